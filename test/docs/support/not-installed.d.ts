@@ -47,3 +47,8 @@ declare module 'next' {
     getRequestHandler(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
   }
 }
+
+declare module 'pino' {
+  type Write = (fields: object, message?: string) => void
+  export function pino(): { readonly info: Write; readonly warn: Write; readonly error: Write }
+}

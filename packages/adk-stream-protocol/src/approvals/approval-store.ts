@@ -34,6 +34,8 @@ export interface ApprovalStore {
   replaceAll(transitions: readonly Transition[]): Promise<boolean>
   /** Lists approvals, oldest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
+  /** Counts the pending approvals of an application, up to `limit`. For metrics, so it must be cheap. */
+  countPending?(appName: string, limit: number): Promise<number>
   /** Lists pending approvals whose deadline has passed, most overdue first. */
   due(limit: number): Promise<Approval[]>
 

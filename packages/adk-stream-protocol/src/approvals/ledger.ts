@@ -10,7 +10,7 @@ import type {
   PendingQuota,
   UnreportedFilter,
 } from './approval-store.ts'
-import type { AuditRecord } from './audit-entry.ts'
+import type { AuditEvent, AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
   type ApprovalCommand,
@@ -60,7 +60,7 @@ export class Ledger {
   readonly #quota: PendingQuota
   readonly #onError: (error: unknown) => void
   readonly #recent = new RecentApprovals()
-  readonly #listeners = new Set<(approval: Approval) => void>()
+  readonly #listeners = new Set<(approval: Approval, event: AuditEvent) => void>()
   /**
    * Calls that this worker has claimed and whose outcome is not stored. The value is the outcome that still has to be
    * stored, if the call has ended.
@@ -110,7 +110,7 @@ export class Ledger {
     const entry = { approvalId: id, chat, version: 0, at, event }
     switch (await this.#store.insert(approval, entry, this.#quota)) {
       case 'inserted':
-        this.#publish(approval)
+        this.#publish(approval, event)
         return approval
       case 'too-many-pending':
         return { refused: 'too-many-pending' }
@@ -224,7 +224,7 @@ export class Ledger {
   /** Cancels all approvals of a chat that have not started to run. */
   async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {
     const cancelled = await this.#store.deleteChat(chat, reason)
-    for (const approval of cancelled) this.#publish(approval)
+    for (const approval of cancelled) this.#publish(approval, { type: 'cancelled', reason })
     return cancelled
   }
 
@@ -280,7 +280,7 @@ export class Ledger {
       const result = nextApproval(approval, command, await this.#store.now())
       // The worker itself or another process has settled the call first.
       if (isRefusal(result) || !(await this.#store.replace(result))) continue
-      this.#publish(result.next)
+      this.#publish(result.next, result.entry.event)
       settled.push(result.next)
     }
     return settled
@@ -300,6 +300,11 @@ export class Ledger {
   /** Lists the pending approvals of a chat. */
   async pendingOf(chat: AppChatRef): Promise<Approval[]> {
     return this.#store.list({ chat, states: ['requested'], limit: 1_000 })
+  }
+
+  /** Counts the pending approvals of the application, up to `limit`. Undefined if the store cannot count. */
+  async countPending(limit: number): Promise<number | undefined> {
+    return this.#store.countPending?.(this.appName, limit)
   }
 
   async list(filter: Omit<ApprovalFilter, 'appName'>): Promise<Approval[]> {
@@ -357,10 +362,10 @@ export class Ledger {
   }
 
   /**
-   * Calls the listener for each change made through this ledger, not for changes of other processes. Returns a
+   * Calls the listener for each change made through this ledger, with its audit event, not for changes of other processes. Returns a
    * function that unsubscribes.
    */
-  onChange(listener: (approval: Approval) => void): () => void {
+  onChange(listener: (approval: Approval, event: AuditEvent) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -457,7 +462,7 @@ export class Ledger {
     const isStored = await (rest.length > 0
       ? this.#store.replaceAll(transitions)
       : this.#store.replace(first))
-    if (isStored) for (const transition of transitions) this.#publish(transition.next)
+    if (isStored) for (const { next, entry } of transitions) this.#publish(next, entry.event)
     return isStored
   }
 
@@ -474,11 +479,11 @@ export class Ledger {
     return changed
   }
 
-  #publish(approval: Approval): void {
+  #publish(approval: Approval, event: AuditEvent): void {
     this.#recent.keep(approval)
     for (const listener of this.#listeners) {
       try {
-        listener(approval)
+        listener(approval, event)
       } catch (error) {
         this.#onError(error)
       }

@@ -221,6 +221,7 @@ const Options = z.strictObject({
   limits: Limits.optional(),
   onError: Method.optional(),
   onChunk: Method.optional(),
+  log: Method.optional(),
   plugins: z.array(Service, { error: 'a list of plugins' }).optional(),
   artifactService: Service.optional(),
   memoryService: Service.optional(),

@@ -40,6 +40,7 @@ import type { Route } from './http/http-router.ts'
 import { HttpRouter } from './http/http-router.ts'
 import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.ts'
 import { trustProxies } from './http/trusted-proxies.ts'
+import { Operations } from './operations/operations.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
 import { toObservers, toLimits } from './options.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
@@ -110,6 +111,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   hideSpanContent()
   const limits = toLimits(options.limits)
   const { onError } = toObservers(options)
+  const operations = new Operations({ log: options.log, onError })
   const store = new LazyStore(options.store)
   const drain = createDrain()
   const feeds = new Feeds(limits)
@@ -124,7 +126,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     await checkToolsets()
     await audit.check((await store.open()).approvals)
     const opened = await openBackend(options, limits, store)
-    opened.ledger.onChange((approval) => {
+    opened.ledger.onChange((approval, event) => {
+      operations.approvalChanged(approval, event)
       news.changed(approval)
       services.approvalChanged(approval)
     })
@@ -133,10 +136,14 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     if (relay) services.elsewhere.start(relay, opened)
     return opened
   })
-  const services = openServices(options, { limits, backend, events, feeds, news })
-  const readiness = createReadiness(async () => (await backend.get()).ledger.list({ limit: 1 }))
+  const services = openServices(options, { limits, backend, events, feeds, news, operations })
+  const readiness = createReadiness({
+    store,
+    backend,
+    onChecked: (error) => operations.storeUsed(error),
+  })
   const router = new HttpRouter({
-    routes: [...healthRoutes(readiness, audit), ...services.routes],
+    routes: [...healthRoutes(readiness, { audit, onError }), ...services.routes],
     authenticate:
       options.authenticate ??
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
@@ -146,15 +153,26 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     basePath: options.basePath ?? '',
     drain,
     onError,
+    onRefused: (error) => operations.refused(error),
   })
   const upgrader = new SocketUpgrader({
     router,
     limits,
     onError,
+    onRefused: (error) => operations.refused(error),
     openHandlers: services.openHandlers,
     findCall: services.findCall,
     drain,
   })
+  operations.observe(async () => ({
+    turns: services.countTurns(),
+    sockets: upgrader.size,
+    feeds: feeds.size,
+    liveSessions: services.countLiveSessions(),
+    pendingApprovals: await backend.opened?.ledger.countPending(MAX_COUNTED).catch(() => undefined),
+    pool: store.opened?.poolStats?.(),
+  }))
+  operations.started()
   let closing: Promise<void> | undefined
   const close = ({ drainMs = options.drainMs ?? DRAIN_MS }: CloseOptions = {}): Promise<void> => {
     drain.start(drainMs)
@@ -162,6 +180,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     return closing
   }
   const shutDown = async (): Promise<void> => {
+    operations.closing()
     readiness.close()
     services.drain()
     // Pages with an open feed reconnect to another process at once.
@@ -174,6 +193,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     await services.close()
     await upgrader.close()
     await store.close()
+    operations.closed()
   }
   return {
     fetch: (request) => handleFetchRequest(request, router, limits),
@@ -188,6 +208,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
 }
 
 const DRAIN_MS = 30_000
+/** The maximum number of pending approvals that are counted for a metric. */
+const MAX_COUNTED = 10_000
 
 /**
  * With `authenticate`, any host is allowed: a page of another site has no credentials. The default identity is given to every browser
@@ -206,6 +228,8 @@ interface Services {
   readonly approvalChanged: (approval: Approval) => void
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly changedElsewhere: (change: ApprovalChange) => void
+  readonly countTurns: () => number
+  readonly countLiveSessions: () => number
   /** Starts no new work. */
   readonly drain: () => void
   /** Returns true if no work runs. Closes idle live sessions. */
@@ -222,10 +246,11 @@ interface ServiceParts {
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly news: ApprovalNews
+  readonly operations: Operations
 }
 
 function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services {
-  const { limits, backend, events, feeds, news } = parts
+  const { limits, backend, events, feeds, news, operations } = parts
   const { onError, onChunk } = toObservers(options)
   const { artifactService, mayCompleteCalls, exposeState = () => false } = options
   const elsewhere = new TurnsElsewhere({
@@ -241,6 +266,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     onError,
     onChunk,
     onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
+    onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending: options.whilePending ?? 'keep',
     whenShortened: options.whenShortened ?? 'keep',
   })
@@ -287,6 +313,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     recoverTurns: () => elsewhere.sweep(turns),
     expireBrowserCall: (call) => turnService.expireBrowserCall(call).catch(onError),
     onError,
+    onSwept: (error) => operations.swept(error),
   })
   const newsPoll = pollNews({
     backend,
@@ -326,6 +353,8 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       elsewhere.notifyApprovals()
     },
     changedElsewhere: (change) => remoteTurns.changed(change),
+    countTurns: () => turns.size,
+    countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
       turns.drain()
       sweeper.drain()

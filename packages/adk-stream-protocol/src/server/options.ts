@@ -13,6 +13,7 @@ import type { LiveOptions } from './chats/live-runs.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { AllowedHosts } from './http/hosts-and-origins.ts'
 import type { TrustedProxies } from './http/trusted-proxies.ts'
+import type { LogEntry } from './operations/log.ts'
 import type { MayReadAudit } from './routes/audit-routes.ts'
 import type { MayCompleteCalls } from './routes/call-completion.ts'
 import type { SocketLimits } from './sockets/socket-peer.ts'
@@ -116,6 +117,12 @@ export interface BridgeOptions extends AgentServices {
   readonly whenTampered?: 'report' | 'refuse'
   /** Receives every error whose details clients do not receive. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
+  /**
+   * Receives an entry for each event that operators need to know: start and close, failed turns, approvals, lost leases, unknown calls,
+   * refused requests, an unavailable store. Entries contain ids and figures, never prompts, replies or arguments. Errors in full go to
+   * `onError`. With pino: `log: ({ level, message, ...fields }) => logger[level](fields, message)`. Default: none.
+   */
+  readonly log?: (entry: LogEntry) => void
   /** Receives every chunk of every turn. */
   readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
 }

@@ -32,6 +32,19 @@ export interface RunOutcome {
   readonly paused: boolean
   /** Calls that wait for a result from a client: call → tool. */
   readonly waiting: ReadonlyMap<string, string>
+  readonly stats: RunStats
+}
+
+/** What a run did, for metrics. It is counted here and read once, when the run has ended. */
+interface RunStats {
+  readonly chunks: number
+  readonly durationMs: number
+  /** From the start of the run to the first chunk of the agent. Undefined if there was none. */
+  readonly firstChunkMs: number | undefined
+  /** The code of the error that the run ended with. */
+  readonly errorCode: string | undefined
+  /** The calls that ended in this run. The ledger knows those that needed approval. */
+  readonly calls: readonly { readonly toolName: string; readonly hasFailed: boolean }[]
 }
 
 /** How long a stopped run may take to end. Then the turn ends without it: a tool may ignore the signal. */
@@ -64,6 +77,10 @@ class TurnWriter {
   #author = ''
   #invocationId = ''
   #isOver = false
+  readonly #startedAt = performance.now()
+  #firstChunkAt: number | undefined
+  #chunkCount = 0
+  readonly #failedCalls = new Set<string>()
 
   constructor(turn: Turn, options: RunTurnOptions) {
     this.#turn = turn
@@ -84,10 +101,12 @@ class TurnWriter {
   }
 
   append(chunk: Chunk): void {
+    this.#chunkCount += 1
     if (this.#options.passSound === true && isAudio(chunk)) this.#turn.log.pass(chunk)
     else this.#turn.log.append(chunk)
     // A client may lose its connection and respond over another one while this turn runs.
     if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
+    if (chunk.type === 'tool-output-error') this.#failedCalls.add(chunk.toolCallId)
     if (chunk.type === 'tool-approval-request') this.#turn.log.markPause(chunk.approvalId)
     this.#options.onChunk?.(chunk)
   }
@@ -119,6 +138,24 @@ class TurnWriter {
       unstored,
       paused: isWaiting(this.#state),
       waiting: new Map(waiting.map(([toolCallId, { toolName }]) => [toolCallId, toolName])),
+      stats: this.#readStats(),
+    }
+  }
+
+  #readStats(): RunStats {
+    const ended = [...this.#state.calls].filter(
+      ([id, { state, approval }]) =>
+        state === 'settled' && !approval && this.#options.from?.calls.get(id)?.state !== 'settled',
+    )
+    return {
+      chunks: this.#chunkCount,
+      durationMs: performance.now() - this.#startedAt,
+      firstChunkMs: this.#firstChunkAt && this.#firstChunkAt - this.#startedAt,
+      errorCode: this.#state.error?.code,
+      calls: ended.map(([id, { toolName }]) => ({
+        toolName,
+        hasFailed: this.#failedCalls.has(id),
+      })),
     }
   }
 
@@ -129,6 +166,7 @@ class TurnWriter {
     this.#invocationId = event.invocationId
     // A complete event repeats the streamed output. An error has no content: the output before it is not stored.
     if (!event.partial && event.content && !isAudioOnly(event)) this.#unstored = []
+    if (chunks.length > 0) this.#firstChunkAt ??= performance.now()
     for (const chunk of chunks) {
       if (event.partial) this.#recordUnstored(chunk)
       this.append(chunk)

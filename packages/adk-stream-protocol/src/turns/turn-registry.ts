@@ -64,6 +64,11 @@ export class TurnRegistry {
     return this.#running.size > 0
   }
 
+  /** The number of running turns. */
+  get size(): number {
+    return this.#running.size
+  }
+
   running(chat: ChatRef): Turn | undefined {
     const turn = this.#running.get(keyOf(chat))
     return turn?.log.ended ? undefined : turn

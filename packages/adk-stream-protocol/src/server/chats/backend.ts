@@ -73,6 +73,7 @@ export function toApprovalChat(
 export class LazyStore {
   readonly #provided: Store | Promise<Store> | undefined
   #own: Promise<Store> | undefined
+  #opened: Store | undefined
 
   constructor(provided: Store | Promise<Store> | undefined) {
     this.#provided = provided
@@ -81,9 +82,14 @@ export class LazyStore {
   }
 
   async open(): Promise<Store> {
-    if (this.#provided) return this.#provided
-    this.#own ??= openSqliteStore({ path: ':memory:' })
-    return this.#own
+    const opened = await (this.#provided ?? (this.#own ??= openSqliteStore({ path: ':memory:' })))
+    this.#opened = opened
+    return opened
+  }
+
+  /** The store. Undefined until it was used. */
+  get opened(): Store | undefined {
+    return this.#opened
   }
 
   async close(): Promise<void> {

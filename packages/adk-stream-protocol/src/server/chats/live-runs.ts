@@ -88,7 +88,14 @@ export class LiveRuns {
 
   /** Whether any session is open. */
   get busy(): boolean {
-    return [...this.#chats.values()].some(({ run }) => run !== undefined)
+    return this.size > 0
+  }
+
+  /** The number of open sessions. */
+  get size(): number {
+    let size = 0
+    for (const { run } of this.#chats.values()) if (run !== undefined) size += 1
+    return size
   }
 
   /** Whether a call of any session waits for a decision. */

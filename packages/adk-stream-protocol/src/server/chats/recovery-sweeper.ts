@@ -13,6 +13,8 @@ export interface RecoverySweeperOptions {
   /** Ends the turns of crashed servers. */
   readonly recoverTurns: () => Promise<void>
   readonly onError: (error: unknown) => void
+  /** Called after each sweep, with the error that ended it. Every sweep uses the store. */
+  readonly onSwept: (error?: unknown) => void
 }
 
 /** Expires approvals, recovers calls after crashes, and resumes turns whose outcome was not reported, at an interval. */
@@ -48,7 +50,7 @@ export class RecoverySweeper {
   }
 
   async #runSweep(): Promise<void> {
-    const { backend, expireBrowserCall, recoverTurns, onError } = this.#options
+    const { backend, expireBrowserCall, recoverTurns, onError, onSwept } = this.#options
     try {
       const { ledger, browserCalls } = await backend.get()
       // Renew leases first, because the rest may take long. This writes to the disk, so an idle process skips it.
@@ -56,7 +58,7 @@ export class RecoverySweeper {
       if (this.#draining) {
         // Other processes handle pending work.
         await ledger.recordFinished()
-        return
+        return onSwept()
       }
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       // The servers of another application report its approvals.
@@ -67,7 +69,9 @@ export class RecoverySweeper {
       for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
         void expireBrowserCall(call)
       await recoverTurns()
+      onSwept()
     } catch (error) {
+      onSwept(error)
       onError(error)
     }
   }

@@ -58,6 +58,8 @@ export interface TurnServiceOptions extends TranslationOptions {
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
   readonly onTurn: (turn: TurnInfo) => void
+  /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
+  readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isLive: boolean) => void
 }
 
 /** The responses that a paused turn resumes with. */
@@ -607,7 +609,7 @@ export class TurnService {
       'from' | 'passSound' | 'leavesCalls'
     >,
   ): Promise<void> {
-    const { onChunk, onError, exposeState } = this.#options
+    const { onChunk, onError, onTurnEnd, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
     try {
       await traceTurn(info, async () => {
@@ -618,6 +620,7 @@ export class TurnService {
           ...options,
         })
         if (outcome.end === 'failed') this.#failed.add(turn)
+        onTurnEnd(info, outcome, options.passSound === true)
         await backend.host.settle(toApprovalChat(backend, chat), outcome)
         // A live session sets the timeouts of its browser calls itself.
         if (!options.passSound) await this.#startTimeouts(backend, info, outcome)

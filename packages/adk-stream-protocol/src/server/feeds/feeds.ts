@@ -28,7 +28,12 @@ export class Feeds {
 
   /** Whether any feed is open. */
   get watched(): boolean {
-    return this.#open.size > 0
+    return this.size > 0
+  }
+
+  /** The number of open feeds. */
+  get size(): number {
+    return this.#open.size
   }
 
   /** Opens a feed for a request. It counts against the limit from now on, before the client is connected. */

@@ -18,6 +18,8 @@ export interface HttpRouterOptions {
   readonly basePath: string
   readonly drain: Drain
   readonly onError: (error: unknown) => void
+  /** Called for each request or upgrade that is refused. */
+  readonly onRefused: (error: ProtocolError) => void
 }
 
 /** The path of sockets. */
@@ -115,6 +117,7 @@ export class HttpRouter {
 
   #refuse(thrown: unknown): JsonReply {
     const error = readError(thrown)
+    this.#options.onRefused(error)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
     else if (error.code === 'forbidden-host' || error.code === 'forbidden-origin')
       this.#reportOnce(error.cause)

@@ -1,13 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import type { ApprovalStore } from '../../approvals/approval-store.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { describeFault } from '../../store/sqlite/audit-command.ts'
 import { StoreError } from '../../store/store-error.ts'
+import type { LazyBackend, LazyStore } from '../chats/backend.ts'
+import type { Reply } from '../http/exchange.ts'
 import { reply, withHeaders } from '../http/exchange.ts'
 import type { Route } from '../http/http-router.ts'
 import { LIVE_PATH } from '../http/http-router.ts'
 
 /** The routes that need no principal: the service, its health and readiness, and the hint to upgrade at the socket's path. */
-export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly Route[] {
+export function healthRoutes(
+  readiness: Readiness,
+  { audit, onError }: { readonly audit: AuditCheck; readonly onError: (error: unknown) => void },
+): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -26,7 +33,8 @@ export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly 
       path: '/ready',
       public: true,
       handle: async () => {
-        await readiness.check()
+        const failed = await readiness.check()
+        if (failed) return refuse(failed, onError)
         return reply(200, { status: 'ready', ...(audit.isTampered() && { warnings: ['audit'] }) })
       },
     },
@@ -42,25 +50,77 @@ export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly 
   ]
 }
 
-/** How long the database may take to answer before the server counts as not ready. */
+/** Responds to a probe with the name of the failed check. The cause goes to `onError` only. */
+function refuse({ name, cause }: FailedCheck, onError: (error: unknown) => void): Reply {
+  if (cause !== undefined) onError(cause)
+  const retryAfterSeconds = 5
+  const { error } = new ProtocolError('unavailable', { retryAfterSeconds }).toJSON()
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  return withHeaders(reply(503, { status: 'not-ready', check: name, error }), headers)
+}
+
+/** How long the checks may take before the server counts as not ready. */
 const TIMEOUT_MS = 5_000
 
-/** Checks that the server can serve requests: its database can be opened and read, and the bridge is not closing. */
+/** Checks that the server can serve requests: its store can be opened and read, its agents can run, and the bridge is not closing. */
 export interface Readiness {
-  /** Rejects if the server is not ready. */
-  check(): Promise<void>
+  /** Returns the check that failed, or undefined if the server is ready. Never rejects. */
+  check(): Promise<FailedCheck | undefined>
   close(): void
 }
 
-export function createReadiness(read: () => Promise<unknown>): Readiness {
-  /** The running check. Concurrent requests share it. */
-  let checking: Promise<void> | undefined
+interface FailedCheck {
+  /** A stable word for probes and alerts. */
+  readonly name: 'closing' | 'store' | 'audit' | 'agent'
+  readonly cause?: unknown
+}
+
+export interface ReadinessOptions {
+  readonly store: Pick<LazyStore, 'open'>
+  readonly backend: Pick<LazyBackend, 'get'>
+  readonly timeoutMs?: number
+  /** Called with the result of each check of the store. */
+  readonly onChecked: (error?: unknown) => void
+}
+
+export function createReadiness(options: ReadinessOptions): Readiness {
+  const { timeoutMs = TIMEOUT_MS } = options
+  /** The running check. Concurrent requests share it, even if it takes longer than they wait for it. */
+  let checking: Promise<FailedCheck | undefined> | undefined
+  let step: FailedCheck['name'] = 'store'
   let isClosed = false
+
+  const runChecks = async (): Promise<FailedCheck | undefined> => {
+    try {
+      step = 'store'
+      // A read that no store delays because of running turns.
+      await (await options.store.open()).approvals.lastSeq()
+      options.onChecked()
+      step = 'agent'
+      await options.backend.get()
+      return undefined
+    } catch (cause) {
+      if (step === 'store') options.onChecked(cause)
+      return { name: cause instanceof StoreError ? nameFault(cause) : step, cause }
+    }
+  }
   return {
     async check() {
-      if (isClosed) throw new ProtocolError('unavailable')
-      checking ??= readInTime(read).finally(() => (checking = undefined))
-      await checking
+      if (isClosed) return { name: 'closing' }
+      checking ??= runChecks().finally(() => (checking = undefined))
+      const abort = new AbortController()
+      try {
+        const timeout = delay(timeoutMs, 'timeout' as const, { signal: abort.signal })
+        timeout.catch(() => undefined)
+        const result = await Promise.race([checking, timeout])
+        if (result !== 'timeout') return result
+        return {
+          name: step,
+          cause: new Error(`The check of the ${step} took over ${timeoutMs} ms.`),
+        }
+      } finally {
+        abort.abort()
+      }
     },
     close() {
       isClosed = true
@@ -68,19 +128,8 @@ export function createReadiness(read: () => Promise<unknown>): Readiness {
   }
 }
 
-async function readInTime(read: () => Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    const cause = new Error(`The database did not answer within ${TIMEOUT_MS} ms.`)
-    timer = setTimeout(() => reject(cause), TIMEOUT_MS)
-  })
-  try {
-    await Promise.race([read(), timeout])
-  } catch (cause) {
-    throw new ProtocolError('unavailable', { cause, retryAfterSeconds: 5 })
-  } finally {
-    clearTimeout(timer)
-  }
+function nameFault({ code }: StoreError): FailedCheck['name'] {
+  return code === 'tampered' ? 'audit' : 'store'
 }
 
 /** How many of the newest entries the bridge checks when it starts. The audit command checks all entries. */

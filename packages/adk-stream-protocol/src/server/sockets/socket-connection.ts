@@ -33,6 +33,7 @@ export interface SocketConnectionOptions {
   readonly drain: Drain
   readonly heartbeats: Heartbeats
   readonly onError: (error: unknown) => void
+  readonly onRefused: (error: ProtocolError) => void
 }
 
 /** A socket and the request that opened it. */
@@ -225,6 +226,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
 
   #readError(thrown: unknown): ProtocolError {
     const error = readError(thrown)
+    this.#options.onRefused(error)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
     return error
   }

@@ -32,6 +32,7 @@ export interface SocketUpgraderOptions {
   readonly findCall: FindCall
   readonly drain: Drain
   readonly onError: (error: unknown) => void
+  readonly onRefused: (error: ProtocolError) => void
 }
 
 /** In order of preference. */
@@ -103,6 +104,7 @@ export class SocketUpgrader {
     const fault = this.#findFault(exchange)
     const reserved = fault ?? this.#reserve(principal.id, this.#options.router.clientOf(exchange))
     if (reserved instanceof ProtocolError) {
+      this.#options.onRefused(reserved)
       const { status, retryAfterSeconds } = reserved
       const retry = retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }
       return refuseUpgrade(stream, withHeaders(reply(status, reserved), { ...headers, ...retry }))
@@ -114,6 +116,11 @@ export class SocketUpgrader {
     this.#server.handleUpgrade(request, stream, head, (socket) =>
       this.#accept({ socket, stream, principal, exchange: kept, checkPrincipal }),
     )
+  }
+
+  /** The number of open sockets. */
+  get size(): number {
+    return this.#open.size
   }
 
   /** Closes idle sockets. Their clients reconnect to another process. */

@@ -42,6 +42,9 @@ export function approvalSql(schema: string, clocks: Clocks) {
       WHERE ${inChat} AND tool_call_id = ANY ($4::text[]) AND state <> 'approved' AND unreported_since IS NOT NULL`,
     markAllReported: `
       UPDATE ${schema}.approvals SET unreported_since = NULL WHERE ${inChat} AND unreported_since IS NOT NULL`,
+    countPending: `
+      SELECT count(*) AS pending FROM (
+        SELECT 1 FROM ${schema}.approvals WHERE state = 'requested' AND app_name = $1 LIMIT $2) AS counted`,
     lastSeq: `SELECT seq FROM ${schema}.audit_head`,
     auditPage: `
       SELECT seq, approval_id, version, entry, hash FROM ${schema}.approval_audit WHERE seq > $1 ORDER BY seq LIMIT 200`,

@@ -3,6 +3,10 @@ export interface PostgresPool {
   connect(): Promise<PostgresClient>
   /** The options of the pool. The store opens a few connections of its own with them. */
   readonly options?: object
+  /** The numbers of open, idle and awaited connections, for metrics. */
+  readonly totalCount?: number
+  readonly idleCount?: number
+  readonly waitingCount?: number
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }

@@ -195,6 +195,13 @@ export class PostgresApprovalStore implements ApprovalStore {
     }
   }
 
+  async countPending(appName: string, limit: number): Promise<number> {
+    // On a reserved connection: metrics are needed most when turns use all others.
+    const values = [appName, limit]
+    const [row] = await this.#decisions.query<{ pending: number }>(this.#sql.countPending, values)
+    return row?.pending ?? 0
+  }
+
   async lastSeq(): Promise<number> {
     return (await this.#decisions.query<{ seq: number }>(this.#sql.lastSeq))[0]?.seq ?? 0
   }

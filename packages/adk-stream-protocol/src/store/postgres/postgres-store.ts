@@ -77,9 +77,7 @@ export async function openWithClocks(
     new Database(pools.turns, settings),
     new Database(pools.decisions, settings),
   ]
-  const { createClient, close } = pools
-  const parts = { turns, decisions, schema, clocks, createClient, ...options }
-  const store = new PostgresStore(parts, close)
+  const store = new PostgresStore({ turns, decisions, schema, clocks, ...options }, pools)
   try {
     await migrate(decisions, { schema, allowed: options.migrate ?? true })
     return store
@@ -151,7 +149,6 @@ interface PostgresStoreParts {
   /** The quoted name of the schema. */
   readonly schema: string
   readonly clocks: Clocks
-  readonly createClient: Pools['createClient']
   readonly cache?: SessionCacheLimits
 }
 
@@ -165,24 +162,25 @@ class PostgresStore implements Store {
   readonly #databases: readonly Database[]
   readonly #turns: Database
   readonly #schema: string
-  readonly #closePools: () => Promise<void>
+  readonly #pools: Pools
   #closing: Promise<void> | undefined
 
-  constructor(
-    { turns, decisions, schema, clocks, createClient, cache }: PostgresStoreParts,
-    closePools: () => Promise<void>,
-  ) {
+  constructor({ turns, decisions, schema, clocks, cache }: PostgresStoreParts, pools: Pools) {
     const held = new LockedChats()
     this.#databases = [turns, decisions]
     this.#turns = turns
     this.#schema = schema
-    this.#closePools = closePools
+    this.#pools = pools
     this.#cache = new SessionCache(cache)
     this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held })
     this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
     this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
     this.chats = new PostgresChatStore(turns, schema)
-    this.relay = new PostgresRelay({ database: turns, schema, createClient })
+    this.relay = new PostgresRelay({
+      database: turns,
+      schema,
+      createClient: pools.createClient,
+    })
   }
 
   async secret(name: string): Promise<Buffer> {
@@ -204,10 +202,22 @@ class PostgresStore implements Store {
     return created.value
   }
 
+  poolStats(): { used: number; idle: number; waiting: number } {
+    const { turns, decisions } = this.#pools
+    const stats = { used: 0, idle: 0, waiting: 0 }
+    for (const pool of new Set([turns, decisions])) {
+      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool
+      stats.used += totalCount - idleCount
+      stats.idle += idleCount
+      stats.waiting += waitingCount
+    }
+    return stats
+  }
+
   close(): Promise<void> {
     for (const database of this.#databases) database.close()
     this.#cache.clear()
-    this.#closing ??= this.#closePools()
+    this.#closing ??= this.#pools.close()
     return this.#closing
   }
 

@@ -47,6 +47,9 @@ function prepareTransitions(connection: Connection, clock: string) {
 function prepareReads(connection: Connection, clock: string) {
   return {
     now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
+    countAllPending: connection.prepare<{ pending: number }>(`
+      SELECT count(*) AS pending FROM (
+        SELECT 1 FROM approvals WHERE state = 'requested' AND app_name = ? LIMIT ?)`),
     lastSeq: connection.prepare<{ seq: number }>(
       'SELECT seq FROM approval_audit ORDER BY seq DESC LIMIT 1',
     ),

@@ -202,6 +202,10 @@ export class SqliteApprovalStore implements ApprovalStore {
     }
   }
 
+  async countPending(appName: string, limit: number): Promise<number> {
+    return (await this.#statements.countAllPending.select(appName, limit))[0]?.pending ?? 0
+  }
+
   async lastSeq(): Promise<number> {
     return (await this.#statements.lastSeq.select())[0]?.seq ?? 0
   }

@@ -1,0 +1,215 @@
+import type { Attributes, BatchObservableCallback, Meter, Observable } from '@opentelemetry/api'
+import { metrics } from '@opentelemetry/api'
+
+/** The numbers that are read when metrics are collected. */
+export interface Levels {
+  readonly turns: number
+  readonly sockets: number
+  readonly feeds: number
+  readonly liveSessions: number
+  /** Pending approvals of the application in the whole database. Undefined if they cannot be counted now. */
+  readonly pendingApprovals: number | undefined
+  /** The connection pool of the store, if it has one. */
+  readonly pool:
+    | { readonly used: number; readonly idle: number; readonly waiting: number }
+    | undefined
+}
+
+const PREFIX = 'adk_stream_protocol'
+
+/** Seconds. A model takes between a tenth of a second and a minute. */
+const CHUNK_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60]
+const TURN_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
+/** Seconds. A person takes between a second and a day. */
+const DECISION_SECONDS = [1, 5, 15, 30, 60, 300, 900, 3_600, 14_400, 86_400]
+
+/**
+ * The OpenTelemetry metrics of a bridge. Nothing is measured unless a meter provider was registered before the bridge was created (OB300).
+ * Counters are updated once per turn or approval, never per chunk.
+ */
+export class BridgeMetrics {
+  readonly #meter: Meter
+  readonly #turnsEnded
+  readonly #turnDuration
+  readonly #firstChunk
+  readonly #chunks
+  readonly #toolsEnded
+  readonly #leasesLost
+  readonly #approvalsRequested
+  readonly #approvalsEnded
+  readonly #decisionDuration
+  readonly #callsRecovered
+  readonly #refused
+  #stopObserving: () => void = () => undefined
+
+  constructor() {
+    const meter = metrics.getMeter('adk-stream-protocol')
+    const counter = (name: string, unit: string, description: string) =>
+      meter.createCounter(`${PREFIX}.${name}`, { unit, description })
+    const seconds = (name: string, description: string, boundaries: number[]) =>
+      meter.createHistogram(`${PREFIX}.${name}`, {
+        unit: 's',
+        description,
+        advice: { explicitBucketBoundaries: boundaries },
+      })
+    this.#meter = meter
+    this.#turnsEnded = counter('turn.ended', '{turn}', 'Turns that ended, by outcome.')
+    this.#turnDuration = seconds('turn.duration', 'How long turns ran.', TURN_SECONDS)
+    this.#firstChunk = seconds(
+      'turn.time_to_first_chunk',
+      'From the start of a turn to the first chunk of the agent.',
+      CHUNK_SECONDS,
+    )
+    this.#chunks = counter('turn.chunks', '{chunk}', 'Chunks of ended turns.')
+    this.#toolsEnded = counter('tool.ended', '{call}', 'Tool calls that ended, by outcome.')
+    this.#leasesLost = counter(
+      'lease.lost',
+      '{turn}',
+      'Turns that another process took over because the lease of this one had expired.',
+    )
+    this.#approvalsRequested = counter('approval.requested', '{approval}', 'Requested approvals.')
+    this.#approvalsEnded = counter(
+      'approval.ended',
+      '{approval}',
+      'Approvals that were approved, denied, expired or cancelled.',
+    )
+    this.#decisionDuration = seconds(
+      'approval.time_to_decision',
+      'From the request of an approval to its decision.',
+      DECISION_SECONDS,
+    )
+    this.#callsRecovered = counter(
+      'call.recovered',
+      '{call}',
+      'Approved calls of crashed processes that run again because they are idempotent.',
+    )
+    this.#refused = counter('request.refused', '{request}', 'Refused requests, by error code.')
+  }
+
+  /** Reads these levels whenever metrics are collected, until `close`. */
+  observe(read: () => Promise<Levels>): void {
+    const readers = observedBy(this.#meter)
+    readers.add(read)
+    this.#stopObserving = () => readers.delete(read)
+  }
+
+  turnEnded(turn: {
+    readonly outcome: string
+    readonly errorCode: string | undefined
+    readonly chunks: number
+    readonly durationMs: number
+    readonly firstChunkMs: number | undefined
+  }): void {
+    const { outcome, errorCode, firstChunkMs } = turn
+    this.#turnsEnded.add(1, withError({ outcome }, errorCode))
+    this.#turnDuration.record(turn.durationMs / 1_000, { outcome })
+    this.#chunks.add(turn.chunks)
+    if (firstChunkMs !== undefined) this.#firstChunk.record(firstChunkMs / 1_000)
+    if (errorCode === 'turn-lost') this.#leasesLost.add(1)
+  }
+
+  toolEnded(toolName: string, outcome: 'succeeded' | 'failed' | 'unknown'): void {
+    this.#toolsEnded.add(1, { 'gen_ai.tool.name': toolName, outcome })
+  }
+
+  callRecovered(toolName: string): void {
+    this.#callsRecovered.add(1, { 'gen_ai.tool.name': toolName })
+  }
+
+  approvalRequested(toolName: string): void {
+    this.#approvalsRequested.add(1, { 'gen_ai.tool.name': toolName })
+  }
+
+  approvalEnded(toolName: string, outcome: string, decisionMs?: number): void {
+    this.#approvalsEnded.add(1, { 'gen_ai.tool.name': toolName, outcome })
+    if (decisionMs !== undefined) this.#decisionDuration.record(decisionMs / 1_000, { outcome })
+  }
+
+  refused(errorCode: string): void {
+    this.#refused.add(1, { 'error.type': errorCode })
+  }
+
+  close(): void {
+    this.#stopObserving()
+  }
+}
+
+function withError(attributes: Attributes, errorCode: string | undefined): Attributes {
+  return errorCode === undefined ? attributes : { ...attributes, 'error.type': errorCode }
+}
+
+/** The bridges of this process that a meter observes. */
+const observed = new WeakMap<Meter, Set<() => Promise<Levels>>>()
+
+function observedBy(meter: Meter): Set<() => Promise<Levels>> {
+  const known = observed.get(meter)
+  if (known) return known
+  const readers = new Set<() => Promise<Levels>>()
+  observed.set(meter, readers)
+  observeLevels(meter, readers)
+  return readers
+}
+
+/** Observes the sum over all bridges of this process. With one callback per bridge, the last one would hide the others. */
+function observeLevels(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>): void {
+  const level = (name: string, unit: string, description: string) =>
+    meter.createObservableUpDownCounter(`${PREFIX}.${name}`, { unit, description })
+  const turns = level('turn.active', '{turn}', 'Running turns.')
+  const sockets = level('socket.active', '{socket}', 'Open sockets.')
+  const feeds = level('feed.active', '{feed}', 'Open event feeds.')
+  const sessions = level('live_session.active', '{session}', 'Open Gemini Live sessions.')
+  const connections = level('db.connections', '{connection}', 'Connections to the database.')
+  const waiting = level('db.waiting', '{request}', 'Requests that wait for a connection.')
+  // All processes of a database report the same number, so it must not be added up.
+  const pending = meter.createObservableGauge(`${PREFIX}.approval.pending`, {
+    unit: '{approval}',
+    description: 'Pending approvals in the database, at most 10,000.',
+  })
+  const callback: BatchObservableCallback = async (result) => {
+    const all = await Promise.all([...readers].map((read) => read()))
+    const observe = (to: Observable, values: readonly (number | undefined)[], state?: string) => {
+      const known = values.filter((value) => value !== undefined)
+      if (known.length === 0 && values.length > 0) return
+      const sum = known.reduce((total, value) => total + value, 0)
+      result.observe(to, sum, state === undefined ? {} : { state })
+    }
+    observe(
+      turns,
+      all.map((levels) => levels.turns),
+    )
+    observe(
+      sockets,
+      all.map((levels) => levels.sockets),
+    )
+    observe(
+      feeds,
+      all.map((levels) => levels.feeds),
+    )
+    observe(
+      sessions,
+      all.map((levels) => levels.liveSessions),
+    )
+    observe(
+      pending,
+      all.map((levels) => levels.pendingApprovals),
+    )
+    const pools = all.flatMap(({ pool }) => pool ?? [])
+    if (pools.length === 0) return
+    observe(
+      connections,
+      pools.map((pool) => pool.used),
+      'used',
+    )
+    observe(
+      connections,
+      pools.map((pool) => pool.idle),
+      'idle',
+    )
+    observe(
+      waiting,
+      pools.map((pool) => pool.waiting),
+    )
+  }
+  const instruments = [turns, sockets, feeds, sessions, connections, waiting, pending]
+  meter.addBatchObservableCallback(callback, instruments)
+}

@@ -1,0 +1,202 @@
+import type { Approval } from '../../approvals/approval.ts'
+import type { AuditEvent } from '../../approvals/audit-entry.ts'
+import type { ProtocolError } from '../../protocol/errors.ts'
+import { StoreError } from '../../store/store-error.ts'
+import type { RunOutcome } from '../../turns/run-turn.ts'
+import type { TurnInfo } from '../options.ts'
+import type { LogEntry, WriteLog } from './log.ts'
+import { LogThrottle, toLog } from './log.ts'
+import type { Levels } from './metrics.ts'
+import { BridgeMetrics } from './metrics.ts'
+
+export interface OperationsOptions {
+  /** The application's hook for log entries. */
+  readonly log?: ((entry: LogEntry) => void) | undefined
+  readonly onError: (error: unknown) => void
+}
+
+/** Tells operators what happens in a bridge: updates the metrics and writes log entries. Its methods never throw. */
+export class Operations {
+  readonly #log: WriteLog
+  readonly #metrics = new BridgeMetrics()
+  readonly #throttle = new LogThrottle()
+  #isStoreAvailable = true
+
+  constructor({ log, onError }: OperationsOptions) {
+    this.#log = toLog(log, onError)
+  }
+
+  started(): void {
+    this.#log({ level: 'info', event: 'bridge.started', message: 'The bridge has started.' })
+  }
+
+  closing(): void {
+    const message = 'The bridge is closing: it refuses new work, and running work may finish.'
+    this.#log({ level: 'info', event: 'bridge.closing', message })
+  }
+
+  closed(): void {
+    this.#metrics.close()
+    this.#log({ level: 'info', event: 'bridge.closed', message: 'The bridge is closed.' })
+  }
+
+  /** Reads these levels whenever metrics are collected. */
+  observe(read: () => Promise<Levels>): void {
+    this.#metrics.observe(read)
+  }
+
+  /** A turn has ended. For a live session, every message is a turn. */
+  turnEnded(turn: TurnInfo, { end, paused, stats }: RunOutcome, isLive: boolean): void {
+    const { chunks, durationMs, firstChunkMs, errorCode, calls } = stats
+    this.#metrics.turnEnded({
+      outcome: end === 'completed' && paused ? 'paused' : end,
+      errorCode,
+      chunks,
+      durationMs,
+      // A message of a live session begins with its first chunk.
+      firstChunkMs: isLive ? undefined : firstChunkMs,
+    })
+    for (const { toolName, hasFailed } of calls)
+      this.#metrics.toolEnded(toolName, hasFailed ? 'failed' : 'succeeded')
+    if (errorCode === undefined) return
+    const { chatId, principalId, messageId } = turn
+    const fields = { chatId, principalId, messageId, durationMs: Math.round(durationMs) }
+    if (errorCode === 'turn-lost')
+      this.#log({
+        level: 'warn',
+        event: 'lease.lost',
+        message: 'Another process has taken over the chat, because the lease of this one expired.',
+        ...fields,
+      })
+    else
+      this.#log({
+        level: 'error',
+        event: 'turn.failed',
+        message: `A turn failed with ${errorCode}.`,
+        code: errorCode,
+        ...fields,
+      })
+  }
+
+  /** This process has changed an approval. */
+  approvalChanged(approval: Approval, event: AuditEvent): void {
+    const { toolName } = approval
+    switch (event.type) {
+      case 'requested':
+        this.#metrics.approvalRequested(toolName)
+        this.#logCall(approval, {
+          level: 'info',
+          event: 'approval.requested',
+          message: `${toolName} waits for approval.`,
+        })
+        break
+      case 'approved':
+      case 'denied':
+      case 'expired':
+      case 'cancelled':
+        this.#approvalEnded(approval, event)
+        break
+      case 'succeeded':
+        this.#metrics.toolEnded(toolName, 'succeeded')
+        break
+      case 'failed':
+        this.#metrics.toolEnded(toolName, 'failed')
+        this.#logCall(approval, {
+          level: 'warn',
+          event: 'call.failed',
+          message: `The approved call of ${toolName} failed.`,
+        })
+        break
+      case 'lost':
+        this.#callLost(approval, event.becomes)
+        break
+      case 'voted':
+      case 'withdrawn':
+      case 'started':
+    }
+  }
+
+  /** A request, an upgrade or a frame was refused. */
+  refused({ code }: ProtocolError): void {
+    this.#metrics.refused(code)
+    if (!REPORTED_REFUSALS.has(code)) return
+    const count = this.#throttle.count(code)
+    if (count === undefined) return
+    const message = `Refused ${count === 1 ? 'a request' : `${count} requests`} with ${code}.`
+    this.#log({ level: 'warn', event: 'request.refused', message, code, count })
+  }
+
+  /** A sweep has ended. It uses the store, so this is noticed without any request. */
+  swept(error?: unknown): void {
+    if (error === undefined || error instanceof StoreError) this.storeUsed(error)
+  }
+
+  /** The store was used, with success or with an error. */
+  storeUsed(error?: unknown): void {
+    const isAvailable = error === undefined
+    if (isAvailable === this.#isStoreAvailable) return
+    this.#isStoreAvailable = isAvailable
+    if (isAvailable) {
+      const message = 'The store is available again.'
+      this.#log({ level: 'info', event: 'store.available', message })
+      return
+    }
+    const code = error instanceof StoreError ? error.code : 'internal'
+    const message = `The store cannot be used: ${code}. \`onError\` receives the details.`
+    this.#log({ level: 'error', event: 'store.unavailable', message, code })
+  }
+
+  #approvalEnded(
+    approval: Approval,
+    event: Extract<AuditEvent, { type: 'approved' | 'denied' | 'expired' | 'cancelled' }>,
+  ): void {
+    const { toolName, requestedAt, state } = approval
+    const outcome = event.type
+    const isDecision = outcome === 'approved' || outcome === 'denied'
+    const durationMs = 'at' in state ? Math.max(0, state.at - requestedAt) : undefined
+    this.#metrics.approvalEnded(toolName, outcome, isDecision ? durationMs : undefined)
+    this.#logCall(approval, {
+      level: 'info',
+      event: 'approval.ended',
+      message: `The approval of ${toolName} is ${outcome}.`,
+      outcome,
+      ...('by' in event && { decidedBy: event.by }),
+      ...(durationMs !== undefined && { durationMs }),
+    })
+  }
+
+  #callLost(approval: Approval, becomes: 'unknown' | 'approved'): void {
+    const { toolName } = approval
+    if (becomes === 'unknown') {
+      this.#metrics.toolEnded(toolName, 'unknown')
+      const message = `A process was lost while ${toolName} ran. It is unknown whether the call took effect.`
+      this.#logCall(approval, { level: 'error', event: 'call.unknown', message })
+    } else {
+      this.#metrics.callRecovered(toolName)
+      const message = `A process was lost while ${toolName} ran. The call runs again, because it is idempotent.`
+      this.#logCall(approval, { level: 'warn', event: 'call.recovered', message })
+    }
+  }
+
+  /** Logs an entry with the ids of an approval. */
+  #logCall(
+    { id: approvalId, chat, messageId, toolCallId, toolName }: Approval,
+    entry: LogEntry,
+  ): void {
+    const { chatId, principalId } = chat
+    this.#log({ ...entry, approvalId, chatId, principalId, messageId, toolCallId, toolName })
+  }
+}
+
+/** Refusals that tell an operator about a limit or about a wrong setting. All others are only counted. */
+const REPORTED_REFUSALS: ReadonlySet<string> = new Set([
+  'forbidden-origin',
+  'forbidden-host',
+  'overloaded',
+  'too-fast',
+  'too-large',
+  'too-many-sockets',
+  'too-many-live-chats',
+  'too-many-turns',
+  'too-many-watchers',
+])
