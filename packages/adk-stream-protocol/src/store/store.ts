@@ -2,6 +2,7 @@ import type { BaseSessionService, CompositeSessionKey, Event } from '@google/adk
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { BrowserCallStore } from './browser-call-store.ts'
+import type { RetentionStore } from './retention-store.ts'
 
 /**
  * The database of a bridge. `openSqliteStore` opens one in a SQLite file. Implement this interface to use
@@ -12,6 +13,8 @@ export interface Store extends AsyncDisposable {
   readonly approvals: ApprovalStore
   readonly browserCalls: BrowserCallStore
   readonly chats: ChatStore
+  /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
+  readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */
   secret(name: string): Promise<Buffer>
   /** Closes the store. Later calls fail with the code `closed`. */

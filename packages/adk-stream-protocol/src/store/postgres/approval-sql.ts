@@ -43,6 +43,7 @@ export function approvalSql(schema: string, clocks: Clocks) {
     markAllReported: `
       UPDATE ${schema}.approvals SET unreported_since = NULL WHERE ${inChat} AND unreported_since IS NOT NULL`,
     lastSeq: `SELECT seq FROM ${schema}.audit_head`,
+    readCut: `SELECT seq, hash FROM ${schema}.audit_cut`,
     auditPage: `
       SELECT seq, approval_id, version, entry, hash FROM ${schema}.approval_audit WHERE seq > $1 ORDER BY seq LIMIT 200`,
     ...leaseSql(schema, leaseClock),

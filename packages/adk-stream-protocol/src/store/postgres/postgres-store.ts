@@ -13,6 +13,7 @@ import type { PostgresPool } from './pool.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
 import { PostgresChatStore } from './postgres-chat-store.ts'
+import { PostgresRetentionStore } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
 
 interface SharedPostgresOptions {
@@ -150,6 +151,7 @@ class PostgresStore implements Store {
   readonly approvals: PostgresApprovalStore
   readonly browserCalls: PostgresBrowserCallStore
   readonly chats: PostgresChatStore
+  readonly retention: PostgresRetentionStore
   readonly #cache: SessionCache<string>
   readonly #databases: readonly Database[]
   readonly #turns: Database
@@ -171,6 +173,7 @@ class PostgresStore implements Store {
     this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
     this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
     this.chats = new PostgresChatStore(turns, schema)
+    this.retention = new PostgresRetentionStore(turns, schema, clocks)
   }
 
   async secret(name: string): Promise<Buffer> {
