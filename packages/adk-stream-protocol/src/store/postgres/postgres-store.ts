@@ -102,7 +102,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
     const { pool } = options
     // Without its options, nothing can be reserved.
     if (pool.options === undefined) return { turns: pool, decisions: pool, close: async () => {} }
-    const decisions = new Pool({ ...pool.options, ...own, min: 0, max: reserved })
+    const decisions = ignoreErrors(new Pool({ ...pool.options, ...own, min: 0, max: reserved }))
     return { turns: pool, decisions, close: () => decisions.end() }
   }
   const { connectionString, maxConnections: max = 10 } = options
@@ -114,7 +114,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
   }
   const open = (size: number) => {
     try {
-      return new Pool({ connectionString, ...own, max: size })
+      return ignoreErrors(new Pool({ connectionString, ...own, max: size }))
     } catch (cause) {
       throw new StoreError('invalid', '`connectionString` is not a URL of PostgreSQL.', { cause })
     }
@@ -127,6 +127,11 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
       await Promise.all([turns.end(), decisions.end()])
     },
   }
+}
+
+/** A connection that is lost while it is being closed emits an error, which would end the process. */
+function ignoreErrors(pool: Pool): Pool {
+  return pool.on('error', () => undefined)
 }
 
 function checkSchema(name: string): string {

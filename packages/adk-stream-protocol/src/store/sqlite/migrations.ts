@@ -206,7 +206,7 @@ export const migrations: readonly Migration[] = [
   `
   -- The newest of the audit entries that retention has removed. An entry of the record tells of the removal too.
   CREATE TABLE audit_cut (
-    single INTEGER PRIMARY KEY DEFAULT 1 CHECK (single = 1),
+    single INTEGER PRIMARY KEY CHECK (single = 1),
     seq INTEGER NOT NULL,
     hash TEXT NOT NULL
   ) STRICT;

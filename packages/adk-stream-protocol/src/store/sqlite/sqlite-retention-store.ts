@@ -199,7 +199,7 @@ function prepareStatements(connection: Connection, clock: string) {
         CASE WHEN entry = '${ERASED}' THEN 0 ELSE json_extract(entry, '$.at') END AS at
       FROM approval_audit audit WHERE audit.seq > ? ORDER BY audit.seq LIMIT ?`),
     putCut: connection.prepare(`
-      INSERT INTO audit_cut (seq, hash) VALUES (?, ?)
+      INSERT INTO audit_cut (single, seq, hash) VALUES (1, ?, ?)
       ON CONFLICT DO UPDATE SET seq = excluded.seq, hash = excluded.hash`),
     removeAudit: connection.prepare('DELETE FROM approval_audit WHERE seq <= ?'),
     // Approvals have the order of their first entries.
