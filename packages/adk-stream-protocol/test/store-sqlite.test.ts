@@ -102,7 +102,7 @@ test('[ST180] a database from before there were several agents keeps its chats',
     await store.chats.rename(chat, 'A name')
   }
   const before = new Database(path)
-  before.exec('ALTER TABLE chats DROP COLUMN agent')
+  before.exec('ALTER TABLE chats DROP COLUMN agent; DROP TABLE audit_cut')
   before.exec('UPDATE schema_version SET version = version - 1')
   before.close()
   await using store = await openSqliteStore({ path })

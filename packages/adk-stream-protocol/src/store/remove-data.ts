@@ -74,14 +74,13 @@ async function removeUnused(
 
 /** Repeats a step until it removes nothing. Returns the sum. */
 async function repeat(step: () => Promise<number>, signal?: AbortSignal): Promise<number> {
-  let sum = 0
-  while (signal?.aborted !== true) {
+  for (let sum = 0; ;) {
+    if (signal?.aborted === true) return sum
     const removed = await step()
-    if (removed === 0) break
+    if (removed === 0) return sum
     sum += removed
     await yieldToEventLoop()
   }
-  return sum
 }
 
 export interface PrincipalDeletion extends Owner {

@@ -134,8 +134,6 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
   const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
   const ofOwner = 'app_name = $1 AND principal_id = $2'
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR unreported_since IS NOT NULL)`
-  const sameChat = (table: string) =>
-    `${table}.app_name = sessions.app_name AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
   const before = (parameter: string) => `(SELECT ${clock}) - ${parameter}::double precision`
   return {
     listUnused: `
@@ -201,4 +199,9 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
     erase: `UPDATE ${schema}.approval_audit SET entry = '${ERASED}' WHERE approval_id = ANY ($1::text[])`,
     removeEnded: `DELETE FROM ${schema}.approvals WHERE id = ANY ($1::text[])`,
   }
+}
+
+/** Returns the condition that a row belongs to the chat of a session. */
+function sameChat(table: string): string {
+  return `${table}.app_name = sessions.app_name AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
 }

@@ -161,8 +161,6 @@ function prepareStatements(connection: Connection, clock: string) {
   const inChat = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR untold_since IS NOT NULL)`
   const lease = 'max(locked_at, coalesce(beat_at, 0))'
-  const sameChat = (table: string) =>
-    `${table}.app_name = sessions.app_name AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
   return {
     now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
     // The inner query reads only the index.
@@ -238,4 +236,9 @@ function prepareStatements(connection: Connection, clock: string) {
       'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)',
     ),
   }
+}
+
+/** Returns the condition that a row belongs to the chat of a session. */
+function sameChat(table: string): string {
+  return `${table}.app_name = sessions.app_name AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
 }

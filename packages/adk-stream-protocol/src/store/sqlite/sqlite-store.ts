@@ -81,7 +81,7 @@ class SqliteStore implements Store {
     this.approvals = new SqliteApprovalStore(connection, { held, ...clocks, ...file })
     this.browserCalls = new SqliteBrowserCallStore(connection, clocks.clock, clocks.leaseClock)
     this.chats = new SqliteChatStore(connection)
-    this.retention = new SqliteRetentionStore(connection)
+    this.retention = new SqliteRetentionStore(connection, clocks.clock, clocks.leaseClock)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )
