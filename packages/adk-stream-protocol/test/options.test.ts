@@ -54,6 +54,13 @@ test.each<[name: string, options: object, sentence: string]>([
     { limits: { sweepMs: 2 ** 31 } },
     '`limits.sweepMs` must be at most 2147483647 milliseconds',
   ],
+  ['retention in days', { retention: { chats: '365d' } }, 'no option `retention.chats`. Did you'],
+  ['retention of 0', { retention: { auditMs: 0 } }, '`retention.auditMs` must be a number of mill'],
+  [
+    'retention of chats that are stored elsewhere',
+    { retention: { chatsMs: 1 }, sessionService: new InMemorySessionService() },
+    '`retention.chatsMs` removes chats from the store, but `sessionService`',
+  ],
   ['no lease', { limits: { leaseMs: 0 } }, '`limits.leaseMs` must be'],
   ['a word of another option', { whilePending: 'queue' }, "must be 'keep' or 'cancel'"],
   ['live as a switch', { live: true }, '`live` must be'],

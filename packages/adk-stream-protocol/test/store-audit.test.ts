@@ -86,6 +86,7 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
      CREATE TRIGGER approval_audit_is_final BEFORE UPDATE ON approval_audit BEGIN SELECT RAISE(ABORT, 'no'); END;
      DROP INDEX approval_deciders_approval;
      ALTER TABLE chats DROP COLUMN agent;
+     DROP TABLE audit_cut;
      UPDATE schema_version SET version = 5;`,
   )
   await using store = await openSqliteStore({ path })

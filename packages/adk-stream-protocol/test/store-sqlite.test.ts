@@ -102,8 +102,8 @@ test('[ST180] a database from before there were several agents keeps its chats',
     await store.chats.rename(chat, 'A name')
   }
   const before = new Database(path)
-  before.exec('ALTER TABLE chats DROP COLUMN agent')
-  before.exec('UPDATE schema_version SET version = version - 1')
+  before.exec('ALTER TABLE chats DROP COLUMN agent; DROP TABLE audit_cut')
+  before.exec('UPDATE schema_version SET version = version - 2')
   before.close()
   await using store = await openSqliteStore({ path })
   expect((await store.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ name: 'A name' })

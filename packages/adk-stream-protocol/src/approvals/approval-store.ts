@@ -210,6 +210,11 @@ export interface AuditVerification {
   readonly entries: number
   /** The newest intact entry. Undefined if the record is empty. */
   readonly head: AuditHead | undefined
-  /** The first entry that was changed or is missing. Undefined if the record is intact. */
-  readonly fault?: { readonly seq: number; readonly reason: 'changed' | 'missing' }
+  /** The newest of the entries that retention has removed. Undefined if it has removed none. */
+  readonly removed?: AuditHead
+  /**
+   * The first entry that was changed or is missing. Undefined if the record is intact. `removed`: retention has removed the
+   * entry of the given head, so the head no longer tells anything about the record.
+   */
+  readonly fault?: { readonly seq: number; readonly reason: 'changed' | 'missing' | 'removed' }
 }

@@ -5,6 +5,7 @@ import { PolicyTerms } from '../approvals/policy.ts'
 import { MAX_TIMER_MS } from './auth/credentials.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
 import type { ContextOptions } from './chats/request-context.ts'
+import type { RetentionOptions } from './chats/retention-sweeper.ts'
 import type { AllowedHosts } from './http/hosts-and-origins.ts'
 import { checkAllowedHosts, readOrigin } from './http/hosts-and-origins.ts'
 import { isNetwork } from './http/trusted-proxies.ts'
@@ -15,7 +16,11 @@ export function checkOptions(options: unknown): void {
   if (!isRecord(options)) throw new TypeError('createBridge needs an options object.')
   checkRoots(options)
   refuseFirst(Options.safeParse(options).error)
-  const { approvals = {}, allowedHosts = [] } = options
+  const { approvals = {}, allowedHosts = [], retention = {}, sessionService } = options
+  if (sessionService !== undefined && isRecord(retention) && retention['chatsMs'] !== undefined)
+    throw new TypeError(
+      'createBridge: `retention.chatsMs` removes chats from the store, but `sessionService` stores them elsewhere. Remove them there.',
+    )
   // The schema has checked the type.
   checkAllowedHosts(allowedHosts as AllowedHosts)
   // The verdict of a policy function is checked when it is called.
@@ -167,6 +172,12 @@ const Context = z.strictObject({
   toState: Method,
 } satisfies Record<keyof ContextOptions, z.ZodType>)
 
+const Retention = z.strictObject({
+  chatsMs: Deadline.optional(),
+  auditMs: Deadline.optional(),
+  intervalMs: Interval.optional(),
+} satisfies Record<keyof RetentionOptions, z.ZodType>)
+
 const Approvals = z.custom(
   (value) => typeof value === 'function' || (isRecord(value) && !Array.isArray(value)),
   { error: 'a function, or an object with a verdict for each tool' },
@@ -215,6 +226,7 @@ const Options = z.strictObject({
   mayReadAudit: Method.optional(),
   context: Context.optional(),
   live: Live.optional(),
+  retention: Retention.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
   runConfig: RunConfig.optional(),
@@ -235,6 +247,7 @@ const SHAPES: Readonly<Record<string, z.ZodObject>> = {
   live: Live,
   context: Context,
   runConfig: RunConfig,
+  retention: Retention,
   approvals: PolicyTerms,
 }
 

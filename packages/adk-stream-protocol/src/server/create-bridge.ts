@@ -7,6 +7,7 @@ import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import type { TurnChange } from '../relay/relay.ts'
+import { deletePrincipalData, retentionOf } from '../store/remove-data.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
 import { signedCookie } from './auth/signed-cookie.ts'
@@ -24,6 +25,7 @@ import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
 import { createEditCheck, createHintRefresh } from './chats/policy-checks.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
+import { RetentionSweeper } from './chats/retention-sweeper.ts'
 import { RemoteTurns } from './chats/remote-turns.ts'
 import { RequestContext } from './chats/request-context.ts'
 import { TurnsElsewhere } from './chats/turns-elsewhere.ts'
@@ -80,6 +82,13 @@ export interface Bridge extends AsyncDisposable {
    * The entries contain the arguments and results of calls, and the messages of errors that tools threw.
    */
   readonly audit: (query?: AuditQuery) => Promise<AuditPage>
+  /**
+   * Deletes all data of a principal: chats with their messages and files, titles, `user:` state, browser calls and, with
+   * `remove-contents`, approvals and the contents of audit entries. Stops the turns and live sessions of the principal and cancels
+   * pending approvals first. Waits for running tool calls, and rejects with a `StoreError` with the code `busy` if one takes longer than
+   * `waitMs`; call it again then. Revoke the principal's access before, so that no new chat is created.
+   */
+  readonly deletePrincipal: (principalId: string, options: DeletePrincipalOptions) => Promise<void>
   /** Returns true if the bridge serves this path, for hosts that also serve other paths. */
   readonly handles: (pathname: string) => boolean
   /**
@@ -88,6 +97,21 @@ export interface Bridge extends AsyncDisposable {
    * passed in.
    */
   readonly close: (options?: CloseOptions) => Promise<void>
+}
+
+/**
+ * Options of `bridge.deletePrincipal()`.
+ *
+ * @inline
+ */
+interface DeletePrincipalOptions {
+  /**
+   * What happens to approvals and audit entries of the principal's chats. `keep` leaves them as proof of what was allowed.
+   * `remove-contents` removes the approvals and the contents of the entries; their hashes stay, so that the record can be verified.
+   */
+  readonly audit: 'keep' | 'remove-contents'
+  /** How long to wait for running calls and turns, in ms. Default 30,000. */
+  readonly waitMs?: number
 }
 
 /**
@@ -201,6 +225,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
     completeCall: (completion) => services.completeCall(completion),
     audit: (query) => readAudit(backend, query),
+    deletePrincipal: (principalId, deletion) => services.deletePrincipal(principalId, deletion),
     handles: (pathname) => router.handles(pathname),
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -227,6 +252,7 @@ interface Services {
   readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
   readonly completeCall: (completion: CallCompletion) => Promise<void>
+  readonly deletePrincipal: Bridge['deletePrincipal']
   readonly changedElsewhere: (change: ApprovalChange) => void
   readonly countTurns: () => number
   readonly countLiveSessions: () => number
@@ -315,6 +341,15 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     onError,
     onSwept: (error) => operations.swept(error),
   })
+  const retention =
+    options.retention &&
+    new RetentionSweeper({
+      ...options.retention,
+      backend,
+      isInUse: (chat) => runs?.isTalking(chat) === true,
+      onRemoved: (chat) => events.chatChanged(chat),
+      onError,
+    })
   const newsPoll = pollNews({
     backend,
     news,
@@ -343,6 +378,23 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       ...completions.routes,
     ],
     completeCall: (completion) => completions.complete(completion),
+    deletePrincipal: async (principalId, { audit, waitMs = DRAIN_MS }) => {
+      const { store, ledger, host, appName } = await backend.get()
+      await deletePrincipalData(store, {
+        appName,
+        principalId,
+        audit,
+        waitMs,
+        leaseMs: ledger.leaseMs,
+        ...(options.sessionService && { sessions: host.sessions }),
+        stop: async (chat) => {
+          await runs?.leave(chat)
+          await turns.stop(chat)
+        },
+        cancel: (chat) => ledger.deleteChat(chat, 'the data of the principal was deleted'),
+        onRemoved: (chat) => events.chatChanged(chat),
+      })
+    },
     openHandlers: (connection) =>
       runs && live
         ? openLiveHandlers(connection, { runs, chats, live, limits })
@@ -358,6 +410,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     drain: () => {
       turns.drain()
       sweeper.drain()
+      retention?.drain()
     },
     isIdle: () => {
       const { ledger, host } = backend.opened ?? {}
@@ -370,6 +423,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       await newsPoll.close()
       await runs?.close()
       await sweeper.close()
+      await retention?.close()
       await turns.close()
       await elsewhere.close()
       // Without this, another process only waits longer for this one.
@@ -456,6 +510,7 @@ async function openBackend(
   const { plugins, artifactService, memoryService, credentialService, runConfig } = options
   const { onError } = toObservers(options)
   const opened = await store.open()
+  if (options.retention) retentionOf(opened)
   const ledger = new Ledger({
     store: opened.approvals,
     appName,
@@ -501,5 +556,6 @@ async function openBackend(
     mayEdit: createEditCheck(approvals, onError),
     refreshHint: createHintRefresh(approvals, onError),
     appName,
+    store: opened,
   }
 }

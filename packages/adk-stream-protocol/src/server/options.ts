@@ -11,6 +11,7 @@ import type { AgentServices } from './chats/agent-host.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
 import type { ContextOptions } from './chats/request-context.ts'
+import type { RetentionOptions } from './chats/retention-sweeper.ts'
 import type { AllowedHosts } from './http/hosts-and-origins.ts'
 import type { TrustedProxies } from './http/trusted-proxies.ts'
 import type { LogEntry } from './operations/log.ts'
@@ -115,6 +116,11 @@ export interface BridgeOptions extends AgentServices {
    * `GET /ready` returns a warning, and the bridge continues. `refuse`: every request is rejected with 503. Default `report`.
    */
   readonly whenTampered?: 'report' | 'refuse'
+  /**
+   * Removes old data: chats that were not used for `chatsMs`, and audit entries that are older than `auditMs`, with their approvals.
+   * Chats with a running turn, a pending approval or an unreported outcome stay. Default: all data is kept.
+   */
+  readonly retention?: RetentionOptions
   /** Receives every error whose details clients do not receive. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
   /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import type { AuditCheck, AuditHead, AuditVerification } from '../approvals/approval-store.ts'
+import { decodeJson, encodeJson } from './stored-json.ts'
 
 /** A stored entry of the audit record. */
 export interface ChainedRow {
@@ -22,34 +23,123 @@ export function hashEntry(previous: string, row: Omit<ChainedRow, 'hash'>): stri
   return createHash('sha256').update(content).digest('hex')
 }
 
+/** The start of the `approval_id` of an entry that records a removal. */
+const REMOVAL = 'removal:'
+
+/** What replaces the content of an erased entry. Its hash stays. */
+export const ERASED = '{"erased":true}'
+
+/** An entry whose content was erased, with its hash and the hash of the entry before it. */
+export interface ErasedEntry extends AuditHead {
+  readonly previous: string
+}
+
+/** What an entry that records a removal contains. */
+interface Removal {
+  readonly at: number
+  /** The newest of the entries that were removed from the beginning of the record. */
+  readonly removed?: AuditHead
+  /** The entries whose contents were erased. */
+  readonly erased?: readonly ErasedEntry[]
+}
+
+/** Returns the entry that records a removal. It is appended after `head`. */
+export function removalRow(head: AuditHead, removal: Removal): ChainedRow & { hash: string } {
+  const seq = head.seq + 1
+  const row = { seq, approval_id: `${REMOVAL}${seq}`, version: 0, entry: encodeJson(removal) }
+  return { ...row, hash: hashEntry(head.hash, row) }
+}
+
+/** Whether an entry is a transition of an approval whose content is still stored. */
+export function hasTransition({
+  approval_id,
+  entry,
+}: Pick<ChainedRow, 'approval_id' | 'entry'>): boolean {
+  return !approval_id.startsWith(REMOVAL) && entry !== ERASED
+}
+
+export interface TimedRow extends Pick<ChainedRow, 'seq' | 'approval_id'> {
+  readonly hash: string
+  readonly at: number
+}
+
+/**
+ * Returns the newest of the first entries that are older than `before`. Returns undefined if there is nothing to remove
+ * except entries that record removals: removing them would only add another one.
+ */
+export function findCut(
+  rows: readonly TimedRow[],
+  { before, limit }: { readonly before: number; readonly limit: number },
+): (AuditHead & { readonly count: number }) | undefined {
+  const end = rows.findIndex(({ at }) => at >= before)
+  const old = end === -1 ? rows : rows.slice(0, end)
+  const last = old.at(-1)
+  const isWorthwhile =
+    old.length >= limit || old.some(({ approval_id }) => !approval_id.startsWith(REMOVAL))
+  if (last === undefined || !isWorthwhile) return undefined
+  return { seq: last.seq, hash: last.hash, count: old.length }
+}
+
 /** Reads a stored audit record. */
 export interface AuditReader {
   /** Returns the number of entries that were ever written. It does not shrink when entries are removed. */
   readonly readCounter: () => Promise<number>
   /** Returns the next entries after a `seq`, in order. An empty page is the end. */
   readonly readPage: (after: number) => Promise<readonly ChainedRow[]>
+  /** Returns the newest of the entries that retention has removed. */
+  readonly readCut: () => Promise<AuditHead | undefined>
 }
 
 /** Checks the hashes of a record page by page. Yields to the event loop between pages. */
 export async function verifyChain(
-  { readCounter, readPage }: AuditReader,
-  { newest = Infinity, head: known }: AuditCheck = {},
+  reader: AuditReader,
+  check: AuditCheck = {},
 ): Promise<AuditVerification> {
+  for (;;) {
+    const cut = await reader.readCut()
+    const result = await verifyAfter(reader, check, cut)
+    // Retention may have removed entries while they were read.
+    if (!result.fault || (await reader.readCut())?.seq === cut?.seq) return result
+  }
+}
+
+async function verifyAfter(
+  { readCounter, readPage }: AuditReader,
+  { newest = Infinity, head: known }: AuditCheck,
+  cut: AuditHead | undefined,
+): Promise<AuditVerification> {
+  const start = cut ?? { seq: 0, hash: GENESIS }
+  const removed = cut && { removed: cut }
   const last = await readCounter()
-  let after = Math.max(0, last - newest - 1)
+  let after = Math.max(start.seq, last - newest - 1)
+  const removals = new RemovalCheck(after === start.seq ? cut : undefined)
   // A partial check trusts the oldest entry that it reads, unless that is the first entry of the record.
-  let previous = after === 0 ? GENESIS : undefined
+  let previous = after === start.seq ? start.hash : undefined
   let head: AuditHead | undefined
   let entries = 0
+  const fail = (seq: number, reason: 'changed' | 'missing' | 'removed'): AuditVerification => ({
+    entries,
+    head,
+    ...removed,
+    fault: { seq, reason },
+  })
+  if (known && known.seq < start.seq) return fail(known.seq, 'removed')
+  if (known && known.seq === start.seq && known.hash !== start.hash)
+    return fail(known.seq, 'changed')
   for (;;) {
     const rows = await readPage(after)
     if (rows.length === 0) break
     for (const row of rows) {
       const { seq, hash } = row
-      const isRight = hash !== null && (previous === undefined || hash === hashEntry(previous, row))
+      const isRight =
+        hash !== null &&
+        (previous === undefined || row.entry === ERASED || hash === hashEntry(previous, row))
       const isKnown = known?.seq !== seq || known.hash === hash
-      if (!isRight || !isKnown) return { entries, head, fault: { seq, reason: 'changed' } }
-      if (previous !== undefined) entries += 1
+      if (!isRight || !isKnown) return fail(seq, 'changed')
+      if (previous !== undefined) {
+        entries += 1
+        removals.read(row, { seq, previous, hash })
+      }
       previous = hash
       head = { seq, hash }
       after = seq
@@ -57,7 +147,36 @@ export async function verifyChain(
     await yieldToEventLoop()
   }
   const missing = Math.max(last, known?.seq ?? 0)
-  return (head?.seq ?? 0) < missing
-    ? { entries, head, fault: { seq: (head?.seq ?? 0) + 1, reason: 'missing' } }
-    : { entries, head }
+  const end = head?.seq ?? start.seq
+  if (end < missing) return fail(end + 1, 'missing')
+  const unrecorded = removals.findUnrecorded()
+  return unrecorded ? fail(unrecorded.seq, unrecorded.reason) : { entries, head, ...removed }
+}
+
+/** Checks that a later entry of the record tells of each removal. */
+class RemovalCheck {
+  #cut: AuditHead | undefined
+  readonly #erased = new Map<number, ErasedEntry>()
+
+  constructor(cut: AuditHead | undefined) {
+    this.#cut = cut
+  }
+
+  read({ approval_id, entry }: ChainedRow, link: ErasedEntry): void {
+    if (entry === ERASED) this.#erased.set(link.seq, link)
+    if (!approval_id.startsWith(REMOVAL) || entry === ERASED) return
+    // `removalRow` wrote the entry, and its hash is right.
+    const { removed, erased = [] } = decodeJson(entry) as Removal
+    if (removed?.seq === this.#cut?.seq && removed?.hash === this.#cut?.hash) this.#cut = undefined
+    for (const { seq, previous, hash } of erased) {
+      const found = this.#erased.get(seq)
+      if (found?.previous === previous && found.hash === hash) this.#erased.delete(seq)
+    }
+  }
+
+  findUnrecorded(): AuditVerification['fault'] {
+    if (this.#cut) return { seq: this.#cut.seq, reason: 'missing' }
+    const [seq] = this.#erased.keys()
+    return seq === undefined ? undefined : { seq, reason: 'changed' }
+  }
 }

@@ -3,6 +3,7 @@ import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { BrowserCallStore } from './browser-call-store.ts'
+import type { RetentionStore } from './retention-store.ts'
 
 /**
  * The database of a bridge. `openSqliteStore` opens one in a SQLite file. Implement this interface to use
@@ -15,6 +16,8 @@ export interface Store extends AsyncDisposable {
   readonly chats: ChatStore
   /** Makes running turns readable on every server. Without it, a turn can be read and stopped only on the server that runs it. */
   readonly relay?: Relay
+  /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
+  readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */
   secret(name: string): Promise<Buffer>
   /** Returns the state of the connection pools, for metrics. For stores that have any. */

@@ -1,9 +1,14 @@
 #!/usr/bin/env node
 import { once } from 'node:events'
 
+import { runRetentionCommand } from '../store/retention-command.ts'
 import { runAuditCommand } from '../store/sqlite/audit-command.ts'
 
-process.exitCode = await runAuditCommand(process.argv.slice(2), {
+const args = process.argv.slice(2)
+const isRemoval = args[0] === 'retention' || args[0] === 'delete-principal'
+const run = isRemoval ? runRetentionCommand : runAuditCommand
+
+process.exitCode = await run(args, {
   print: async (line) => {
     // Wait if the reader of stdout is slower than the database.
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')

@@ -27,6 +27,8 @@ export interface Backend {
   /** Updates the hint of a pending approval from the policy. */
   readonly refreshHint: RefreshHint
   readonly appName: string
+  /** The database of all of these. */
+  readonly store: Store
 }
 
 /** Opens the backend on first use. If that fails, the next request tries again. */

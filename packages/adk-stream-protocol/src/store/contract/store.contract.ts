@@ -55,6 +55,7 @@ export function storeContract({ test, open }: StoreContractOptions): void {
   rewindContract(test, open)
   lockContract(test, open)
   browserCallContract(test, open)
+  retentionContract(test, open)
   wholeStoreContract(test, open)
 }
 
@@ -360,5 +361,33 @@ function wholeStoreContract(test: ContractTest, open: Open): void {
     // Optional: for databases that other programs can write to.
     const verified = await two.verifyAudit?.()
     if (verified) expect([verified.entries, verified.fault]).toEqual([12, undefined])
+  })
+}
+
+function retentionContract(test: ContractTest, open: Open): void {
+  test('[ST310] an unused chat is removed, unless it is locked or has an open approval', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    const { retention } = two
+    // Optional: without it, a bridge removes nothing.
+    if (!retention) return
+    await one.sessions.createSession(key)
+    const unused = { unusedMs: 60_000, leaseMs: 1_000 }
+    await database.setClocks(Date.now() + 1_000)
+    expect(await retention.removeChat(chat, unused)).toBe(false)
+    await database.setClocks(Date.now() + 120_000)
+    const lock = { worker: 'w', token: 't', leaseMs: 1_000, background: false }
+    expect(await one.approvals.lockChat(chat, lock)).toBe(true)
+    expect(await retention.listUnused({ ...unused, limit: 10 })).toEqual([])
+    expect(await retention.removeChat(chat, unused)).toBe(false)
+    await one.approvals.unlockChat(chat, 't')
+    const asked = askedFor()
+    const quota = { perChat: 10, perPrincipal: 10 }
+    expect(await one.approvals.insert(asked, entryOf(asked), quota)).toBe('inserted')
+    expect(await retention.removeChat(chat, unused)).toBe(false)
+    await one.approvals.deleteChat(chat, 'of the test')
+    expect(await retention.listUnused({ ...unused, limit: 10 })).toEqual([chat])
+    expect(await retention.removeChat(chat, unused)).toBe(true)
+    expect(await one.sessions.getSession(key)).toBe(undefined)
   })
 }

@@ -46,6 +46,7 @@ export function approvalSql(schema: string, clocks: Clocks) {
       SELECT count(*) AS pending FROM (
         SELECT 1 FROM ${schema}.approvals WHERE state = 'requested' AND app_name = $1 LIMIT $2) AS counted`,
     lastSeq: `SELECT seq FROM ${schema}.audit_head`,
+    readCut: `SELECT seq, hash FROM ${schema}.audit_cut`,
     auditPage: `
       SELECT seq, approval_id, version, entry, hash FROM ${schema}.approval_audit WHERE seq > $1 ORDER BY seq LIMIT 200`,
     ...leaseSql(schema, leaseClock),

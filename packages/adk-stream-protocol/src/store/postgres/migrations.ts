@@ -216,6 +216,33 @@ export const migrations: readonly Migration[] = [
       CREATE INDEX relay_signals_of_target ON $schema.relay_signals (target);
     `,
   },
+  {
+    minimum: 1,
+    sql: `
+      -- The newest of the audit entries that retention has removed. An entry of the record tells of the removal too.
+      CREATE TABLE $schema.audit_cut (
+        single boolean PRIMARY KEY DEFAULT true CHECK (single),
+        seq bigint NOT NULL,
+        hash text NOT NULL
+      );
+      DROP TRIGGER approval_audit_is_final ON $schema.approval_audit;
+      CREATE TRIGGER approval_audit_is_final BEFORE TRUNCATE ON $schema.approval_audit
+        FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse_change();
+      -- Only the content of an entry can be erased.
+      CREATE TRIGGER approval_audit_is_kept BEFORE UPDATE ON $schema.approval_audit FOR EACH ROW
+        WHEN (NEW.entry <> '{"erased":true}' OR (NEW.seq, NEW.approval_id, NEW.version, NEW.at, NEW.hash, NEW.write_id)
+          IS DISTINCT FROM (OLD.seq, OLD.approval_id, OLD.version, OLD.at, OLD.hash, OLD.write_id))
+        EXECUTE FUNCTION $schema.refuse_change();
+      CREATE FUNCTION $schema.refuse_removal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF OLD.seq > coalesce((SELECT seq FROM $schema.audit_cut), 0) THEN
+          RAISE EXCEPTION 'the audit record is append-only';
+        END IF;
+        RETURN OLD;
+      END $$;
+      CREATE TRIGGER approval_audit_stays BEFORE DELETE ON $schema.approval_audit
+        FOR EACH ROW EXECUTE FUNCTION $schema.refuse_removal();
+    `,
+  },
 ]
 
 export interface MigrateOptions {

@@ -6,6 +6,7 @@ import type {
   ApprovalStore,
   AuditCheck,
   AuditFilter,
+  AuditHead,
   AuditVerification,
   ChatLock,
   ChatLockHolder,
@@ -211,6 +212,7 @@ export class PostgresApprovalStore implements ApprovalStore {
       {
         readCounter: () => this.lastSeq(),
         readPage: (after) => this.#reads.query<ChainedRow>(this.#sql.auditPage, [after]),
+        readCut: async () => (await this.#reads.query<AuditHead>(this.#sql.readCut))[0],
       },
       check,
     )

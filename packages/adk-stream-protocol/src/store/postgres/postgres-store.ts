@@ -14,6 +14,7 @@ import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
 import { PostgresChatStore } from './postgres-chat-store.ts'
 import { PostgresRelay } from './postgres-relay.ts'
+import { PostgresRetentionStore } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
 
 interface SharedPostgresOptions {
@@ -106,7 +107,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
     const { options: known } = pool
     if (known === undefined)
       return { turns: pool, decisions: pool, createClient: undefined, close: async () => {} }
-    const decisions = new Pool({ ...known, ...own, min: 0, max: reserved })
+    const decisions = ignoreErrors(new Pool({ ...known, ...own, min: 0, max: reserved }))
     const createClient = (): Client => new Client({ ...known, ...own })
     return { turns: pool, decisions, createClient, close: () => decisions.end() }
   }
@@ -119,7 +120,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
   }
   const open = (size: number) => {
     try {
-      return new Pool({ connectionString, ...own, max: size })
+      return ignoreErrors(new Pool({ connectionString, ...own, max: size }))
     } catch (cause) {
       throw new StoreError('invalid', '`connectionString` is not a URL of PostgreSQL.', { cause })
     }
@@ -133,6 +134,11 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
       await Promise.all([turns.end(), decisions.end()])
     },
   }
+}
+
+/** A connection that is lost while it is being closed emits an error, which would end the process. */
+function ignoreErrors(pool: Pool): Pool {
+  return pool.on('error', () => undefined)
 }
 
 function checkSchema(name: string): string {
@@ -158,6 +164,7 @@ class PostgresStore implements Store {
   readonly browserCalls: PostgresBrowserCallStore
   readonly chats: PostgresChatStore
   readonly relay: PostgresRelay
+  readonly retention: PostgresRetentionStore
   readonly #cache: SessionCache<string>
   readonly #databases: readonly Database[]
   readonly #turns: Database
@@ -181,6 +188,7 @@ class PostgresStore implements Store {
       schema,
       createClient: pools.createClient,
     })
+    this.retention = new PostgresRetentionStore(turns, schema, clocks)
   }
 
   async secret(name: string): Promise<Buffer> {

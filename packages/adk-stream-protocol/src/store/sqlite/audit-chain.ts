@@ -38,15 +38,18 @@ export function chainExisting(connection: Connection): void {
 export function auditReader(connection: Connection): AuditReader {
   const counter = connection.prepare<{ seq: number }>(SELECT_COUNTER)
   const page = connection.prepare<ChainedRow>(SELECT_PAGE)
+  const cut = connection.prepare<AuditHead>(SELECT_CUT)
   return {
     readCounter: async () => (await counter.select())[0]?.seq ?? 0,
     readPage: (after) => page.select(after, PAGE),
+    readCut: async () => (await cut.select())[0],
   }
 }
 
 const PAGE = 200
 
-const SELECT_LAST = 'SELECT seq, hash FROM approval_audit ORDER BY seq DESC LIMIT 1'
+export const SELECT_CUT = 'SELECT seq, hash FROM audit_cut'
+export const SELECT_LAST = 'SELECT seq, hash FROM approval_audit ORDER BY seq DESC LIMIT 1'
 // SQLite keeps its counter when rows are removed.
 const SELECT_COUNTER = "SELECT seq FROM sqlite_sequence WHERE name = 'approval_audit'"
 const SELECT_PAGE = `

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import type { AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { type AuditRow, decodeAudit } from '../approval-rows.ts'
-import { verifyChain } from '../audit-chain.ts'
+import { hasTransition, verifyChain } from '../audit-chain.ts'
 import { auditReader } from './audit-chain.ts'
 import { openExisting } from './open-database.ts'
 
@@ -20,7 +20,9 @@ export  prints the audit record as JSON Lines, one entry per line, and checks it
         --from <time> --to <time>         entries at or after, and before: a date such as 2026-11-16, or ms since 1970
         --after <seq>                     entries after this one, to continue an earlier export
 
-The exit code is 0 if the record is intact, 1 if it is not, and 2 if the command failed.`
+The exit code is 0 if the record is intact, 1 if it is not, and 2 if the command failed.
+
+To remove old data, see: adk-stream-protocol retention`
 
 /** The output of a command. */
 export interface CommandOutput {
@@ -64,12 +66,18 @@ async function verify(
   const check = head === undefined ? {} : { head: readHead(head) }
   const connection = await openExisting(path)
   try {
-    const { entries, head: newest, fault } = await verifyChain(auditReader(connection), check)
+    const {
+      entries,
+      head: newest,
+      fault,
+      removed,
+    } = await verifyChain(auditReader(connection), check)
     if (fault) {
       printError(describeFault(fault))
       return 1
     }
     await print(`${entries} entries, all intact.`)
+    if (removed) await print(`Retention has removed the entries up to ${removed.seq}.`)
     if (newest) await print(`head ${newest.seq}:${newest.hash}`)
     return 0
   } finally {
@@ -84,11 +92,12 @@ async function exportAudit(
 ): Promise<number> {
   const connection = await openExisting(path)
   try {
-    const page = connection.prepare<AuditRow>(
-      'SELECT seq, entry FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT 200',
+    const page = connection.prepare<AuditRow & { readonly approval_id: string }>(
+      'SELECT seq, approval_id, entry FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT 200',
     )
     for (let rows = await page.select(after); rows.length > 0;) {
       for (const row of rows) {
+        if (!hasTransition(row)) continue
         const record = decodeAudit(row)
         if (accepts(record)) await print(JSON.stringify(record))
       }
@@ -145,6 +154,8 @@ function readHead(text: string): AuditHead {
 
 /** Returns a sentence that names the damaged entry. */
 export function describeFault({ seq, reason }: NonNullable<AuditVerification['fault']>): string {
+  if (reason === 'removed')
+    return `Entry ${seq} was removed by retention, so its head cannot be checked any more. Use a newer head.`
   const what =
     reason === 'changed' ? `Entry ${seq} or one before it was changed` : `Entry ${seq} is missing`
   return `${what}. The audit record of approvals is not intact. Compare it with a backup.`

@@ -203,4 +203,24 @@ export const migrations: readonly Migration[] = [
   -- The agent of the chat, where a bridge has several.
   ALTER TABLE chats ADD COLUMN agent TEXT;
   `,
+  `
+  -- The newest of the audit entries that retention has removed. An entry of the record tells of the removal too.
+  CREATE TABLE audit_cut (
+    single INTEGER PRIMARY KEY CHECK (single = 1),
+    seq INTEGER NOT NULL,
+    hash TEXT NOT NULL
+  ) STRICT;
+
+  DROP TRIGGER IF EXISTS approval_audit_stays;
+  CREATE TRIGGER approval_audit_stays BEFORE DELETE ON approval_audit
+  WHEN OLD.seq > coalesce((SELECT seq FROM audit_cut), 0)
+  BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;
+
+  -- Only the content of an entry can be erased.
+  DROP TRIGGER IF EXISTS approval_audit_is_final;
+  CREATE TRIGGER approval_audit_is_final BEFORE UPDATE ON approval_audit
+  WHEN NEW.entry <> '{"erased":true}' OR NEW.seq <> OLD.seq OR NEW.approval_id <> OLD.approval_id
+    OR NEW.version <> OLD.version OR NEW.hash IS NOT OLD.hash
+  BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;
+  `,
 ]

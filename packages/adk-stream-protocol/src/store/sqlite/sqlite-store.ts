@@ -10,6 +10,7 @@ import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteChatStore } from './sqlite-chat-store.ts'
+import { SqliteRetentionStore } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import { SqliteBrowserCallStore } from './sqlite-browser-call-store.ts'
 
@@ -65,6 +66,7 @@ class SqliteStore implements Store {
   readonly approvals: SqliteApprovalStore
   readonly browserCalls: SqliteBrowserCallStore
   readonly chats: SqliteChatStore
+  readonly retention: SqliteRetentionStore
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
@@ -79,6 +81,7 @@ class SqliteStore implements Store {
     this.approvals = new SqliteApprovalStore(connection, { held, ...clocks, ...file })
     this.browserCalls = new SqliteBrowserCallStore(connection, clocks.clock, clocks.leaseClock)
     this.chats = new SqliteChatStore(connection)
+    this.retention = new SqliteRetentionStore(connection, clocks.clock, clocks.leaseClock)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )
