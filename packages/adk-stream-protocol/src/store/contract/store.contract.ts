@@ -376,8 +376,7 @@ function retentionContract(test: ContractTest, open: Open): void {
     await database.setClocks(Date.now() + 1_000)
     expect(await retention.removeChat(chat, unused)).toBe(false)
     await database.setClocks(Date.now() + 120_000)
-    const lock = { worker: 'w', token: 't', leaseMs: 1_000, background: false }
-    expect(await one.approvals.lockChat(chat, lock)).toBe(true)
+    expect(await one.approvals.lockChat(chat, lock('t', 1_000))).toBe(true)
     expect(await retention.listUnused({ ...unused, limit: 10 })).toEqual([])
     expect(await retention.removeChat(chat, unused)).toBe(false)
     await one.approvals.unlockChat(chat, 't')
