@@ -47,8 +47,7 @@ test('[LG290] a bridge that closes ends its lease, and another one runs the call
   expect(await testBridge.page().decide(approvalId, { approved: true })).toMatchObject({
     status: 200,
   })
-  const isPaid = (messages: readonly unknown[]) => JSON.stringify(messages[1]).includes('Paid.')
-  await testBridge.page().untilMessages(isPaid)
+  await testBridge.page().untilMessages((messages) => JSON.stringify(messages[1]).includes('Paid.'))
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 

@@ -356,7 +356,7 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     await subject.setClock(NOON + 3_600_000)
     await store.heartbeat('w-4')
     const workers = ['w-1', 'w-2', 'w-3', 'w-4', 'w-5']
-    const ended = await Promise.all(workers.map((worker) => store.hasEnded?.(worker)))
+    const ended = await Promise.all(workers.map(async (worker) => store.hasEnded?.(worker)))
     expect(ended).toEqual([true, false, true, false, false])
   })
 
