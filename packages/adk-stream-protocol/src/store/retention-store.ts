@@ -37,6 +37,7 @@ export interface RetentionStore {
 /** A principal of an application. */
 export type Owner = Omit<AppChatRef, 'chatId'>
 
+/** When {@link RetentionStore.removeChat} may remove a chat. */
 export interface RemovalCondition {
   /** The lease of the workers that lock chats, in ms. */
   readonly leaseMs: number
@@ -44,6 +45,7 @@ export interface RemovalCondition {
   readonly unusedMs?: number
 }
 
+/** The chats that {@link RetentionStore.listUnused} lists. */
 export interface UnusedChats extends Required<RemovalCondition> {
   /** Default: all applications of the store. */
   readonly appName?: string

@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+
+import { expect, test } from 'vitest'
+
+const VITEST = path.join(
+  createRequire(import.meta.url).resolve('vitest/package.json'),
+  '../vitest.mjs',
+)
+
+test('[AR7] a test run with a failed test ends with exit code 1, also if it has started PostgreSQL', async () => {
+  // The run starts a PostgreSQL of its own, as `npm test` does.
+  const { TEST_POSTGRES_SOCKET: _parent, ...env } = process.env
+  const config = path.join(import.meta.dirname, 'failing-run/vitest.config.ts')
+  const run = spawn(process.execPath, [VITEST, 'run', '--config', config], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [output, [code]] = await Promise.all([text(run.stdout), once(run, 'exit')])
+  expect(output).toContain('1 failed')
+  expect(code).toBe(1)
+})

@@ -1,0 +1,16 @@
+import { fileURLToPath } from 'node:url'
+
+import { defineConfig } from 'vitest/config'
+
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+/** A run with the set-up of the unit tests, in which one test fails. */
+export default defineConfig({
+  root: at('.'),
+  test: {
+    globalSetup: [at('../support/temporary-folder.ts'), at('../support/postgres-server.ts')],
+    include: ['fails.ts'],
+    hookTimeout: 60_000,
+    testTimeout: 60_000,
+  },
+})
