@@ -19,7 +19,7 @@ test('[AR7] a test run with a failed test ends with exit code 1, also if it has 
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const [output, [code]] = await Promise.all([text(run.stdout), once(run, 'exit')])
+  const [output] = await Promise.all([text(run.stdout), once(run, 'exit')])
   expect(output).toContain('1 failed')
-  expect(code).toBe(1)
+  expect(run.exitCode).toBe(1)
 })
