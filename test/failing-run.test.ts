@@ -19,7 +19,7 @@ test('[AR7] a test run with a failed test ends with exit code 1, also if it has 
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const [output] = await Promise.all([text(run.stdout), once(run, 'exit')])
-  expect(output).toContain('1 failed')
+  const outputs = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'exit')])
+  expect(outputs.join('\n')).toContain('1 failed')
   expect(run.exitCode).toBe(1)
 })

@@ -15,12 +15,24 @@ import { openTestStores } from '../support/postgres-stores.ts'
 
 const APP = 'demo'
 
+/** The message of PostgreSQL that a connection is ready. */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
+/** The message of PostgreSQL that it shuts down. */
+const SHUT_DOWN = (() => {
+  const fields = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0')
+  const head = Buffer.alloc(5)
+  head.write('E')
+  head.writeInt32BE(fields.length + 4, 1)
+  return Buffer.concat([head, fields])
+})()
+
 /** A way to the database that a test can cut. */
 async function openProxy(url: string) {
   const target = new URL(url)
   const port = Number(target.port)
   const sockets = new Set<Socket>()
   let dropsAnswers = false
+  let [toEnd, ended] = [0, 0]
   const server = createServer((client) => {
     const upstream = connect(port, target.hostname)
     for (const socket of [client, upstream]) {
@@ -29,7 +41,10 @@ async function openProxy(url: string) {
     }
     client.pipe(upstream)
     upstream.on('data', (data: Buffer) => {
-      if (!dropsAnswers) client.write(data)
+      if (ended < toEnd && data.subarray(-READY.length).equals(READY)) {
+        ended += 1
+        client.end(Buffer.concat([data, SHUT_DOWN]))
+      } else if (!dropsAnswers) client.write(data)
     })
     upstream.on('close', () => client.destroy())
     client.on('close', () => upstream.destroy())
@@ -44,6 +59,14 @@ async function openProxy(url: string) {
     /** From now on, the server does what it is told, and its answers are lost. */
     dropAnswers: () => {
       dropsAnswers = true
+    },
+    /** Ends the next connections when they are ready, as a server does that shuts down. */
+    endNewConnections: (count: number) => {
+      toEnd = count
+    },
+    /** How many connections were ended in this way. */
+    get ended() {
+      return ended
     },
     /** Ends all connections. New ones work. */
     cut: () => {
@@ -119,6 +142,15 @@ test('[ST232] decisions do not wait for connections that turns have used up', as
   // Closing the store leaves the pool of the application open.
   expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   await pool.end()
+})
+
+test('[ST233] a connection that ends in the moment in which it is ready does not end the process', async () => {
+  await using database = await createDatabase()
+  await using proxy = await openProxy(database.url)
+  proxy.endNewConnections(2)
+  await using store = await openPostgresStore({ connectionString: proxy.url })
+  expect(await store.approvals.lastSeq()).toBe(0)
+  expect(proxy.ended).toBe(2)
 })
 
 test('[ST233] a store survives that all its connections are ended', async () => {

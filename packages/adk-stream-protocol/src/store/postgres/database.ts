@@ -32,7 +32,7 @@ export class Database {
   constructor(pool: PostgresPool, options: DatabaseOptions) {
     this.#pool = pool
     this.#options = options
-    pool.on('error', ignore)
+    ignoreErrors(pool)
   }
 
   /** Runs a single statement. It may run again after a lost connection. */
@@ -70,7 +70,6 @@ export class Database {
   /** Rejects later calls. Returns at once; the pool is closed by its owner. */
   close(): void {
     this.#isClosed = true
-    this.#pool.removeListener('error', ignore)
   }
 
   async #repeat<Result>(work: (attempt: number) => Promise<Result>): Promise<Result> {
@@ -90,7 +89,7 @@ export class Database {
 
   async #use<Result>(work: (client: PostgresClient) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect()
-    // A lost connection rejects its query, and emits an error that would end the process if it were not handled.
+    // A connection that the host's pool had opened before the store has no listener yet.
     client.on('error', ignore)
     let isBroken = false
     try {
@@ -115,6 +114,20 @@ export class Database {
       return (await client.query(query)).rows as Row[]
     }
   }
+}
+
+const pools = new WeakSet<PostgresPool>()
+
+/**
+ * Handles the errors of connections. Without a listener they would end the process; the query of a lost connection is rejected
+ * anyway. The listeners stay after the store is closed, because a connection can be lost while its pool is being closed.
+ */
+function ignoreErrors(pool: PostgresPool): void {
+  if (pools.has(pool)) return
+  pools.add(pool)
+  pool.on('error', ignore)
+  // A server that shuts down may end a new connection before `connect()` returns it.
+  pool.on('connect', (client) => client.on('error', ignore))
 }
 
 /** The host may have changed how `pg` reads values, so the store brings its own functions. */

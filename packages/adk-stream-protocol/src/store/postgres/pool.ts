@@ -8,7 +8,7 @@ export interface PostgresPool {
   readonly idleCount?: number
   readonly waitingCount?: number
   on(event: 'error', listener: (error: Error) => void): unknown
-  removeListener(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: PostgresClient) => void): unknown
 }
 
 /** What the store uses of a connection of `pg`. */

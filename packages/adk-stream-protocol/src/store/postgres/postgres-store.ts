@@ -107,7 +107,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
     const { options: known } = pool
     if (known === undefined)
       return { turns: pool, decisions: pool, createClient: undefined, close: async () => {} }
-    const decisions = ignoreErrors(new Pool({ ...known, ...own, min: 0, max: reserved }))
+    const decisions = new Pool({ ...known, ...own, min: 0, max: reserved })
     const createClient = (): Client => new Client({ ...known, ...own })
     return { turns: pool, decisions, createClient, close: () => decisions.end() }
   }
@@ -120,7 +120,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
   }
   const open = (size: number) => {
     try {
-      return ignoreErrors(new Pool({ connectionString, ...own, max: size }))
+      return new Pool({ connectionString, ...own, max: size })
     } catch (cause) {
       throw new StoreError('invalid', '`connectionString` is not a URL of PostgreSQL.', { cause })
     }
@@ -134,11 +134,6 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
       await Promise.all([turns.end(), decisions.end()])
     },
   }
-}
-
-/** A connection that is lost while it is being closed emits an error, which would end the process. */
-function ignoreErrors(pool: Pool): Pool {
-  return pool.on('error', () => undefined)
 }
 
 function checkSchema(name: string): string {
