@@ -80,9 +80,10 @@ describe.each(versions)('$name', (version) => {
       await Promise.all([one.chat.rest(), two.chat.rest()])
       for (const { chat, approvals } of [one, two]) {
         expect(chat.messages).toHaveLength(2)
-        expect(toolParts(chat.lastMessage)).toMatchObject([
-          { state: 'output-available', approval: { id, approved: true } },
-        ])
+        // A tab that read the turn from its start knows the decision when it has loaded the message again.
+        await expect
+          .poll(() => toolParts(chat.lastMessage))
+          .toMatchObject([{ state: 'output-available', approval: { id, approved: true } }])
         expect(chat.error).toBeUndefined()
         expect(chat.errors).toEqual([])
         expect(approvals).toContain('approved')
