@@ -13,7 +13,7 @@ const VITEST = path.join(
 
 test('[AR7] a test run with a failed test ends with exit code 1, also if it has started PostgreSQL', async () => {
   // The run starts a PostgreSQL of its own, as `npm test` does.
-  const { TEST_POSTGRES_SOCKET: _parent, ...env } = process.env
+  const { TEST_POSTGRES_BROKER: _parent, ...env } = process.env
   const config = path.join(import.meta.dirname, 'failing-run/vitest.config.ts')
   const run = spawn(process.execPath, [VITEST, 'run', '--config', config], {
     env,

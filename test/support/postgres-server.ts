@@ -5,8 +5,8 @@ import path from 'node:path'
 
 import { importEmbeddedPostgres } from '../../apps/demo/src/cluster/embedded-postgres.ts'
 
-/** The environment variable with the path of the socket that tells tests where the PostgreSQL server is. */
-const VARIABLE = 'TEST_POSTGRES_SOCKET'
+/** The environment variable with the port on which tests learn where the PostgreSQL server is. */
+const VARIABLE = 'TEST_POSTGRES_BROKER'
 
 /**
  * Provides one PostgreSQL server for the whole test run. It starts when the first test asks for it, so a run without such
@@ -24,9 +24,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
       (error: unknown) => socket.end(JSON.stringify({ error: String(error) })),
     )
   })
-  const socketPath = path.join(mkdtempSync(path.join(tmpdir(), 'broker-')), 'postgres')
-  await listen(broker, socketPath)
-  process.env[VARIABLE] = socketPath
+  process.env[VARIABLE] = String(await listen(broker))
   return async () => {
     delete process.env[VARIABLE]
     broker.close()
@@ -90,19 +88,18 @@ const SETTINGS = [
 /** Finds a port that is free now. PostgreSQL cannot choose one itself. */
 async function findPort(): Promise<number> {
   const probe = createTcpServer()
-  await listen(probe, 0)
-  // A server that listens on a port has such an address.
-  const { port } = probe.address() as AddressInfo
+  const port = await listen(probe)
   await new Promise((resolve) => {
     probe.close(resolve)
   })
   return port
 }
 
-function listen(server: Server, where: string | number): Promise<void> {
+/** Listens on a free port of this machine. Returns the port. */
+function listen(server: Server): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    if (typeof where === 'string') server.listen(where, resolve)
-    else server.listen(where, '127.0.0.1', resolve)
+    // A server that listens on a port has such an address.
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
   })
 }

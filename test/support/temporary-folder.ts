@@ -4,9 +4,14 @@ import path from 'node:path'
 
 const SHARED_MEMORY = '/dev/shm'
 const GIBI = 1_073_741_824
+/** The environment variable with the process that has created the folder. */
+const VARIABLE = 'TEST_FOLDER_OF'
 
 /** Creates a temporary folder for the tests and the processes that they start. Returns a function that deletes it. */
-export default function setup(): () => void {
+export default function setup(): (() => void) | undefined {
+  // Each project of the configuration runs the setup. The first one counts.
+  if (process.env[VARIABLE] === String(process.pid)) return undefined
+  process.env[VARIABLE] = String(process.pid)
   const folder = mkdtempSync(path.join(chooseParent(), 'adk-tests-'))
   // PostgreSQL runs as another user if the tests run as root.
   chmodSync(folder, 0o755)

@@ -13,9 +13,12 @@ export interface TestDatabase extends AsyncDisposable {
 
 /** Returns the URL of the PostgreSQL server of this test run. The first call starts it. */
 async function postgresUrl(): Promise<string> {
-  const path = process.env['TEST_POSTGRES_SOCKET']
-  if (path === undefined) throw new Error('The test run has no PostgreSQL server.')
-  const answer = JSON.parse(await text(createConnection(path))) as { url?: string; error?: string }
+  const port = process.env['TEST_POSTGRES_BROKER']
+  if (port === undefined) throw new Error('The test run has no PostgreSQL server.')
+  const answer = JSON.parse(await text(createConnection(Number(port), '127.0.0.1'))) as {
+    url?: string
+    error?: string
+  }
   if (answer.url === undefined) throw new Error(answer.error ?? 'PostgreSQL did not start.')
   return answer.url
 }
