@@ -1,9 +1,7 @@
 import type { Approval } from '../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/next-approval.ts'
-import { checkName } from './session-key.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface ApprovalRow {
   readonly asked: string
@@ -13,15 +11,6 @@ export interface ApprovalRow {
 export interface AuditRow {
   readonly seq: number
   readonly entry: string
-}
-
-/** Returns the columns that identify a chat, in column order. */
-export function chatColumns({ appName, principalId, chatId }: AppChatRef): string[] {
-  return [
-    checkName('appName', appName),
-    checkName('principalId', principalId),
-    checkName('chatId', chatId),
-  ]
 }
 
 type Moved = Pick<Approval, 'votes' | 'state' | 'version'>

@@ -153,7 +153,7 @@ async function verifyAfter(
   return unrecorded ? fail(unrecorded.seq, unrecorded.reason) : { entries, head, ...removed }
 }
 
-/** Checks that a later entry of the record tells of each removal. */
+/** Checks that a later entry records each removal. */
 class RemovalCheck {
   #cut: AuditHead | undefined
   readonly #erased = new Map<number, ErasedEntry>()

@@ -1,5 +1,6 @@
 import type { ApprovalFilter, AuditFilter } from '../../approvals/approval-store.ts'
-import { chatColumns, namesOf } from '../approval-rows.ts'
+import { namesOf } from '../approval-rows.ts'
+import { chatColumns } from '../chat-rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import type { Clocks } from './clocks.ts'
 

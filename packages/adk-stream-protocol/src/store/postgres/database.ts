@@ -22,7 +22,7 @@ export interface DatabaseOptions {
  * A pool with statements, transactions, retries and errors as `StoreError`.
  *
  * Work is run again if its connection was lost, although it may have been committed. It must therefore be idempotent:
- * `attempt` tells it that an earlier attempt may have taken effect.
+ * If `attempt` is not 0, an earlier attempt may have taken effect.
  */
 export class Database {
   readonly #pool: PostgresPool

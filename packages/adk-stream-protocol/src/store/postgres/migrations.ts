@@ -219,7 +219,7 @@ export const migrations: readonly Migration[] = [
   {
     minimum: 1,
     sql: `
-      -- The newest of the audit entries that retention has removed. An entry of the record tells of the removal too.
+      -- The newest audit entry that retention has removed. The removal is also an entry of the record.
       CREATE TABLE $schema.audit_cut (
         single boolean PRIMARY KEY DEFAULT true CHECK (single),
         seq bigint NOT NULL,

@@ -21,13 +21,13 @@ import type { AppChatRef } from '../../shared/chat-ref.ts'
 import {
   type ApprovalRow,
   type AuditRow,
-  chatColumns,
   decodeApproval,
   decodeAudit,
   deciderNames,
   encodeAsked,
   encodeMoved,
 } from '../approval-rows.ts'
+import { chatColumns } from '../chat-rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'

@@ -1,5 +1,5 @@
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { chatColumns } from '../approval-rows.ts'
+import { type BrowserCallRow, chatColumns, decodeBrowserCall } from '../chat-rows.ts'
 import type { BrowserCall, BrowserCallStore, DueBrowserCalls } from '../browser-call-store.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import type { Clocks } from './clocks.ts'
@@ -32,19 +32,8 @@ export class PostgresBrowserCallStore implements BrowserCallStore {
   async takeDue({ appName, leaseMs, limit }: DueBrowserCalls): Promise<BrowserCall[]> {
     const values = [checkName('appName', appName), leaseMs, limit]
     const rows = await this.#database.query<BrowserCallRow>(this.#sql.takeDue, values)
-    return rows.map((row) => ({
-      chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
-      messageId: row.message_id,
-      toolCallId: row.tool_call_id,
-    }))
+    return rows.map((row) => decodeBrowserCall(appName, row))
   }
-}
-
-interface BrowserCallRow {
-  readonly principal_id: string
-  readonly chat_id: string
-  readonly tool_call_id: string
-  readonly message_id: string
 }
 
 function browserCallSql(schema: string, { clock, leaseClock }: Clocks) {

@@ -1,5 +1,5 @@
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { chatColumns } from '../approval-rows.ts'
+import { chatColumns, type ChatRow, decodeChatEntry } from '../chat-rows.ts'
 import type { ChatEntry, ChatNote, ChatStore } from '../chat-store.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import type { Database } from './database.ts'
@@ -21,7 +21,7 @@ export class PostgresChatStore implements ChatStore {
     const owner = [checkName('appName', appName), checkName('principalId', principalId)]
     const values = [...owner, chatIds.filter(isStorable)]
     const rows = await this.#database.query<ChatRow>(this.#sql.find, values)
-    return new Map(rows.map((row) => [row.chat_id, readEntry(row)]))
+    return new Map(rows.map((row) => [row.chat_id, decodeChatEntry(row)]))
   }
 
   async note(chat: AppChatRef, { title, createdAt }: ChatNote): Promise<void> {
@@ -45,23 +45,6 @@ export class PostgresChatStore implements ChatStore {
 
   async drop(chat: AppChatRef): Promise<void> {
     await this.#database.query(this.#sql.drop, chatColumns(chat))
-  }
-}
-
-interface ChatRow {
-  readonly chat_id: string
-  readonly name: string | null
-  readonly title: string | null
-  readonly created_at: number | null
-  readonly agent: string | null
-}
-
-function readEntry({ name, title, created_at: createdAt, agent }: ChatRow): ChatEntry {
-  return {
-    ...(name !== null && { name }),
-    ...(title !== null && { title }),
-    ...(createdAt !== null && { createdAt }),
-    ...(agent !== null && { agent }),
   }
 }
 

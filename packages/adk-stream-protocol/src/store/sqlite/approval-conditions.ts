@@ -2,7 +2,8 @@ import type { ApprovalStateName } from '../../approvals/approval.ts'
 import type { ApprovalFilter, AuditFilter } from '../../approvals/approval-store.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
-import { chatColumns, namesOf } from '../approval-rows.ts'
+import { namesOf } from '../approval-rows.ts'
+import { chatColumns } from '../chat-rows.ts'
 import type { SqlValue } from './connection.ts'
 
 /** An SQL condition with the values of its parameters. */

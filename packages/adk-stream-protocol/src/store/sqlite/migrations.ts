@@ -204,7 +204,7 @@ export const migrations: readonly Migration[] = [
   ALTER TABLE chats ADD COLUMN agent TEXT;
   `,
   `
-  -- The newest of the audit entries that retention has removed. An entry of the record tells of the removal too.
+  -- The newest audit entry that retention has removed. The removal is also an entry of the record.
   CREATE TABLE audit_cut (
     single INTEGER PRIMARY KEY CHECK (single = 1),
     seq INTEGER NOT NULL,

@@ -25,13 +25,13 @@ import { auditConditions, listConditions } from './approval-conditions.ts'
 import {
   type ApprovalRow,
   type AuditRow,
-  chatColumns,
   decodeApproval,
   decodeAudit,
   deciderNames,
   encodeAsked,
   encodeMoved,
 } from '../approval-rows.ts'
+import { chatColumns } from '../chat-rows.ts'
 import {
   type ApprovalStatements,
   DATABASE_CLOCK,

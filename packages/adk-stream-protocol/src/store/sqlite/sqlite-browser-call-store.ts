@@ -1,6 +1,6 @@
 import { checkName } from '../session-key.ts'
 import type { DueBrowserCalls, BrowserCall, BrowserCallStore } from '../browser-call-store.ts'
-import { chatColumns } from '../approval-rows.ts'
+import { type BrowserCallRow, chatColumns, decodeBrowserCall } from '../chat-rows.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
@@ -49,19 +49,8 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
       () => this.#statements.takeDue.rows(appName, this.#leaseNow(), leaseMs, limit),
       'process-death',
     )
-    return rows.map((row) => ({
-      chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
-      messageId: row.message_id,
-      toolCallId: row.tool_call_id,
-    }))
+    return rows.map((row) => decodeBrowserCall(appName, row))
   }
-}
-
-interface BrowserCallRow {
-  readonly principal_id: string
-  readonly chat_id: string
-  readonly tool_call_id: string
-  readonly message_id: string
 }
 
 function prepareStatements(connection: Connection, clock: string) {

@@ -1,6 +1,6 @@
 import type { ChatEntry, ChatNote, ChatStore } from '../chat-store.ts'
 import { checkName } from '../session-key.ts'
-import { chatColumns } from '../approval-rows.ts'
+import { chatColumns, type ChatRow, decodeChatEntry } from '../chat-rows.ts'
 import type { Connection } from './connection.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
@@ -20,7 +20,7 @@ export class SqliteChatStore implements ChatStore {
   ): Promise<Map<string, ChatEntry>> {
     const owner = [checkName('appName', appName), checkName('principalId', principalId)]
     const rows = await this.#statements.find.select(...owner, JSON.stringify(chatIds))
-    return new Map(rows.map((row) => [row.chat_id, readEntry(row)]))
+    return new Map(rows.map((row) => [row.chat_id, decodeChatEntry(row)]))
   }
 
   async note(chat: AppChatRef, { title, createdAt }: ChatNote): Promise<void> {
@@ -53,23 +53,6 @@ export class SqliteChatStore implements ChatStore {
 
   async #write(work: () => number): Promise<void> {
     await this.#connection.write(work, 'process-death')
-  }
-}
-
-interface ChatRow {
-  readonly chat_id: string
-  readonly name: string | null
-  readonly title: string | null
-  readonly created_at: number | null
-  readonly agent: string | null
-}
-
-function readEntry({ name, title, created_at: createdAt, agent }: ChatRow): ChatEntry {
-  return {
-    ...(name !== null && { name }),
-    ...(title !== null && { title }),
-    ...(createdAt !== null && { createdAt }),
-    ...(agent !== null && { agent }),
   }
 }
 

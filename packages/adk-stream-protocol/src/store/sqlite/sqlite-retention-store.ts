@@ -1,6 +1,6 @@
 import type { AuditHead } from '../../approvals/approval-store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { chatColumns } from '../approval-rows.ts'
+import { chatColumns } from '../chat-rows.ts'
 import { ERASED, type ErasedEntry, findCut, GENESIS, removalRow } from '../audit-chain.ts'
 import type { Owner, RemovalCondition, RetentionStore, UnusedChats } from '../retention-store.ts'
 import { checkName } from '../session-key.ts'
