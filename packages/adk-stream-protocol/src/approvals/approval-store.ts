@@ -214,7 +214,7 @@ export interface AuditVerification {
   readonly removed?: AuditHead
   /**
    * The first entry that was changed or is missing. Undefined if the record is intact. `removed`: retention has removed the
-   * entry of the given head, so the head no longer tells anything about the record.
+   * entry of the given head, so the head cannot verify the record any more.
    */
   readonly fault?: { readonly seq: number; readonly reason: 'changed' | 'missing' | 'removed' }
 }
