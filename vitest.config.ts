@@ -30,6 +30,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000, interval: 10 } },
+    // On CI a failed test runs once more. The report marks it as repeated, and its cause is still to be fixed.
+    retry: process.env['CI'] === undefined ? 0 : 1,
     // One more than the cores of the smallest supported machine: a test often waits for a timer or a child process.
     maxWorkers: 3,
     // A file takes seconds to load ADK anew. None of them changes what it shares with the next one.

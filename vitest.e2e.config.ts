@@ -12,6 +12,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 45_000, interval: 25 } },
+    // On CI a failed test runs once more. The report marks it as repeated, and its cause is still to be fixed.
+    retry: process.env['CI'] === undefined ? 0 : 1,
     // A browser test waits for a third of its time: three processes keep two cores busy. Each has one browser for all of its files.
     maxWorkers: 3,
     isolate: false,
