@@ -68,6 +68,17 @@ test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s',
   await snap(page, `problem-${scheme}`)
 })
 
+test('[DM392] the outline of the page is shown in the stored theme before its scripts are loaded', async () => {
+  const page = await testDemo.visit({ colorScheme: 'light' })
+  await page.evaluate(() => localStorage.setItem('theme', 'dark'))
+  await page.route('**/assets/*.js', () => undefined)
+  await page.reload({ waitUntil: 'commit' })
+  await page.locator('.skeleton-input').waitFor()
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  await expect.poll(background).toBe('rgb(23, 22, 20)')
+  await snap(page, 'loading-dark')
+})
+
 test('[DM26] everything can be done by keyboard', async () => {
   const page = await testDemo.visit()
   const { log, tool, input, answer, stop, idle, say } = readPage(page)

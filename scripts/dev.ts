@@ -1,8 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { spawn } from 'node:child_process'
 import path from 'node:path'
 
 import { createServer } from 'vite'
+
+import { buildPage } from '../apps/demo/scripts/build-page.ts'
 
 /**
  * Runs the demo for development: Vite serves the page and updates it in place, and the server restarts when one of its source files
@@ -11,8 +12,7 @@ import { createServer } from 'vite'
 const DEMO = path.join(import.meta.dirname, '../apps/demo')
 
 // The server refuses to start without a built page, although Vite serves the page here.
-if (!existsSync(path.join(DEMO, 'dist/index.html')))
-  spawnSync('npm', ['run', '--silent', 'build'], { cwd: DEMO, stdio: 'inherit' })
+await buildPage()
 
 const server = spawn(
   process.execPath,

@@ -1,14 +1,18 @@
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
 
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
 
 /** The demo's server. */
 const SERVER = `http://127.0.0.1:${process.env['PORT'] ?? '8000'}`
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  plugins: [react()],
+  plugins: [react(), compress()],
   resolve: {
     conditions: ['@adk-stream-protocol/source', 'module', 'browser', 'import', 'default'],
   },
@@ -30,3 +34,27 @@ export default defineConfig({
     ),
   },
 })
+
+/** Writes a Brotli and a gzip copy of each text file of the build. The server sends the copy that the browser accepts. */
+function compress(): Plugin {
+  const copies = [
+    ['br', promisify(brotliCompress)],
+    ['gz', promisify(gzip)],
+  ] as const
+  let folder = ''
+  return {
+    name: 'compress',
+    apply: 'build',
+    configResolved({ root, build }) {
+      folder = join(root, build.outDir)
+    },
+    async closeBundle() {
+      const files = await readdir(folder, { recursive: true })
+      for (const file of files.filter((name) => /\.(?:js|css|html|svg)$/.test(name))) {
+        const content = await readFile(join(folder, file))
+        for (const [ending, encode] of copies)
+          await writeFile(join(folder, `${file}.${ending}`), await encode(content))
+      }
+    },
+  }
+}

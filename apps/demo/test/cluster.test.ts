@@ -6,7 +6,7 @@ import {
 } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { type Cluster, startCluster } from '../src/cluster/start-cluster.ts'
-import { buildPage } from './support/build-page.ts'
+import { buildPage } from '../scripts/build-page.ts'
 
 const SLOW = 120_000
 

@@ -5,10 +5,10 @@ import { beforeAll, expect, test } from 'vitest'
 
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { startDemo } from '../src/server/start-demo.ts'
-import { buildPage } from './support/build-page.ts'
+import { buildPage } from '../scripts/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-beforeAll(buildPage, 60_000)
+beforeAll(() => buildPage(), 60_000)
 
 /** The emulator speaks at the pace of a model. */
 const LONG = { timeout: 30_000 }

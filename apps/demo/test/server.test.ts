@@ -12,7 +12,7 @@ import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { startDemo } from '../src/server/start-demo.ts'
-import { buildPage } from './support/build-page.ts'
+import { buildPage } from '../scripts/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
 // A process of its own takes its time to load on a busy machine.
@@ -84,6 +84,26 @@ test.each([
   expect(headers.get('x-content-type-options')).toBe('nosniff')
   expect(headers.get('referrer-policy')).toBe('no-referrer')
   expect(headers.get('permissions-policy')).toMatch(/microphone=\(self\), geolocation=\(self\)/)
+})
+
+test.each([
+  ['br', 'br'],
+  ['gzip, deflate', 'gzip'],
+  ['identity', null],
+])('[DM390] a browser that accepts %s gets the page with %s', async (accepted, encoding) => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const headers = { 'accept-encoding': accepted }
+  const html = await fetch(demo.url, { headers })
+  const [script = ''] = /\/assets\/[^"]+\.js/.exec(await html.text()) ?? []
+  const response = await fetch(demo.url + script, { headers })
+  expect(response.headers.get('content-encoding')).toBe(encoding)
+  expect(response.headers.get('content-type')).toContain('javascript')
+  expect(await response.text()).toContain('createElement')
+})
+
+test('[DM391] a page that is newer than its sources is not built again', async () => {
+  await buildPage({ onStart: () => expect.unreachable('The page was built again.') })
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(

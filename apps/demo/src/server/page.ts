@@ -36,10 +36,12 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** Serves the built page. Browsers cache files with a hash in their name permanently. */
+/** Serves the built page, compressed. Browsers cache files with a hash in their name permanently. */
 export function createPage(dir: string): RequestHandler {
   return sirv(dir, {
     etag: true,
+    brotli: true,
+    gzip: true,
     setHeaders(response, pathname) {
       const hashed = pathname.startsWith('/assets/')
       response.setHeader(
