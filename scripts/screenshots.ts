@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 import type { BrowserContextOptions, Page } from 'playwright-core'
 
-import { buildPage } from '../apps/demo/test/support/build-page.ts'
+import { buildPage } from '../apps/demo/scripts/build-page.ts'
 import { readPage } from '../e2e/support/chat-page.ts'
 import { syllables } from '../e2e/support/make-wav.ts'
 import { readTalk, visitToTalk } from '../e2e/support/talk-page.ts'

@@ -7,7 +7,7 @@ import { firstOf, type Responder, startEmulator } from 'gemini-emulator'
 import { build } from 'vite'
 
 import { startDemo } from '../../apps/demo/src/server/start-demo.ts'
-import { buildPage } from '../../apps/demo/test/support/build-page.ts'
+import { buildPage } from '../../apps/demo/scripts/build-page.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
 
