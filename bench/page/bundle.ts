@@ -7,7 +7,8 @@ import { PAGE_DIR } from '../../apps/demo/src/server/page.ts'
 /** The files that the demo's page is built into, largest first, with those that its document names marked. */
 export async function readBundle(): Promise<string[][]> {
   const html = await readFile(join(PAGE_DIR, 'index.html'), 'utf8')
-  const names = await readdir(join(PAGE_DIR, 'assets'))
+  const built = await readdir(join(PAGE_DIR, 'assets'))
+  const names = built.filter((name) => !/\.(?:br|gz)$/.test(name))
   const files = await Promise.all(
     names.map(async (name) => {
       const content = await readFile(join(PAGE_DIR, 'assets', name))
