@@ -130,6 +130,11 @@ test('[DM64] what cannot be sent is refused in words', async () => {
 
 /** What comes of the suggestions, in their order. */
 const OUTCOMES: readonly ((page: Page) => Locator)[] = [
+  (page) => readPage(page).tool('process_payment').getByRole('timer'),
+  (page) =>
+    readPage(page)
+      .tool('process_payment')
+      .getByText(/2 people|2人/),
   (page) =>
     readPage(page)
       .tool('get_weather')
@@ -139,7 +144,6 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
     readPage(page)
       .tool('change_bgm')
       .getByText(/Done|完了/),
-  (page) => readPage(page).tool('process_payment').getByRole('timer'),
   (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
   (page) => readPage(page).tool('Alice').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
@@ -155,12 +159,21 @@ test.each([
   ['ja-JP', ja],
 ])('[DM65] every suggestion does what it says, in %s', async (locale, texts) => {
   const page = await testDemo.visit({ locale, permissions: [] })
-  const suggestions = texts.shell.suggestions.flatMap((group) => group.suggestions)
-  expect(suggestions).toHaveLength(OUTCOMES.length)
-  for (const [index, { text, needsPicture }] of suggestions.entries()) {
+  const { starts, suggestions } = texts.shell
+  const offered = [
+    ...[starts.payment, starts.twoPeople].map(({ title }) => ({
+      name: title,
+      needsPicture: false,
+    })),
+    ...suggestions
+      .flatMap((group) => group.suggestions)
+      .map(({ text, needsPicture = false }) => ({ name: text, needsPicture })),
+  ]
+  expect(offered).toHaveLength(OUTCOMES.length)
+  for (const [index, { name, needsPicture }] of offered.entries()) {
     // The page is empty again without being loaded again.
     if (index > 0) await page.keyboard.press('Alt+KeyN')
-    const suggestion = page.getByRole('button', { name: text, exact: true })
+    const suggestion = page.getByRole('button', { name })
     if (needsPicture) await sendWithPicture(page, suggestion)
     else await suggestion.click()
     await OUTCOMES[index]?.(page).waitFor()

@@ -2,6 +2,7 @@ import type { Action, Responder, Prompt } from 'gemini-emulator'
 import { type Attachment, type Conversation, readConversation } from './reading/conversation.ts'
 import { detectLanguage, type Language } from './reading/language.ts'
 import { measureImage, nameColour } from './images/measure-image.ts'
+import { compareNumbers, readComparison } from './replies/compare-numbers.ts'
 import { naturalPieces } from './replies/natural-pieces.ts'
 import { phrasesOf } from './replies/phrases.ts'
 import { drawPicture } from './images/draw-picture.ts'
@@ -87,6 +88,11 @@ function answerRequest(context: ReplyContext): Action[] {
   }
   const show = readSpecialReply(conversation.request)
   if (show !== undefined) return [...received, ...createSpecialReply(show, style)]
+  const comparison = readComparison(conversation.request)
+  if (comparison) {
+    const { thought: reasoning, reply } = compareNumbers(comparison, style)
+    return [...received, ...(prompt.includeThoughts ? [think(reasoning)] : []), say(reply)]
+  }
   const topic = topicOf(conversation.request)
   if (topic !== undefined) return [...received, ...thought, say(smallTalk(topic, context))]
   if (received.length > 0) return received
@@ -96,8 +102,7 @@ function answerRequest(context: ReplyContext): Action[] {
 
 function thoughtOf({ conversation, style, prompt }: ReplyContext): Action[] {
   if (!prompt.includeThoughts || topicOf(conversation.request) !== 'think') return []
-  const text = phrasesOf(style.language).thought(gistOf(conversation.request))
-  return [{ type: 'think', text, pieces: naturalPieces(text) }]
+  return [think(phrasesOf(style.language).thought(gistOf(conversation.request)))]
 }
 
 function smallTalk(topic: Topic, { conversation, style, functions }: ReplyContext): string {
@@ -178,6 +183,10 @@ function gistOf(request: string): string {
 
 function say(text: string): Action {
   return { type: 'say', text, pieces: naturalPieces(text) }
+}
+
+function think(text: string): Action {
+  return { type: 'think', text, pieces: naturalPieces(text) }
 }
 
 function toAction({ name, args }: PlannedCall): Action {

@@ -37,8 +37,8 @@ export interface PlanContext {
 export function planRequest(request: string, context: PlanContext): Plan | undefined {
   const named = planNamedCalls(request, context)
   if (named !== undefined) return named
-  const steps = wishesInContext(normalise(request), context.earlierRequests)
-  const planned = steps.map((step) => step.map((intent) => planWish(intent, context)))
+  const steps = intentsInContext(normalise(request), context.earlierRequests)
+  const planned = steps.map((step) => step.map((intent) => planIntent(intent, context)))
   if (planned.flat().length === 0) return undefined
   const question = planned.flat().find((item) => item.kind === 'ask')
   if (question !== undefined) return question
@@ -81,14 +81,14 @@ const AGAIN =
   /^(?:please )?(?:try (?:it |that )?again|once more|do it again|retry|repeat that)(?:,? please)?[.!]*$|^(?:もう一度|再度|もう一回)/i
 
 /** Reads the intents of the request. It may complete an earlier one. */
-function wishesInContext(request: string, earlierRequests: readonly string[]): Intent[][] {
+function intentsInContext(request: string, earlierRequests: readonly string[]): Intent[][] {
   let open: Intent[][] = []
   for (const earlier of earlierRequests.slice(-MOST_EARLIER))
-    open = nextWishes(open, normalise(earlier)) ?? open
-  return nextWishes(open, request) ?? []
+    open = nextIntents(open, normalise(earlier)) ?? open
+  return nextIntents(open, request) ?? []
 }
 
-function nextWishes(open: Intent[][], text: string): Intent[][] | undefined {
+function nextIntents(open: Intent[][], text: string): Intent[][] | undefined {
   if (AGAIN.test(text)) return open
   const own = readIntents(text)
   if (own.length > 0) return own
@@ -100,7 +100,7 @@ type Item =
   | { readonly kind: 'remark'; readonly remark: string }
   | { readonly kind: 'planned-call'; readonly call: PlannedCall }
 
-function planWish(intent: Intent, context: PlanContext): Item {
+function planIntent(intent: Intent, context: PlanContext): Item {
   const phrases = phrasesOf(context.language)
   switch (intent.kind) {
     case 'weather':

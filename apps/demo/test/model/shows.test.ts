@@ -62,7 +62,7 @@ describe('pictures that were sent', () => {
 
   test('[ED28] in Japanese too, and a drawn one as well', async () => {
     expect(shown(await solidImage('red'), 'これを見て')).toContain('16 × 16, 主に赤')
-    expect(shown(drawPicture('the sea'))).toMatch(/240 × 160, mostly \w+/)
+    expect(shown(drawPicture('the sea'))).toMatch(/360 × 240, mostly \w+/)
   })
 
   test.each([

@@ -63,6 +63,19 @@ test.each(['think about the moon', '月について段階的に説明して'])(
   },
 )
 
+test.each([
+  ['Think step by step: which is larger, 9.9 or 9.11?', '**9.9 is larger.**', '0.79'],
+  ['順を追って考えて：9.9と9.11はどちらが大きい？', '**9.9のほうが大きい**', '0.79'],
+  ['Which is greater, 3 or 12?', '**12 is larger.**', '9'],
+  ['Which is bigger, 2.50 or 2.5?', '2.50 and 2.5 are equal.', ''],
+])('[ED390] compares the numbers of %j', (request, result, difference) => {
+  const { text, actions } = ask(request, { includeThoughts: true })
+  expect(actions.map(({ type }) => type)).toEqual(['think', 'say'])
+  expect(text).toContain(result)
+  expect(text).toContain(difference)
+  expect(ask(request, { mode: 'live' }).text).not.toMatch(/[*\n]/)
+})
+
 describe('pictures', () => {
   const image = {
     inlineData: { mimeType: 'image/png', data: Buffer.alloc(2_048).toString('base64') },
@@ -83,9 +96,9 @@ describe('pictures', () => {
       if (picture?.type !== 'image') throw new Error('No picture was drawn.')
       expect(picture.mimeType).toBe('image/png')
       expect(readPng(Buffer.from(picture.data, 'base64'))).toEqual({
-        width: 240,
-        height: 160,
-        bytes: 160 * (1 + 240 * 3),
+        width: 360,
+        height: 240,
+        bytes: 240 * (1 + 360 * 3),
       })
       expect(words).toMatchObject({ type: 'say' })
       expect(ask(request).actions).toEqual(ask(request).actions)

@@ -24,7 +24,7 @@ export function readIntents(text: string): Intent[][] {
       steps.push(step)
       step = []
     }
-    step.push(...wishesOf(part.text, scope))
+    step.push(...partIntents(part.text, scope))
   }
   return tidy([...steps, step])
 }
@@ -36,7 +36,7 @@ export function completeIntents(
 ): Intent[][] | undefined {
   if (text.length > LONGEST_ANSWER) return undefined
   const intents = earlier.flat()
-  const completed = intents.map((intent) => completeWish(intent, text))
+  const completed = intents.map((intent) => completeIntent(intent, text))
   const anyCompleted = completed.some((intent, index) => intent !== intents[index])
   if (anyCompleted) return [completed]
   const places = intents.some(({ kind }) => kind === 'weather') ? onlyPlaces(text) : []
@@ -75,13 +75,13 @@ interface Scope {
 const LOCATION =
   /\bwhere (?:am i|i am)\b|\b(?:my|current) (?:location|position|whereabouts)\b|\blocate me\b|現在地|現在位置|(?:私|僕|今)の(?:位置|居場所|場所)|位置情報|ここはどこ|今どこ/i
 
-function wishesOf(part: string, scope: Scope): Intent[] {
+function partIntents(part: string, scope: Scope): Intent[] {
   const music = readMusicIntent(part)
   const location = LOCATION.test(part)
   const { pays, weather } = subjectsOf(part, scope, music !== undefined || location)
   const drafts = pays && !isNoOrder(part) ? readPayments(part) : []
   return [
-    ...(weather ? weatherWishes(part, drafts, location) : []),
+    ...(weather ? weatherIntents(part, drafts, location) : []),
     ...drafts.map((draft): Intent => ({ kind: 'payment', draft })),
     ...(location ? [{ kind: 'location' } as const] : []),
     ...(music === undefined ? [] : [{ kind: 'music', intent: music } as const]),
@@ -96,7 +96,11 @@ function subjectsOf(part: string, scope: Scope, hasOther: boolean): Scope {
   return { pays, weather: !pays && scope.weather && findKnownPlaces(part).length > 0 }
 }
 
-function weatherWishes(part: string, drafts: readonly PaymentDraft[], location: boolean): Intent[] {
+function weatherIntents(
+  part: string,
+  drafts: readonly PaymentDraft[],
+  location: boolean,
+): Intent[] {
   const recipients = new Set(drafts.map(({ recipient }) => recipient))
   const places = readWeatherPlaces(part).filter((place) => !recipients.has(place))
   if (places.length > 0) return places.map((place) => ({ kind: 'weather', place }))
@@ -104,7 +108,7 @@ function weatherWishes(part: string, drafts: readonly PaymentDraft[], location: 
   return location ? [] : [{ kind: 'weather' }]
 }
 
-/** Completes a intent with the values of another part of the text. */
+/** Completes an intent with the values of another part of the text. */
 function tidy(steps: readonly (readonly Intent[])[]): Intent[][] {
   const intents = steps.flat()
   const hasPlace = intents.some((intent) => intent.kind === 'weather' && intent.place !== undefined)
@@ -127,7 +131,7 @@ function join(steps: readonly (readonly Intent[])[], draft: PaymentDraft): Inten
   return [...others, [{ kind: 'payment', draft }]]
 }
 
-function completeWish(intent: Intent, text: string): Intent {
+function completeIntent(intent: Intent, text: string): Intent {
   if (intent.kind === 'music') return completeMusic(intent, text)
   if (intent.kind !== 'payment' || isComplete(intent.draft)) return intent
   const draft = {

@@ -132,7 +132,7 @@ const greet = (name: string): string => \`Hello, \${name}!\`
   received: (files) =>
     `Thank you, I received ${list(files)}. I am an emulator: I can measure it, but not see what is in it.`,
   mostly: (colour) => `mostly ${colour}`,
-  picture: (subject) => `Here is my impression of ${subject}: its colours come from the words.`,
+  picture: (subject) => `Here is ${subject}, drawn by the demo model.`,
   echo: (gist, example) =>
     `You said “${gist}”. I am an emulator, not a real model, so I can only answer a few things. Try: ${example}`,
   nothingSaid: 'I am listening. I am an emulator, not a real model; ask me what I can do.',

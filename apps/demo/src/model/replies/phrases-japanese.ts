@@ -138,7 +138,7 @@ const greet = (name: string): string => \`こんにちは、\${name}さん\`
   received: (files) =>
     `${list(files)}を受け取りました。エミュレーターなので、中身を見ることはできません。`,
   mostly: (colour) => `主に${colour}`,
-  picture: (subject) => `${subject}をイメージして描きました。色は言葉から決めています。`,
+  picture: (subject) => `${subject}を描きました。`,
   echo: (gist, example) =>
     `「${gist}」ですね。私は本物のモデルではなくエミュレーターなので、お答えできることは限られています。例えば「${example}」と頼んでみてください。`,
   nothingSaid:

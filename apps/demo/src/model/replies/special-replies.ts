@@ -4,7 +4,7 @@ import { naturalPieces } from './natural-pieces.ts'
 import type { Style } from './results.ts'
 
 /** Special replies that the user can request: sources, executed code, a long reply, errors. */
-export type SpecialReply = 'sources' | 'code' | 'long' | 'busy' | 'error'
+export type SpecialReply = 'tea' | 'sources' | 'code' | 'long' | 'busy' | 'error'
 
 /** Returns the special reply that a text requests, or undefined. */
 export function readSpecialReply(text: string): SpecialReply | undefined {
@@ -16,6 +16,8 @@ export function readSpecialReply(text: string): SpecialReply | undefined {
 export function createSpecialReply(show: SpecialReply, { language, spoken }: Style): Action[] {
   const texts = TEXTS[language]
   switch (show) {
+    case 'tea':
+      return [say(spoken ? texts.teaSpoken : texts.tea), { type: 'ground', sources: TEA_SOURCES }]
     case 'sources':
       return [say(texts.sources), { type: 'ground', sources: SOURCES }]
     case 'code':
@@ -38,8 +40,7 @@ const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).'
 const SHOWS: readonly { readonly show: SpecialReply; readonly words: RegExp }[] = [
   {
     show: 'busy',
-    words:
-      /\brate.?limit|\btoo many requests\b|\b(?:be|are you|createSpecialReply|action) busy\b|レート制限|混雑|忙し/i,
+    words: /\brate.?limit|\btoo many requests\b|\b(?:be|are you|act) busy\b|レート制限|混雑|忙し/i,
   },
   {
     show: 'error',
@@ -56,6 +57,7 @@ const SHOWS: readonly { readonly show: SpecialReply; readonly words: RegExp }[] 
     words:
       /\b(?:run|execute) (?:some |a |this |the )?(?:code|python|program)\b|(?:コード|プログラム|python)を?実行/i,
   },
+  { show: 'tea', words: /\bsearch\b.*\btea\b|お茶.*(?:検索|調べ)/i },
   {
     show: 'sources',
     words: /\bsearch\b|\blook (?:it |this |that )?up\b|\bsources?\b|検索|調べて|出典/i,
@@ -66,6 +68,12 @@ const SHOWS: readonly { readonly show: SpecialReply; readonly words: RegExp }[] 
 const SOURCES = [
   { uri: 'https://example.com/', title: 'Example Domain' },
   { uri: 'https://example.org/search', title: 'Example Search' },
+]
+
+const TEA_SOURCES = [
+  { uri: 'https://example.com/tea/china', title: 'Tea in ancient China (sample source)' },
+  { uri: 'https://example.com/tea/japan', title: 'Eisai and tea in Japan (sample source)' },
+  { uri: 'https://example.com/tea/europe', title: 'How tea came to Europe (sample source)' },
 ]
 
 const CODE: Action = {
@@ -82,6 +90,14 @@ const SPOKEN_SENTENCES = 6
 
 const TEXTS = {
   en: {
+    teaSpoken: 'Tea comes from China. It reached Japan with monks, and Europe with Dutch ships.',
+    tea: `Tea has been drunk for more than two thousand years.
+
+- **China:** Tea was first a medicine. In the eighth century Lu Yu wrote *The Classic of Tea*, the first book about it.
+- **Japan:** Monks brought tea from China. In 1191 the monk Eisai returned with seeds, and tea spread with Zen.
+- **Europe:** Dutch ships carried tea from about 1610. By the eighteenth century it was the daily drink of Britain.
+
+This reply is scripted, and its sources are samples.`,
     sources:
       'I am an emulator and search nothing, but this is what an answer with sources looks like.',
     beforeCode: 'Let me compute the sum of the first ten squares. ',
@@ -93,6 +109,14 @@ const TEXTS = {
     beforeError: 'Something is about to go wrong: ',
   },
   ja: {
+    teaSpoken: 'お茶は中国で生まれ、僧が日本に、オランダの船がヨーロッパに伝えました。',
+    tea: `お茶は二千年以上前から飲まれています。
+
+- **中国：** 初めは薬として使われました。八世紀に陸羽が、最初の茶の本『茶経』を書きました。
+- **日本：** 僧が中国から伝えました。1191年に栄西が茶の種を持ち帰り、禅とともに広まりました。
+- **ヨーロッパ：** 1610年ごろからオランダの船が運びました。十八世紀には英国で日常の飲み物になりました。
+
+この回答は用意されたもので、出典は見本です。`,
     sources: 'エミュレーターなので実際の検索はしませんが、出典のある答えはこのようになります。',
     beforeCode: '1から10までの二乗の和を計算します。',
     afterCode: '答えは385です。',

@@ -1,4 +1,4 @@
-import { ImagePlus } from 'lucide-react'
+import { AudioLines, CircleCheck, ImagePlus, type LucideIcon, Users } from 'lucide-react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
@@ -14,8 +14,8 @@ interface WelcomeProps {
 /** An empty chat: an introduction and suggestions. */
 export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
   const labels = useLabels()
-  const { mode: modes, suggestions, model } = labels.shell
-  const [mode] = useMode()
+  const { mode: modes, starts, suggestions, model } = labels.shell
+  const [mode, chooseMode] = useMode()
   const demo = useDemo()
   const choose = ({ text, needsPicture }: Suggestion) =>
     needsPicture ? onAskAboutPicture(text) : onChoose(text)
@@ -23,10 +23,16 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
     <section className="welcome">
       <h2>{labels.tagline}</h2>
       <p>{labels.intro}</p>
-      <p className="fine">
-        <strong>{modes.names[mode]}</strong> {modes.explanations[mode]}
-      </p>
-      {demo?.emulated && <p className="fine">{model.emulated}</p>}
+      {/* Direct mode has no second approver and no voice. */}
+      {mode !== 'direct' && (
+        <ul className="starts">
+          <Start icon={CircleCheck} {...starts.payment} onChoose={onChoose} />
+          <Start icon={Users} {...starts.twoPeople} onChoose={onChoose} />
+          {mode === 'sse' && demo?.modes.includes('live') !== false && (
+            <Start icon={AudioLines} {...starts.talk} onChoose={() => chooseMode('live')} />
+          )}
+        </ul>
+      )}
       <div className="suggestions" role="group" aria-label={labels.suggestionsLabel}>
         {suggestions.map((group) => (
           <section key={group.title} className="suggestion-group">
@@ -44,6 +50,30 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
           </section>
         ))}
       </div>
+      <p className="fine">
+        <strong>{modes.names[mode]}</strong> {modes.explanations[mode]}
+        {demo?.emulated && ` ${model.emulated}`}
+      </p>
     </section>
+  )
+}
+
+interface StartProps {
+  readonly icon: LucideIcon
+  readonly title: string
+  readonly explanation: string
+  readonly text?: string
+  readonly onChoose: (text: string) => void
+}
+
+function Start({ icon: Icon, title, explanation, text = '', onChoose }: StartProps) {
+  return (
+    <li>
+      <button type="button" className="start" onClick={() => onChoose(text)}>
+        <Icon aria-hidden="true" />
+        <strong>{title}</strong>
+        <span>{explanation}</span>
+      </button>
+    </li>
   )
 }

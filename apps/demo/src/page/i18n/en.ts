@@ -4,7 +4,7 @@ import type { Labels } from './labels.ts'
 export const en: Labels = {
   title: 'ADK Stream Protocol',
   tagline: 'What would you like to do?',
-  intro: 'A Google ADK agent with tools for weather, payments, location and music.',
+  intro: 'Approve what an agent does: exactly once, from anywhere, even while you talk.',
   newChat: 'New chat',
   message: 'Message',
   placeholder: 'Ask something…',

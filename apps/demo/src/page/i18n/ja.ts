@@ -4,7 +4,7 @@ import type { Labels } from './labels.ts'
 export const ja: Labels = {
   title: 'ADK Stream Protocol',
   tagline: '何をお手伝いしましょうか？',
-  intro: '天気、送金、現在地、音楽のツールを使える Google ADK エージェントです。',
+  intro: 'エージェントの操作を承認できます。どこからでも、話しながらでも、実行は一度だけです。',
   newChat: '新しいチャット',
   message: 'メッセージ',
   placeholder: 'メッセージを入力…',

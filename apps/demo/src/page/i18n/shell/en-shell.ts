@@ -106,7 +106,7 @@ export const enShell: ShellLabels = {
   model: {
     label: 'Model',
     emulated:
-      'Replies come from the built-in emulator, not from Gemini. It knows the suggestions of an empty chat. Set GOOGLE_API_KEY to use the real model.',
+      'Demo model: replies are scripted for these examples. Set GOOGLE_API_KEY to use Gemini.',
   },
   approver: {
     is: 'This browser is the second approver of large payments.',
@@ -115,6 +115,22 @@ export const enShell: ShellLabels = {
     code: 'Code from the terminal',
     enter: 'Become second approver',
     wrong: 'This is not the code that the server printed at startup.',
+  },
+  starts: {
+    payment: {
+      title: 'Approve a payment',
+      explanation: 'The call waits for you, then runs exactly once.',
+      text: 'Send $50 to Alice',
+    },
+    twoPeople: {
+      title: 'Two people for $600',
+      explanation: 'Payments over $500 need a second approver.',
+      text: 'Send $600 to Alice',
+    },
+    talk: {
+      title: 'Talk and approve',
+      explanation: 'Speak with the assistant and decide while you talk.',
+    },
   },
   suggestions: [
     {
@@ -128,22 +144,21 @@ export const enShell: ShellLabels = {
     {
       title: 'Approvals',
       suggestions: [
-        { text: 'Send $50 to Alice' },
         { text: 'Send $30 to Alice and $40 to Bob' },
         { text: 'Send $20 to Alice, then $30 to Bob' },
       ],
     },
     {
-      title: 'Replies',
+      title: 'Rich replies',
       suggestions: [
         { text: 'Draw a picture of a lighthouse' },
-        { text: 'What is in this picture?', needsPicture: true },
+        { text: 'What size and colour is this picture?', needsPicture: true },
         { text: 'Think step by step: which is larger, 9.9 or 9.11?' },
         { text: 'Search for the history of tea' },
       ],
     },
     {
-      title: 'Limits',
+      title: 'Stop and errors',
       suggestions: [
         { text: 'Write a long story that I can stop' },
         { text: 'Show me what a rate limit looks like' },

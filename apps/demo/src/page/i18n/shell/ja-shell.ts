@@ -29,7 +29,7 @@ export const jaShell: ShellLabels = {
   },
   mode: {
     label: '接続モード',
-    names: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini 直接' },
+    names: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini（直接）' },
     explanations: {
       sse: 'サーバー上のエージェントが、HTTP のストリームで回答します。',
       live: '同じエージェントと WebSocket で接続し、音声で会話できます。割り込みも可能です。',
@@ -106,7 +106,7 @@ export const jaShell: ShellLabels = {
   model: {
     label: 'モデル',
     emulated:
-      'Gemini ではなく内蔵エミュレーターが回答します。入力例に対応しています。実際のモデルを使うには GOOGLE_API_KEY を設定してください。',
+      'デモ用モデル：入力例に対する回答が用意されています。Gemini を使うには GOOGLE_API_KEY を設定してください。',
   },
   approver: {
     is: 'このブラウザは高額送金の二人目の承認者です。',
@@ -116,11 +116,27 @@ export const jaShell: ShellLabels = {
     enter: '二人目の承認者になる',
     wrong: 'サーバーの起動時に表示されたコードと一致しません。',
   },
+  starts: {
+    payment: {
+      title: '送金を承認する',
+      explanation: '承認を待ってから、一度だけ実行されます。',
+      text: '花子さんに50ドル送金してください',
+    },
+    twoPeople: {
+      title: '二人で600ドルを承認する',
+      explanation: '500ドルを超える送金には、二人目の承認者が必要です。',
+      text: '花子さんに600ドル送金してください',
+    },
+    talk: {
+      title: '話しながら承認する',
+      explanation: 'アシスタントと音声で会話しながら承認できます。',
+    },
+  },
   suggestions: [
     {
       title: 'ツール',
       suggestions: [
-        { text: '東京の天気は?' },
+        { text: '東京の天気は？' },
         { text: '現在地を教えて' },
         { text: 'トラック2に変更して' },
       ],
@@ -128,25 +144,24 @@ export const jaShell: ShellLabels = {
     {
       title: '承認',
       suggestions: [
-        { text: '花子さんに50ドル送金してください' },
         { text: 'Aliceに30ドル、Bobに40ドル送金してください' },
         { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
       ],
     },
     {
-      title: '回答',
+      title: 'さまざまな回答',
       suggestions: [
         { text: '灯台の絵を描いて' },
-        { text: 'この画像には何が写っていますか?', needsPicture: true },
-        { text: '順を追って考えて:9.9と9.11はどちらが大きい?' },
+        { text: 'この画像の大きさと色は？', needsPicture: true },
+        { text: '順を追って考えて：9.9と9.11はどちらが大きい？' },
         { text: 'お茶の歴史を検索して' },
       ],
     },
     {
-      title: '停止と制限',
+      title: '停止とエラー',
       suggestions: [
         { text: '途中で止められるように、長い物語を書いて' },
-        { text: '混雑しているふりをして' },
+        { text: 'レート制限のエラーを見せて' },
       ],
     },
   ],

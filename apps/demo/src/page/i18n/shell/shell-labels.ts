@@ -2,6 +2,13 @@ import type { Mode } from '../../settings/mode.ts'
 import type { Theme } from '../../settings/theme.ts'
 import type { ShortcutName } from '../../shell/shortcuts.ts'
 
+/** A starting point of an empty chat. `text` is sent. */
+interface Start {
+  readonly title: string
+  readonly explanation: string
+  readonly text: string
+}
+
 /** A group of suggestions in an empty chat. */
 interface SuggestionGroup {
   readonly title: string
@@ -111,6 +118,11 @@ export interface ShellLabels {
     readonly code: string
     readonly enter: string
     readonly wrong: string
+  }
+  readonly starts: {
+    readonly payment: Start
+    readonly twoPeople: Start
+    readonly talk: Omit<Start, 'text'>
   }
   readonly suggestions: readonly SuggestionGroup[]
 }
