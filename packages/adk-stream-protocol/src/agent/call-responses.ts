@@ -4,6 +4,7 @@ import * as z from 'zod'
 
 import type { Approval } from '../approvals/approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
+import { readReportedFailure } from '../protocol/tool-failure.ts'
 import type { DecidedNote } from './history/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
@@ -44,17 +45,19 @@ export interface Ending {
 }
 
 /** Returns the outcome of an approval. Returns undefined while it is pending, approved but not started, or running. */
-export function describeEnding({ toolCallId, toolName, state }: Approval): Ending | undefined {
+export function describeEnding(approval: Approval): Ending | undefined {
+  const { toolCallId, toolName, chat, state } = approval
   switch (state.name) {
     case 'denied': {
       const reason = state.reason === undefined ? {} : { reason: state.reason }
+      const by = readDeciders(chat, [state.by])
       return {
         response: {
           status: 'denied',
           error: 'The person denied this call. It did not run.',
           ...reason,
         },
-        note: { toolCallId, state: 'denied', ...reason },
+        note: { toolCallId, state: 'denied', at: state.at, by, ...reason },
       }
     }
     case 'expired':
@@ -83,18 +86,54 @@ export function describeEnding({ toolCallId, toolName, state }: Approval): Endin
         note: { toolCallId, state: 'unknown' },
       }
     case 'succeeded':
-      return { response: toResponse(state.output), note: { toolCallId, state: 'approved' } }
+      return { response: toResponse(state.output), note: toApprovedNote(approval) }
     case 'failed':
-      // The ledger contains the error message, which is only for the log.
       return {
-        response: { error: describeToolFailure(toolName) },
-        note: { toolCallId, state: 'approved' },
+        response:
+          state.output === undefined
+            ? // The ledger contains the message of the exception, which is only for the log.
+              { error: describeToolFailure(toolName) }
+            : markFailed(toResponse(state.output)),
+        note: toApprovedNote(approval),
       }
     case 'requested':
     case 'approved':
     case 'executing':
       return undefined
   }
+}
+
+/** Returns the note on the result of an approved call. It contains the outcome if the call has ended. */
+export function toApprovedNote({ toolCallId, chat, votes, state }: Approval): DecidedNote {
+  const hasEnded = state.name === 'succeeded' || state.name === 'failed'
+  return {
+    toolCallId,
+    state: 'approved',
+    ...(votes.length > 0 && {
+      by: readDeciders(
+        chat,
+        votes.map(({ principalId }) => principalId),
+      ),
+    }),
+    ...(hasEnded && { outcome: state.name, at: state.at }),
+    ...(hasEnded && state.receipt && { receipt: { ...state.receipt } }),
+    ...('editedArgs' in state && state.editedArgs && { editedArgs: { ...state.editedArgs } }),
+    ...('payload' in state && state.payload !== undefined && { approvedPayload: state.payload }),
+  }
+}
+
+/** Returns who decided, for the owner of the chat. */
+function readDeciders(
+  { principalId }: Approval['chat'],
+  ids: readonly string[],
+): { own: boolean; others: string[] } {
+  return { own: ids.includes(principalId), others: ids.filter((id) => id !== principalId) }
+}
+
+/** Adds `success: false` to the result of a call that the policy calls a failure, unless the result says so itself. */
+export function markFailed(response: Record<string, unknown>): Record<string, unknown> {
+  const isMarked = 'error' in response || readReportedFailure(response) !== undefined
+  return isMarked ? response : { ...response, success: false }
 }
 
 /** Returns the result of a tool as the object that Gemini requires. Wraps other values under the keys that ADK uses. */

@@ -1,4 +1,6 @@
+import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes` and `version` change. */
 export interface Approval {
   /** The id of ADK's confirmation request. It cannot be guessed. */
@@ -39,6 +41,10 @@ export interface ApprovalTerms {
   readonly chain: readonly ApprovalStep[]
   /** Whether the tool may run again with the same idempotency key if it is not known whether it ran. */
   readonly idempotent: boolean
+  /** Whether the policy gives a preview, and whether an approval must name the one that the person saw. */
+  readonly preview?: 'optional' | 'required'
+  /** Whether the policy reads the result of the call, with `isFailure` or `receipt`. */
+  readonly readsResult?: true
 }
 
 /** A step of an approval: how many people must approve, and who may. */
@@ -83,6 +89,8 @@ export type ApprovalState =
       readonly name: 'succeeded'
       readonly at: number
       readonly output: unknown
+      /** What the call did, as the policy describes it. */
+      readonly receipt?: Preview
       readonly editedArgs?: Readonly<Record<string, unknown>>
       readonly payload?: unknown
     }
@@ -90,6 +98,9 @@ export type ApprovalState =
       readonly name: 'failed'
       readonly at: number
       readonly error: string
+      /** The result that reports the failure. Absent if the tool threw. */
+      readonly output?: unknown
+      readonly receipt?: Preview
       readonly editedArgs?: Readonly<Record<string, unknown>>
       readonly payload?: unknown
     }

@@ -1,4 +1,5 @@
 import type { ApprovalTerms } from './approval.ts'
+import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
@@ -37,6 +38,8 @@ export type AuditEvent =
       readonly by: string
       readonly step: number
       readonly reason?: string
+      /** The preview that the person saw. */
+      readonly preview?: ShownPreview
     }
   /** A withdrawn vote. Votes of later steps depend on it and are dropped. */
   | {
@@ -53,6 +56,8 @@ export type AuditEvent =
       readonly reason?: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
       readonly payload?: unknown
+      /** The preview that the person saw. */
+      readonly preview?: ShownPreview
     }
   | {
       readonly type: 'denied'
@@ -70,8 +75,14 @@ export type AuditEvent =
       /** The approver's response to the payload of the tool. */
       readonly payload?: unknown
     }
-  | { readonly type: 'succeeded'; readonly output: unknown }
-  | { readonly type: 'failed'; readonly error: string }
+  | { readonly type: 'succeeded'; readonly output: unknown; readonly receipt?: Preview }
+  /** The tool threw, or returned the `output`, which reports a failure. */
+  | {
+      readonly type: 'failed'
+      readonly error: string
+      readonly output?: unknown
+      readonly receipt?: Preview
+    }
   /** The lease of the worker expired while the tool was running. */
   | {
       readonly type: 'lost'

@@ -21,6 +21,13 @@ export function digestCall({ chat, toolCallId, toolName, args }: Call): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
+/** Returns SHA-256, in base64url, over the canonical JSON of a value. */
+export function digestJson(value: unknown): string {
+  return createHash('sha256')
+    .update(canonicalText([value]))
+    .digest('base64url')
+}
+
 // canonicalize 2.1.0 is a CommonJS module that exports the function itself. Its types describe an ES module.
 const canonicalize = canonicalizeExport as unknown as (value: unknown) => string | undefined
 

@@ -16,6 +16,7 @@ import {
   type ApprovalCommand,
   type Decider,
   type Decision,
+  type Failure,
   maySee,
   nextApproval,
   type Transition,
@@ -23,6 +24,7 @@ import {
 import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
+import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LedgerOptions {
@@ -203,12 +205,19 @@ export class Ledger {
   }
 
   /** Records that a call succeeded. Refused if this worker has lost the call: another worker then reports its outcome. */
-  async succeed(id: string, output: unknown): Promise<Approval | Refusal> {
-    return this.#finish(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
+  async succeed(id: string, output: unknown, receipt?: Preview): Promise<Approval | Refusal> {
+    const result = { output: recordable(output), ...(receipt && { receipt }) }
+    return this.#finish(id, { type: 'succeed', worker: this.worker, ...result })
   }
 
-  async fail(id: string, error: string): Promise<Approval | Refusal> {
-    return this.#finish(id, { type: 'fail', worker: this.worker, error })
+  /** Records that a call failed: its tool threw, or returned an `output` that reports a failure. */
+  async fail(
+    id: string,
+    error: string,
+    { output, ...rest }: Omit<Failure, 'error'> = {},
+  ): Promise<Approval | Refusal> {
+    const result = { ...rest, ...(output !== undefined && { output: recordable(output) }) }
+    return this.#finish(id, { type: 'fail', worker: this.worker, error, ...result })
   }
 
   /** Gives up a call whose outcome this worker does not know. `recover` settles it. */
@@ -548,7 +557,7 @@ function recordable(output: unknown): unknown {
   try {
     return plainJson('The output', output)
   } catch (error) {
-    // The tool has taken effect, so its success must be recorded, whatever it returned.
+    // The tool has taken effect, so its outcome must be recorded, whatever it returned.
     return {
       unrecorded: error instanceof ApprovalError ? error.message : 'The output cannot be read.',
     }

@@ -2,6 +2,7 @@ import type { Approval, ApprovalState, ApprovalStep, ApprovalTerms, Vote } from 
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
 import type { Refusal } from './refusal.ts'
+import type { Preview, ShownPreview } from '../protocol/preview.ts'
 
 /** The principal who decides, with the roles that `authenticate` returned. */
 export interface Decider {
@@ -17,6 +18,8 @@ export interface Decision {
   readonly editedArgs?: Readonly<Record<string, unknown>>
   /** The response to the payload of the tool. */
   readonly payload?: unknown
+  /** The preview that the person saw. It has been compared with the current one. */
+  readonly preview?: ShownPreview
 }
 
 export type ApprovalCommand =
@@ -31,10 +34,23 @@ export type ApprovalCommand =
       readonly digest: string
       readonly worker: string
     }
-  | { readonly type: 'succeed'; readonly worker: string; readonly output: unknown }
-  | { readonly type: 'fail'; readonly worker: string; readonly error: string }
+  | ({ readonly type: 'succeed'; readonly worker: string } & Success)
+  | ({ readonly type: 'fail'; readonly worker: string } & Failure)
   /** With `leaseMs`: only if the worker has not renewed its lease for that time. */
   | { readonly type: 'lose'; readonly worker: string; readonly leaseMs?: number }
+
+/** The outcome of a call that succeeded. */
+interface Success {
+  readonly output: unknown
+  readonly receipt?: Preview
+}
+
+/** The outcome of a call that failed: the tool threw, or returned the `output`, which reports a failure. */
+export interface Failure {
+  readonly error: string
+  readonly output?: unknown
+  readonly receipt?: Preview
+}
 
 /** A change of an approval with its audit entry, and the conditions under which it may be stored. */
 export interface Transition {
@@ -123,11 +139,12 @@ export function isUnreported({ state }: Approval): boolean {
 function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
   const refusal = refuseDecision(approval, decision, now)
   if (refusal !== undefined) return refusal
-  const { by, approved, reason } = decision
+  const { by, approved, reason, preview } = decision
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
   const why = reason === undefined ? {} : { reason }
+  const seen = preview === undefined ? {} : { preview }
   const before = approval.deadline
   if (!approved) {
     const state = { name: 'denied', at: now, by: by.id, ...why } as const
@@ -136,12 +153,12 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   }
   const votes: readonly Vote[] = [...approval.votes, { principalId: by.id, step, at: now }]
   if (currentStep({ ...approval, votes }) !== undefined) {
-    const event = { type: 'voted', by: by.id, step, ...why } as const
+    const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
     return { ...transition(approval, { votes }, { at: now, event }), before }
   }
   const edit = changesOf(decision)
   const state = { name: 'approved', at: now, ...why, ...edit } as const
-  const event = { type: 'approved', by: by.id, step, ...why, ...edit } as const
+  const event = { type: 'approved', by: by.id, step, ...why, ...edit, ...seen } as const
   return { ...transition(approval, { state, votes }, { at: now, event }), before }
 }
 
@@ -238,15 +255,18 @@ function finish(
   const edit = changesOf(state)
   switch (command.type) {
     case 'succeed': {
-      const { output } = command
-      const succeeded = { name: 'succeeded', at: now, output, ...edit } as const
-      const event = { type: 'succeeded', output } as const
+      const { output, receipt } = command
+      const result = { output, ...(receipt && { receipt }) }
+      const succeeded = { name: 'succeeded', at: now, ...result, ...edit } as const
+      const event = { type: 'succeeded', ...result } as const
       return transition(approval, { state: succeeded }, { at: now, event })
     }
     case 'fail': {
-      const { error } = command
-      const failed = { name: 'failed', at: now, error, ...edit } as const
-      return transition(approval, { state: failed }, { at: now, event: { type: 'failed', error } })
+      const { error, output, receipt } = command
+      const result = { error, ...(output !== undefined && { output }), ...(receipt && { receipt }) }
+      const failed = { name: 'failed', at: now, ...result, ...edit } as const
+      const event = { type: 'failed', ...result } as const
+      return transition(approval, { state: failed }, { at: now, event })
     }
     case 'lose': {
       const becomes = terms.idempotent ? 'approved' : 'unknown'

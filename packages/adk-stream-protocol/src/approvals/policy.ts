@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { ApprovalStep, ApprovalTerms } from './approval.ts'
+import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
 const Deciders = z.strictObject({
@@ -8,6 +9,8 @@ const Deciders = z.strictObject({
 })
 
 const Count = z.int().min(1).max(100)
+
+const NOT_A_FUNCTION = 'Invalid input: expected function'
 
 /** The terms of an approval: who must approve, by when, and what they see. */
 export const PolicyTerms = z.strictObject({
@@ -35,7 +38,22 @@ export const PolicyTerms = z.strictObject({
     .optional(),
   /** Whether the tool may run again with the same idempotency key if it is not known whether it ran. Default false. */
   idempotent: z.boolean().optional(),
+  /**
+   * Returns what the call would do. It is called when the approval is shown and again when it is approved. If the
+   * preview has changed meanwhile, the approval is rejected with `preview-changed` and stays pending.
+   */
+  preview: z.custom<PreviewFunction>(isFunction, NOT_A_FUNCTION).optional(),
+  /** Whether every approval must name the preview that the person saw. Stock clients of the AI SDK cannot. Default false. */
+  requirePreview: z.boolean().optional(),
+  /** Returns what the call did, from its result. The card shows it as a receipt. */
+  receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
+  /** Returns whether the result of the tool means that the call failed. Default: `success: false` or `status: 'error'`. */
+  isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
 })
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}
 
 /**
  * The verdict of a policy on a call: `false` (no approval), `true` (approval by the owner of the chat), or the terms
@@ -49,6 +67,27 @@ export interface PolicyCall {
   readonly chat: AppChatRef
   readonly toolName: string
   readonly args: Readonly<Record<string, unknown>>
+}
+
+/** The call that a preview or receipt is about, and the person who reads it. */
+export interface PreviewContext extends PolicyCall {
+  /** The id of the principal who reads the preview. */
+  readonly reader: string
+}
+
+type Arguments = Readonly<Record<string, unknown>>
+type PreviewFunction = (args: Arguments, context: PreviewContext) => Preview | Promise<Preview>
+type ReceiptFunction = (
+  output: unknown,
+  context: PreviewContext,
+) => Preview | undefined | Promise<Preview | undefined>
+type FailureFunction = (output: unknown, context: PreviewContext) => boolean | Promise<boolean>
+
+/** The functions of a verdict. They are called when an approval is shown, decided, and when its call has ended. */
+export interface PolicyFunctions {
+  readonly preview?: PreviewFunction | undefined
+  readonly receipt?: ReceiptFunction | undefined
+  readonly isFailure?: FailureFunction | undefined
 }
 
 type PolicyFunction = (call: PolicyCall) => PolicyVerdict | Promise<PolicyVerdict>
@@ -84,17 +123,30 @@ export async function resolvePolicy(
   call: PolicyCall,
   defaults: PolicyDefaults,
 ): Promise<ResolvedTerms | undefined> {
+  return (await resolveVerdict(policy, call, defaults))?.terms
+}
+
+/** Like `resolvePolicy`, with the functions of the verdict. */
+export async function resolveVerdict(
+  policy: ApprovalPolicy,
+  call: PolicyCall,
+  defaults: PolicyDefaults,
+): Promise<{ readonly terms: ResolvedTerms; readonly functions: PolicyFunctions } | undefined> {
   const verdict = await evaluatePolicy(policy, call, defaults)
   if (verdict === false) return undefined
   const terms = verdict === true ? {} : verdict
   if (terms.required === false) return undefined
   const { hint = defaults.hint, title, severity, icon } = terms
-  return {
+  const { preview, requirePreview = false, receipt, isFailure } = terms
+  const resolved = {
     ...withoutUndefined({ hint, title, severity, icon, payload: defaults.payload }),
+    ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
+    ...((receipt ?? isFailure) && { readsResult: true as const }),
     chain: chainOf(terms, call.chat.principalId),
     idempotent: terms.idempotent ?? false,
     deadlineMs: terms.deadlineMs ?? defaults.deadlineMs ?? DEFAULT_DEADLINE_MS,
   }
+  return { terms: resolved, functions: { preview, receipt, isFailure } }
 }
 
 async function evaluatePolicy(

@@ -1,8 +1,10 @@
 import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
+import type { Content } from '@google/genai'
 import { z } from 'zod'
 
 import type { Approval } from '../approvals/approval.ts'
+import { markFailed } from '../agent/call-responses.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { RunState } from './run-state.ts'
@@ -90,11 +92,30 @@ export function annotateEndings(run: RunState, event: Event): Event | undefined 
     return note ?? []
   })
   if (decided.length === 0 && failed.length === 0) return undefined
+  const reported = decided.flatMap(({ toolCallId, outcome }) =>
+    outcome === 'failed' ? [toolCallId] : [],
+  )
   const notes = {
     ...(decided.length > 0 && { messageId: run.messageId, decided }),
     ...(failed.length > 0 && { failed }),
   }
-  return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
+  return {
+    ...event,
+    ...(event.content && { content: markFailures(event.content, reported) }),
+    customMetadata: writeNotes(notes, event.customMetadata),
+  }
+}
+
+/** Tells the model which results the policy calls failures. */
+function markFailures(content: Content, toolCallIds: readonly string[]): Content {
+  if (toolCallIds.length === 0) return content
+  const parts = content.parts?.map((part) => {
+    const { functionResponse } = part
+    if (!functionResponse?.response || !toolCallIds.includes(functionResponse.id ?? '')) return part
+    const response = markFailed(functionResponse.response)
+    return { ...part, functionResponse: { ...functionResponse, response } }
+  })
+  return { ...content, ...(parts && { parts }) }
 }
 
 /** Creates the event that hands an approved call over to the client. */

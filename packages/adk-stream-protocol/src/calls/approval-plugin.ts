@@ -18,6 +18,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import {
   PENDING,
+  toApprovedNote,
   toResponse,
   APPROVAL_UNAVAILABLE,
   ApprovalUnavailableError,
@@ -83,7 +84,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const { ledger, exposeErrors, onError } = options
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
-    this.runner = new CallRunner(ledger, this.errors)
+    this.runner = new CallRunner(ledger, this.errors, options)
   }
 
   /** Registers a run of a chat. The caller must close it. */
@@ -255,8 +256,16 @@ export class ApprovalPlugin extends QuietPlugin {
     { approval, ...outcome }: CallOutcome & { readonly approval: Approval | undefined },
   ): Promise<boolean> {
     if (!approval) return true
-    run?.executing.delete(toolContext.functionCallId ?? '')
-    return recordOutcome(this.#options.ledger, approval, outcome)
+    const toolCallId = toolContext.functionCallId ?? ''
+    run?.executing.delete(toolCallId)
+    const ended = await recordOutcome(this.#options.ledger, approval, {
+      outcome,
+      judge: this.#options,
+    })
+    // A call without a result was handed over: it has not ended.
+    const hasResult = outcome.by === 'failure' || outcome.result
+    if (ended && hasResult) run?.decided.set(toolCallId, toApprovedNote(ended))
+    return ended !== undefined
   }
 
   /** Returns the terms of an approval that a tool requested itself, with `toolContext.requestConfirmation()`. It has run up to that request. */

@@ -4,11 +4,13 @@ import { ToolConfirmation } from '@google/adk'
 import type { Approval } from '../approvals/approval.ts'
 import type { Call } from '../approvals/digest.ts'
 import type { Ledger } from '../approvals/ledger.ts'
+import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { toResponse } from '../agent/call-responses.ts'
-import type { DecidedNote } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import type { JudgeOptions } from './judge-outcome.ts'
+import { judgeOutcome } from './judge-outcome.ts'
 import type { CallOutcome } from './run-call.ts'
 
 type Args = Readonly<Record<string, unknown>>
@@ -27,7 +29,7 @@ export function withEdits(call: ToolCall, approval: Approval | undefined): ToolC
 
 /** Returns the arguments as the approver edited them. Returns undefined if they were not edited. */
 export function getEditedArgs(approval: Approval | undefined): Args | undefined {
-  return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
+  return approval && 'editedArgs' in approval.state ? approval.state.editedArgs : undefined
 }
 
 /** Confirms a call for its tool, with the approver's response to the payload, or else with the payload that the tool proposed. */
@@ -38,18 +40,6 @@ export function confirmCall(toolContext: Context, { state, terms }: Approval): v
     confirmed: true,
     ...(payload !== undefined && { payload }),
   })
-}
-
-/** Returns the note on the result of an approved call. */
-export function toApprovedNote(approval: Approval): DecidedNote {
-  const { toolCallId, state } = approval
-  const editedArgs = getEditedArgs(approval)
-  return {
-    toolCallId,
-    state: 'approved',
-    ...(editedArgs && { editedArgs: { ...editedArgs } }),
-    ...('payload' in state && state.payload !== undefined && { approvedPayload: state.payload }),
-  }
 }
 
 /** Adds the edited arguments to a result, so that the model knows what ran. */
@@ -64,19 +54,31 @@ export function withEditedArgs(
 }
 
 /**
- * Records the outcome of an approved call. Returns false if another process has taken over and settled the call. The
- * outcome must not be reported then.
+ * Records the outcome of an approved call, and returns the approval with it. A tool fails if it throws or if its result
+ * reports a failure. Returns undefined if another process has taken over and settled the call. The outcome must not be
+ * reported then.
  */
 export async function recordOutcome(
   ledger: Ledger,
   approval: Approval,
-  outcome: CallOutcome,
-): Promise<boolean> {
-  const recorded =
-    outcome.by === 'failure'
-      ? await ledger.fail(approval.id, outcome.error.message)
-      : await ledger.succeed(approval.id, withEditedArgs(outcome, approval) ?? null)
-  return !isRefusal(recorded)
+  { outcome, judge }: { readonly outcome: CallOutcome; readonly judge: JudgeOptions },
+): Promise<Approval | undefined> {
+  const recorded = await record(ledger, approval, { outcome, judge })
+  return isRefusal(recorded) ? undefined : recorded
+}
+
+async function record(
+  ledger: Ledger,
+  approval: Approval,
+  { outcome, judge }: { readonly outcome: CallOutcome; readonly judge: JudgeOptions },
+): Promise<Approval | Refusal> {
+  const { id } = approval
+  if (outcome.by === 'failure') return ledger.fail(id, outcome.error.message)
+  const { failure, receipt } = await judgeOutcome(approval, outcome.result, judge)
+  const output = withEditedArgs(outcome, approval) ?? null
+  return failure === undefined
+    ? ledger.succeed(id, output, receipt)
+    : ledger.fail(id, failure, { output, ...(receipt && { receipt }) })
 }
 
 /** Copies the effects of a call from another context of the same call: state changes, artifacts, requests and transfers. */

@@ -9,16 +9,16 @@ import {
   confirmCall,
   getEditedArgs,
   recordOutcome,
-  toApprovedNote,
   toClaim,
   withEditedArgs,
   withEdits,
 } from './approved-call.ts'
-import { toResponse, APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
+import { toApprovedNote, toResponse, APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { CallEffect, CallState } from './next-call.ts'
 import { nextCall } from './next-call.ts'
+import type { JudgeOptions } from './judge-outcome.ts'
 import type { RunState } from './run-state.ts'
 import { runCall } from './run-call.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
@@ -37,21 +37,25 @@ interface CallResponse {
   /** The response that ADK uses as the result. */
   readonly response: Record<string, unknown>
   readonly failed: boolean
+  /** The note with the outcome. */
+  readonly note: DecidedNote
 }
 
 /** Runs approved calls. Claims each call in the ledger, either at the decision or when ADK resumes it. */
 export class CallRunner {
   readonly #ledger: Ledger
   readonly #errors: ToolErrors
+  readonly #judge: JudgeOptions
   /** Started calls by approval id, until ADK takes the result. */
   readonly #started = new Map<string, StartedCall>()
   readonly #ranHere = new WeakSet<Context>()
   /** Claimed calls that ADK runs, with their approvals. */
   readonly #runByAdk = new WeakMap<Context, Approval>()
 
-  constructor(ledger: Ledger, errors: ToolErrors) {
+  constructor(ledger: Ledger, errors: ToolErrors, judge: JudgeOptions) {
     this.#ledger = ledger
     this.#errors = errors
+    this.#judge = judge
   }
 
   /** Whether this class ran the call of a context and recorded its outcome. */
@@ -172,11 +176,13 @@ export class CallRunner {
         throw thrown
       },
     )
-    if (!(await recordOutcome(this.#ledger, claimed, outcome))) throw new ProtocolError('turn-lost')
+    const ended = await recordOutcome(this.#ledger, claimed, { outcome, judge: this.#judge })
+    if (!ended) throw new ProtocolError('turn-lost')
     const result = withEditedArgs(outcome, claimed)
     // ADK does the same for a tool that returns nothing.
     const response = result === undefined ? { result } : toResponse(result)
-    return { response, failed: outcome.by === 'failure' && outcome.hidden }
+    const failed = outcome.by === 'failure' && outcome.hidden
+    return { response, failed, note: toApprovedNote(ended) }
   }
 
   /** A result that ADK never takes, for example in a deleted chat, is in the ledger and need not be kept. */
@@ -189,9 +195,10 @@ export class CallRunner {
 function takeResponse(
   run: RunState,
   toolCallId: string,
-  { response, failed }: CallResponse,
+  { response, failed, note }: CallResponse,
 ): Record<string, unknown> {
   if (failed) run.failed.add(toolCallId)
+  run.decided.set(toolCallId, note)
   return response
 }
 

@@ -2,6 +2,8 @@ import {
   APPROVAL_UNAVAILABLE,
   describeEnding,
   describeRefusedRequest,
+  markFailed,
+  toApprovedNote,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -10,7 +12,6 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
-import { toApprovedNote } from './approved-call.ts'
 import type { CallCheck } from './call-terms.ts'
 
 /**
@@ -83,6 +84,8 @@ interface RunResult {
   readonly response: Record<string, unknown>
   /** Whether the ledger has the outcome. False if another process has settled the call. */
   readonly isRecorded: boolean
+  /** The approval with the recorded outcome, if the call needed one. */
+  readonly ended?: Approval | undefined
   /** The terms of an approval that the tool requested itself while it ran. `unavailable`: ADK cannot wait for it here. */
   readonly question?: ResolvedTerms | 'unavailable' | undefined
   /** Whether the tool returned no result, because the client or the application completes the call. */
@@ -226,14 +229,17 @@ function refuseClaim(state: CallState, approval: Approval | undefined): Next {
     : [to(state, { name: 'left' }), [{ type: 'leave' }]]
 }
 
-function takeResult(state: CallState, { response, isRecorded, question, isOpen }: RunResult): Next {
+function takeResult(state: CallState, result: RunResult): Next {
+  const { response, isRecorded, question, isOpen } = result
   const { approval, output } = state.name === 'running' ? state : NOTHING
   // The ledger has another outcome. The process that recorded it reports it to the model and to clients.
   if (!isRecorded) return [to(state, { name: 'left' }), [{ type: 'lose' }]]
   if (question === 'unavailable') return settle(state, APPROVAL_UNAVAILABLE)
   if (question) return request(state, question)
-  const note = approval && toApprovedNote(approval)
-  if (!isOpen) return settle(state, response, note)
+  // A call that is handed over has no outcome yet.
+  const note = approval && toApprovedNote(isOpen ? approval : (result.ended ?? approval))
+  if (!isOpen)
+    return settle(state, note?.outcome === 'failed' ? markFailed(response) : response, note)
   const delivered = { name: 'delivered', isWaiting: false, ...(note && { note }) } as const
   return [to(state, { ...delivered, ...(output && { output }) }), [{ type: 'hand-over', note }]]
 }

@@ -308,10 +308,11 @@ export class LiveCalls {
     else if (await needsConfirmation(call))
       toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
     if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
-    let isRecorded = true
+    let ended: Approval | undefined
     const outcome = await run(withEdits(call, approval), async (made) => {
-      if (approval) isRecorded = await recordOutcome(ledger, approval, made)
+      if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
     })
+    const isRecorded = !approval || ended !== undefined
     if (
       isRecorded &&
       outcome.by === 'failure' &&
@@ -328,6 +329,7 @@ export class LiveCalls {
       // Only a browser tool waits for its result in a live session.
       response: isLeftOpen ? PENDING : toResponse(result),
       isRecorded,
+      ended,
       isOpen,
       question:
         question &&

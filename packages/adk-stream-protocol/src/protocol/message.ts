@@ -1,4 +1,5 @@
 import type { ErrorCode } from './errors.ts'
+import type { Preview, ShownPreview } from './preview.ts'
 
 /** The tokens of a whole turn, named as in the AI SDK. */
 export interface Usage {
@@ -71,6 +72,18 @@ export interface DataParts {
     readonly editedArgs?: Readonly<Record<string, unknown>>
     /** The approver's response to the `payload` of the tool. */
     readonly approvedPayload?: unknown
+    /** Whether the policy gives a preview of the call. */
+    readonly hasPreview?: true
+    /** The preview at the time of the request. `GET /approvals/:id` has the current one. */
+    readonly preview?: ShownPreview
+    /** When the call ended, or was denied, in ms since 1970. */
+    readonly at?: number
+    /** Who approved or denied: the owner of the chat (`own`), and the ids of other principals. */
+    readonly by?: { readonly own: boolean; readonly others: readonly string[] }
+    /** Whether an approved call succeeded. A call fails if its tool throws or if its result reports a failure. */
+    readonly outcome?: 'succeeded' | 'failed'
+    /** What the call did, as the policy describes it. */
+    readonly receipt?: Preview
   }
   /** A call that the client may run now. Transient. */
   readonly 'browser-call': { readonly toolCallId: string }

@@ -1,7 +1,13 @@
 import type { Event } from '@google/adk'
 import { z } from 'zod'
 
+import { isRecord } from '../../protocol/guards.ts'
 import type { AudioCount } from '../../protocol/message.ts'
+import type { Preview, ShownPreview } from '../../protocol/preview.ts'
+
+// Checked by `PolicyPreview` before it was stored.
+const Described = z.custom<Preview>(isRecord)
+const Shown = z.custom<ShownPreview>(isRecord)
 
 /** An approval request, with what people need to know to decide. */
 const AskedNote = z.object({
@@ -14,6 +20,9 @@ const AskedNote = z.object({
   severity: z.enum(['low', 'medium', 'high']).exactOptional(),
   icon: z.string().exactOptional(),
   payload: z.unknown().exactOptional(),
+  /** Whether the policy gives a preview of the call. */
+  hasPreview: z.literal(true).exactOptional(),
+  preview: Shown.exactOptional(),
 })
 export type AskedNote = z.infer<typeof AskedNote>
 
@@ -21,6 +30,12 @@ export type AskedNote = z.infer<typeof AskedNote>
 const DecidedNote = z.object({
   toolCallId: z.string(),
   state: z.enum(['approved', 'denied', 'expired', 'cancelled', 'unknown']),
+  /** When the call ended, or was denied. */
+  at: z.number().exactOptional(),
+  /** Who approved or denied: the owner of the chat, and the ids of other principals. */
+  by: z.object({ own: z.boolean(), others: z.array(z.string()) }).exactOptional(),
+  outcome: z.enum(['succeeded', 'failed']).exactOptional(),
+  receipt: Described.exactOptional(),
   reason: z.string().exactOptional(),
   editedArgs: z.record(z.string(), z.unknown()).exactOptional(),
   approvedPayload: z.unknown().exactOptional(),

@@ -1,6 +1,11 @@
 import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai'
 
 import { isRecord } from '../../protocol/guards.ts'
+import {
+  readReportedFailure,
+  toReportedFailure,
+  type ReportedFailure,
+} from '../../protocol/tool-failure.ts'
 
 /** A tool call in a message. */
 export type Call = ToolUIPart | DynamicToolUIPart
@@ -27,26 +32,18 @@ export function getArguments({ input }: Pick<Call, 'input'>): Arguments {
   return isRecord(input) ? input : {}
 }
 
-/** The failure of a call that has ended. */
-export interface Failure {
-  /** The tool's message, if it has one. */
-  readonly reason?: string
-}
-
 /**
- * Returns the failure of a call, or undefined if it did not fail. A call fails with an error, or with a result that has
- * `success: false` or `status: 'error'` (the form in ADK's documentation).
+ * Returns the failure of a call, or undefined if it did not fail. A call fails with an error, or with a result that
+ * reports a failure. `outcome` is what the server says about an approved call.
  */
-export function readFailure(call: Call): Failure | undefined {
-  if (call.state === 'output-error') return toFailure(call.errorText)
-  if (call.state !== 'output-available' || !isRecord(call.output)) return undefined
-  const { success, status, error, error_message: errorMessage, message } = call.output
-  if (success !== false && status !== 'error') return undefined
-  return toFailure([error, errorMessage, message].find((value) => typeof value === 'string'))
-}
-
-function toFailure(reason: unknown): Failure {
-  return typeof reason === 'string' && reason !== '' ? { reason } : {}
+export function readFailure(
+  call: Call,
+  outcome?: 'succeeded' | 'failed' | undefined,
+): ReportedFailure | undefined {
+  if (call.state === 'output-error') return toReportedFailure(call.errorText)
+  if (call.state !== 'output-available' || outcome === 'succeeded') return undefined
+  const reported = readReportedFailure(call.output)
+  return outcome === 'failed' ? (reported ?? {}) : reported
 }
 
 /** Returns whether a call of this message waits for a person, the page or the server. */

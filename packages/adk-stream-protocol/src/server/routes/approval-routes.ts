@@ -147,9 +147,11 @@ function viewRecord(
   { toolName, chat }: Approval,
   principal: Principal,
 ): Record<string, unknown> {
-  // ER3: only the log contains the error that a tool threw.
-  if (event.type === 'failed') return { at, ...event, error: `The tool ${toolName} failed.` }
-  if (chat.principalId === principal.id) return { at, ...event }
+  const isOwn = chat.principalId === principal.id
+  // ER3: only the log contains the error that a tool threw. A failure that the result reports is part of the result.
+  if (event.type === 'failed' && !(isOwn && 'output' in event))
+    return { at, type: event.type, error: `The tool ${toolName} failed.` }
+  if (isOwn) return { at, ...event }
   // Other approvers see neither the conversation nor the result of the call (AP140).
   if (event.type === 'succeeded') return { at, type: event.type }
   if (event.type !== 'requested') return { at, ...event }

@@ -77,7 +77,7 @@ const NOT_ALLOWED =
 
 /** ER3: no client receives the text of an exception. `bridge.audit()` returns it. */
 function hideToolError(entry: AuditRecord): AuditRecord {
-  if (entry.event.type !== 'failed') return entry
+  if (entry.event.type !== 'failed' || 'output' in entry.event) return entry
   return { ...entry, event: { ...entry.event, error: 'The tool failed.' } }
 }
 
