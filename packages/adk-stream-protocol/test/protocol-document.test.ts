@@ -16,7 +16,7 @@ const PROTOCOL = readFileSync(new URL('../../../PROTOCOL.md', import.meta.url), 
 /** Ids that PROTOCOL.md shows in place of random ones. */
 const SHOWN_ID = /^(?:message|call|approval)-\d$/
 /** Numbers that differ between two runs. */
-const VARYING = new Set(['deadline', 'inputTokens', 'outputTokens', 'totalTokens'])
+const VARYING = new Set(['at', 'deadline', 'inputTokens', 'outputTokens', 'totalTokens'])
 
 test('[SS1] the example of a message over SSE is what the server sends', async () => {
   await using server = await open()

@@ -117,6 +117,11 @@ export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decide
   return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
 }
 
+/** Whether the ledger accepts a decision, if it is stored before the deadline. */
+export function isAccepted(approval: Approval, decision: Decision): boolean {
+  return 'next' in nextApproval(approval, { type: 'decide', ...decision }, approval.requestedAt)
+}
+
 /** Whether a decision completes an approval, if it is stored before the deadline. */
 export function isCompletedBy(approval: Approval, decision: Decision): boolean {
   const result = nextApproval(approval, { type: 'decide', ...decision }, approval.requestedAt)

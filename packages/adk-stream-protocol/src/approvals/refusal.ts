@@ -1,3 +1,4 @@
+import type { ShownPreview } from '../protocol/preview.ts'
 import type { ApprovalState } from './approval.ts'
 
 /** The reason why a command changed nothing. */
@@ -18,6 +19,12 @@ export type Refusal =
   | { readonly refused: 'not-editable' }
   /** The tool requested no payload. */
   | { readonly refused: 'no-payload' }
+  /** The preview is not the one that the person saw. */
+  | { readonly refused: 'preview-changed'; readonly preview: ShownPreview }
+  /** The preview cannot be made now. */
+  | { readonly refused: 'preview-failed' }
+  /** The preview says that the call would fail. */
+  | { readonly refused: 'call-blocked'; readonly preview: ShownPreview }
   /** The call is not approved, or this worker does not run it. */
   | { readonly refused: 'not-approved' }
   /** The call differs from the one that people saw. */

@@ -4,13 +4,17 @@ import type { Content } from '@google/genai'
 import { z } from 'zod'
 
 import type { Approval } from '../approvals/approval.ts'
+import type { PreviewResult } from '../approvals/preview.ts'
 import { markFailed } from '../agent/call-responses.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { RunState } from './run-state.ts'
 
 /** Returns what a client needs to know about an approval request. */
-export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: Approval): AskedNote {
+export function toAskedNote(
+  { id: approvalId, toolCallId, deadline, terms }: Approval,
+  made: PreviewResult,
+): AskedNote {
   const { hint, title, severity, icon, payload, chain } = terms
   return {
     approvalId,
@@ -22,6 +26,8 @@ export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: App
     ...(severity !== undefined && { severity }),
     ...(icon !== undefined && { icon }),
     ...(payload !== undefined && { payload }),
+    ...(made.state !== 'none' && { hasPreview: true }),
+    ...(made.state === 'made' && { preview: made.preview }),
   }
 }
 

@@ -13,6 +13,7 @@ import type { Content, Part } from '@google/genai'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
+import { previewApproval } from '../approvals/preview.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
@@ -288,7 +289,8 @@ export class ApprovalPlugin extends QuietPlugin {
     for (const part of event.content?.parts ?? []) {
       const approval = await this.#requestApproval(run, context.session, part)
       if (!approval) continue
-      asked.push(toAskedNote(approval))
+      const made = await previewApproval(approval, approval.chat.principalId, this.#options)
+      asked.push(toAskedNote(approval, made))
       parts.push(part)
     }
     const pending = asked.map(({ toolCallId }) => toolCallId)

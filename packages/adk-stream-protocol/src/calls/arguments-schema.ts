@@ -25,6 +25,25 @@ export function readArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
   }
 }
 
+/**
+ * Returns the JSON Schema of the arguments of a tool, for a form that edits them. Returns undefined if the arguments
+ * cannot be edited.
+ */
+export function readArgumentsJsonSchema(tool: BaseTool): Record<string, unknown> | undefined {
+  const schema = readArgumentsSchema(tool)
+  if (!schema) return undefined
+  try {
+    const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
+      io: 'input',
+      unrepresentable: 'any',
+    })
+    return json
+  } catch {
+    // The form then derives its fields from the arguments.
+    return undefined
+  }
+}
+
 type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>
 
 function readDeclared(tool: BaseTool): unknown {

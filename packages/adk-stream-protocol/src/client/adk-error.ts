@@ -1,5 +1,6 @@
 import type { ErrorCode, ErrorBody } from '../protocol/error-codes.ts'
 import { isErrorBody } from '../protocol/error-codes.ts'
+import type { ShownPreview } from '../protocol/preview.ts'
 
 /** An error that the server reported: a rejected request, or a turn that failed. PROTOCOL.md §9 lists the codes. */
 export class AdkError extends Error {
@@ -8,10 +9,19 @@ export class AdkError extends Error {
   /** The delay before another attempt, if the server gave one. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(code: ErrorCode, message: string, retryAfterSeconds?: number) {
+  /** The current preview of a call whose approval the server rejected. */
+  readonly preview: ShownPreview | undefined
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    retryAfterSeconds?: number,
+    preview?: ShownPreview | undefined,
+  ) {
     super(message)
     this.code = code
     this.retryAfterSeconds = retryAfterSeconds
+    this.preview = preview
   }
 }
 

@@ -2,6 +2,7 @@ import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
 import type { Approval } from '../approvals/approval.ts'
+import type { PreviewResult } from '../approvals/preview.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { PENDING } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
@@ -13,6 +14,7 @@ import { toAskedNote } from '../calls/approval-events.ts'
  */
 export function toApprovalEvents(
   approval: Approval,
+  made: PreviewResult,
   { invocationId, agent, branch }: InvocationContext,
 ): readonly [placeholder: Event, request: Event] {
   const { id: approvalId, messageId, toolCallId: id, toolName: name, args, terms } = approval
@@ -45,7 +47,7 @@ export function toApprovalEvents(
     },
     longRunningToolIds: [approvalId],
     actions: { ...actions, skipSummarization: true },
-    customMetadata: writeNotes({ asked: [toAskedNote(approval)], messageId }),
+    customMetadata: writeNotes({ asked: [toAskedNote(approval, made)], messageId }),
   })
   return [placeholder, request]
 }

@@ -26,6 +26,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { DecidedCall, Ledger } from '../approvals/ledger.ts'
 import type { Decision } from '../approvals/next-approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
+import { previewApproval } from '../approvals/preview.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { toApprovalEvents } from '../gemini-live/approval-events.ts'
@@ -288,7 +289,9 @@ export class LiveCalls {
   }
 
   async #showRequest(call: OpenCall, approval: Approval): Promise<void> {
-    for (const event of toApprovalEvents(approval, contextOf(call)))
+    const { terms } = this.#options
+    const made = await previewApproval(approval, approval.chat.principalId, terms)
+    for (const event of toApprovalEvents(approval, made, contextOf(call)))
       await this.#options.write(call.id, event)
     call.approvalId = approval.id
     const [state, effects] = nextCall(call.state, {

@@ -145,6 +145,8 @@ export interface ToolResult {
   readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
   /** The response to the payload of the tool, if the client sent it separately. */
   readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string | undefined
 }
 
 /** The approval that an id refers to, by its own id or by the id of its call. */
@@ -230,7 +232,7 @@ function readConsent(result: unknown): Decided | undefined {
 
 function toDecision(
   { approved, reason, payload: own }: Decided,
-  { editedArgs, payload = own }: ToolResult,
+  { editedArgs, payload = own, preview }: ToolResult,
   { approvalId }: NamedApproval,
 ): DecisionResponse {
   return {
@@ -239,6 +241,7 @@ function toDecision(
     ...(reason !== undefined && { reason }),
     ...(editedArgs && { editedArgs }),
     ...(payload !== undefined && { payload }),
+    ...(preview !== undefined && { preview }),
   }
 }
 

@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { UncheckedArray, UncheckedObject } from './raw-message.ts'
-import { Edits, Payloads } from './read-responses.ts'
+import { Digest, Edits, Payloads, Previews } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
 
 const Id = z.string().min(1).max(256)
@@ -29,6 +29,7 @@ const FRAMES = [
       .looseObject({
         edits: Edits.optional(),
         payloads: Payloads.optional(),
+        previews: Previews.optional(),
         dialect: z.string().max(64).optional(),
         hold: z.boolean().optional(),
       })
@@ -52,6 +53,7 @@ const FRAMES = [
     reason: z.string().max(2_000).optional(),
     args: UncheckedObject.optional(),
     payload: z.unknown().optional(),
+    preview: Digest.optional(),
   }),
   z
     .object({

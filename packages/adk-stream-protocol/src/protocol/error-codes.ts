@@ -1,4 +1,6 @@
 import { isNumber, isObjectOf, isString, optional } from './guards.ts'
+import type { ShownPreview } from './preview.ts'
+import { isShownPreview } from './preview.ts'
 
 /** The codes of all errors. Apart from their messages, which a page does not need: they are 3 KB. */
 export const ERROR_CODES = [
@@ -26,6 +28,9 @@ export const ERROR_CODES = [
   'approval-cancelled',
   'not-editable',
   'no-payload',
+  'preview-changed',
+  'preview-failed',
+  'call-blocked',
   'not-client-output',
   'unknown-artifact',
   'unknown-call',
@@ -62,6 +67,8 @@ export interface ErrorBody {
     readonly code: string
     readonly message: string
     readonly retryAfterSeconds?: number | undefined
+    /** The current preview of a call whose approval was rejected. */
+    readonly preview?: ShownPreview | undefined
   }
 }
 
@@ -70,5 +77,6 @@ export const isErrorBody = isObjectOf<ErrorBody>({
     code: isString,
     message: isString,
     retryAfterSeconds: optional(isNumber),
+    preview: optional(isShownPreview),
   }),
 })

@@ -1,4 +1,5 @@
 import type { ErrorCode } from './error-codes.ts'
+import type { ShownPreview } from './preview.ts'
 
 export type { ErrorCode } from './error-codes.ts'
 export { ERROR_CODES } from './error-codes.ts'
@@ -44,6 +45,15 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
     'The arguments cannot be edited in this way, because other people must approve the edited call too. Approve the call as shown, or deny it and ask for another one.',
   ],
   'no-payload': [409, 'This call was requested without a payload. Decide it without one.'],
+  'preview-changed': [
+    409,
+    'What this call would do has changed, or the approval does not name the preview that was shown. Read the current preview and approve again.',
+  ],
+  'preview-failed': [
+    503,
+    'It cannot be determined right now what this call would do. Try again in a moment, or deny the call.',
+  ],
+  'call-blocked': [409, 'This call would fail, so it cannot be approved. Edit it or deny it.'],
   'not-client-output': [
     409,
     'A page cannot send the result of this call. The application on the server completes it.',
@@ -87,6 +97,8 @@ export interface ProtocolErrorOptions {
   /** A message for the client instead of the default one of the code. It must not contain anything secret. */
   readonly message?: string
   readonly retryAfterSeconds?: number
+  /** The current preview of a call whose approval is rejected. */
+  readonly preview?: ShownPreview | undefined
   /** The original error. It never leaves the server. */
   readonly cause?: unknown
 }
@@ -97,19 +109,33 @@ export class ProtocolError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly retryAfterSeconds: number | undefined
+  readonly preview: ShownPreview | undefined
 
   constructor(code: ErrorCode, options: ProtocolErrorOptions = {}) {
     super(options.message ?? ERRORS[code][1], { cause: options.cause })
     this.code = code
     this.status = ERRORS[code][0]
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.preview = options.preview
   }
 
   /** The body of the response. */
-  toJSON(): { error: { code: ErrorCode; message: string; retryAfterSeconds?: number } } {
-    const { code, message, retryAfterSeconds } = this
+  toJSON(): {
+    error: {
+      code: ErrorCode
+      message: string
+      retryAfterSeconds?: number
+      preview?: ShownPreview
+    }
+  } {
+    const { code, message, retryAfterSeconds, preview } = this
     return {
-      error: { code, message, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
+      error: {
+        code,
+        message,
+        ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+        ...(preview && { preview }),
+      },
     }
   }
 }

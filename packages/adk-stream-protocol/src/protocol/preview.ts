@@ -6,7 +6,7 @@ export interface Preview {
   /** The call as a headline: "Send $600.00 to Bob", or "Sent $600.00 to Bob" in a receipt. */
   readonly headline?: string | undefined
   /** What the person approves, for the label of the button: "$600.00". */
-  readonly deed?: string | undefined
+  readonly action?: string | undefined
   readonly lines?: readonly PreviewLine[] | undefined
   /** Values that the call changes. */
   readonly changes?: readonly PreviewChange[] | undefined
@@ -64,7 +64,7 @@ export interface ShownPreview extends Preview {
 
 export const isShownPreview: Guard<ShownPreview> = isObjectOf<ShownPreview>({
   headline: optional(isString),
-  deed: optional(isString),
+  action: optional(isString),
   lines: optional(isArrayOf(isObjectOf<PreviewLine>({ label: isString, value: isString }))),
   changes: optional(
     isArrayOf(isObjectOf<PreviewChange>({ label: isString, before: isString, after: isString })),

@@ -15,6 +15,8 @@ export interface DecisionResponse {
   readonly editedArgs?: Readonly<Record<string, unknown>>
   /** The response to the payload of the tool. */
   readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string
 }
 
 /** The result of a tool that ran in the client. */
@@ -46,10 +48,20 @@ export const Payloads = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
 })
 export type Payloads = z.infer<typeof Payloads>
 
+/** The digest of a preview. */
+export const Digest = z.string().min(1).max(256)
+
+/** Digests of the previews that the person saw, by approval id. */
+export const Previews = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
+  message: 'Invalid input: expected an object of preview digests by approval id',
+})
+export type Previews = z.infer<typeof Previews>
+
 /** Additions to decisions that are separate from the messages. */
 export interface Supplements {
   readonly edits?: Edits | undefined
   readonly payloads?: Payloads | undefined
+  readonly previews?: Previews | undefined
 }
 
 export interface ReadResponsesOptions extends Supplements {
@@ -228,14 +240,16 @@ function toResult(part: RawPart): ToolResult {
 function supplement<Response extends object>(
   response: Response,
   id: string,
-  { edits = {}, payloads = {} }: Supplements,
-): Response & Pick<DecisionResponse, 'editedArgs' | 'payload'> {
+  { edits = {}, payloads = {}, previews = {} }: Supplements,
+): Response & Pick<DecisionResponse, 'editedArgs' | 'payload' | 'preview'> {
   const editedArgs = getEditedArgs(edits, id)
+  const preview = Digest.safeParse(Object.hasOwn(previews, id) ? previews[id] : undefined).data
   const payload = Object.hasOwn(payloads, id) ? payloads[id] : undefined
   return {
     ...response,
     ...(editedArgs && { editedArgs }),
     ...(payload !== undefined && { payload }),
+    ...(preview !== undefined && { preview }),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ErrorCode } from './errors.ts'
 import type { Message } from './message.ts'
+import type { ShownPreview } from './preview.ts'
 
 /** The WebSocket subprotocol of JSON frames. It is also used for clients that request no subprotocol. */
 export const SUBPROTOCOL = 'adk-stream.v1'
@@ -59,7 +60,13 @@ type ExtensionFrame =
 
 type Acknowledgement<Taken = unknown> =
   | ({ readonly ok: true } & Taken)
-  | { readonly ok: false; readonly code: ErrorCode; readonly message: string }
+  | {
+      readonly ok: false
+      readonly code: ErrorCode
+      readonly message: string
+      /** The current preview of a call whose approval was rejected. */
+      readonly preview?: ShownPreview
+    }
 
 /** The limits that the server announces in `hello`. */
 interface AnnouncedLimits {

@@ -12,6 +12,9 @@ import {
   isEither,
 } from './guards.ts'
 
+import type { ShownPreview } from './preview.ts'
+import { isShownPreview } from './preview.ts'
+
 /** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
 
 /** An approval as a principal sees it. */
@@ -25,6 +28,12 @@ export interface PendingApproval {
   readonly severity?: 'low' | 'medium' | 'high' | undefined
   readonly icon?: string | undefined
   readonly payload?: unknown
+  /** Whether the policy gives a preview of the call. */
+  readonly hasPreview?: boolean | undefined
+  /** What the call would do now. Absent if it cannot be determined. */
+  readonly preview?: ShownPreview | undefined
+  /** The JSON Schema of the arguments, if one person can edit them. */
+  readonly argsSchema?: Record<string, unknown> | undefined
   readonly requestedAt: number
   readonly deadline: number
   readonly approvals: { readonly given: number; readonly needed: number }
@@ -55,6 +64,9 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   severity: optional(isOneOf('low', 'medium', 'high')),
   icon: optional(isString),
   payload: isAnything,
+  hasPreview: optional(isBoolean),
+  preview: optional(isShownPreview),
+  argsSchema: optional(isRecord),
   requestedAt: isNumber,
   deadline: isNumber,
   approvals: isObjectOf({ given: isNumber, needed: isNumber }),

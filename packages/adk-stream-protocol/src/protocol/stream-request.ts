@@ -7,6 +7,7 @@ import {
   checkCount,
   Edits,
   Payloads,
+  Previews,
   readResponses,
   readEarlierDecisions,
 } from './read-responses.ts'
@@ -99,6 +100,7 @@ const Body = z.looseObject({
   messageId: z.string().max(128).nullish(),
   edits: Edits.optional(),
   payloads: Payloads.optional(),
+  previews: Previews.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
 })
@@ -120,6 +122,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     messageId,
     edits,
     payloads,
+    previews,
     dialect,
     hold,
     ...own
@@ -131,7 +134,8 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   const { maxResponses } = limits
   checkCount(Object.keys(edits ?? {}).length, maxResponses)
   checkCount(Object.keys(payloads ?? {}).length, maxResponses)
-  const options = { maxResponses, edits, payloads }
+  checkCount(Object.keys(previews ?? {}).length, maxResponses)
+  const options = { maxResponses, edits, payloads, previews }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const named = findRespondedMessage(messages, messageId)
   const responses = readResponses(named?.message ?? last, options)

@@ -23,7 +23,7 @@ import { LiveSender } from './chats/live-sender.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
-import { createEditCheck, createHintRefresh } from './chats/policy-checks.ts'
+import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/retention-sweeper.ts'
 import { RemoteTurns } from './chats/remote-turns.ts'
@@ -554,7 +554,8 @@ async function openBackend(
     chats: opened.chats,
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
     mayEdit: createEditCheck(approvals, onError),
-    refreshHint: createHintRefresh(approvals, onError),
+    refresh: createRefresh(approvals, onError),
+    checkPreview: createPreviewCheck(approvals, onError),
     appName,
     store: opened,
   }

@@ -31,6 +31,8 @@ export interface DecisionGiven {
   readonly args?: Readonly<Record<string, unknown>>
   /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string
 }
 
 /**
@@ -117,8 +119,8 @@ export class AdkApi {
 
   /** Decides an approval. Resolves with its new state. */
   async decide(approvalId: string, decision: DecisionGiven): Promise<string> {
-    const { approved, reason, args, payload } = decision
-    const request = { method: 'POST' as const, body: { approved, reason, args, payload } }
+    const { approved, reason, args, payload, preview } = decision
+    const request = { method: 'POST' as const, body: { approved, reason, args, payload, preview } }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
   }

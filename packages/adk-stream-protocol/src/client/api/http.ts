@@ -65,9 +65,10 @@ export function createHttp(options: HttpOptions): Http {
 }
 
 async function toError(response: Response): Promise<AdkError> {
-  const { code, message, retryAfterSeconds } = readErrorBody(await response.text()) ?? {}
+  const { code, message, retryAfterSeconds, preview } = readErrorBody(await response.text()) ?? {}
   const known = ERROR_CODES.find((each): each is ErrorCode => each === code)
-  if (known && message !== undefined) return new AdkError(known, message, retryAfterSeconds)
+  if (known && message !== undefined)
+    return new AdkError(known, message, retryAfterSeconds, preview)
   // A proxy responded, not the bridge.
   return new AdkError('unavailable', `The server responded with status ${response.status}.`)
 }

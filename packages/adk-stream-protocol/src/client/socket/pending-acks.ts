@@ -46,7 +46,8 @@ export class PendingAcks {
     // The server accepted the output before the connection was lost.
     const isAccepted = !frame.ok && pending.isRepeated && frame.code === 'nothing-new'
     if (isAccepted) pending.resolve('taken')
-    else if (!frame.ok) pending.reject(new AdkError(frame.code, frame.message))
+    else if (!frame.ok)
+      pending.reject(new AdkError(frame.code, frame.message, undefined, frame.preview))
     else pending.resolve(frame.type === 'decided' ? frame.state : 'taken')
   }
 

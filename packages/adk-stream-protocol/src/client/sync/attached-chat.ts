@@ -241,7 +241,7 @@ export class AttachedChat {
     const said = reason === undefined ? {} : { reason }
     // The chat first: its outcome must not arrive before the decision.
     await this.#original.addDecision({ id, approved, ...said })
-    const { args, payload } = (approved && supplement) || {}
+    const { args, payload, preview } = (approved && supplement) || {}
     try {
       const approval = await stream?.decide({
         chatId: chat.id,
@@ -250,6 +250,7 @@ export class AttachedChat {
         ...said,
         ...(args && { args: { ...args } }),
         ...(payload !== undefined && { payload }),
+        ...(preview !== undefined && { preview }),
       })
       await this.#dispatch({ type: 'decision-acknowledged', id, approval: approval ?? '' })
     } catch (error) {

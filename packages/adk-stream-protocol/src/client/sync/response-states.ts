@@ -8,6 +8,8 @@ export interface DecisionSupplement {
   readonly args?: Readonly<Record<string, unknown>> | undefined
   /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string | undefined
 }
 
 /**
@@ -66,14 +68,17 @@ export class ResponseStates {
   supplementsOf(ids: readonly string[]): Supplements {
     const edits: [string, Record<string, unknown>][] = []
     const payloads: [string, unknown][] = []
+    const previews: [string, string][] = []
     for (const id of ids) {
-      const { args, payload } = this.#supplements.get(id) ?? {}
+      const { args, payload, preview } = this.#supplements.get(id) ?? {}
       if (args) edits.push([id, { ...args }])
       if (payload !== undefined) payloads.push([id, payload])
+      if (preview !== undefined) previews.push([id, preview])
     }
     return {
       ...(edits.length > 0 && { edits: Object.fromEntries(edits) }),
       ...(payloads.length > 0 && { payloads: Object.fromEntries(payloads) }),
+      ...(previews.length > 0 && { previews: Object.fromEntries(previews) }),
     }
   }
 

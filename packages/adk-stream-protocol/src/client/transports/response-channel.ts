@@ -14,6 +14,8 @@ export interface SentDecision {
   readonly args?: Record<string, unknown>
   /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string
 }
 
 export type SentOutput = { readonly chatId: string; readonly toolCallId: string } & (

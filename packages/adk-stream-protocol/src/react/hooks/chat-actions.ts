@@ -28,24 +28,28 @@ export async function sendDecision(
   approvalId: string,
   decision: Decision,
 ): Promise<void> {
-  const { approved, reason, args, payload } = decision
+  const { approved, reason, args, payload, preview } = decision
   const withReason = reason === undefined ? {} : { reason }
   // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
   if (api && (findApproval(chat.messages, approvalId)?.approvers ?? 1) > 1) {
     await api.decide(approvalId, decision)
   } else if (!attached) {
-    const options = payload !== undefined && { body: { payloads: { [approvalId]: payload } } }
+    const body = {
+      ...(payload !== undefined && { payloads: { [approvalId]: payload } }),
+      ...(preview !== undefined && { previews: { [approvalId]: preview } }),
+    }
     await chat.addToolApprovalResponse({
       id: approvalId,
       approved,
       ...withReason,
-      ...(options && { options }),
+      ...(Object.keys(body).length > 0 && { options: { body } }),
     })
   } else if (approved) {
     await attached.approve(approvalId, {
       ...withReason,
       ...(args && { args }),
       ...(payload !== undefined && { payload }),
+      ...(preview !== undefined && { preview }),
     })
   } else {
     await attached.deny(approvalId, reason)

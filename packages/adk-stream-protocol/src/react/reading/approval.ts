@@ -34,6 +34,8 @@ export interface Decision {
   readonly args?: Arguments
   /** The response to a tool that requested confirmation with a payload. */
   readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string
 }
 
 /** Returns the approvals of a message by `toolCallId`: those of the bridge and those of a plain AI SDK server. */

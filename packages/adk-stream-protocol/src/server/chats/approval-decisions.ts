@@ -4,11 +4,17 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Approval } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { Decider, Decision } from '../../approvals/next-approval.ts'
-import { argsToRun, isCompletedBy, isDecidedAloneBy } from '../../approvals/next-approval.ts'
+import {
+  argsToRun,
+  isAccepted,
+  isCompletedBy,
+  isDecidedAloneBy,
+} from '../../approvals/next-approval.ts'
 import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 import type { Responses, DecisionResponse } from '../../protocol/read-responses.ts'
 import type { NamedApproval } from '../../protocol/bidi-events.ts'
 import { readToolResult, createAwaitingApprovalError } from '../../protocol/bidi-events.ts'
@@ -185,7 +191,7 @@ export class ApprovalDecisions {
   ): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
-    const { approvalId, approved, reason, editedArgs, payload } = decision
+    const { approvalId, approved, reason, editedArgs, payload, preview } = decision
     checkPayload(decision, this.#options.limits)
     const approval = await ledger.get(approvalId, by)
     const isForeign =
@@ -199,17 +205,17 @@ export class ApprovalDecisions {
       const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
       if (refusal) return toRecorded(refusal)
     }
-    return this.#decide(
-      ledger,
-      { approval, resumes },
-      {
-        by,
-        approved,
-        ...(reason !== undefined && { reason }),
-        ...(editedArgs !== undefined && approved && { editedArgs }),
-        ...(payload !== undefined && approved && { payload }),
-      },
-    )
+    const given: Decision = {
+      by,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(editedArgs !== undefined && approved && { editedArgs }),
+      ...(payload !== undefined && approved && { payload }),
+    }
+    const checked = await checkPreview(backend, approval, { decision: given, digest: preview })
+    if (isRefusal(checked)) return toRecorded(checked)
+    const seen = checked.seen && { preview: checked.seen }
+    return this.#decide(ledger, { approval, resumes }, { ...given, ...seen })
   }
 
   /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
@@ -287,6 +293,21 @@ async function refuseEdit(
   return isOpen && !(await mayEdit(approval, edit)) ? { refused: 'not-editable' } : undefined
 }
 
+/**
+ * Checks the preview that an approver saw. Makes no preview if the ledger would refuse the decision anyway, or if there
+ * is none to check.
+ */
+async function checkPreview(
+  backend: Backend,
+  approval: Approval,
+  { decision, digest }: { readonly decision: Decision; readonly digest: string | undefined },
+): Promise<{ readonly seen?: ShownPreview } | Refusal> {
+  const { by, approved, editedArgs } = decision
+  if (!approved || approval.terms.preview === undefined) return {}
+  if (!isAccepted(approval, decision)) return {}
+  return backend.checkPreview(approval, { by, digest, editedArgs })
+}
+
 /** Returns the message that shows the outcome of an earlier decision. */
 async function catchUp({ ledger, host }: Backend, entry: Entry | undefined): Promise<Continuation> {
   const known = entry && (await ledger.get(entry.decision.approvalId))
@@ -347,12 +368,19 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   cancelled: 'approval-cancelled',
   'not-editable': 'not-editable',
   'no-payload': 'no-payload',
+  'preview-changed': 'preview-changed',
+  'preview-failed': 'preview-failed',
+  'call-blocked': 'call-blocked',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
   'too-many-pending': 'approval-cancelled',
   'not-due': 'approval-decided',
 }
 
-export function toError({ refused }: Refusal): ProtocolError {
-  return new ProtocolError(ERRORS[refused])
+export function toError(refusal: Refusal): ProtocolError {
+  const code = ERRORS[refusal.refused]
+  if (!('preview' in refusal)) return new ProtocolError(code)
+  const { preview } = refusal
+  const isBlocked = refusal.refused === 'call-blocked' && preview.blocked !== undefined
+  return new ProtocolError(code, { preview, ...(isBlocked && { message: preview.blocked }) })
 }

@@ -3,7 +3,7 @@ import type { BaseTool } from '@google/adk'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
-import type { MayEdit, RefreshHint } from './policy-checks.ts'
+import type { CheckPreview, MayEdit, RefreshApproval } from './policy-checks.ts'
 import type { BrowserCallStore } from '../../store/browser-call-store.ts'
 import type { ChatStore } from '../../store/chat-store.ts'
 import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
@@ -24,8 +24,10 @@ export interface Backend {
   readonly findTool: (chat: AppChatRef, toolName: string) => Promise<BaseTool | undefined>
   /** Returns true if a person may approve a call with edited arguments alone (LG9). */
   readonly mayEdit: MayEdit
-  /** Updates the hint of a pending approval from the policy. */
-  readonly refreshHint: RefreshHint
+  /** Updates the hint of a pending approval from the policy, and makes its preview. */
+  readonly refresh: RefreshApproval
+  /** Makes the preview of a call again before it is approved. */
+  readonly checkPreview: CheckPreview
   readonly appName: string
   /** The database of all of these. */
   readonly store: Store

@@ -4,9 +4,13 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { Decider } from '../../approvals/next-approval.ts'
 import { isDecidedAloneBy } from '../../approvals/next-approval.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
-import { resolvePolicy } from '../../approvals/policy.ts'
+import { resolvePolicy, resolveVerdict } from '../../approvals/policy.ts'
+import type { PreviewResult } from '../../approvals/preview.ts'
+import { makePreview, previewApproval } from '../../approvals/preview.ts'
+import type { Refusal } from '../../approvals/refusal.ts'
 import { readArgumentsSchema } from '../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 
 /** Throws if edited arguments do not fit the schema of the tool (AP5). */
 export function checkEdit(
@@ -65,29 +69,78 @@ export function createEditCheck(
   }
 }
 
-/** Returns the approval with the current hint of the policy. */
-export type RefreshHint = (approval: Approval) => Promise<Approval>
+/** An approval with the current hint and preview of the policy. */
+export interface CurrentApproval {
+  readonly approval: Approval
+  readonly preview: PreviewResult
+}
+
+export type RefreshApproval = (approval: Approval, reader: string) => Promise<CurrentApproval>
 
 /**
- * Returns a function that updates the hint of a pending approval from the policy. A hint often states a fact at the time of the call
- * ("Your wallet holds $1,000") that changes until a person decides. All other terms stay the same.
+ * Returns a function that updates the hint of a pending approval from the policy, and makes its preview for a reader. Both often state
+ * a fact at the time of the call ("Balance: $1,000.00") that changes until a person decides. All other terms stay the same.
  */
-export function createHintRefresh(
+export function createRefresh(
   policy: ApprovalPolicy,
   onError: (error: unknown) => void,
-): RefreshHint {
-  return async (approval) => {
-    if (approval.state.name !== 'requested') return approval
+): RefreshApproval {
+  return async (approval, reader) => {
+    if (approval.state.name !== 'requested') return { approval, preview: { state: 'none' } }
     const { chat, toolName, args, terms } = approval
-    const current = await resolvePolicy(
-      policy,
-      { chat, toolName, args },
-      // A tool that requested the approval itself keeps its hint.
-      { required: () => false, onError },
-    )
-    const hint = current?.hint ?? terms.hint
-    return hint === terms.hint
-      ? approval
-      : { ...approval, terms: { ...terms, ...(hint !== undefined && { hint }) } }
+    const call = { chat, toolName, args }
+    // A tool that requested the approval itself keeps its hint.
+    const current = await resolveVerdict(policy, call, { required: () => false, onError })
+    const made = await makePreview(current?.functions.preview, { ...call, reader }, onError)
+    const preview: PreviewResult =
+      made.state === 'none' && terms.preview !== undefined ? { state: 'failed' } : made
+    const hint = current?.terms.hint ?? terms.hint
+    return {
+      approval:
+        hint === terms.hint
+          ? approval
+          : { ...approval, terms: { ...terms, ...(hint !== undefined && { hint }) } },
+      preview,
+    }
+  }
+}
+
+/** The preview that an approver named. */
+export interface NamedPreview {
+  readonly by: Decider
+  /** The digest of the preview that the person saw, if the client sent it. */
+  readonly digest: string | undefined
+  /** The arguments to run, if the approver edited them. */
+  readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
+}
+
+export type CheckPreview = (
+  approval: Approval,
+  named: NamedPreview,
+) => Promise<{ readonly seen?: ShownPreview } | Refusal>
+
+/**
+ * Returns a function that makes the preview of a call again before it is approved. The approval is refused if the person saw another
+ * preview, if the call would fail as shown or as edited, or if that cannot be determined. A client that names no preview is a stock
+ * client, which shows none: it is refused only if the policy requires a preview.
+ */
+export function createPreviewCheck(
+  policy: ApprovalPolicy,
+  onError: (error: unknown) => void,
+): CheckPreview {
+  const options = { policy, onError }
+  return async (approval, { by, digest, editedArgs }) => {
+    if (digest === undefined && approval.terms.preview !== 'required') return {}
+    const made = await previewApproval(approval, by.id, options)
+    if (made.state === 'none') return {}
+    if (made.state === 'failed') return { refused: 'preview-failed' }
+    const { preview } = made
+    if (preview.digest !== digest) return { refused: 'preview-changed', preview }
+    const run = editedArgs
+      ? await previewApproval({ ...approval, args: editedArgs }, by.id, options)
+      : made
+    if (run.state !== 'made') return { refused: 'preview-failed' }
+    if (run.preview.blocked !== undefined) return { refused: 'call-blocked', preview: run.preview }
+    return { seen: preview }
   }
 }

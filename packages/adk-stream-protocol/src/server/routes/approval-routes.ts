@@ -4,12 +4,15 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
+import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { UncheckedObject } from '../../protocol/raw-message.ts'
+import { Digest } from '../../protocol/read-responses.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { toDecider, toError } from '../chats/approval-decisions.ts'
-import type { LazyBackend } from '../chats/backend.ts'
+import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import type { CurrentApproval } from '../chats/policy-checks.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -28,7 +31,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
 
   const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const { limit, after } = readPaging(exchange.url)
-    const { ledger, refreshHint } = await backend.get()
+    const { ledger, refresh, findTool } = await backend.get()
     const waitsFor = toDecider(principal)
     if (after !== undefined && !(await ledger.get(after, waitsFor))) {
       throw new ProtocolError('bad-request', { message: 'There is no page after this approval.' })
@@ -36,35 +39,43 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     // One extra entry shows whether there is a next page.
     const paging = { limit: limit + 1, ...(after !== undefined && { after }) }
     const found = await ledger.list({ waitsFor, ...paging })
-    const approvals = await Promise.all(found.slice(0, limit).map(refreshHint))
-    const next = found.length > limit ? approvals.at(-1)?.id : undefined
+    const page = found.slice(0, limit)
+    const approvals = await Promise.all(
+      page.map(async (approval) => ({
+        ...(await refresh(approval, principal.id)),
+        schema: await readSchema(approval, findTool),
+      })),
+    )
+    const next = found.length > limit ? page.at(-1)?.id : undefined
     return reply(200, {
-      approvals: approvals.map((approval) => viewApproval(approval, principal)),
+      approvals: approvals.map((current) => viewApproval(current.approval, principal, current)),
       ...(next !== undefined && { next }),
     })
   }
 
   const show = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
-    const { ledger, refreshHint } = await backend.get()
+    const { ledger, refresh, findTool } = await backend.get()
     const approval = await ledger.get(id, toDecider(principal))
     if (!approval) throw new ProtocolError('unknown-approval')
     const history = []
     for await (const record of ledger.audit({ approvalId: id }))
       history.push(viewRecord(record, approval, principal))
-    const current = await refreshHint(approval)
-    return reply(200, { approval: viewApproval(current, principal), history })
+    const schema = await readSchema(approval, findTool)
+    const current = { ...(await refresh(approval, principal.id)), schema }
+    return reply(200, { approval: viewApproval(current.approval, principal, current), history })
   }
 
   const decide = async ({ principal, id, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const body = DecisionBody.safeParse(await readJson(exchange, limits))
     if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
-    const { approved, reason, args, payload } = body.data
+    const { approved, reason, args, payload, preview } = body.data
     const decided = await chats.decide(principal, {
       approvalId: id,
       approved,
       ...(reason !== undefined && { reason }),
       ...(args !== undefined && { editedArgs: args }),
       ...(payload !== undefined && { payload }),
+      ...(preview !== undefined && { preview }),
     })
     return reply(200, { approval: viewApproval(decided, principal) })
   }
@@ -89,10 +100,11 @@ const DecisionBody = z.strictObject({
   reason: z.string().max(2_000).optional(),
   args: UncheckedObject.optional(),
   payload: z.unknown().optional(),
+  preview: Digest.optional(),
 })
 
 const BAD_BODY =
-  'Send { "approved": true or false, "reason"?: text, "args"?: edited arguments, "payload"?: the value that the tool asked for }.'
+  'Send { "approved": true or false, "reason"?: text, "args"?: edited arguments, "payload"?: the value that the tool asked for, "preview"?: the digest of the preview that was shown }.'
 
 const MAX_PAGE = 100
 
@@ -108,8 +120,30 @@ function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
   throw new ProtocolError('bad-request', { message })
 }
 
+/** What the ledger does not contain about an approval. */
+interface Current extends Pick<CurrentApproval, 'preview'> {
+  /** The JSON Schema of the arguments, if one person can edit them. */
+  readonly schema?: Record<string, unknown> | undefined
+}
+
+/** Returns the schema for a form that edits the arguments of a pending call. Several approvers cannot edit. */
+async function readSchema(
+  { chat, toolName, terms, state }: Approval,
+  findTool: Backend['findTool'],
+): Promise<Record<string, unknown> | undefined> {
+  const [step, ...rest] = terms.chain
+  if (state.name !== 'requested' || step?.count !== 1 || rest.length > 0) return undefined
+  // The agent of an old chat may not exist any more (RQ184). The approval can still be read.
+  const tool = await findTool(chat, toolName).catch(() => undefined)
+  return tool && readArgumentsJsonSchema(tool)
+}
+
 /** Returns the view of an approval for a principal that may see it. */
-function viewApproval(approval: Approval, principal: Principal): Record<string, unknown> {
+function viewApproval(
+  approval: Approval,
+  principal: Principal,
+  { preview: made, schema }: Current = { preview: { state: 'none' } },
+): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
   const { hint, title, severity, icon, payload, chain } = terms
@@ -124,6 +158,9 @@ function viewApproval(approval: Approval, principal: Principal): Record<string, 
     ...(severity !== undefined && { severity }),
     ...(icon !== undefined && { icon }),
     ...(payload !== undefined && { payload }),
+    ...(made.state !== 'none' && { hasPreview: true }),
+    ...(made.state === 'made' && { preview: made.preview }),
+    ...(schema && { argsSchema: schema }),
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },

@@ -212,8 +212,8 @@ export class SocketConnection implements SocketEvents, Rechecked {
   }
 
   /** Sends the refusal of a frame, in the frame type that the client waits for. */
-  #refuse(frame: ClientFrame, { code, message }: ProtocolError): void {
-    const refusal = { ok: false, code, message } as const
+  #refuse(frame: ClientFrame, { code, message, preview }: ProtocolError): void {
+    const refusal = { ok: false, code, message, ...(preview && { preview }) } as const
     if (frame.type === 'decide')
       this.#peer.send({ type: 'decided', decisionId: frame.decisionId, ...refusal })
     else if (frame.type === 'tool-output')

@@ -29,7 +29,7 @@ export function openTurnHandlers(
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const decisions = requests.decisions
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
-    const { id, approvalId, approved, reason, args, payload } = frame
+    const { id, approvalId, approved, reason, args, payload, preview } = frame
     const principal = await connection.checkPrincipal()
     const decision = {
       approvalId,
@@ -37,6 +37,7 @@ export function openTurnHandlers(
       ...(reason !== undefined && { reason }),
       ...(args !== undefined && { editedArgs: args }),
       ...(payload !== undefined && { payload }),
+      ...(preview !== undefined && { preview }),
     }
     return (await chats.decide(principal, decision, chatOf(id))).state.name
   }

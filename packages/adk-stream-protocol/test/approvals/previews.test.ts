@@ -1,0 +1,319 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+import type { ShownPreview } from '../../src/protocol/preview.ts'
+import { callInTime } from '../../src/approvals/preview.ts'
+import type { ApprovalPolicy } from '../../src/server/index.ts'
+import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { approvalOf, clientsWith } from './support/approving-chat.ts'
+import type { Page } from './support/page.ts'
+import { callPayment, type Wallet } from './support/payments.ts'
+import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+/** A policy whose preview tells the balance before and after the payment. */
+function previewing(balance: () => number, more: object = {}): ApprovalPolicy {
+  return {
+    process_payment: {
+      preview: ({ amount }, { reader }) => ({
+        headline: `Send $${String(amount)} for ${reader}`,
+        action: `$${String(amount)}`,
+        changes: [
+          {
+            label: 'Balance',
+            before: String(balance()),
+            after: String(balance() - Number(amount)),
+          },
+        ],
+        ...(Number(amount) > balance() && { blocked: 'Not enough money.' }),
+      }),
+      ...more,
+    },
+  }
+}
+
+async function openAsked({ text = callPayment(50), ...options }: { text?: string } & Options = {}) {
+  let wallet: Wallet | undefined
+  const { policy = (balance) => previewing(balance), ...rest } = options
+  const testBridge = await TestBridge.open({
+    ...rest,
+    approvals: policy(() => wallet?.balance ?? 0),
+  })
+  ;({ wallet } = testBridge)
+  const page = testBridge.page()
+  const chat = await page.open(clientsWith('7')[0] ?? raise())
+  await chat.send(`${text}[[then]][[say Paid.]]`)
+  const [id = ''] = chat.asked
+  return { testBridge, wallet, page, chat, id }
+}
+
+interface Options extends Omit<TestBridgeOptions, 'approvals'> {
+  readonly policy?: (balance: () => number) => ApprovalPolicy
+}
+
+function raise(): never {
+  throw new Error('There is no client.')
+}
+
+/** Reads the preview that a person sees now. */
+async function readPreview(page: Page, id: string): Promise<ShownPreview> {
+  const { approval } = await page.approval(id)
+  expect(approval['hasPreview']).toBe(true)
+  // The guard of the client checks its form.
+  return approval['preview'] as ShownPreview
+}
+
+test('[AP362] the preview is made when it is shown, for the person who reads it', async () => {
+  const { testBridge, page, wallet, id } = await openAsked({
+    policy: (balance) =>
+      previewing(balance, { deciders: { principals: ['hanako'], roles: ['manager'] } }),
+  })
+  await using _ = testBridge
+  const data = (await page.messages())[1]?.parts.find(({ type }) => type === 'data-approval')?.data
+  const first = await readPreview(page, id)
+  expect(data).toMatchObject({ hasPreview: true, preview: first })
+  expect(first).toMatchObject({
+    headline: 'Send $50 for hanako',
+    changes: [{ before: '1000', after: '950' }],
+  })
+  wallet.pay({ amount: 900, recipient: 'Ann' })
+  expect(await readPreview(page, id)).toMatchObject({ changes: [{ before: '100', after: '50' }] })
+  expect(await readPreview(testBridge.page('mari'), id)).toMatchObject({
+    headline: 'Send $50 for mari',
+  })
+  expect((await page.inbox())[0]).toMatchObject({ preview: { action: '$50' } })
+})
+
+type Answer = { readonly code?: string | undefined; readonly preview?: ShownPreview | undefined }
+
+const WAYS: readonly {
+  readonly way: string
+  readonly decide: (
+    context: { page: Page; testBridge: TestBridge },
+    id: string,
+    preview: string | undefined,
+  ) => Promise<Answer>
+}[] = [
+  {
+    way: 'POST /approvals/:id',
+    decide: async ({ page }, id, preview) => {
+      const { status, body } = await page.decide(id, { approved: true, preview })
+      expect(status).toBe(body.error ? 409 : 200)
+      return body.error ?? {}
+    },
+  },
+  {
+    way: 'POST /stream',
+    decide: async ({ page }, id, preview) => {
+      const [user, asked] = await page.messages()
+      const parts = asked?.parts.map((part) =>
+        part.state === 'approval-requested'
+          ? {
+              ...part,
+              state: 'approval-responded',
+              approval: { ...approvalOf(part), approved: true },
+            }
+          : part,
+      )
+      const previews = preview !== undefined && { previews: { [id]: preview } }
+      const response = await page.fetch('http://page/stream', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id: 'chat-1', messages: [user, { ...asked, parts }], ...previews }),
+      })
+      const text = await response.text()
+      return response.ok ? {} : (JSON.parse(text) as { error: Answer }).error
+    },
+  },
+  {
+    way: 'the frame `decide`',
+    decide: async ({ testBridge }, approvalId, preview) => {
+      await using client = await SocketClient.open(testBridge.url, {
+        headers: { 'x-api-key': 'hanako' },
+      })
+      const decision = { approvalId, approved: true, ...(preview !== undefined && { preview }) }
+      client.send({ type: 'decide', id: 'chat-1', decisionId: 'd1', ...decision })
+      const { ok, ...rest } = await client.nextOf('decided')
+      return ok === true ? {} : (rest as Answer)
+    },
+  },
+]
+
+describe.each(WAYS)('by $way', ({ decide }) => {
+  test('[AP363] an approval of a preview that has changed is refused with the new one, and stays open', async () => {
+    const { testBridge, page, wallet, id } = await openAsked()
+    await using _ = testBridge
+    const { digest } = await readPreview(page, id)
+    wallet.pay({ amount: 100, recipient: 'Ann' })
+    const refused = await decide({ page, testBridge }, id, digest)
+    expect(refused).toMatchObject({
+      code: 'preview-changed',
+      preview: { changes: [{ before: '900', after: '850' }] },
+    })
+    expect(wallet.payments).toHaveLength(1)
+    expect(await page.history(id)).toEqual(['requested'])
+    expect(await decide({ page, testBridge }, id, refused.preview?.digest)).toEqual({})
+    await page.untilState(id, 'succeeded')
+    expect(wallet.payments).toHaveLength(2)
+    const { history } = await page.approval(id)
+    expect(history[1]).toMatchObject({ type: 'approved', preview: refused.preview })
+  })
+
+  test('[AP364] a client that names no preview approves, unless the policy requires one', async () => {
+    const free = await openAsked()
+    await using _ = free.testBridge
+    expect(await decide(free, free.id, undefined)).toEqual({})
+    await free.page.untilState(free.id, 'succeeded')
+    const strict = await openAsked({
+      policy: (balance) => previewing(balance, { requirePreview: true }),
+    })
+    await using __ = strict.testBridge
+    expect(await decide(strict, strict.id, undefined)).toMatchObject({
+      code: 'preview-changed',
+      preview: { headline: 'Send $50 for hanako' },
+    })
+    expect(strict.wallet.payments).toEqual([])
+    const { digest } = await readPreview(strict.page, strict.id)
+    expect(await decide(strict, strict.id, digest)).toEqual({})
+    await strict.page.untilState(strict.id, 'succeeded')
+  })
+})
+
+test('[AP363] a live session refuses a preview that has changed', async () => {
+  let wallet: Wallet | undefined
+  await using testBridge = await openLiveTestBridge({
+    approvals: previewing(() => wallet?.balance ?? 0),
+  })
+  ;({ wallet } = testBridge)
+  await using client = await joinLive(testBridge)
+  client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  const [approvalId = ''] = await untilAsked(client)
+  const page = testBridge.page()
+  const before = await readPreview(page, approvalId)
+  wallet.pay({ amount: 100, recipient: 'Ann' })
+  const frame = { type: 'decide', id: 'chat-1', approvalId, approved: true }
+  client.send({ ...frame, decisionId: 'd1', preview: before.digest })
+  expect(await client.nextOf('decided')).toMatchObject({
+    ok: false,
+    code: 'preview-changed',
+    preview: { changes: [{ before: '900' }] },
+  })
+  const { digest } = await readPreview(page, approvalId)
+  client.send({ ...frame, decisionId: 'd2', preview: digest })
+  expect(await client.next(({ decisionId }) => decisionId === 'd2')).toMatchObject({ ok: true })
+  await page.untilState(approvalId, 'succeeded')
+})
+
+test.each([
+  {
+    name: 'throws',
+    preview: () => {
+      throw new Error('The bank does not answer.')
+    },
+  },
+  { name: 'is invalid', preview: () => ({ lines: [{ label: 'x' }] }) as never },
+])(
+  '[AP365] if the preview $name, an approval that depends on it is refused, and a denial is not',
+  async ({ preview }) => {
+    const { testBridge, page, wallet, id } = await openAsked({
+      policy: () => ({ process_payment: { preview, requirePreview: true } }),
+    })
+    await using _ = testBridge
+    const { approval } = await page.approval(id)
+    expect(approval).toMatchObject({ hasPreview: true })
+    expect(approval).not.toHaveProperty('preview')
+    expect(await page.decide(id, { approved: true, preview: 'x' })).toMatchObject({
+      status: 503,
+      body: { error: { code: 'preview-failed' } },
+    })
+    expect(await page.decide(id, { approved: true })).toMatchObject({ status: 503 })
+    expect(testBridge.errors.length).toBeGreaterThan(0)
+    expect(await page.decide(id, { approved: false })).toMatchObject({ status: 200 })
+    expect(wallet.payments).toEqual([])
+  },
+)
+
+test('[AP365] a function of the policy that takes too long counts as failed', async () => {
+  vi.useFakeTimers()
+  const late = callInTime('preview', () => new Promise(() => undefined))
+  const failed = expect(late).rejects.toThrow('`preview` of the policy took longer than 5000 ms.')
+  await vi.advanceTimersByTimeAsync(5_000)
+  await failed
+  expect(await callInTime('preview', () => 1)).toBe(1)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('[AP366] a call that would fail cannot be approved, as shown or as edited', async () => {
+  const { testBridge, page, wallet, id } = await openAsked()
+  await using _ = testBridge
+  const { digest } = await readPreview(page, id)
+  const args = { amount: 5000, recipient: 'Ann' }
+  expect(await page.decide(id, { approved: true, preview: digest, args })).toMatchObject({
+    status: 409,
+    body: {
+      error: { code: 'call-blocked', message: 'Not enough money.', preview: { action: '$5000' } },
+    },
+  })
+  wallet.pay({ amount: 990, recipient: 'Ben' })
+  const now = await readPreview(page, id)
+  expect(now.blocked).toBe('Not enough money.')
+  expect(await page.decide(id, { approved: true, preview: now.digest })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'call-blocked' } },
+  })
+  expect(
+    await page.decide(id, {
+      approved: true,
+      preview: now.digest,
+      args: { amount: 5, recipient: 'Ann' },
+    }),
+  ).toMatchObject({ status: 200 })
+  await page.untilState(id, 'succeeded')
+})
+
+test('[AP363] a decision that the ledger refuses anyway makes no preview', async () => {
+  let made = 0
+  const { testBridge, page, id } = await openAsked({
+    policy: () => ({
+      process_payment: {
+        deciders: { principals: ['hanako'] },
+        preview: () => {
+          made += 1
+          return {}
+        },
+      },
+    }),
+  })
+  await using _ = testBridge
+  const { digest } = await readPreview(page, id)
+  expect(await page.decide(id, { approved: true, preview: digest })).toMatchObject({ status: 200 })
+  const before = made
+  expect(await page.decide(id, { approved: true, preview: 'old' })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'approval-decided' } },
+  })
+  expect(made).toBe(before)
+})
+
+test('[AP367] the inbox and an approval have the schema of the arguments, if one person can edit them', async () => {
+  const { testBridge, page, id } = await openAsked()
+  await using _ = testBridge
+  const { approval } = await page.approval(id)
+  expect(approval['argsSchema']).toMatchObject({
+    type: 'object',
+    properties: {
+      amount: { type: 'number', exclusiveMinimum: 0 },
+      recipient: { type: 'string', minLength: 1 },
+      currency: { enum: ['USD', 'JPY'], default: 'USD' },
+    },
+    required: ['amount', 'recipient'],
+  })
+  expect((await page.inbox())[0]).toHaveProperty('argsSchema')
+  const several = await openAsked({
+    policy: (balance) =>
+      previewing(balance, { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] }),
+  })
+  await using __ = several.testBridge
+  expect((await several.page.approval(several.id)).approval).not.toHaveProperty('argsSchema')
+})
