@@ -7,7 +7,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ['e2e/**/*.test.ts'],
-    globalSetup: ['e2e/support/prepare.ts'],
+    globalSetup: ['test/support/temporary-folder.ts', 'e2e/support/prepare.ts'],
     // A test that does not move ends by the time limit of its page, which says what it waited for.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -64,6 +64,7 @@ test.each([
   ['GOOGLE_GEMINI_BASE_URL', 'localhost:9', /^GOOGLE_GEMINI_BASE_URL is not an http or https URL/],
   ['DEMO_APPROVAL_DEADLINE_MS', '0', /^DEMO_APPROVAL_DEADLINE_MS is not a time in milliseconds/],
   ['DEMO_APPROVAL_DEADLINE_MS', '10m', /^DEMO_APPROVAL_DEADLINE_MS is not a time/],
+  ['DEMO_LEASE_MS', '10', /^DEMO_LEASE_MS is not a time of at least 1000 milliseconds/],
   ['API_KEY', 'short', /^API_KEY is too short to be a secret/],
   ['GOOGLE_API_KEY', 'AIza with spaces', /^GOOGLE_API_KEY does not look like a key/],
   ['OPENWEATHER_API_KEY', '鍵', /^OPENWEATHER_API_KEY does not look like a key/],

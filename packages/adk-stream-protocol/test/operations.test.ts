@@ -8,6 +8,7 @@ import type { LogEntry } from '../src/server/operations/log.ts'
 import { LogThrottle } from '../src/server/operations/log.ts'
 import { Operations } from '../src/server/operations/operations.ts'
 import { openSqliteStore, type Store } from '../src/store/index.ts'
+import { StoreError } from '../src/store/store-error.ts'
 import { callPayment, paymentTool } from './approvals/support/payments.ts'
 import { TestBridge } from './approvals/support/test-bridge.ts'
 import { hanako, requestOf, taken } from './ledger/fixture.ts'
@@ -307,3 +308,38 @@ test('[OB306] an error of the log hook goes to `onError` and changes nothing els
 function fail(error: unknown): never {
   throw error
 }
+
+test('[OB340] a lasting error of the store is news once, until writes have succeeded for a while', () => {
+  const entries: LogEntry[] = []
+  let now = 0
+  const operations = new Operations({
+    log: (entry) => entries.push(entry),
+    onError: () => undefined,
+    clock: () => now,
+  })
+  const events = () => entries.splice(0).map(({ event, code }) => [event, code])
+  const full = new StoreError('full', 'No space.')
+  // A request was refused because of it.
+  expect(operations.isNews(new ProtocolError('store-failed', { cause: full }))).toBe(true)
+  expect(operations.storeFault).toBe(full)
+  expect(events()).toEqual([['store.unavailable', 'full']])
+  // A read, and a write that needs no space, succeed in between.
+  operations.storeChecked()
+  operations.swept()
+  expect(operations.isNews(full)).toBe(false)
+  expect(events()).toEqual([])
+  // Another error is news.
+  expect(operations.isNews(new StoreError('read-only', 'A replica.'))).toBe(true)
+  expect(events()).toEqual([['store.unavailable', 'read-only']])
+  now += 10_000
+  operations.storeChecked()
+  expect(operations.storeFault).toMatchObject({ code: 'read-only' })
+  operations.swept()
+  expect(operations.storeFault).toBeUndefined()
+  expect(events()).toEqual([['store.available', undefined]])
+  expect(operations.isNews(full)).toBe(true)
+  // Other errors are always news, and a changed audit record does not make the store unusable.
+  expect(operations.isNews(new Error('model'))).toBe(true)
+  expect(operations.isNews(new StoreError('tampered', 'Entry 3.'))).toBe(true)
+  expect(operations.storeFault).toBe(full)
+})

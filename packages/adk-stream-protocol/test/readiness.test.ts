@@ -21,6 +21,7 @@ test('[HO300] a check of a store that does not respond ends in time, and concurr
     },
     backend: { get: () => Promise.reject(new Error('A toolset cannot be listed.')) },
     timeoutMs: 20,
+    fault: () => undefined,
     onChecked: () => undefined,
   })
   const slow = { name: 'store', cause: new Error('The check of the store took over 20 ms.') }
@@ -37,6 +38,7 @@ test('[HO300] a changed audit record has a word of its own', async () => {
   const readiness = createReadiness({
     store: new LazyStore(undefined),
     backend: { get: () => Promise.reject(new StoreError('tampered', 'Entry 3 was changed.')) },
+    fault: () => undefined,
     onChecked: () => undefined,
   })
   expect(await readiness.check()).toMatchObject({ name: 'audit' })

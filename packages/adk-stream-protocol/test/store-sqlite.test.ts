@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import Database from 'libsql'
 import { expect, test } from 'vitest'
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
+import { Connection } from '../src/store/sqlite/connection.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 import { refusal } from './store-subjects.ts'
@@ -160,6 +161,17 @@ test('[ST28] damaged stored JSON is reported as corrupt', async () => {
   other.exec("UPDATE events SET data = '{'")
   other.close()
   await expect(store.sessions.getSession(key)).rejects.toEqual(refusal('corrupt'))
+})
+
+test('[ST341] a full disk and a database that may not be written are told apart, and nothing is stored', () => {
+  const connection = new Connection(':memory:', 0)
+  connection.exec('CREATE TABLE texts (text TEXT); PRAGMA max_page_count = 3')
+  const fill = () => connection.exec('INSERT INTO texts VALUES (hex(zeroblob(100000)))')
+  expect(fill).toThrow(refusal('full'))
+  connection.exec('PRAGMA query_only = 1')
+  expect(fill).toThrow(refusal('read-only'))
+  expect(connection.prepare('SELECT * FROM texts').rows()).toEqual([])
+  connection.close()
 })
 
 test('[ST28] a path that cannot be a file is unavailable, and one that cannot be a path is invalid', async () => {

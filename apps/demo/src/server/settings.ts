@@ -32,6 +32,8 @@ export interface Settings {
   readonly apiKey: string | undefined
   /** The time to decide an approval, in ms. */
   readonly approvalDeadlineMs: number
+  /** How long after the last sign of life of an instance another one takes over its work, in ms. Default: the bridge's. */
+  readonly leaseMs: number | undefined
   /** The code that makes a browser the second approver. Default: a new one at each start. */
   readonly approverCode: string | undefined
 }
@@ -63,6 +65,7 @@ export function readSettings(env: Environment): Settings {
     weatherKey: variables.OPENWEATHER_API_KEY,
     apiKey: variables.API_KEY,
     approvalDeadlineMs: Number(variables.DEMO_APPROVAL_DEADLINE_MS),
+    leaseMs: variables.DEMO_LEASE_MS,
     approverCode: variables.DEMO_APPROVER_CODE,
   }
 }
@@ -138,6 +141,14 @@ const Variables = z.object({
       'is not a time in milliseconds. Set it to a whole number like 600000, or leave it out.',
     )
     .default('600000'),
+  DEMO_LEASE_MS: z
+    .string()
+    .regex(
+      /^[1-9]\d{3,6}$/,
+      'is not a time of at least 1000 milliseconds. Set it to a whole number like 15000, or leave it out.',
+    )
+    .transform(Number)
+    .optional(),
 })
 
 function httpUrl() {

@@ -99,6 +99,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,
+    ...(settings.leaseMs !== undefined && { limits: { leaseMs: settings.leaseMs } }),
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(options.onError && { onError: options.onError }),
   })

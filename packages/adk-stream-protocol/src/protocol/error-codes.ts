@@ -49,6 +49,7 @@ export const ERROR_CODES = [
   'overloaded',
   'internal',
   'unavailable',
+  'store-failed',
   'model-rate-limited',
   'model-unavailable',
   'model-refused',

@@ -81,6 +81,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   overloaded: [503, 'The server is overloaded. Try again in a moment.'],
   internal: [500, 'Something went wrong on the server. Try again.'],
   unavailable: [503, 'The server is not available. Try again in a moment.'],
+  'store-failed': [503, 'The server cannot use its database until an operator repairs it.'],
   'model-rate-limited': [429, 'The model is receiving too many requests. Try again later.'],
   'model-unavailable': [503, 'The model cannot be reached right now. Try again in a moment.'],
   'model-refused': [502, 'The model refused the request.'],

@@ -125,8 +125,14 @@ interface CloseOptions {
 }
 
 /** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
-export function createBridge(options: AnyBridgeOptions): Bridge {
-  checkOptions(options)
+export function createBridge(given: AnyBridgeOptions): Bridge {
+  checkOptions(given)
+  const observers = toObservers(given)
+  const operations = new Operations({ log: given.log, onError: observers.onError })
+  const onError = (error: unknown): void => {
+    if (operations.isNews(error)) observers.onError(error)
+  }
+  const options: AnyBridgeOptions = { ...given, onError }
   const { approvals: policy, appName } = options
   const checkToolsets = checkAgents(readAgents(options).values(), {
     ...(policy && { policy }),
@@ -134,8 +140,6 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   })
   hideSpanContent()
   const limits = toLimits(options.limits)
-  const { onError } = toObservers(options)
-  const operations = new Operations({ log: options.log, onError })
   const store = new LazyStore(options.store)
   const drain = createDrain()
   const feeds = new Feeds(limits)
@@ -164,7 +168,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const readiness = createReadiness({
     store,
     backend,
-    onChecked: (error) => operations.storeUsed(error),
+    fault: () => operations.storeFault,
+    onChecked: (error) => operations.storeChecked(error),
   })
   const router = new HttpRouter({
     routes: [...healthRoutes(readiness, { audit, onError }), ...services.routes],
@@ -338,6 +343,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     resume: (approval) => resume(approval),
     recoverTurns: () => elsewhere.sweep(turns),
     expireBrowserCall: (call) => turnService.expireBrowserCall(call).catch(onError),
+    mustWrite: () => operations.storeFault !== undefined,
     onError,
     onSwept: (error) => operations.swept(error),
   })

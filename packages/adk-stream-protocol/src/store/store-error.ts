@@ -37,4 +37,20 @@ export class StoreError extends Error {
   get isTransient(): boolean {
     return this.code === 'busy' || this.code === 'unavailable'
   }
+
+  /** Whether the store cannot be used until an operator acts: wrong rights, a full disk or another schema, for example. */
+  get isLasting(): boolean {
+    return LASTING.has(this.code)
+  }
 }
+
+const LASTING: ReadonlySet<StoreErrorCode> = new Set([
+  'misconfigured',
+  'read-only',
+  'full',
+  'corrupt',
+  'newer-schema',
+  'older-schema',
+  'tampered',
+  'closed',
+])

@@ -25,23 +25,23 @@ export function compareNumbers(
   const isEqual = Number(first) === Number(second)
   const [larger, smaller] = Number(first) > Number(second) ? [first, second] : [second, first]
   const samePart = Math.trunc(Number(first)) === Math.trunc(Number(second))
-  if (language === 'ja')
+  const japanese = language === 'ja'
+  const thought = japanese
+    ? `${first}と${second}を比べます。小数点以下の桁数が違うと間違えやすいので、桁をそろえます：${one}と${two}。`
+    : `Compare ${first} and ${second}. Numbers with a different count of decimals are easily misread, so write both with ${String(places)} decimals: ${one} and ${two}.`
+  if (isEqual)
     return {
-      thought: `${first}と${second}を比べます。小数点以下の桁数が違うと間違えやすいので、桁をそろえます：${one}と${two}。`,
-      reply: isEqual
+      thought,
+      reply: japanese
         ? `${first}と${second}は同じ大きさです。`
-        : spoken
-          ? `${larger}のほうが大きいです。`
-          : `**${larger}のほうが大きい**です。\n\n1. ${samePart ? '整数部分は同じです。' : '整数部分が違います。'}\n2. 桁をそろえると、${one}と${two}です。\n3. 差は${difference}なので、${larger} > ${smaller}です。`,
+        : `${first} and ${second} are equal.`,
     }
-  return {
-    thought: `Compare ${first} and ${second}. Numbers with a different count of decimals are easily misread, so write both with ${String(places)} decimals: ${one} and ${two}.`,
-    reply: isEqual
-      ? `${first} and ${second} are equal.`
-      : spoken
-        ? `${larger} is larger.`
-        : `**${larger} is larger.**\n\n1. ${samePart ? 'The whole parts are the same.' : 'The whole parts differ.'}\n2. With the same number of decimals they are ${one} and ${two}.\n3. The difference is ${difference}, so ${larger} > ${smaller}.`,
-  }
+  if (spoken)
+    return { thought, reply: japanese ? `${larger}のほうが大きいです。` : `${larger} is larger.` }
+  const reply = japanese
+    ? `**${larger}のほうが大きい**です。\n\n1. ${samePart ? '整数部分は同じです。' : '整数部分が違います。'}\n2. 桁をそろえると、${one}と${two}です。\n3. 差は${difference}なので、${larger} > ${smaller}です。`
+    : `**${larger} is larger.**\n\n1. ${samePart ? 'The whole parts are the same.' : 'The whole parts differ.'}\n2. With the same number of decimals they are ${one} and ${two}.\n3. The difference is ${difference}, so ${larger} > ${smaller}.`
+  return { thought, reply }
 }
 
 function decimalsOf(written: string): string {

@@ -85,6 +85,7 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
     case 'bad-request':
     case 'too-large':
     case 'too-many-live-chats':
+    case 'store-failed':
       return { kind: 'refused', message }
     default:
       return { kind: 'unavailable' }

@@ -12,6 +12,8 @@ export interface RecoverySweeperOptions {
   readonly expireBrowserCall: (call: BrowserCall) => Promise<void>
   /** Ends the turns of crashed servers. */
   readonly recoverTurns: () => Promise<void>
+  /** Whether the sweep must write, to find out whether the store can be written to again. */
+  readonly mustWrite: () => boolean
   readonly onError: (error: unknown) => void
   /** Called after each sweep, with the error that ended it. Every sweep uses the store. */
   readonly onSwept: (error?: unknown) => void
@@ -50,11 +52,11 @@ export class RecoverySweeper {
   }
 
   async #runSweep(): Promise<void> {
-    const { backend, expireBrowserCall, recoverTurns, onError, onSwept } = this.#options
+    const { backend, expireBrowserCall, recoverTurns, mustWrite, onError, onSwept } = this.#options
     try {
       const { ledger, browserCalls } = await backend.get()
       // Renew leases first, because the rest may take long. This writes to the disk, so an idle process skips it.
-      if (ledger.busy) await ledger.heartbeat()
+      if (ledger.busy || mustWrite()) await ledger.heartbeat()
       if (this.#draining) {
         // Other processes handle pending work.
         await ledger.recordFinished()

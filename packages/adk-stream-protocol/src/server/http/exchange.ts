@@ -122,10 +122,11 @@ export async function readBody(
   return Buffer.concat(parts, size)
 }
 
-/** Converts a thrown value to the error that clients receive. An unusable database is temporary; other unknown errors are internal. */
+/** Converts a thrown value to the error that clients receive. Only an error of the store that may pass tells them to try again. */
 export function readError(thrown: unknown): ProtocolError {
-  if (!(thrown instanceof StoreError)) return toProtocolError(thrown)
+  if (!(thrown instanceof StoreError) || thrown.code === 'invalid') return toProtocolError(thrown)
   if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })
+  if (thrown.isLasting) return new ProtocolError('store-failed', { cause: thrown })
   const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
   return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }

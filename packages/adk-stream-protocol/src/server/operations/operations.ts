@@ -13,6 +13,8 @@ export interface OperationsOptions {
   /** The application's hook for log entries. */
   readonly log?: ((entry: LogEntry) => void) | undefined
   readonly onError: (error: unknown) => void
+  /** Default: the clock of the process. */
+  readonly clock?: () => number
 }
 
 /** Tells operators what happens in a bridge: updates the metrics and writes log entries. Its methods never throw. */
@@ -20,10 +22,18 @@ export class Operations {
   readonly #log: WriteLog
   readonly #metrics = new BridgeMetrics()
   readonly #throttle = new LogThrottle()
-  #isStoreAvailable = true
+  readonly #clock: () => number
+  /** Why the store cannot be used, if it cannot. */
+  #storeFault: { readonly error: unknown; readonly seenAt: number } | undefined
 
-  constructor({ log, onError }: OperationsOptions) {
+  constructor({ log, onError, clock = () => performance.now() }: OperationsOptions) {
     this.#log = toLog(log, onError)
+    this.#clock = clock
+  }
+
+  /** The lasting error of the store, if there is one. */
+  get storeFault(): StoreError | undefined {
+    return findLasting(this.#storeFault?.error)
   }
 
   started(): void {
@@ -128,21 +138,50 @@ export class Operations {
 
   /** A sweep has ended. It uses the store, so this is noticed without any request. */
   swept(error?: unknown): void {
-    if (error === undefined || error instanceof StoreError) this.storeUsed(error)
-  }
-
-  /** The store was used, with success or with an error. */
-  storeUsed(error?: unknown): void {
-    const isAvailable = error === undefined
-    if (isAvailable === this.#isStoreAvailable) return
-    this.#isStoreAvailable = isAvailable
-    if (isAvailable) {
-      const message = 'The store is available again.'
-      this.#log({ level: 'info', event: 'store.available', message })
+    if (error !== undefined) {
+      if (error instanceof StoreError) this.storeChecked(error)
       return
     }
+    // A small write may succeed on a full disk, so a lasting error ends when it has not been seen for a while.
+    const fault = this.#storeFault
+    const isOver = !fault || !this.storeFault || this.#clock() - fault.seenAt >= QUIET_MS
+    if (isOver) this.#storeWorks()
+  }
+
+  /** The store was read, with success or with an error. */
+  storeChecked(error?: unknown): void {
+    // Every error goes to `onError` as well, and so to `isNews`.
+    if (findLasting(error)) return
+    if (error !== undefined) this.#storeFailed(error)
+    else if (!this.storeFault) this.#storeWorks()
+  }
+
+  /**
+   * Returns false for a lasting error of the store that was reported before. Every request and every sweep would report it, until an
+   * operator acts.
+   */
+  isNews(error: unknown): boolean {
+    const lasting = findLasting(error)
+    if (!lasting) return true
+    const isNew = this.storeFault?.code !== lasting.code
+    this.#storeFailed(lasting)
+    return isNew
+  }
+
+  #storeWorks(): void {
+    if (!this.#storeFault) return
+    this.#storeFault = undefined
+    const message = 'The store is available again.'
+    this.#log({ level: 'info', event: 'store.available', message })
+  }
+
+  #storeFailed(error: unknown): void {
     const code = error instanceof StoreError ? error.code : 'internal'
-    const message = `The store cannot be used: ${code}. \`onError\` receives the details.`
+    const isLogged = this.#storeFault && (!findLasting(error) || this.storeFault?.code === code)
+    this.#storeFault = { error, seenAt: this.#clock() }
+    if (isLogged === true) return
+    const advice = ADVICE[code] ?? 'It may pass.'
+    const message = `The store cannot be used: ${code}. ${advice} \`onError\` receives the details.`
     this.#log({ level: 'error', event: 'store.unavailable', message, code })
   }
 
@@ -200,3 +239,24 @@ const REPORTED_REFUSALS: ReadonlySet<string> = new Set([
   'too-many-turns',
   'too-many-watchers',
 ])
+
+/** How long a lasting error of the store must not have been seen before the store counts as repaired. */
+const QUIET_MS = 10_000
+
+/** What to do about lasting errors of the store, by code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  misconfigured: 'Check the connection string and the rights of its user.',
+  'read-only': 'Connect to the primary server, or make the database writable.',
+  full: 'Free disk space.',
+  corrupt: 'Restore the database from a backup.',
+  'newer-schema': 'Start the newer version of the library.',
+  'older-schema': 'Run the migrations.',
+  closed: 'Restart the process. Close the store after the bridge.',
+}
+
+/** Returns the lasting error of the store that is or caused an error. A bridge may use a store whose audit record was changed. */
+function findLasting(error: unknown): StoreError | undefined {
+  if (error instanceof StoreError)
+    return error.isLasting && error.code !== 'tampered' ? error : undefined
+  return error instanceof Error ? findLasting(error.cause) : undefined
+}

@@ -51,12 +51,16 @@ export function healthRoutes(
 }
 
 /** Responds to a probe with the name of the failed check. The cause goes to `onError` only. */
-function refuse({ name, cause }: FailedCheck, onError: (error: unknown) => void): Reply {
+function refuse({ name, cause, fault }: FailedCheck, onError: (error: unknown) => void): Reply {
   if (cause !== undefined) onError(cause)
+  const storeError = fault ?? (cause instanceof StoreError ? cause : undefined)
+  const body = { status: 'not-ready', check: name, ...(storeError && { reason: storeError.code }) }
+  if (storeError?.isLasting === true)
+    return reply(503, { ...body, ...new ProtocolError('store-failed').toJSON() })
   const retryAfterSeconds = 5
-  const { error } = new ProtocolError('unavailable', { retryAfterSeconds }).toJSON()
+  const error = new ProtocolError('unavailable', { retryAfterSeconds })
   const headers = { 'retry-after': String(retryAfterSeconds) }
-  return withHeaders(reply(503, { status: 'not-ready', check: name, error }), headers)
+  return withHeaders(reply(503, { ...body, ...error.toJSON() }), headers)
 }
 
 /** How long the checks may take before the server counts as not ready. */
@@ -73,12 +77,16 @@ interface FailedCheck {
   /** A stable word for probes and alerts. */
   readonly name: 'closing' | 'store' | 'audit' | 'agent'
   readonly cause?: unknown
+  /** A lasting error of the store that was found before. It was reported then. */
+  readonly fault?: StoreError
 }
 
 export interface ReadinessOptions {
   readonly store: Pick<LazyStore, 'open'>
   readonly backend: Pick<LazyBackend, 'get'>
   readonly timeoutMs?: number
+  /** Returns the lasting error of the store, if there is one. A read cannot find every one. */
+  readonly fault: () => StoreError | undefined
   /** Called with the result of each check of the store. */
   readonly onChecked: (error?: unknown) => void
 }
@@ -96,6 +104,8 @@ export function createReadiness(options: ReadinessOptions): Readiness {
       // A read that no store delays because of running turns.
       await (await options.store.open()).approvals.lastSeq()
       options.onChecked()
+      const fault = options.fault()
+      if (fault) return { name: nameFault(fault), fault }
       step = 'agent'
       await options.backend.get()
       return undefined

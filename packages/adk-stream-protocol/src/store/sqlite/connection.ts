@@ -270,5 +270,14 @@ function toStoreError(cause: unknown): StoreError {
     )
   }
   if (code.startsWith('SQLITE_BUSY')) return busyError(cause)
+  if (code === 'SQLITE_FULL') {
+    const sentence = 'The disk of the database is full. Nothing was stored. Free some space.'
+    return new StoreError('full', sentence, { cause })
+  }
+  if (code.startsWith('SQLITE_READONLY')) {
+    const sentence =
+      'The database is read-only. Give the process the right to write its file and folder.'
+    return new StoreError('read-only', sentence, { cause })
+  }
   return new StoreError('unavailable', 'The database is not available. See `cause`.', { cause })
 }

@@ -1,0 +1,142 @@
+import { chmod } from 'node:fs/promises'
+
+import { firstOf, scriptResponder, type Emulator, startEmulator } from 'gemini-emulator'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { type Cluster, startCluster } from '../apps/demo/src/cluster/start-cluster.ts'
+import { demoModel } from '../apps/demo/src/model/demo-model.ts'
+import {
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '../apps/demo/test/support/temporary-directory.ts'
+import { bundleProgram } from '../test/support/bundle-program.ts'
+import { giveBack, takeContext } from './support/browser-contexts.ts'
+import { buildStockPage, serveStockPages, STOCK_VERSIONS } from './support/stock-page.ts'
+
+let directory: TemporaryDirectory
+let emulator: Emulator
+let cluster: Cluster
+const taken: Awaited<ReturnType<typeof takeContext>>[] = []
+
+beforeAll(async () => {
+  directory = await temporaryDirectory()
+  // PostgreSQL runs as another user if the tests run as root.
+  await chmod(directory.path, 0o755)
+  const pages = STOCK_VERSIONS.map((version) => buildStockPage(version, directory.path))
+  emulator = await startEmulator({ paceMs: 5, respond: firstOf(scriptResponder, demoModel) })
+  const program = await bundleProgram(new URL('../apps/demo/src/server/main.ts', import.meta.url))
+  cluster = await startCluster(
+    {
+      PORT: '0',
+      DATA_DIR: directory.path,
+      GOOGLE_API_KEY: 'e2e',
+      GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
+      DEMO_LEASE_MS: '2000',
+    },
+    { program: [program], onChange: () => undefined },
+  )
+  await Promise.all(pages)
+})
+afterAll(async () => {
+  await cluster?.close()
+  await emulator?.close()
+  await directory?.[Symbol.asyncDispose]()
+})
+afterEach(async () => {
+  const faults = (await Promise.all(taken.splice(0).map(giveBack))).flat()
+  if (faults.length > 0) throw new Error(`The page had faults: ${faults.join(', ')}`)
+})
+
+describe.each(STOCK_VERSIONS)('ai %s', (version) => {
+  test('[DM340] a payment that one instance requested is approved at the other and made once', async () => {
+    const chat = await openChat(version, 'approve')
+    await chat.say('Send $30 to Alice')
+    await chat.page.getByRole('button', { name: 'Approve' }).click()
+    await chat.page.getByLabel('output-available').getByText('"wallet_balance":970').waitFor()
+    await chat.idle()
+    expect(chat.instances('POST').length).toBe(2)
+    expect(new Set(chat.instances('POST')).size).toBe(2)
+    const shown = await chat.replies()
+    await chat.page.reload()
+    await chat.page.getByLabel('output-available').waitFor()
+    expect(await chat.replies()).toEqual(shown)
+    expect(shown).toHaveLength(1)
+  })
+
+  test('[DM340] after a reload in the middle of a reply, the other instance continues it', async () => {
+    const chat = await openChat(version, 'reload')
+    const gate = `reload-${version}`
+    await chat.say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
+    await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
+    await chat.skipInstance()
+    await chat.page.reload()
+    await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
+    expect(chat.instances('GET').at(-1)).not.toBe(chat.instances('POST').at(-1))
+    emulator.release(gate)
+    await chat.page.getByText('and after it.').waitFor()
+    await chat.idle()
+    expect(await chat.replies()).toEqual([
+      expect.stringMatching(/^Before the reload, ?and after it\.$/),
+    ])
+    expect(asked(gate)).toHaveLength(1)
+  })
+
+  test('[DM340] a reply is stopped at the other instance, at the model too, and keeps its text', async () => {
+    const chat = await openChat(version, 'stop')
+    const gate = `stop-${version}`
+    await chat.say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
+    await chat.page.getByText('I could go on', { exact: true }).waitFor()
+    const stopped = chat.page.waitForResponse((response) => response.url().endsWith('/stop'))
+    await chat.page.getByRole('button', { name: 'Stop' }).click()
+    const { instance } = readInstance(await stopped)
+    expect(instance).not.toBe(chat.instances('POST').at(-1))
+    await expect.poll(() => asked(gate).map(({ aborted }) => aborted)).toEqual([true])
+    emulator.release(gate)
+    await chat.page.reload()
+    await chat.page.getByText('I could go on', { exact: true }).waitFor()
+    await chat.say('[[say The next reply.]]')
+    await chat.page.getByText('The next reply.', { exact: true }).waitFor()
+    await chat.idle()
+    expect(await chat.replies()).toEqual(['I could go on', 'The next reply.'])
+  })
+})
+
+/** Opens a chat of a new person in a page with stock `useChat`. */
+async function openChat(version: '6' | '7', name: string) {
+  const used = await takeContext({ locale: 'en-US', reducedMotion: 'reduce' })
+  taken.push(used)
+  used.origins.add(cluster.url)
+  const page = await used.context.newPage()
+  const streams: { readonly method: string; readonly instance: string | undefined }[] = []
+  page.on('response', (response) => {
+    if (new URL(response.url()).pathname.startsWith('/stream')) streams.push(readInstance(response))
+  })
+  await serveStockPages(page, directory.path)
+  await page.goto(`${cluster.url}/stock/${version}/?chat=${name}`)
+  return {
+    page,
+    /** The instances that responded to requests for a stream, in their order. */
+    instances: (method: 'GET' | 'POST') =>
+      streams.flatMap((stream) => (stream.method === method ? (stream.instance ?? '?') : [])),
+    say: async (text: string): Promise<void> => {
+      const field = page.getByRole('textbox', { name: 'Message' })
+      await field.fill(text)
+      await field.press('Enter')
+    },
+    idle: () => page.locator('main[aria-busy=false]').waitFor(),
+    replies: () => page.getByLabel('assistant').allTextContents(),
+    /** Sends a request to the instance that would get the next one of the page. */
+    skipInstance: () => fetch(`${cluster.url}/health`),
+  }
+}
+
+function readInstance(response: Awaited<ReturnType<Page['waitForResponse']>>) {
+  const instance = response.headers()['x-demo-instance']
+  return { method: response.request().method(), instance }
+}
+
+/** The requests to the model that hold these words. */
+function asked(words: string) {
+  return emulator.requests.filter(({ body }) => JSON.stringify(body).includes(words))
+}
