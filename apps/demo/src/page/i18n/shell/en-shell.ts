@@ -123,7 +123,7 @@ export const enShell: ShellLabels = {
       text: 'Send $50 to Alice',
     },
     twoPeople: {
-      title: 'Two people for $600',
+      title: 'Two approvers',
       explanation: 'Payments over $500 need a second approver.',
       text: 'Send $600 to Alice',
     },

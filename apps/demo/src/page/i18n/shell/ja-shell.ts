@@ -123,7 +123,7 @@ export const jaShell: ShellLabels = {
       text: '花子さんに50ドル送金してください',
     },
     twoPeople: {
-      title: '二人で600ドルを承認する',
+      title: '二人で承認する',
       explanation: '500ドルを超える送金には、二人目の承認者が必要です。',
       text: '花子さんに600ドル送金してください',
     },
