@@ -109,7 +109,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     async (choice) => {
       const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
       const { page, card, books, id, idle, answers } = scene
-      await chooseMode(page, mode === 'sse' ? 'ADK · Live' : 'ADK · SSE')
+      await chooseMode(page, mode === 'sse' ? 'Talk' : 'Chat')
       await decide(card('Alice'), choice)
       await ending(card('Alice'), choice)
       await answers.locator('.markdown').last().waitFor()

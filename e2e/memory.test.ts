@@ -17,7 +17,7 @@ test('[DM81] what was said in one mode of the agent is known in the other, and b
   const { say, log, idle, answers } = readPage(page)
   await converse(page, 'My name is Hanako. [[say Good day, Hanako.]]')
 
-  await chooseMode(page, 'ADK · Live')
+  await chooseMode(page, 'Talk')
   await say('[[say Live, I know you.]]')
   await log.getByText('Live, I know you.', { exact: true }).waitFor()
   await idle()
@@ -27,7 +27,7 @@ test('[DM81] what was said in one mode of the agent is known in the other, and b
   expect(JSON.stringify(session?.history)).toContain('Good day, Hanako.')
   await snap(page, 'memory-live')
 
-  await chooseMode(page, 'ADK · SSE')
+  await chooseMode(page, 'Chat')
   await say('[[say Back again.]]')
   await log.getByText('Back again.', { exact: true }).waitFor()
   await idle()
@@ -52,7 +52,7 @@ test('[DM81] an answer that is being written is read on in the other mode', asyn
   const { say, answer, answers, idle } = readPage(page)
   await say('[[say Begun over HTTP,]][[wait switch]][[say ended on the socket.]]')
   await answer().getByText('Begun over HTTP,').waitFor()
-  await chooseMode(page, 'ADK · Live')
+  await chooseMode(page, 'Talk')
   await answer().getByText('Begun over HTTP,').waitFor()
   testDemo.emulator.release('switch')
   await answer().getByText('ended on the socket.').waitFor()

@@ -33,7 +33,7 @@ export function isFocused(element: Locator): Promise<boolean> {
 
 /** Chooses how to talk with the model, as a person does. */
 export async function chooseMode(page: Page, name: string): Promise<void> {
-  const modes = page.getByRole('radiogroup', { name: 'Connection mode' })
+  const modes = page.getByRole('radiogroup', { name: 'Mode', exact: true })
   await modes.getByRole('radio', { name }).click()
   // Until the chat is read for that mode, nothing in it can be used.
   await page.locator('.conversation:not([inert])').waitFor()

@@ -58,7 +58,7 @@ function Facts({ chatId }: { readonly chatId: string }) {
         </dd>
         <dt>{inspector.mode}</dt>
         <dd>
-          {modes.names[mode]}
+          {modes.connections[mode]}
           <br />
           <span className="fine">{modes.explanations[mode]}</span>
         </dd>

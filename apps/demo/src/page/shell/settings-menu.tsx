@@ -5,13 +5,14 @@ import { useDemo } from '../demo/use-demo.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
 import { THEMES, useTheme } from '../settings/theme.ts'
+import { ConnectionChoice } from './mode-switch.tsx'
 import { Segmented } from './segmented.tsx'
 
 const POPOVER_ID = 'settings'
 
 /** A button that opens the settings. */
 export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: () => void }) {
-  const { settings } = useLabels().shell
+  const { settings, mode } = useLabels().shell
   return (
     <>
       <button
@@ -33,6 +34,9 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
         <LanguageChoice />
         <ThemeChoice />
         <MusicChoice />
+        <Setting name={mode.connection}>
+          <ConnectionChoice />
+        </Setting>
         <ModelFacts />
         <button
           type="button"

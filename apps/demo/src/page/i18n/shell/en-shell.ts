@@ -28,12 +28,14 @@ export const enShell: ShellLabels = {
     untitled: 'Untitled chat',
   },
   mode: {
-    label: 'Connection mode',
-    names: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' },
+    label: 'Mode',
+    names: { sse: 'Chat', live: 'Talk', direct: 'Gemini direct' },
+    connection: 'Connection',
+    connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' },
     explanations: {
-      sse: 'The agent runs on the server and streams each reply over HTTP.',
-      live: 'The same agent over a WebSocket, with voice: talk, interrupt and listen.',
-      direct: 'Gemini without the agent, with the AI SDK only, for comparison.',
+      sse: 'Write with the agent. Replies are streamed over HTTP.',
+      live: 'Talk or write with the same agent over a WebSocket. You can interrupt it.',
+      direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
     },
   },
   offline: 'Offline',
@@ -97,7 +99,7 @@ export const enShell: ShellLabels = {
     resend: 'Send again',
   },
   voice: {
-    needsLive: 'Talk (switches to ADK · Live)',
+    needsLive: 'Talk',
     microphone: 'Microphone',
     waiting: 'No connection. Reconnecting…',
     emulated:

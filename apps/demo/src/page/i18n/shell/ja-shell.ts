@@ -28,12 +28,14 @@ export const jaShell: ShellLabels = {
     untitled: '無題のチャット',
   },
   mode: {
-    label: '接続モード',
-    names: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini（直接）' },
+    label: 'モード',
+    names: { sse: 'チャット', live: '音声', direct: 'Gemini（直接）' },
+    connection: '接続方式',
+    connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini（直接）' },
     explanations: {
-      sse: 'サーバー上のエージェントが、HTTP のストリームで回答します。',
-      live: '同じエージェントと WebSocket で接続し、音声で会話できます。割り込みも可能です。',
-      direct: 'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用）。',
+      sse: 'エージェントと文字で会話します。回答は HTTP でストリーミングされます。',
+      live: '同じエージェントと音声や文字で会話できます（WebSocket）。割り込みも可能です。',
+      direct: 'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用、保存されません）。',
     },
   },
   offline: 'オフライン',
@@ -98,7 +100,7 @@ export const jaShell: ShellLabels = {
     resend: '再送信',
   },
   voice: {
-    needsLive: '音声で話す（ADK · Live に切り替え）',
+    needsLive: '音声で話す',
     microphone: 'マイク',
     waiting: '接続が切れています。再接続しています…',
     emulated: '内蔵エミュレーターは音声を認識しません。何を話しても、デモの会話を再生します。',

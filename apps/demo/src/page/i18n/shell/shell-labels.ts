@@ -48,6 +48,9 @@ export interface ShellLabels {
   readonly mode: {
     readonly label: string
     readonly names: Readonly<Record<Mode, string>>
+    /** The modes in the words of developers. */
+    readonly connection: string
+    readonly connections: Readonly<Record<Mode, string>>
     readonly explanations: Readonly<Record<Mode, string>>
   }
   readonly offline: string
