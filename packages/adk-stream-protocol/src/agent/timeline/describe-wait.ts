@@ -9,7 +9,7 @@ export function describeWaits(waits: readonly TimelineWait[]): string {
   return `${describeWait(first)}${more}`
 }
 
-function describeWait(wait: TimelineWait): string {
+export function describeWait(wait: TimelineWait): string {
   switch (wait.for) {
     case 'approval':
       return describeApproval(wait)
@@ -44,7 +44,7 @@ function describeApprovers({ approvers }: Extract<TimelineWait, { for: 'approval
 }
 
 /** Returns the title of a call, or its tool, with its arguments. */
-function describeCall({
+export function describeCall({
   title,
   toolName,
   args,
