@@ -88,6 +88,8 @@ export interface ApprovalStore {
   findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined>
   /** Lists the chats of a principal that other workers with a valid lease have locked. */
   listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
+  /** Lists the workers that the store knows, with their leases and locks. For `doctor`. */
+  listWorkers?(): Promise<WorkerLease[]>
   /** Unlocks a chat. Does nothing if another token holds the lock. */
   unlockChat(chat: AppChatRef, token: string): Promise<void>
 
@@ -147,6 +149,24 @@ export interface ChatLockHolder {
   readonly background: boolean
   /** When the holder last renewed its lease, by the lease clock of the store. */
   readonly lastSeenAt: number
+}
+
+/** A worker as the store knows it: a server process that runs, has ended, or has crashed. */
+export interface WorkerLease {
+  readonly worker: string
+  /** The time since it renewed its lease, in ms. */
+  readonly silentMs: number
+  /** Whether it has closed and does not return. */
+  readonly ended: boolean
+  readonly locks: readonly HeldLock[]
+}
+
+/** A chat lock that a worker holds. */
+export interface HeldLock {
+  readonly chat: AppChatRef
+  readonly background: boolean
+  /** How long it has held the lock, in ms. */
+  readonly heldMs: number
 }
 
 /** How many approvals may be pending at the same time. */

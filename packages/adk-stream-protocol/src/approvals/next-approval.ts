@@ -304,7 +304,10 @@ function refuseState(state: ApprovalState): Refusal {
     : { refused: 'already-decided', state }
 }
 
-function isEligible({ principals, roles }: ApprovalStep, { id, roles: held }: Decider): boolean {
+export function isEligible(
+  { principals, roles }: ApprovalStep,
+  { id, roles: held }: Decider,
+): boolean {
   return principals.includes(id) || held.some((role) => roles.includes(role))
 }
 

@@ -124,6 +124,16 @@ function markFailures(content: Content, toolCallIds: readonly string[]): Content
   return { ...content, ...(parts && { parts }) }
 }
 
+/**
+ * Adds the times of a model call to an event that the model wrote, because ADK's timestamp does not say when the call ended. Changes
+ * the event in place: an event that a plugin returns would hide it from the plugins of the application.
+ */
+export function noteModelTimes(run: RunState, event: Event): void {
+  const model = run.modelTimes(event.branch)
+  if (model && !Object.isFrozen(event))
+    event.customMetadata = writeNotes({ model }, event.customMetadata)
+}
+
 /** Creates the event that hands an approved call over to the client. */
 export function createHandoverEvent(
   { invocationId, agent }: InvocationContext,

@@ -30,10 +30,12 @@ import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms
 import { CallRunner } from './call-runner.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import { isModelOutput } from '../agent/history/model-output.ts'
 import {
   asksForApproval,
   storeResponses,
   annotateEndings,
+  noteModelTimes,
   storeHandover,
   readOriginalCall,
   toAskedNote,
@@ -201,10 +203,14 @@ export class ApprovalPlugin extends QuietPlugin {
     event: Event
   }): Promise<Event | undefined> {
     const { invocationContext, event } = params
-    if (event.partial) return undefined
+    if (event.partial) {
+      this.#invocations.get(event.invocationId)?.modelStreamed(event.branch)
+      return undefined
+    }
     const run = this.#runOf(invocationContext)
-    const parts = event.content?.parts ?? []
-    if (!run || parts.length === 0) return undefined
+    if (!run) return undefined
+    if (isModelOutput(event)) noteModelTimes(run, event)
+    if ((event.content?.parts ?? []).length === 0) return undefined
     return asksForApproval(event)
       ? this.#ask(run, invocationContext, event)
       : annotateEndings(run, event)
@@ -225,7 +231,9 @@ export class ApprovalPlugin extends QuietPlugin {
     // follows counts as the last event. Gemini rejects a conversation that ends with an unanswered call, and a
     // transfer would get two replies.
     const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
-    return isOver || hasTransferred(callbackContext) ? {} : undefined
+    if (isOver || hasTransferred(callbackContext)) return {}
+    run?.modelStarted(callbackContext.invocationContext.branch)
+    return undefined
   }
 
   override async onModelErrorCallback(params: {

@@ -2,7 +2,7 @@ import type { Event } from '@google/adk'
 
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { DecidedNote, ModelTimes } from '../agent/history/event-notes.ts'
 
 /** Why the agent runs: for a new message, or for the responses that its turn waited for. */
 export type RunCause = 'message' | 'responses'
@@ -28,6 +28,8 @@ export class RunState {
   readonly endingsStored = new Set<string>()
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
+  /** The model calls of this run by branch. Agents of parallel branches call the model at the same time. */
+  readonly #modelCalls = new Map<string, { startedAt: number; firstAt?: number }>()
   readonly #endingsPending = new Set<string>()
   #appended: Event[] = []
   #loss: ProtocolError | undefined
@@ -46,6 +48,22 @@ export class RunState {
   markLost(): ProtocolError {
     this.#loss ??= new ProtocolError('turn-lost')
     return this.#loss
+  }
+
+  modelStarted(branch = ''): void {
+    this.#modelCalls.set(branch, { startedAt: Date.now() })
+  }
+
+  /** Call this for each partial event. */
+  modelStreamed(branch = ''): void {
+    const call = this.#modelCalls.get(branch)
+    if (call) call.firstAt ??= Date.now()
+  }
+
+  /** Returns the times of the model call that has just produced a complete event. */
+  modelTimes(branch = ''): ModelTimes | undefined {
+    const call = this.#modelCalls.get(branch)
+    return call && { ...call, endedAt: Date.now() }
   }
 
   /** Adds an event that the plugin has stored itself and that ADK will not yield. */

@@ -27,3 +27,4 @@ export {
 } from './transports/web-socket-transport.ts'
 export type { WireEvent, WireObserver } from './transports/wire-events.ts'
 export type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
+export type { Timeline, TimelineEntry, TimelineWait } from '../protocol/timeline.ts'

@@ -16,7 +16,13 @@ import { ApprovalDecisions } from './chats/approval-decisions.ts'
 import type { Backend } from './chats/backend.ts'
 import { LazyBackend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
-import { ChatAgents, findTool, hasAgents, readAgents } from './chats/chat-agents.ts'
+import {
+  ChatAgents,
+  findTool,
+  hasAgents,
+  listBrowserTools,
+  readAgents,
+} from './chats/chat-agents.ts'
 import { createChatLocker, fenceSessions } from './chats/chat-locks.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { LiveSender } from './chats/live-sender.ts'
@@ -45,6 +51,9 @@ import { trustProxies } from './http/trusted-proxies.ts'
 import { Operations } from './operations/operations.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
 import { toObservers, toLimits } from './options.ts'
+import type { Timeline } from '../protocol/timeline.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
+import { ChatTimelines } from './chats/chat-timelines.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 import { auditRoutes, readAudit } from './routes/audit-routes.ts'
@@ -53,6 +62,7 @@ import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes } from './routes/chat-list-routes.ts'
 import { chatRoutes } from './routes/chat-routes.ts'
 import { createAuditCheck, createReadiness, healthRoutes } from './routes/health-routes.ts'
+import { timelineRoutes } from './routes/timeline-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { callFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
@@ -82,6 +92,14 @@ export interface Bridge extends AsyncDisposable {
    * The entries contain the arguments and results of calls, and the messages of errors that tools threw.
    */
   readonly audit: (query?: AuditQuery) => Promise<AuditPage>
+  /**
+   * Reads what happened in a chat, on one time axis, and why it waits: messages, turns, model calls, tools and approvals with their
+   * votes. Returns the newest `limit` turns, at most 100, default 20. Pass the `next` of a page as `before` to read earlier turns.
+   */
+  readonly timeline: (
+    chat: ChatRef,
+    page?: { readonly limit?: number; readonly before?: string },
+  ) => Promise<Timeline>
   /**
    * Deletes all data of a principal: chats with their messages and files, titles, `user:` state, browser calls and, with
    * `remove-contents`, approvals and the contents of audit entries. Stops the turns and live sessions of the principal and cancels
@@ -230,6 +248,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
     completeCall: (completion) => services.completeCall(completion),
     audit: (query) => readAudit(backend, query),
+    timeline: (chat, page) => services.timeline(chat, page),
     deletePrincipal: (principalId, deletion) => services.deletePrincipal(principalId, deletion),
     handles: (pathname) => router.handles(pathname),
     close,
@@ -256,6 +275,7 @@ interface Services {
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
+  readonly timeline: Bridge['timeline']
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly deletePrincipal: Bridge['deletePrincipal']
   readonly changedElsewhere: (change: ApprovalChange) => void
@@ -363,8 +383,10 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     isAwaited: () => feeds.watched || runs?.asks === true || runs?.listened === true,
     onError,
   })
+  const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState })
   return {
     elsewhere,
+    timeline: (chat, page) => timelines.read(chat, { ...page, showText: true }),
     routes: [
       ...chatListRoutes({ backend, turns, events, feeds, limits }),
       ...chatRoutes({
@@ -381,6 +403,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       }),
       ...approvalRoutes({ backend, chats, limits }),
       ...auditRoutes(backend, options.mayReadAudit),
+      ...timelineRoutes(timelines, options.mayReadAudit),
       ...completions.routes,
     ],
     completeCall: (completion) => completions.complete(completion),
@@ -558,6 +581,7 @@ async function openBackend(
     ledger,
     browserCalls: opened.browserCalls,
     chats: opened.chats,
+    browserTools: listBrowserTools(roots.values()),
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
     mayEdit: createEditCheck(approvals, onError),
     refresh: createRefresh(approvals, onError),

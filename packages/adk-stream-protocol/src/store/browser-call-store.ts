@@ -23,6 +23,16 @@ export interface BrowserCallStore {
    * caller removes them with `drop` after it has reported the timeout.
    */
   takeDue(filter: DueBrowserCalls): Promise<BrowserCall[]>
+  /** Lists the calls that wait, of one chat or of all chats, earliest deadline first. For timelines and `doctor`. */
+  list?(filter: {
+    readonly chat?: AppChatRef
+    readonly limit: number
+  }): Promise<PendingBrowserCall[]>
+}
+
+/** A browser call with its deadline, in ms since 1970. */
+export interface PendingBrowserCall extends BrowserCall {
+  readonly deadline: number
 }
 
 /** Selects browser calls whose deadline has passed. */

@@ -1,5 +1,6 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { BrowserCall } from './browser-call-store.ts'
+import type { HeldLock, WorkerLease } from '../approvals/approval-store.ts'
+import type { BrowserCall, PendingBrowserCall } from './browser-call-store.ts'
 import type { ChatEntry } from './chat-store.ts'
 import { checkName } from './session-key.ts'
 
@@ -36,6 +37,49 @@ export interface BrowserCallRow {
   readonly chat_id: string
   readonly tool_call_id: string
   readonly message_id: string
+}
+
+/** A row of a call that waits for a client, of any application. */
+export interface PendingBrowserCallRow extends BrowserCallRow {
+  readonly app_name: string
+  readonly deadline: number
+}
+
+export function decodePendingBrowserCall(row: PendingBrowserCallRow): PendingBrowserCall {
+  return { ...decodeBrowserCall(row.app_name, row), deadline: row.deadline }
+}
+
+/** A row of a worker, once for each lock that it holds. */
+export interface WorkerRow {
+  readonly worker: string
+  /** Negative if the worker has ended its lease. Null if it has locks but has not renewed its lease. */
+  readonly beat_at: number | null
+  readonly app_name: string | null
+  readonly principal_id: string | null
+  readonly chat_id: string | null
+  readonly background: number | boolean | null
+  readonly locked_at: number | null
+}
+
+/** Groups the rows of workers. `now` is the time of the lease clock. */
+export function decodeWorkers(rows: readonly WorkerRow[], now: number): WorkerLease[] {
+  const workers = new Map<string, WorkerLease & { readonly locks: HeldLock[] }>()
+  for (const row of rows) {
+    const beatAt = row.beat_at ?? row.locked_at ?? 0
+    const known = workers.get(row.worker) ?? {
+      worker: row.worker,
+      silentMs: Math.max(0, now - Math.max(Math.abs(beatAt), row.locked_at ?? 0)),
+      ended: beatAt < 0,
+      locks: [],
+    }
+    workers.set(row.worker, known)
+    const { app_name: appName, principal_id: principalId, chat_id: chatId } = row
+    if (appName === null || principalId === null || chatId === null) continue
+    const chat = { appName, principalId, chatId }
+    const heldMs = Math.max(0, now - (row.locked_at ?? now))
+    known.locks.push({ chat, background: Boolean(row.background), heldMs })
+  }
+  return [...workers.values()]
 }
 
 export function decodeBrowserCall(appName: string, row: BrowserCallRow): BrowserCall {

@@ -5,7 +5,12 @@ export { isRewindable } from './store.ts'
 export type { StoreErrorCode } from './store-error.ts'
 export { StoreError } from './store-error.ts'
 export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
-export type { BrowserCall, BrowserCallStore, DueBrowserCalls } from './browser-call-store.ts'
+export type {
+  BrowserCall,
+  BrowserCallStore,
+  DueBrowserCalls,
+  PendingBrowserCall,
+} from './browser-call-store.ts'
 export type {
   ApprovalFilter,
   ApprovalStore,
@@ -15,11 +20,13 @@ export type {
   AuditVerification,
   ChatLock,
   ChatLockHolder,
+  HeldLock,
   LeaseOptions,
   LeaseRenewal,
   LockedChatsFilter,
   PendingQuota,
   UnreportedFilter,
+  WorkerLease,
 } from '../approvals/approval-store.ts'
 export type {
   Approval,

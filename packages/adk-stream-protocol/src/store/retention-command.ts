@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
+import { openStore, readLease } from './open-store.ts'
 import { deletePrincipalData, retentionOf, runRetention } from './remove-data.ts'
 import type { CommandOutput } from './sqlite/audit-command.ts'
-import { openSqliteStore } from './sqlite/sqlite-store.ts'
 import type { Store } from './store.ts'
-import { StoreError } from './store-error.ts'
 
 const USAGE = `Usage:
   adk-stream-protocol retention run <database> [--chats <age>] [--audit <age>] [--app <name>] [--dry-run]
@@ -97,22 +95,6 @@ function count(number: number, one: string, several = `${one}s`): string {
   return `${number} ${number === 1 ? one : several}`
 }
 
-async function openStore(database: string, schema: string | undefined): Promise<Store> {
-  if (/^postgres(?:ql)?:\/\//.test(database)) {
-    // The package `pg` is optional.
-    const { openPostgresStore } = await import('./postgres/index.ts')
-    return openPostgresStore({
-      connectionString: database,
-      migrate: false,
-      maxConnections: 2,
-      ...(schema !== undefined && { schema }),
-    })
-  }
-  if (!existsSync(database))
-    throw new StoreError('unavailable', `The file ${database} does not exist.`)
-  return openSqliteStore({ path: database })
-}
-
 const UNITS: Readonly<Record<string, number>> = {
   s: 1_000,
   m: 60_000,
@@ -125,9 +107,4 @@ function readAge(option: string, text: string): number {
   const ms = Number(digits) * (UNITS[unit] ?? Number.NaN)
   if (!Number.isNaN(ms)) return ms
   throw new Error(`--${option} must be an age such as 365d or 12h.`)
-}
-
-function readLease(text = '15000'): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new Error('--lease-ms must be a number of milliseconds.')
 }

@@ -1,12 +1,17 @@
 #!/usr/bin/env node
 import { once } from 'node:events'
 
+import { runDoctorCommand } from '../store/doctor-command.ts'
 import { runRetentionCommand } from '../store/retention-command.ts'
 import { runAuditCommand } from '../store/sqlite/audit-command.ts'
 
 const args = process.argv.slice(2)
-const isRemoval = args[0] === 'retention' || args[0] === 'delete-principal'
-const run = isRemoval ? runRetentionCommand : runAuditCommand
+const commands: Readonly<Record<string, typeof runAuditCommand>> = {
+  doctor: runDoctorCommand,
+  retention: runRetentionCommand,
+  'delete-principal': runRetentionCommand,
+}
+const run = commands[args[0] ?? ''] ?? runAuditCommand
 
 process.exitCode = await run(args, {
   print: async (line) => {

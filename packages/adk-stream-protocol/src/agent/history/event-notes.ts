@@ -54,6 +54,14 @@ const AudioNote = z.object({
   sampleRate: z.number(),
 }) satisfies z.ZodType<AudioCount>
 
+/** When a model call started, when its first output arrived, and when it ended. ADK's timestamp is the start or the last chunk. */
+const ModelTimes = z.object({
+  startedAt: z.number(),
+  firstAt: z.number().exactOptional(),
+  endedAt: z.number(),
+})
+export type ModelTimes = z.infer<typeof ModelTimes>
+
 const EventNotes = z.object({
   /** The assistant message of the event, if its position in the session does not imply it. */
   messageId: z.string().exactOptional(),
@@ -75,6 +83,8 @@ const EventNotes = z.object({
   audio: AudioNote.exactOptional(),
   /** The event only sets state and belongs to no message. */
   context: z.boolean().exactOptional(),
+  /** On an event that the model wrote: the times of its call. */
+  model: ModelTimes.exactOptional(),
   /** Calls whose response in this event is a placeholder. */
   pending: z.array(z.string()).exactOptional(),
 })

@@ -13,6 +13,8 @@ import {
   isChatList,
   isStoredChat,
 } from '../../protocol/server-views.ts'
+import type { Timeline } from '../../protocol/timeline.ts'
+import { isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import type { Http, HttpOptions } from './http.ts'
 import { createHttp } from './http.ts'
@@ -43,6 +45,16 @@ export interface DecisionGiven {
 export interface ApprovalPaging {
   readonly limit?: number
   readonly after?: string
+}
+
+/**
+ * The page of a timeline to read.
+ *
+ * @inline
+ */
+export interface TimelinePaging {
+  readonly limit?: number
+  readonly before?: string
 }
 
 /** A stored conversation. `messages` leaves out the turn that is running. */
@@ -130,6 +142,19 @@ export class AdkApi {
     const path = `${approvalPath(approvalId)}/vote`
     const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
     return approval.state
+  }
+
+  /**
+   * Reads what happened in a chat, on one time axis, and why it waits: the newest `limit` turns (1 to 100, default 20), or those before
+   * the page whose `next` is `before`.
+   */
+  readTimeline(chatId: string, { limit, before }: TimelinePaging = {}): Promise<Timeline> {
+    const query = new URLSearchParams({
+      ...(limit !== undefined && { limit: String(limit) }),
+      ...(before !== undefined && { before }),
+    })
+    const path = chatPath(chatId, 'timeline')
+    return this.#http.read(query.size === 0 ? path : `${path}?${query}`, isTimeline)
   }
 
   /** Reports what happens in a chat, here or elsewhere. Returns a function that unsubscribes. All listeners of an API share one connection, which is reopened when it is lost. */

@@ -1,6 +1,7 @@
 import type { BaseAgent, BaseTool, RunnerConfig } from '@google/adk'
-import { isBaseAgent, isLlmAgent } from '@google/adk'
+import { isBaseAgent, isBaseTool, isLlmAgent } from '@google/adk'
 
+import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -189,6 +190,19 @@ export async function findTool(root: unknown, toolName: string): Promise<BaseToo
     if (found) return found
   }
   return undefined
+}
+
+/** Returns the names of the browser tools that agents list themselves. Does not read toolsets, which may be remote. */
+export function listBrowserTools(roots: Iterable<unknown>): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const root of roots) {
+    if (!isBaseAgent(root)) continue
+    for (const agent of agentsOf(root)) {
+      for (const tool of isLlmAgent(agent) ? agent.tools : [])
+        if (isBaseTool(tool) && asBrowserTool(tool)) names.add(tool.name)
+    }
+  }
+  return names
 }
 
 /** Returns an agent and all its sub-agents. */

@@ -58,18 +58,23 @@ export async function readAudit(backend: LazyBackend, query: AuditQuery = {}): P
 export type MayReadAudit = (principal: Principal) => boolean | Promise<boolean>
 
 /** The route of the audit record, for operators. */
-export function auditRoutes(
-  backend: LazyBackend,
-  mayReadAudit: MayReadAudit = () => false,
-): readonly Route[] {
+export function auditRoutes(backend: LazyBackend, mayReadAudit?: MayReadAudit): readonly Route[] {
   const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
-    // A JavaScript function may return any value. Only `true` is a permission.
-    const allowed: unknown = await mayReadAudit(principal)
-    if (allowed !== true) throw new ProtocolError('not-allowed', { message: NOT_ALLOWED })
+    await checkMayReadAudit(principal, mayReadAudit)
     const { entries, ...page } = await readAudit(backend, readQuery(exchange.url))
     return reply(200, { entries: entries.map(hideToolError), ...page })
   }
   return [{ method: 'GET', path: '/audit', handle: list }]
+}
+
+/** Throws if a principal may not read the audit record. */
+export async function checkMayReadAudit(
+  principal: Principal,
+  mayReadAudit: MayReadAudit = () => false,
+): Promise<void> {
+  // A JavaScript function may return any value. Only `true` is a permission.
+  const allowed: unknown = await mayReadAudit(principal)
+  if (allowed !== true) throw new ProtocolError('not-allowed', { message: NOT_ALLOWED })
 }
 
 const NOT_ALLOWED =

@@ -55,6 +55,7 @@ export function storeContract({ test, open }: StoreContractOptions): void {
   rewindContract(test, open)
   lockContract(test, open)
   browserCallContract(test, open)
+  diagnosisContract(test, open)
   retentionContract(test, open)
   wholeStoreContract(test, open)
 }
@@ -210,6 +211,50 @@ function browserCallContract(test: ContractTest, open: Open): void {
     await one.dropChat(chat)
     await database.setClocks(NOON + 400)
     expect(await take(one)).toEqual(['kept'])
+  })
+}
+
+function diagnosisContract(test: ContractTest, open: Open): void {
+  test('[ST380] the calls that wait for a browser are listed by chat or all, earliest deadline first', async () => {
+    await using database = await open()
+    const { browserCalls } = await database.open()
+    // Optional: a store without it shows no browser calls in timelines.
+    if (!browserCalls.list) return
+    await browserCalls.add(waiting('late'), 200)
+    await browserCalls.add(waiting('soon'), 100)
+    await browserCalls.add(waiting('foreign', { ...chat, appName: 'other' }), 150)
+    const list = async (filter: { readonly chat?: typeof chat; readonly limit: number }) =>
+      (await browserCalls.list?.(filter))?.map((call) => [call.toolCallId, call.deadline])
+    expect(await list({ chat, limit: 10 })).toEqual([
+      ['soon', NOON + 100],
+      ['late', NOON + 200],
+    ])
+    expect((await list({ limit: 2 }))?.map(([id]) => id)).toEqual(['soon', 'foreign'])
+  })
+
+  test('[ST381] the workers are listed with the age of their leases and with their locks', async () => {
+    await using database = await open()
+    const { approvals } = await database.open()
+    if (!approvals.listWorkers) return
+    await approvals.heartbeat('silent')
+    await database.setClocks(NOON + 500)
+    await approvals.heartbeat('busy')
+    await approvals.lockChat(chat, { ...lock('t', 1_000), worker: 'busy', background: true })
+    await approvals.lockChat({ ...chat, chatId: 'other' }, { ...lock('u', 1_000), worker: 'new' })
+    await approvals.endLease?.('ended')
+    await database.setClocks(NOON + 800)
+    const workers = await approvals.listWorkers()
+    expect(workers.map(({ worker, silentMs }) => `${worker} ${silentMs}`).toSorted()).toEqual([
+      'busy 300',
+      ...(approvals.endLease ? ['ended 300'] : []),
+      'new 300',
+      'silent 800',
+    ])
+    const busy = workers.find(({ worker }) => worker === 'busy')
+    expect(busy?.locks).toEqual([{ chat, background: true, heldMs: 300 }])
+    expect(workers.filter(({ ended }) => ended).map(({ worker }) => worker)).toEqual(
+      approvals.endLease ? ['ended'] : [],
+    )
   })
 }
 

@@ -84,6 +84,9 @@ function leaseSql(schema: string, leaseClock: string) {
       SELECT chat_id FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker)
       WHERE app_name = $1 AND principal_id = $2 AND worker <> $3
       AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $4::double precision`,
+    listWorkers: `
+      SELECT worker, beat_at, app_name, principal_id, chat_id, background, locked_at, ${leaseClock} AS now
+      FROM ${schema}.workers FULL JOIN ${schema}.chat_locks USING (worker) ORDER BY worker, locked_at`,
     unlockChat: `DELETE FROM ${schema}.chat_locks WHERE ${inChat} AND token = $4`,
   }
 }

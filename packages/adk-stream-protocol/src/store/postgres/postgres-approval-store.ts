@@ -11,6 +11,7 @@ import type {
   ChatLock,
   ChatLockHolder,
   LockedChatsFilter,
+  WorkerLease,
   PendingQuota,
   UnreportedFilter,
 } from '../../approvals/approval-store.ts'
@@ -27,7 +28,7 @@ import {
   encodeAsked,
   encodeMoved,
 } from '../approval-rows.ts'
-import { chatColumns } from '../chat-rows.ts'
+import { chatColumns, decodeWorkers, type WorkerRow } from '../chat-rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
@@ -259,6 +260,14 @@ export class PostgresApprovalStore implements ApprovalStore {
       values,
     )
     return rows.map((row) => row.chat_id)
+  }
+
+  async listWorkers(): Promise<WorkerLease[]> {
+    const rows = await this.#decisions.query<WorkerRow & { readonly now: number }>(
+      this.#sql.listWorkers,
+      [],
+    )
+    return decodeWorkers(rows, rows[0]?.now ?? 0)
   }
 
   async unlockChat(chat: AppChatRef, token: string): Promise<void> {

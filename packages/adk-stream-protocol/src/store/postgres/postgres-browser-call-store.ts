@@ -1,6 +1,17 @@
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { type BrowserCallRow, chatColumns, decodeBrowserCall } from '../chat-rows.ts'
-import type { BrowserCall, BrowserCallStore, DueBrowserCalls } from '../browser-call-store.ts'
+import type {
+  BrowserCall,
+  BrowserCallStore,
+  DueBrowserCalls,
+  PendingBrowserCall,
+} from '../browser-call-store.ts'
+import {
+  type BrowserCallRow,
+  chatColumns,
+  decodeBrowserCall,
+  decodePendingBrowserCall,
+  type PendingBrowserCallRow,
+} from '../chat-rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import type { Clocks } from './clocks.ts'
 import type { Database } from './database.ts'
@@ -34,6 +45,18 @@ export class PostgresBrowserCallStore implements BrowserCallStore {
     const rows = await this.#database.query<BrowserCallRow>(this.#sql.takeDue, values)
     return rows.map((row) => decodeBrowserCall(appName, row))
   }
+
+  async list(filter: {
+    readonly chat?: AppChatRef
+    readonly limit: number
+  }): Promise<PendingBrowserCall[]> {
+    const { chat, limit } = filter
+    const rows = await this.#database.query<PendingBrowserCallRow>(
+      chat ? this.#sql.listChat : this.#sql.list,
+      [...(chat ? chatColumns(chat) : []), limit],
+    )
+    return rows.map(decodePendingBrowserCall)
+  }
 }
 
 function browserCallSql(schema: string, { clock, leaseClock }: Clocks) {
@@ -43,6 +66,8 @@ function browserCallSql(schema: string, { clock, leaseClock }: Clocks) {
     add: `
       INSERT INTO ${calls} (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
       SELECT $1, $2, $3, $4, $5, ${clock} + $6::double precision ON CONFLICT DO NOTHING`,
+    list: `SELECT * FROM ${calls} ORDER BY deadline LIMIT $1`,
+    listChat: `SELECT * FROM ${calls} WHERE ${inChat} ORDER BY deadline LIMIT $4`,
     drop: `DELETE FROM ${calls} WHERE ${inChat} AND tool_call_id = ANY ($4::text[])`,
     dropChat: `DELETE FROM ${calls} WHERE ${inChat}`,
     // Instances that sweep at the same time skip each other's rows.

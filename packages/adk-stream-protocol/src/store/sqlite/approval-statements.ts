@@ -1,4 +1,5 @@
 import type { ApprovalRow } from '../approval-rows.ts'
+import type { WorkerRow } from '../chat-rows.ts'
 import { prepareAppend } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
 
@@ -113,6 +114,13 @@ function prepareLeases(connection: Connection) {
     listLockedByOthers: connection.prepare<{ chat_id: string }>(`
       SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ?4`),
+    listWorkers: connection.prepare<WorkerRow>(`
+      SELECT workers.worker, beat_at, app_name, principal_id, chat_id, background, locked_at
+      FROM workers LEFT JOIN chat_locks USING (worker)
+      UNION ALL
+      SELECT worker, NULL, app_name, principal_id, chat_id, background, locked_at FROM chat_locks
+      WHERE worker NOT IN (SELECT worker FROM workers)
+      ORDER BY 1, 7`),
     unlockChat: connection.prepare(`
       DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
   }

@@ -22,7 +22,8 @@ export  prints the audit record as JSON Lines, one entry per line, and checks it
 
 The exit code is 0 if the record is intact, 1 if it is not, and 2 if the command failed.
 
-To remove old data, see: adk-stream-protocol retention`
+To remove old data, see: adk-stream-protocol retention
+To see what waits and why: adk-stream-protocol doctor`
 
 /** The output of a command. */
 export interface CommandOutput {

@@ -10,6 +10,7 @@ import type {
   ChatLockHolder,
   ChatLock,
   LockedChatsFilter,
+  WorkerLease,
   LeaseRenewal,
   LeaseOptions,
   PendingQuota,
@@ -31,7 +32,7 @@ import {
   encodeAsked,
   encodeMoved,
 } from '../approval-rows.ts'
-import { chatColumns } from '../chat-rows.ts'
+import { chatColumns, decodeWorkers } from '../chat-rows.ts'
 import {
   type ApprovalStatements,
   DATABASE_CLOCK,
@@ -288,6 +289,10 @@ export class SqliteApprovalStore implements ApprovalStore {
       since,
     )
     return rows.map((row) => row.chat_id)
+  }
+
+  async listWorkers(): Promise<WorkerLease[]> {
+    return decodeWorkers(await this.#statements.listWorkers.select(), this.#leaseNow())
   }
 
   async unlockChat(chat: AppChatRef, token: string): Promise<void> {

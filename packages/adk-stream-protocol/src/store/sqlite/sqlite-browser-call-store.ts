@@ -1,6 +1,17 @@
 import { checkName } from '../session-key.ts'
-import type { DueBrowserCalls, BrowserCall, BrowserCallStore } from '../browser-call-store.ts'
-import { type BrowserCallRow, chatColumns, decodeBrowserCall } from '../chat-rows.ts'
+import type {
+  BrowserCall,
+  BrowserCallStore,
+  DueBrowserCalls,
+  PendingBrowserCall,
+} from '../browser-call-store.ts'
+import {
+  type BrowserCallRow,
+  chatColumns,
+  decodeBrowserCall,
+  decodePendingBrowserCall,
+  type PendingBrowserCallRow,
+} from '../chat-rows.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
@@ -51,6 +62,16 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
     )
     return rows.map((row) => decodeBrowserCall(appName, row))
   }
+
+  async list(filter: {
+    readonly chat?: AppChatRef
+    readonly limit: number
+  }): Promise<PendingBrowserCall[]> {
+    const { chat, limit } = filter
+    const { list, listChat } = this.#statements
+    const rows = await (chat ? listChat.select(...chatColumns(chat), limit) : list.select(limit))
+    return rows.map(decodePendingBrowserCall)
+  }
 }
 
 function prepareStatements(connection: Connection, clock: string) {
@@ -59,6 +80,12 @@ function prepareStatements(connection: Connection, clock: string) {
     add: connection.prepare(`
       INSERT INTO waits (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
       VALUES (?, ?, ?, ?, ?, ${clock} + ?) ON CONFLICT DO NOTHING`),
+    list: connection.prepare<PendingBrowserCallRow>(
+      'SELECT * FROM waits ORDER BY deadline LIMIT ?',
+    ),
+    listChat: connection.prepare<PendingBrowserCallRow>(
+      `SELECT * FROM waits WHERE ${chat} ORDER BY deadline LIMIT ?`,
+    ),
     drop: connection.prepare(`DELETE FROM waits WHERE ${chat} AND tool_call_id = ?`),
     dropChat: connection.prepare(`DELETE FROM waits WHERE ${chat}`),
     isDue: connection.prepare<{ due: number }>(

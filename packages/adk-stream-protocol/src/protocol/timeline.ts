@@ -1,0 +1,187 @@
+import type { Guard } from './guards.ts'
+import {
+  isArrayOf,
+  isBoolean,
+  isNumber,
+  isObjectOf,
+  isOneOf,
+  isRecord,
+  isString,
+  optional,
+} from './guards.ts'
+import type { Usage } from './message.ts'
+
+/** What happened in a chat, on one time axis. Times are in ms since 1970. `GET /chats/:chatId/timeline` returns it. */
+export interface Timeline {
+  readonly chatId: string
+  /** The time of the store. Deadlines use it. */
+  readonly now: number
+  /** Whether a reply is being written, on any server. */
+  readonly running: boolean
+  /** What happened in the turns of this page, in the order of the start. */
+  readonly entries: readonly TimelineEntry[]
+  /** What the chat waits for, most important first. Empty if it waits for a message. */
+  readonly waits: readonly TimelineWait[]
+  /** Says in one English sentence why the chat waits, and what would continue it. */
+  readonly why: string
+  /** Pass it as `before` to read earlier turns. Undefined on the last page. */
+  readonly next?: string | undefined
+  /** The session state that clients may see. Only for the owner of the chat. */
+  readonly state?: Record<string, unknown> | undefined
+}
+
+interface Entry {
+  /** The id of the entry, the same in every response. */
+  readonly id: string
+  /** The assistant message of the turn. */
+  readonly messageId: string
+  readonly at: number
+  /** When it ended. Undefined if it has not ended, or if it is a moment. */
+  readonly endedAt?: number | undefined
+}
+
+/** A person's approval that is not yet enough, or was withdrawn. */
+export interface TimelineVote {
+  readonly by: string
+  readonly at: number
+  readonly withdrawnAt?: number | undefined
+}
+
+/** How a call that needed approval was decided. */
+export interface TimelineDecision {
+  readonly state: 'approved' | 'denied' | 'expired' | 'cancelled'
+  readonly at: number
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** A tool call. Long arguments are shortened. */
+export interface TimelineCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly args: Record<string, unknown>
+}
+
+/** An entry of a timeline. `type` determines its other fields. */
+export type TimelineEntry =
+  /** A message of the user. Only the owner of the chat sees `text`. */
+  | (Entry & { readonly type: 'message'; readonly text?: string | undefined })
+  /** A turn. `endedAt` is undefined while it runs or waits. */
+  | (Entry & {
+      readonly type: 'turn'
+      readonly state: 'running' | 'waiting' | 'completed' | 'stopped' | 'failed'
+      readonly usage?: Usage | undefined
+    })
+  /** A call of the model. */
+  | (Entry & {
+      readonly type: 'model'
+      readonly agent?: string | undefined
+      readonly model?: string | undefined
+      /** When its first output arrived. */
+      readonly firstAt?: number | undefined
+      readonly usage?: Usage | undefined
+    })
+  /** A tool that ran on the server, or a long-running call that the application completes. */
+  | (Entry & TimelineCall & { readonly type: 'tool'; readonly state: ToolState })
+  /** A tool that runs in the browser. */
+  | (Entry & TimelineCall & { readonly type: 'browser-tool'; readonly state: ToolState })
+  /** The wait for an approval. `endedAt` is the time of the decision. */
+  | (Entry &
+      TimelineCall & {
+        readonly type: 'approval'
+        readonly approvalId: string
+        readonly title?: string | undefined
+        /** The state of the approval, such as `requested` or `succeeded`. */
+        readonly state: string
+        readonly deadline?: number | undefined
+        readonly given: number
+        readonly needed: number
+        readonly votes: readonly TimelineVote[]
+        readonly decision?: TimelineDecision | undefined
+        /** When the call started, and when it ended. */
+        readonly startedAt?: number | undefined
+        readonly finishedAt?: number | undefined
+      })
+  | (Entry & { readonly type: 'error'; readonly code: string; readonly message: string })
+  /** The reply was stopped, or a person spoke while the model spoke. */
+  | (Entry & { readonly type: 'interruption' })
+  /** Another agent continues (`agent`), the browser runs an approved call, or another server has recovered a call. */
+  | (Entry & {
+      readonly type: 'hand-over'
+      readonly to: 'agent' | 'browser' | 'server'
+      readonly name?: string | undefined
+      readonly toolCallId?: string | undefined
+    })
+
+type ToolState = 'running' | 'succeeded' | 'failed' | 'unknown'
+
+/** Something that a chat waits for. */
+export type TimelineWait =
+  /** People must approve a call. */
+  | (TimelineCall & {
+      readonly for: 'approval'
+      readonly messageId: string
+      readonly approvalId: string
+      readonly title?: string | undefined
+      readonly since: number
+      readonly deadline: number
+      readonly given: number
+      readonly needed: number
+      /** The ids of principals and the roles that may approve now. */
+      readonly approvers: {
+        readonly principals: readonly string[]
+        readonly roles: readonly string[]
+      }
+      /** The principals who have approved. */
+      readonly approvedBy: readonly string[]
+      /** Whether the reader may approve now. */
+      readonly byReader: boolean
+    })
+  /** An approved call that no server has started yet. */
+  | (TimelineCall & { readonly for: 'start'; readonly messageId: string; readonly since: number })
+  /** A tool that runs on a server. */
+  | (TimelineCall & { readonly for: 'tool'; readonly messageId: string; readonly since: number })
+  /** A tool that a page must run. */
+  | (TimelineCall & { readonly for: 'browser'; readonly messageId: string; readonly since: number })
+  /** A long-running call that the application completes. */
+  | (TimelineCall & {
+      readonly for: 'application'
+      readonly messageId: string
+      readonly since: number
+    })
+  | { readonly for: 'model'; readonly messageId: string; readonly since: number }
+
+const isTimelineEntry = isObjectOf<Pick<TimelineEntry, 'id' | 'type' | 'messageId' | 'at'>>({
+  id: isString,
+  type: isOneOf(
+    'message',
+    'turn',
+    'model',
+    'tool',
+    'browser-tool',
+    'approval',
+    'error',
+    'interruption',
+    'hand-over',
+  ),
+  messageId: isString,
+  at: isNumber,
+})
+
+const isTimelineWait = isObjectOf<Pick<TimelineWait, 'for' | 'messageId' | 'since'>>({
+  for: isOneOf('approval', 'start', 'tool', 'browser', 'application', 'model'),
+  messageId: isString,
+  since: isNumber,
+})
+
+// The guard checks what a page relies on to sort and select entries.
+export const isTimeline = isObjectOf({
+  chatId: isString,
+  now: isNumber,
+  running: isBoolean,
+  entries: isArrayOf(isTimelineEntry),
+  waits: isArrayOf(isTimelineWait),
+  why: isString,
+  next: optional(isString),
+  state: optional(isRecord),
+}) as unknown as Guard<Timeline>

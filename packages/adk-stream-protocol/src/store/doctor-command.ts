@@ -1,0 +1,354 @@
+import { parseArgs } from 'node:util'
+
+import { buildTimeline } from '../agent/timeline/build-timeline.ts'
+import { describeCall, describeWait } from '../agent/timeline/describe-wait.ts'
+import { shortenArgs } from '../agent/timeline/shorten-args.ts'
+import { readApprovalWait } from '../agent/timeline/timeline-approvals.ts'
+import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
+import type { WorkerLease } from '../approvals/approval-store.ts'
+import type { AuditRecord } from '../approvals/audit-entry.ts'
+import type { TimelineEntry } from '../protocol/timeline.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { PendingBrowserCall } from './browser-call-store.ts'
+import { openStore, readLease } from './open-store.ts'
+import type { CommandOutput } from './sqlite/audit-command.ts'
+import type { Store } from './store.ts'
+
+const USAGE = `Usage:
+  adk-stream-protocol doctor <database> [--app <name>]
+  adk-stream-protocol doctor <database> --chat <id> [--principal <id>] [--app <name>]
+
+<database> is a SQLite file or a URL of PostgreSQL. Servers may use it meanwhile; nothing is changed.
+
+Lists what waits and why, and what to do: pending approvals, approved calls that no server has started, calls whose server
+has crashed, calls with an unknown outcome, browser tools, servers with their leases and chat locks.
+With --chat it prints why one chat waits, and what happened in its last turns. --principal names the owner of the chat, if
+the chat has no open approval, browser tool or lock.
+
+  --app <name>       one application. Default: all, and adk-stream-protocol for --chat
+  --schema <name>    the schema of PostgreSQL
+  --lease-ms <ms>    the limit leaseMs of the servers, if they do not use the default of 15000
+
+The exit code is 0 if nothing needs an operator, 1 if something does, and 2 if the command failed.`
+
+const OPTIONS = {
+  app: { type: 'string' },
+  chat: { type: 'string' },
+  principal: { type: 'string' },
+  schema: { type: 'string' },
+  'lease-ms': { type: 'string' },
+} as const
+
+/** Runs `doctor`. Returns the exit code. */
+export async function runDoctorCommand(args: string[], output: CommandOutput): Promise<number> {
+  try {
+    const { positionals, values } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
+    const [, database, ...others] = positionals
+    if (database !== undefined && others.length === 0) {
+      const leaseMs = readLease(values['lease-ms'])
+      await using store = await openStore(database, values.schema)
+      const work = await readWork(store, { appName: values.app, leaseMs })
+      if (values.chat === undefined) return await report(work, output)
+      const chat = findChat(work, values.chat, values)
+      if (chat) return await reportChat(store, chat, { work, output })
+      output.printError(
+        `Nothing is open in a chat with the id ${values.chat}. Pass --principal with the id of its owner to see what happened in it.`,
+      )
+      return 2
+    }
+    output.printError(USAGE)
+  } catch (error) {
+    output.printError(error instanceof Error ? error.message : String(error))
+  }
+  return 2
+}
+
+/** What is open in a database. */
+interface OpenWork {
+  readonly now: number
+  readonly leaseMs: number
+  readonly pending: readonly Approval[]
+  readonly approved: readonly Approval[]
+  readonly executing: readonly Approval[]
+  /** Running calls whose server does not renew its lease. */
+  readonly stale: ReadonlySet<string>
+  /** Calls of the last day that may or may not have taken effect. */
+  readonly unknown: readonly Approval[]
+  readonly browserCalls: readonly PendingBrowserCall[]
+  /** Undefined if the store cannot list them. */
+  readonly workers: readonly WorkerLease[] | undefined
+}
+
+const DAY_MS = 86_400_000
+const PAGE = 200
+const MAX_BROWSER_CALLS = 1_000
+
+async function readWork(
+  { approvals, browserCalls }: Store,
+  { appName, leaseMs }: { readonly appName: string | undefined; readonly leaseMs: number },
+): Promise<OpenWork> {
+  const now = await approvals.now()
+  const list = async (state: ApprovalStateName): Promise<Approval[]> => {
+    const found: Approval[] = []
+    const filter = { states: [state], limit: PAGE, ...(appName !== undefined && { appName }) }
+    for (let page = await approvals.list(filter); page.length > 0;) {
+      found.push(...page)
+      const after = page.at(-1)?.id
+      page =
+        page.length < PAGE || after === undefined ? [] : await approvals.list({ ...filter, after })
+    }
+    return found
+  }
+  const calls = (await browserCalls.list?.({ limit: MAX_BROWSER_CALLS })) ?? []
+  const unknown = await list('unknown')
+  return {
+    now,
+    leaseMs,
+    pending: await list('requested'),
+    approved: await list('approved'),
+    executing: await list('executing'),
+    stale: new Set((await approvals.stale(leaseMs)).map(({ id }) => id)),
+    unknown: unknown.filter(({ state }) => 'at' in state && state.at > now - DAY_MS),
+    browserCalls: calls.filter(({ chat }) => appName === undefined || chat.appName === appName),
+    workers: await approvals.listWorkers?.(),
+  }
+}
+
+/** Prints what is open. Returns the exit code. */
+async function report(work: OpenWork, { print }: CommandOutput): Promise<number> {
+  const sections = [
+    ...listApprovals(work),
+    ...listCalls(work),
+    ...listBrowserCalls(work),
+    ...listServers(work),
+  ]
+  const problems = sections.filter(({ isProblem }) => isProblem)
+  const count = problems.reduce((sum, { lines }) => sum + lines.length, 0)
+  const waiting = sections.some(({ lines }) => lines.length > 0)
+  const calm = waiting ? 'Nothing needs an operator.' : 'Nothing waits.'
+  await print(
+    count === 0 ? calm : `${count} ${count === 1 ? 'item needs' : 'items need'} an operator.`,
+  )
+  for (const { title, lines, todo } of sections) {
+    if (lines.length === 0) continue
+    await print(`\n${title} (${lines.length})`)
+    for (const line of lines) await print(`  ${line}`)
+    if (todo !== undefined) await print(`  To do: ${todo}`)
+  }
+  return count === 0 ? 0 : 1
+}
+
+interface Section {
+  readonly title: string
+  readonly lines: readonly string[]
+  readonly todo?: string
+  /** Whether an operator should do something. */
+  readonly isProblem?: boolean
+}
+
+function listApprovals({ pending, now, leaseMs, approved }: OpenWork): Section[] {
+  const late = pending.filter(({ deadline }) => deadline + leaseMs <= now)
+  const open = pending.filter(({ deadline }) => deadline + leaseMs > now)
+  const waiting = approved.filter(({ state }) => 'at' in state && state.at + leaseMs <= now)
+  return [
+    {
+      title: 'Pending approvals',
+      lines: open.map((approval) => `${nameChat(approval.chat)}: ${describe(approval)}`),
+      todo: 'a person who may approve decides in the inbox, or with POST /approvals/<id>. Without a decision the call does not run.',
+    },
+    {
+      title: 'Pending approvals after their deadline',
+      lines: late.map((approval) => `${nameChat(approval.chat)}: ${describe(approval)}`),
+      todo: 'start a server on this database. It ends these approvals, and none of their calls runs.',
+      isProblem: true,
+    },
+    {
+      title: 'Approved calls that no server has started',
+      lines: waiting.map((approval) => `${nameChat(approval.chat)}: ${describe(approval)}`),
+      todo: 'start a server that has the agent and the tool of these calls. It starts them, each once.',
+      isProblem: true,
+    },
+  ]
+}
+
+function listCalls({ executing, stale, unknown }: OpenWork): Section[] {
+  const running = executing.filter(({ id }) => !stale.has(id))
+  const lost = executing.filter(({ id }) => stale.has(id))
+  const line = (approval: Approval): string => {
+    const worker = approval.state.name === 'executing' ? ` on ${approval.state.worker}` : ''
+    return `${nameChat(approval.chat)}: ${nameCall(approval)}${worker}`
+  }
+  return [
+    { title: 'Running calls', lines: running.map(line) },
+    {
+      title: 'Calls whose server has crashed',
+      lines: lost.map(line),
+      todo: 'start a server on this database. It reports these calls as unknown, or runs them again if they are idempotent.',
+      isProblem: true,
+    },
+    {
+      title: 'Calls with an unknown outcome, last 24 hours',
+      lines: unknown.map((approval) => `${line(approval)}, approval ${approval.id}`),
+      todo: 'check in the system that the tool changes whether each call took effect. The model was told that it is unknown.',
+      isProblem: true,
+    },
+  ]
+}
+
+function listBrowserCalls({ browserCalls, now, leaseMs }: OpenWork): Section[] {
+  const line = ({ chat, toolCallId, deadline }: PendingBrowserCall): string =>
+    `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
+  const isLate = ({ deadline }: PendingBrowserCall): boolean => deadline + leaseMs <= now
+  return [
+    {
+      title: 'Tools that wait for a browser',
+      lines: browserCalls.filter((call) => !isLate(call)).map(line),
+      todo: 'the owner opens the chat in a page that has the tool.',
+    },
+    {
+      title: 'Tools that wait for a browser after their timeout',
+      lines: browserCalls.filter(isLate).map(line),
+      todo: 'start a server on this database. It tells the model that the browser did not respond.',
+      isProblem: true,
+    },
+  ]
+}
+
+function listServers({ workers = [], leaseMs }: OpenWork): Section[] {
+  const isLive = ({ silentMs, ended }: WorkerLease): boolean => !ended && silentMs < leaseMs
+  const line = ({ worker, silentMs, locks }: WorkerLease): string => {
+    const held = locks.map(
+      ({ chat, heldMs, background }) =>
+        `${nameChat(chat)} for ${formatAge(heldMs)}${background ? ' in the background' : ''}`,
+    )
+    const locked = held.length === 0 ? '' : `; locks ${held.join(', ')}`
+    return `${worker}: lease renewed ${formatAge(silentMs)} ago${locked}`
+  }
+  const lost = workers.filter((worker) => !isLive(worker) && worker.locks.length > 0)
+  return [
+    { title: 'Servers with work', lines: workers.filter(isLive).map(line) },
+    {
+      title: 'Servers that have crashed and hold chat locks',
+      lines: lost.map(line),
+      todo: 'nothing if another server runs: the next request or the recovery takes these chats over. Otherwise start one.',
+    },
+  ]
+}
+
+/** Finds the owner of a chat among what is open. */
+function findChat(
+  work: OpenWork,
+  chatId: string,
+  {
+    app = 'adk-stream-protocol',
+    principal,
+  }: { readonly app?: string; readonly principal?: string },
+): AppChatRef | undefined {
+  if (principal !== undefined) return { appName: app, principalId: principal, chatId }
+  const known = [
+    ...work.pending,
+    ...work.approved,
+    ...work.executing,
+    ...work.unknown,
+    ...work.browserCalls,
+    ...(work.workers ?? []).flatMap(({ locks }) => locks),
+  ]
+  return known.map(({ chat }) => chat).find((chat) => chat.chatId === chatId)
+}
+
+const SHOWN_TURNS = 20
+
+/** Prints why a chat waits, and what happened in it. Returns the exit code. */
+async function reportChat(
+  { sessions, approvals, relay }: Store,
+  chat: AppChatRef,
+  { work, output: { print } }: { readonly work: OpenWork; readonly output: CommandOutput },
+): Promise<number> {
+  const isHere = (other: { readonly chat: AppChatRef }): boolean =>
+    nameChat(other.chat) === nameChat(chat) && other.chat.appName === chat.appName
+  const { appName, principalId: userId, chatId: sessionId } = chat
+  const session = await sessions.getSession({ appName, userId, sessionId })
+  const audit: AuditRecord[] = []
+  for await (const record of approvals.audit({ chat })) audit.push(record)
+  const browserCalls = new Set(work.browserCalls.filter(isHere).map((call) => call.toolCallId))
+  const timeline = buildTimeline(
+    {
+      chatId: chat.chatId,
+      now: work.now,
+      events: session?.events ?? [],
+      audit,
+      open: [...work.pending, ...work.approved, ...work.executing].filter(isHere),
+      running: (await relay?.find(chat))?.messageId,
+      browserCalls,
+      isBrowserTool: () => false,
+      showText: false,
+      reader: undefined,
+    },
+    { limit: SHOWN_TURNS },
+  )
+  await print(`${nameChat(chat)}\n${timeline?.why ?? ''}`)
+  for (const wait of timeline?.waits.slice(1) ?? []) await print(describeWait(wait))
+  const lock = work.workers?.find(({ locks }) => locks.some(isHere))
+  if (lock)
+    await print(
+      `Locked by ${lock.worker}, which renewed its lease ${formatAge(lock.silentMs)} ago.`,
+    )
+  if (!session) await print('The chat does not exist.')
+  for (const entry of timeline?.entries ?? []) await print(describeEntry(entry))
+  const stuck = work.executing.filter(isHere).some(({ id }) => work.stale.has(id))
+  return stuck || work.unknown.some(isHere) ? 1 : 0
+}
+
+function describeEntry(entry: TimelineEntry): string {
+  const took = entry.endedAt === undefined ? '' : ` ${formatAge(entry.endedAt - entry.at)}`
+  return `${formatTime(entry.at)} ${entry.type}${took}${describeDetail(entry)}`
+}
+
+function describeDetail(entry: TimelineEntry): string {
+  switch (entry.type) {
+    case 'message':
+    case 'interruption':
+      return ''
+    case 'turn':
+      return ` ${entry.state}${entry.usage ? `, ${entry.usage.totalTokens} tokens` : ''}`
+    case 'model':
+      return entry.usage ? ` ${entry.usage.totalTokens} tokens` : ''
+    case 'tool':
+    case 'browser-tool':
+      return ` ${describeCall(entry)} ${entry.state}`
+    case 'approval': {
+      const votes = entry.votes.map(({ by, at, withdrawnAt }) =>
+        withdrawnAt === undefined ? `${by} ${formatTime(at)}` : `${by} withdrew`,
+      )
+      const by = votes.length === 0 ? '' : `, approved by ${votes.join(', ')}`
+      return ` ${describeCall(entry)} ${entry.state}${by}`
+    }
+    case 'error':
+      return ` ${entry.code}`
+    case 'hand-over':
+      return ` to ${entry.name ?? entry.to}`
+  }
+}
+
+function describe(approval: Approval): string {
+  const wait = readApprovalWait(approval, undefined)
+  return wait ? `${describeWait(wait)} Approval ${approval.id}.` : nameCall(approval)
+}
+
+function nameCall({ toolCallId, toolName, args, terms }: Approval): string {
+  return describeCall({ toolCallId, toolName, args: shortenArgs(args), title: terms.title })
+}
+
+function nameChat({ chatId, principalId }: AppChatRef): string {
+  return `chat ${chatId} of ${principalId}`
+}
+
+function formatTime(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
+}
+
+function formatAge(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`
+}
