@@ -1,10 +1,14 @@
+import type { BaseLlm } from '@google/adk'
 import { expect, test } from 'vitest'
 
+import { openPostgresStore } from '../src/store/postgres/index.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { approvingClients } from './approvals/support/approving-chat.ts'
-import { callPayment } from './approvals/support/payments.ts'
+import { callPayment, paymentTool, Wallet } from './approvals/support/payments.ts'
 import { TestBridge } from './approvals/support/test-bridge.ts'
 import { refusal } from './store-subjects.ts'
+import { assistant } from './support/agents.ts'
+import { createDatabase } from './support/postgres.ts'
 import { serve } from './support/serve.ts'
 
 const [client] = approvingClients
@@ -70,4 +74,52 @@ test('[ST316] a bridge does not delete a chat in which another process runs a tu
   await store.approvals.unlockChat(chat, 'token')
   await remove()
   expect((await browser.messages()).messages).toEqual([])
+})
+
+const ALL_CHATS = { appName: 'adk-stream-protocol', userId: 'hanako' }
+const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
+const ENDLESS = '[[say So far.]][[wait never]][[say Not this.]]'
+
+test('[ST316] deleting a principal stops their running turn, at the model too', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await using server = await serve({ store, authenticate: () => ({ id: 'hanako' }) })
+  const reply = await server.browser().say(ENDLESS)
+  const request = await server.emulator.nextRequest()
+  await server.bridge.deletePrincipal('hanako', { audit: 'keep' })
+  expect(await reply.text()).not.toContain('Not this.')
+  await request.done
+  expect(request.aborted).toBe(true)
+  expect((await store.sessions.listSessions(ALL_CHATS)).sessions).toEqual([])
+  expect(await store.approvals.findLockHolder(CHAT)).toBeUndefined()
+  expect(server.errors).toEqual([])
+})
+
+test('[ST343] any server deletes a principal whose turn and whose approval are on another one', async () => {
+  await using database = await createDatabase()
+  const authenticate = () => ({ id: 'hanako' })
+  const open = () => openPostgresStore({ connectionString: database.url })
+  await using firstStore = await open()
+  await using secondStore = await open()
+  const agent = (model: BaseLlm) => assistant(model, { tools: [paymentTool(new Wallet())] })
+  await using first = await serve({ store: firstStore, authenticate, agent })
+  await using second = await serve({ store: secondStore, authenticate, agent })
+  const browser = first.browser()
+  const asked = await (await browser.say(callPayment(50), 'chat-2')).text()
+  const approvalId = /"approvalId":"([^"]+)"/.exec(asked)?.[1] ?? ''
+  const reply = await browser.say(ENDLESS)
+  // The first request is the one of the payment.
+  await first.emulator.nextRequest()
+  const request = await first.emulator.nextRequest()
+  await second.bridge.deletePrincipal('hanako', { audit: 'keep' })
+  expect(await reply.text()).not.toContain('Not this.')
+  await request.done
+  expect(request.aborted).toBe(true)
+  expect((await secondStore.sessions.listSessions(ALL_CHATS)).sessions).toEqual([])
+  expect((await secondStore.approvals.get(approvalId))?.state.name).toBe('cancelled')
+  const tables = ['events', 'chats', 'chat_locks', 'relay_turns', 'relay_rows']
+  for (const table of tables) {
+    const rows = await database.run(`SELECT * FROM adk_stream_protocol.${table}`)
+    expect([table, rows]).toEqual([table, []])
+  }
+  expect([...first.errors, ...second.errors]).toEqual([])
 })

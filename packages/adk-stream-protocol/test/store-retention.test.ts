@@ -4,7 +4,12 @@ import { describe, expect, test } from 'vitest'
 
 import { Ledger } from '../src/approvals/ledger.ts'
 import { openPostgresStore } from '../src/store/postgres/index.ts'
-import { deletePrincipalData, retentionOf, runRetention } from '../src/store/remove-data.ts'
+import {
+  deletePrincipalData,
+  removeOrphans,
+  retentionOf,
+  runRetention,
+} from '../src/store/remove-data.ts'
 import { runRetentionCommand } from '../src/store/retention-command.ts'
 import { runAuditCommand } from '../src/store/sqlite/audit-command.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
@@ -169,6 +174,48 @@ describe.each(Object.entries(SUBJECTS))('%s', (name, create) => {
     // A lease that has expired does not count.
     expect(await retention.removeChat(refOf('crashed'), { leaseMs: -1 })).toBe(true)
     expect(await chatsOf(store)).not.toContain('crashed')
+  })
+
+  test('[ST310] a chat whose live session another process has open stays, until its lease expires', async () => {
+    await using subject = await create()
+    const [store, other] = [await subject.open(), await subject.open()]
+    await addChat(store, 'talking')
+    const lock = { worker: 'other', token: 'live', leaseMs: LEASE, background: true }
+    const live = { ...refOf('talking'), appName: `${chat.appName}#live` }
+    await other.approvals.lockChat(live, lock)
+    const retention = retentionOf(store)
+    expect(await retention.listUnused({ unusedMs: ANY_AGE, leaseMs: LEASE, limit: 9 })).toEqual([])
+    expect(await runRetention(retention, ALL)).toMatchObject({ chats: 0 })
+    expect(await retention.removeChat(refOf('talking'), { leaseMs: LEASE })).toBe(false)
+    expect(await subject.count('chat_locks')).toBe(1)
+    expect(await retention.removeChat(refOf('talking'), { leaseMs: -1 })).toBe(true)
+    expect(await subject.count('chat_locks')).toBe(0)
+    expect(await chatsOf(store)).toEqual([])
+  })
+
+  test('[ST342] entries of the chat list without a chat are removed by the second run that finds them', async () => {
+    await using subject = await create()
+    const store = await subject.open()
+    const retention = retentionOf(store)
+    const { appName } = chat
+    await addChat(store, 'exists')
+    // More than a page.
+    const ids = Array.from({ length: 250 }, (_, index) => `orphan-${index}`)
+    for (const id of ids) await store.chats.rename(refOf(id), 'A name')
+    await store.chats.rename({ ...refOf('elsewhere'), appName: 'other' }, 'A name')
+    await store.chats.assignAgent(refOf('starting'), 'assistant')
+    const ledger = new Ledger({ store: store.approvals, appName })
+    const token = (await ledger.lockChat(refOf('starting'))) ?? ''
+    const found = await removeOrphans(retention, { appName, found: new Set() })
+    expect(found.size).toBe(250)
+    // One of them gets its session meanwhile.
+    await store.sessions.createSession({ appName, userId: 'hanako', sessionId: 'orphan-7' })
+    expect(await removeOrphans(retention, { appName, found })).toEqual(new Set())
+    const names = await store.chats.find(chat, [...ids, 'exists', 'starting'])
+    expect([...names.keys()].toSorted()).toEqual(['exists', 'orphan-7', 'starting'])
+    expect(await subject.count('chats')).toBe(4)
+    await ledger.unlockChat(refOf('starting'), token)
+    expect((await removeOrphans(retention, { appName, found: new Set() })).size).toBe(1)
   })
 
   test('[ST311] the audit record can be verified after entries were removed, and a forged removal is detected', async () => {

@@ -373,6 +373,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       ...options.retention,
       backend,
       isInUse: (chat) => runs?.isTalking(chat) === true,
+      ownsSessions: options.sessionService === undefined,
       onRemoved: (chat) => events.chatChanged(chat),
       onError,
     })

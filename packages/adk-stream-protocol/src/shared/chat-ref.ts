@@ -8,3 +8,6 @@ export interface ChatRef {
 export interface AppChatRef extends ChatRef {
   readonly appName: string
 }
+
+/** Appended to the name of an app in the lock of a live session. Such a lock is beside the one of a turn, which it does not exclude. */
+export const LIVE_LOCK = '#live'

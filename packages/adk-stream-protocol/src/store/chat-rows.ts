@@ -1,7 +1,8 @@
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import { type AppChatRef, LIVE_LOCK } from '../shared/chat-ref.ts'
 import type { HeldLock, WorkerLease } from '../approvals/approval-store.ts'
 import type { BrowserCall, PendingBrowserCall } from './browser-call-store.ts'
 import type { ChatEntry } from './chat-store.ts'
+import type { Orphans } from './retention-store.ts'
 import { checkName } from './session-key.ts'
 
 /** Returns the columns that identify a chat, in column order. */
@@ -11,6 +12,11 @@ export function chatColumns({ appName, principalId, chatId }: AppChatRef): strin
     checkName('principalId', principalId),
     checkName('chatId', chatId),
   ]
+}
+
+/** Returns the SQL condition for the app of a lock: the lock of a turn, or of a live session, in the app of a row. */
+export function ofAppOrLive(appName: string): string {
+  return `IN (${appName}, ${appName} || '${LIVE_LOCK}')`
 }
 
 /** A row of the chat list. */
@@ -87,5 +93,24 @@ export function decodeBrowserCall(appName: string, row: BrowserCallRow): Browser
     chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
     messageId: row.message_id,
     toolCallId: row.tool_call_id,
+  }
+}
+
+/** An entry of the chat list, and whether it has no chat. */
+export interface OrphanRow {
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly is_orphan: boolean | number
+}
+
+/** Reads a page of up to `limit` entries. */
+export function readOrphans(appName: string, rows: readonly OrphanRow[], limit: number): Orphans {
+  const chats = rows.map(({ principal_id: principalId, chat_id: chatId, is_orphan: isOrphan }) => ({
+    chat: { appName, principalId, chatId },
+    isOrphan: Boolean(isOrphan),
+  }))
+  return {
+    orphans: chats.flatMap(({ chat, isOrphan }) => (isOrphan ? chat : [])),
+    last: rows.length < limit ? undefined : chats.at(-1)?.chat,
   }
 }

@@ -72,6 +72,39 @@ async function removeUnused(
   }, signal)
 }
 
+/**
+ * Finds the entries of the chat list without a chat. Removes those that were found before: an entry may be written shortly before its
+ * chat. Returns the ids of the others.
+ */
+export async function removeOrphans(
+  store: RetentionStore,
+  { appName, found, signal }: OrphanRun,
+): Promise<Set<string>> {
+  const left = new Set<string>()
+  let last: AppChatRef | undefined
+  do {
+    const after: AppChatRef | undefined = last
+    const page = await store.listOrphans?.({ appName, after, limit: BATCH })
+    for (const chat of page?.orphans ?? []) {
+      const id = JSON.stringify([chat.principalId, chat.chatId])
+      if (found.has(id)) await store.removeOrphan?.(chat)
+      else if (left.size < MAX_ORPHANS) left.add(id)
+    }
+    last = page?.last
+    await yieldToEventLoop()
+  } while (last && signal?.aborted !== true)
+  return left
+}
+
+const MAX_ORPHANS = 10_000
+
+export interface OrphanRun {
+  readonly appName: string
+  /** What the last run returned. */
+  readonly found: ReadonlySet<string>
+  readonly signal?: AbortSignal
+}
+
 /** Repeats a step until it removes nothing. Returns the sum. */
 async function repeat(step: () => Promise<number>, signal?: AbortSignal): Promise<number> {
   for (let sum = 0; ;) {

@@ -8,8 +8,8 @@ export interface RetentionStore {
   /** Lists chats that were not used for `unusedMs` and that `removeChat` would remove, the oldest first. */
   listUnused(filter: UnusedChats): Promise<AppChatRef[]>
   /**
-   * Removes the session, the entry in the chat list, the browser calls and the expired lock of a chat. Returns false, and
-   * removes nothing, if a worker with a valid lease has locked the chat, if a call of the chat is pending, approved or
+   * Removes the session, the entry in the chat list, the browser calls and the expired locks of a chat. Returns false, and
+   * removes nothing, if a worker with a valid lease has locked the chat or its live session, if a call of the chat is pending, approved or
    * running, if an outcome is not reported, or if the chat was used within `unusedMs`.
    */
   removeChat(chat: AppChatRef, condition: RemovalCondition): Promise<boolean>
@@ -20,6 +20,13 @@ export interface RetentionStore {
    * that records the removal, so that `verifyAudit` can check the rest. Returns the number of removed entries.
    */
   removeAudit(range: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
+  /**
+   * Reads a page of the entries in the chat list of an app, by principal and chat id. Returns those whose chat has no session and
+   * no lock: it was deleted while an entry was written. Stores without this method keep such entries.
+   */
+  listOrphans?(page: OrphanPage): Promise<Orphans>
+  /** Removes the entry of a chat that still has no session and no lock. */
+  removeOrphan?(chat: AppChatRef): Promise<void>
   /** Removes up to `limit` ended and reported approvals without audit entries. Returns their number. */
   removeApprovals(limit: number): Promise<number>
   /** Removes the chat locks of workers that have not renewed their lease for a day. */
@@ -50,4 +57,20 @@ export interface UnusedChats extends Required<RemovalCondition> {
   /** Default: all applications of the store. */
   readonly appName?: string
   readonly limit: number
+}
+
+/** A page of {@link RetentionStore.listOrphans}. */
+export interface OrphanPage {
+  readonly appName: string
+  /** The last entry of the page before. */
+  readonly after: Omit<AppChatRef, 'appName'> | undefined
+  /** How many entries are read. */
+  readonly limit: number
+}
+
+/** What {@link RetentionStore.listOrphans} found. */
+export interface Orphans {
+  readonly orphans: readonly AppChatRef[]
+  /** The last entry that was read. Undefined if the page was not full. */
+  readonly last: AppChatRef | undefined
 }

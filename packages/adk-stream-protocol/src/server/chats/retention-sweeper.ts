@@ -1,4 +1,9 @@
-import { type RetentionLimits, retentionOf, runRetention } from '../../store/remove-data.ts'
+import {
+  type RetentionLimits,
+  removeOrphans,
+  retentionOf,
+  runRetention,
+} from '../../store/remove-data.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { LazyBackend } from './backend.ts'
 
@@ -12,6 +17,8 @@ export interface RetentionSweeperOptions extends RetentionOptions {
   readonly backend: LazyBackend
   /** Whether a chat must not be removed, because a live session of this process is open. */
   readonly isInUse: (chat: AppChatRef) => boolean
+  /** Whether the sessions of all chats are in the store. Otherwise it cannot tell which chats exist. */
+  readonly ownsSessions: boolean
   readonly onRemoved: (chat: AppChatRef) => void
   readonly onError: (error: unknown) => void
 }
@@ -24,6 +31,8 @@ export class RetentionSweeper {
   readonly #timer: NodeJS.Timeout
   readonly #closed = new AbortController()
   #run: Promise<void> | undefined
+  /** Entries of the chat list without a chat, found by the last run. */
+  #orphans: ReadonlySet<string> = new Set()
 
   constructor(options: RetentionSweeperOptions) {
     this.#options = options
@@ -49,7 +58,7 @@ export class RetentionSweeper {
   }
 
   async #remove(): Promise<void> {
-    const { backend, onError, intervalMs: _, ...limits } = this.#options
+    const { backend, onError, intervalMs: _, ownsSessions, ...limits } = this.#options
     try {
       const { store, ledger, appName } = await backend.get()
       const { signal } = this.#closed
@@ -59,6 +68,9 @@ export class RetentionSweeper {
         leaseMs: ledger.leaseMs,
         signal,
       })
+      if (!ownsSessions || limits.chatsMs === undefined) return
+      const run = { appName, found: this.#orphans, signal }
+      this.#orphans = await removeOrphans(retentionOf(store), run)
     } catch (error) {
       onError(error)
     }

@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto'
 
 import type { AuditHead } from '../../approvals/approval-store.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { chatColumns } from '../chat-rows.ts'
+import { type AppChatRef, LIVE_LOCK } from '../../shared/chat-ref.ts'
+import { chatColumns, ofAppOrLive, type OrphanRow, readOrphans } from '../chat-rows.ts'
 import { ERASED, type ErasedEntry, findCut, removalRow, type TimedRow } from '../audit-chain.ts'
-import type { Owner, RemovalCondition, RetentionStore, UnusedChats } from '../retention-store.ts'
+import type {
+  OrphanPage,
+  Orphans,
+  Owner,
+  RemovalCondition,
+  RetentionStore,
+  UnusedChats,
+} from '../retention-store.ts'
 import { checkName } from '../session-key.ts'
 import { type ApprovalSql, approvalSql } from './approval-sql.ts'
 import type { Clocks } from './clocks.ts'
@@ -36,18 +43,32 @@ export class PostgresRetentionStore implements RetentionStore {
   async removeChat(chat: AppChatRef, condition: RemovalCondition): Promise<boolean> {
     const { leaseMs, unusedMs = null } = condition
     const key = chatColumns(chat)
-    // A turn that starts meanwhile waits for this lock, and finds the chat removed or unchanged.
+    const liveKey = chatColumns({ ...chat, appName: chat.appName + LIVE_LOCK })
+    // A turn or a live session that starts meanwhile waits for these locks, and finds the chat removed or unchanged.
     const lock = [`removal ${randomUUID()}`, randomUUID(), true, leaseMs]
     return this.#database.transaction(async (run) => {
       if ((await run(this.#locks.lockChat, [...key, ...lock])).length === 0) return false
-      const [kept] = await run(this.#sql.isKept, [...key, unusedMs])
+      const isLive = (await run(this.#locks.lockChat, [...liveKey, ...lock])).length === 0
+      const isKept = isLive || (await run(this.#sql.isKept, [...key, unusedMs])).length > 0
       // A program without locks may have appended an event meanwhile. The condition is checked again on its row.
-      const removed = kept ? [] : await run(this.#sql.removeSession, [...key, unusedMs])
-      const isRemoved = !kept && (removed.length > 0 || unusedMs === null)
+      const removed = isKept ? [] : await run(this.#sql.removeSession, [...key, unusedMs])
+      const isRemoved = !isKept && (removed.length > 0 || unusedMs === null)
       if (isRemoved) for (const remove of this.#sql.removeChat) await run(remove, key)
       await run(this.#sql.unlock, key)
+      if (!isLive) await run(this.#sql.unlock, liveKey)
       return isRemoved
     })
+  }
+
+  async listOrphans({ appName, after, limit }: OrphanPage): Promise<Orphans> {
+    const { principalId = '', chatId = '' } = after ?? {}
+    const values = [checkName('appName', appName), principalId, chatId, limit]
+    const rows = await this.#database.query<OrphanRow>(this.#sql.listOrphans, values)
+    return readOrphans(appName, rows, limit)
+  }
+
+  async removeOrphan(chat: AppChatRef): Promise<void> {
+    await this.#database.query(this.#sql.removeOrphan, chatColumns(chat))
   }
 
   async countOldAudit(olderThanMs: number): Promise<number> {
@@ -134,6 +155,13 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
   const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
   const ofOwner = 'app_name = $1 AND principal_id = $2'
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR unreported_since IS NOT NULL)`
+  const isUsed = `(
+    EXISTS (
+      SELECT FROM ${schema}.sessions
+      WHERE sessions.app_name = chats.app_name AND user_id = chats.principal_id AND session_id = chats.chat_id)
+    OR EXISTS (
+      SELECT FROM ${schema}.chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
+      AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
   const before = (parameter: string) => `(SELECT ${clock}) - ${parameter}::double precision`
   return {
     listUnused: `
@@ -144,8 +172,12 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
         SELECT FROM ${schema}.browser_calls WHERE ${sameChat('browser_calls')} AND deadline > ${before('$2')})
       AND NOT EXISTS (
         SELECT FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker)
-        WHERE ${sameChat('chat_locks')} AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $3::double precision)
+        WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $3::double precision)
       ORDER BY updated_at LIMIT $4`,
+    listOrphans: `
+      SELECT principal_id, chat_id, NOT ${isUsed} AS is_orphan FROM ${schema}.chats
+      WHERE app_name = $1 AND (principal_id, chat_id) > ($2, $3) ORDER BY principal_id, chat_id LIMIT $4`,
+    removeOrphan: `DELETE FROM ${schema}.chats WHERE ${inChat} AND NOT ${isUsed}`,
     isKept: `
       SELECT 1 WHERE EXISTS (SELECT FROM ${schema}.approvals WHERE ${inChat} AND ${isOpen})
       OR $4::double precision IS NOT NULL AND EXISTS (
@@ -202,6 +234,6 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
 }
 
 /** Returns the condition that a row belongs to the chat of a session. */
-function sameChat(table: string): string {
-  return `${table}.app_name = sessions.app_name AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
+function sameChat(table: string, app = '= sessions.app_name'): string {
+  return `${table}.app_name ${app} AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
 }

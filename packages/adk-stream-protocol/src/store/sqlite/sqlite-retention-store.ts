@@ -1,8 +1,15 @@
 import type { AuditHead } from '../../approvals/approval-store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { chatColumns } from '../chat-rows.ts'
+import { chatColumns, ofAppOrLive, type OrphanRow, readOrphans } from '../chat-rows.ts'
 import { ERASED, type ErasedEntry, findCut, GENESIS, removalRow } from '../audit-chain.ts'
-import type { Owner, RemovalCondition, RetentionStore, UnusedChats } from '../retention-store.ts'
+import type {
+  OrphanPage,
+  Orphans,
+  Owner,
+  RemovalCondition,
+  RetentionStore,
+  UnusedChats,
+} from '../retention-store.ts'
 import { checkName } from '../session-key.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import { SELECT_CUT, SELECT_LAST } from './audit-chain.ts'
@@ -53,6 +60,17 @@ export class SqliteRetentionStore implements RetentionStore {
     })
     if (isRemoved) await this.#connection.emptyLog()
     return isRemoved
+  }
+
+  async listOrphans({ appName, after, limit }: OrphanPage): Promise<Orphans> {
+    const { principalId = '', chatId = '' } = after ?? {}
+    const values = [checkName('appName', appName), principalId, chatId, limit]
+    return readOrphans(appName, await this.#statements.listOrphans.select(...values), limit)
+  }
+
+  async removeOrphan(chat: AppChatRef): Promise<void> {
+    await this.#connection.write(() => this.#statements.removeOrphan.run(...chatColumns(chat)))
+    await this.#connection.emptyLog()
   }
 
   async countOldAudit(olderThanMs: number): Promise<number> {
@@ -159,6 +177,15 @@ interface TimedAuditRow {
 
 function prepareStatements(connection: Connection, clock: string) {
   const inChat = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
+  // The lock of a turn or of a live session.
+  const locksChat = `app_name ${ofAppOrLive('?1')} AND principal_id = ?2 AND chat_id = ?3`
+  const isUsed = `(
+    EXISTS (
+      SELECT 1 FROM sessions
+      WHERE sessions.app_name = chats.app_name AND user_id = chats.principal_id AND session_id = chats.chat_id)
+    OR EXISTS (
+      SELECT 1 FROM chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
+      AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR untold_since IS NOT NULL)`
   const lease = 'max(locked_at, coalesce(beat_at, 0))'
   return {
@@ -173,11 +200,12 @@ function prepareStatements(connection: Connection, clock: string) {
       AND NOT EXISTS (SELECT 1 FROM approvals WHERE ${sameChat('approvals')} AND ${isOpen})
       AND NOT EXISTS (SELECT 1 FROM waits WHERE ${sameChat('waits')} AND deadline > ?2)
       AND NOT EXISTS (
-        SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker) WHERE ${sameChat('chat_locks')} AND ${lease} > ?3)
+        SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
+        WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND ${lease} > ?3)
       ORDER BY updated_at LIMIT ?4`),
     isKept: connection.prepare<{ kept: number }>(`
       SELECT 1 AS kept WHERE
-        EXISTS (SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker) WHERE ${inChat} AND ${lease} > ?4)
+        EXISTS (SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker) WHERE ${locksChat} AND ${lease} > ?4)
         OR EXISTS (SELECT 1 FROM approvals WHERE ${inChat} AND ${isOpen})
         OR ?5 IS NOT NULL AND (
           EXISTS (SELECT 1 FROM waits WHERE ${inChat} AND deadline > ?5)
@@ -188,10 +216,15 @@ function prepareStatements(connection: Connection, clock: string) {
       connection.prepare(
         'DELETE FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3',
       ),
-      ...['chats', 'waits', 'chat_locks'].map((table) =>
+      ...['chats', 'waits'].map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE ${inChat}`),
       ),
+      connection.prepare(`DELETE FROM chat_locks WHERE ${locksChat}`),
     ],
+    listOrphans: connection.prepare<OrphanRow>(`
+      SELECT principal_id, chat_id, NOT ${isUsed} AS is_orphan FROM chats
+      WHERE app_name = ?1 AND (principal_id, chat_id) > (?2, ?3) ORDER BY principal_id, chat_id LIMIT ?4`),
+    removeOrphan: connection.prepare(`DELETE FROM chats WHERE ${inChat} AND NOT ${isUsed}`),
     auditPage: connection.prepare<TimedAuditRow>(`
       SELECT audit.seq, approval_id, hash,
         CASE WHEN entry = '${ERASED}' THEN 0 ELSE json_extract(entry, '$.at') END AS at
@@ -239,6 +272,6 @@ function prepareStatements(connection: Connection, clock: string) {
 }
 
 /** Returns the condition that a row belongs to the chat of a session. */
-function sameChat(table: string): string {
-  return `${table}.app_name = sessions.app_name AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
+function sameChat(table: string, app = '= sessions.app_name'): string {
+  return `${table}.app_name ${app} AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
 }
