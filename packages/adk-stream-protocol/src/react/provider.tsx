@@ -5,14 +5,19 @@ import type { UIMessage } from 'ai'
 import { en } from './labels/en.ts'
 import { ja } from './labels/ja.ts'
 import type { AdkLabels } from './labels/labels.ts'
-import type { Arguments, Call } from './reading/call.ts'
+import type { Arguments, Call, CallPhase } from './reading/call.ts'
 
 /** Custom renderers of an application. Pass stable functions: a new function renders every component that uses it again. */
 export interface AdkRenderers {
   /** Renders text of the assistant, for example as Markdown. Default: a paragraph of plain text. */
   readonly renderText?: ((text: string, options: { streaming: boolean }) => ReactNode) | undefined
-  /** Describes a call for your users. Return `undefined` for the default text. */
-  readonly describeCall?: ((toolName: string, args: Arguments) => string | undefined) | undefined
+  /**
+   * Describes a call for your users: what it would do, or what it did (`phase`). Return `undefined` for the text of the
+   * policy, or for the default text.
+   */
+  readonly describeCall?:
+    | ((toolName: string, args: Arguments, phase: CallPhase) => string | undefined)
+    | undefined
   /** Renders a call that needs no approval. Return `undefined` for the default card. */
   readonly renderCall?: ((toolName: string, call: Call) => ReactNode | undefined) | undefined
   /** Renders a `data-*` part. Return `undefined` for the default view. */
@@ -59,8 +64,16 @@ export function useRenderers(): AdkRenderers {
   return use(Settings)
 }
 
-/** Returns the application's description of a call, or the default one. */
-export function useCallDescription(toolName: string, args: Arguments): string {
+/** Returns the application's description of a call, that of the policy, or the default one. */
+export function useCallDescription(
+  toolName: string,
+  args: Arguments,
+  { phase, headline }: { readonly phase: CallPhase; readonly headline?: string | undefined },
+): { readonly description: string; readonly isDescribed: boolean } {
   const { describeCall, labels } = use(Settings)
-  return describeCall?.(toolName, args) ?? labels.tool.describe(toolName)
+  const own = describeCall?.(toolName, args, phase) ?? headline
+  return {
+    description: own ?? labels.tool.describe(toolName),
+    isDescribed: own !== undefined,
+  }
 }

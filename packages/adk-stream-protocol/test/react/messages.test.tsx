@@ -218,7 +218,7 @@ describe('labels', () => {
       </AdkProvider>,
     )
     expect(screen.getByRole('button', { name: '承認' })).toBeDefined()
-    expect(screen.getByRole('group').textContent).toContain('リスク高')
+    expect(screen.getByRole('group').textContent).toContain('中リスク')
     const own: AdkLabels = { ...en, approval: { ...en.approval, approve: 'Go ahead' } }
     view.rerender(
       <AdkProvider labels={own}>

@@ -7,12 +7,22 @@ import { toLiteral } from '../reading/literal-text.ts'
 import type { Call, Arguments } from '../reading/call.ts'
 import { getArguments, getToolName, readFailure } from '../reading/call.ts'
 import type { ServerError } from '../reading/problem.ts'
+import type { PendingSum } from '../reading/preview.ts'
 import type { Delivery } from './call-labels.ts'
-import { describeApprovalStatus, describeApprovalState } from './call-labels.ts'
+import { describeApprovalStatus, describeApprovalState, readPhase } from './call-labels.ts'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import { CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
-import { SeverityMark, useApprovalKeys, ApprovalForm, RefusalNote } from './approval-form.tsx'
+import {
+  ApprovalForm,
+  EMPTY_DRAFT,
+  RefusalNote,
+  SeverityMark,
+  UnsentDraft,
+  useApprovalKeys,
+} from './approval-form.tsx'
+import { PendingDetails, useShownPreview } from './pending-details.tsx'
+import { DecidedBy, Receipt } from './receipt.tsx'
 
 /**
  * Props of `ApprovalCard`.
@@ -30,11 +40,17 @@ export interface ApprovalCardProps {
   readonly votes?: Votes | undefined
   /** How far the person's decision has come. Default `confirmed`. */
   readonly delivery?: Delivery | undefined
+  /** The JSON Schema of the arguments, for the form that edits them. */
+  readonly argsSchema?: Readonly<Record<string, unknown>> | undefined
+  /** The sum of what is pending in the chat. */
+  readonly sum?: PendingSum | undefined
+  /** Reads the approval again, for a preview that could not be made. */
+  readonly onRefresh?: (() => void) | undefined
 }
 
-/** Shows a call that needs approval: what it does, the form to decide it, and its outcome. */
+/** Shows a call that needs approval: what it would do, the form to decide it, and a receipt of what it did. */
 export function ApprovalCard(props: ApprovalCardProps) {
-  const { call, approval, onDecide, refusal, votes, delivery = 'confirmed' } = props
+  const { call, approval, onDecide, refusal, votes, delivery = 'confirmed', sum } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
@@ -43,8 +59,18 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const statusRef = useFocusStatus(pending && !hasVoted)
   const args = getArguments(call)
   const name = getToolName(call)
-  const description = useCallDescription(name, approval.editedArgs ?? args)
+  const phase = readPhase(call, approval)
+  const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
+  const { headline } = (phase === 'pending' ? preview : approval.receipt) ?? {}
+  const { description, isDescribed } = useCallDescription(name, approval.editedArgs ?? args, {
+    phase,
+    headline,
+  })
   const status = { labels, isOverdue, isRefused: refusal !== undefined, hasVoted, delivery }
+  const decide = (decision: Decision): void => {
+    const complete = withPreview(decision)
+    if (complete) onDecide(complete)
+  }
   return (
     <div
       ref={cardRef}
@@ -52,8 +78,10 @@ export function ApprovalCard(props: ApprovalCardProps) {
       role="group"
       data-state={call.state}
       data-ending={approval.state}
+      data-phase={phase}
+      data-severity={approval.severity}
       data-approval={approval.approvalId}
-      data-failed={readFailure(call) !== undefined}
+      data-failed={phase === 'failed'}
       aria-label={`${name}: ${toLiteral(description)}`}
       // Focusable by script, and not by the Tab key.
       tabIndex={-1}
@@ -62,32 +90,38 @@ export function ApprovalCard(props: ApprovalCardProps) {
       <p className="adk-call-description">
         <LiteralText text={description} />
       </p>
-      {pending && approval.hint && (
-        <p className="adk-hint">
-          <LiteralText text={approval.hint} />
-        </p>
+      {pending && (
+        <PendingDetails
+          {...{ args, description, isDescribed, preview, seen, sum }}
+          hint={approval.hint}
+        />
       )}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
       <ApprovalDecision
-        {...{ approval, args, votes, refusal, onDecide }}
+        {...{ approval: { ...approval, preview }, args, votes, refusal, onDecide: decide }}
+        schema={props.argsSchema}
+        onRefresh={props.onRefresh}
         state={pending ? 'open' : 'closed'}
       />
-      {/* While the buttons are visible, only screen readers need the status. The buttons stay after the deadline: the local clock may be wrong, and the server refuses late decisions. */}
-      <p
-        className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'}
-        role="status"
-        tabIndex={-1}
-        ref={statusRef}
-      >
-        {toLiteral(describeApprovalStatus(call, approval, status))}
-      </p>
+      <div className="adk-ending">
+        {/* While the buttons are visible, only screen readers need the status. The buttons stay after the deadline: the local clock may be wrong, and the server refuses late decisions. */}
+        <p
+          className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'}
+          role="status"
+          tabIndex={-1}
+          ref={statusRef}
+        >
+          {toLiteral(describeApprovalStatus(call, approval, status))}
+        </p>
+        {!pending && <DecidedBy approval={approval} />}
+      </div>
       {!pending && <Outcome call={call} approval={approval} />}
     </div>
   )
 }
 
 function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'>) {
-  const failure = approval.state === 'approved' ? readFailure(call) : undefined
+  const failure = approval.state === 'approved' ? readFailure(call, approval.outcome) : undefined
   return (
     <>
       {failure?.reason && (
@@ -95,6 +129,7 @@ function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'
           <LiteralText text={failure.reason} />
         </p>
       )}
+      <Receipt approval={approval} />
       <CallDetails call={call} />
     </>
   )
@@ -105,7 +140,8 @@ function useFocusStatus(canChoose: boolean) {
   const statusRef = useRef<HTMLParagraphElement>(null)
   useLayoutEffect(() => {
     const status = statusRef.current
-    if (!canChoose && status?.parentElement?.contains(document.activeElement)) status.focus()
+    const card = status?.closest('.adk-approval')
+    if (!canChoose && card?.contains(document.activeElement)) status?.focus()
   }, [canChoose])
   return statusRef
 }
@@ -137,9 +173,11 @@ function CardHeader({ call, approval, onOverdue }: CardHeaderProps) {
 interface ApprovalDecisionProps {
   readonly approval: Approval
   readonly args: Arguments
+  readonly schema: Readonly<Record<string, unknown>> | undefined
   readonly state: 'open' | 'closed'
   readonly votes: Votes | undefined
   readonly refusal: ServerError | undefined
+  readonly onRefresh: (() => void) | undefined
   readonly onDecide: (decision: Decision) => void
 }
 
@@ -147,12 +185,20 @@ const NO_VOTES: Votes = { given: 0, voted: false }
 
 /** The form of a pending approval, and the reason if the server refused the last decision. */
 function ApprovalDecision(props: ApprovalDecisionProps) {
-  const { approval, args, state, votes = NO_VOTES, refusal, onDecide } = props
+  const { approval, args, schema, state, votes = NO_VOTES, refusal, onRefresh, onDecide } = props
   const labels = useAdkLabels()
-  const { approvers = 1, editable } = approval
+  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const { approvers = 1, editable, preview, severity, hasPreview = false } = approval
   const isOpen = state === 'open'
+  const isMissing = hasPreview && !preview
   // Shown whatever the outcome is: the person must know that their decision was not the one that counted.
-  if (approval.state !== 'requested') return <RefusalNote refusal={refusal} />
+  if (approval.state !== 'requested')
+    return (
+      <>
+        {isEndedUndecided(approval) && <UnsentDraft draft={draft} args={args} />}
+        <RefusalNote refusal={refusal} />
+      </>
+    )
   return (
     <>
       {isOpen && approvers > 1 && (
@@ -160,12 +206,28 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
       )}
       <ApprovalForm
         args={args}
+        schema={schema}
+        action={preview?.action}
+        isHeld={severity === 'high'}
+        blocked={isMissing ? labels.approval.previewMissing : preview?.blocked}
+        draft={draft}
+        onDraft={setDraft}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.
         hidden={!isOpen || votes.voted}
         editable={editable && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
+      {isOpen && isMissing && onRefresh && (
+        <button type="button" className="adk-link adk-retry" onClick={onRefresh}>
+          {labels.approval.retryPreview}
+        </button>
+      )}
       <RefusalNote refusal={refusal} />
     </>
   )
+}
+
+/** Whether an approval ended without a decision, so that what the person typed was not sent. */
+function isEndedUndecided({ state }: Approval): boolean {
+  return state === 'expired' || state === 'cancelled'
 }

@@ -4,21 +4,44 @@ import { useEffect, useId, useRef, useState } from 'react'
 import { useAdkLabels } from '../provider.tsx'
 import type { Decision, Approval } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
+import { type Field, readFields, toFields } from '../reading/edit-arguments.ts'
+import { toLiteral } from '../reading/literal-text.ts'
 import { ArgumentsForm, FormActions } from './arguments-form.tsx'
-import { ArgumentsTable } from './arguments-table.tsx'
+import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
+import { HoldButton } from './hold-button.tsx'
 import type { ServerError } from '../reading/problem.ts'
+
+/** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
+export interface Draft {
+  readonly fields?: readonly Field[] | undefined
+  readonly reason: string
+}
+
+export const EMPTY_DRAFT: Draft = { reason: '' }
 
 interface ApprovalFormProps {
   readonly args: Arguments
+  /** The JSON Schema of the arguments, if the server sent it. */
+  readonly schema?: Readonly<Record<string, unknown>> | undefined
   readonly editable: boolean
   readonly hidden: boolean
+  /** What the person approves, for the label of the button. */
+  readonly action?: string | undefined
+  /** Whether the person has to hold the approve button. */
+  readonly isHeld: boolean
+  /** Why the call cannot be approved now. */
+  readonly blocked?: string | undefined
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
   readonly onDecide: (decision: Decision) => void
 }
 
 type Mode = 'choosing' | 'denying' | 'editing'
 
 /** Approves, denies with a reason, or approves edited arguments. */
-export function ApprovalForm({ args, editable, hidden, onDecide }: ApprovalFormProps) {
+export function ApprovalForm(props: ApprovalFormProps) {
+  const { args, schema, editable, hidden, isHeld, draft, onDraft, onDecide } = props
+  const { locale } = useAdkLabels()
   const [mode, setMode] = useState<Mode>('choosing')
   const { denyRef, editRef } = useReturnFocus(mode)
   const close = (): void => setMode('choosing')
@@ -34,14 +57,28 @@ export function ApprovalForm({ args, editable, hidden, onDecide }: ApprovalFormP
     onDecide({ approved: false, ...(reason !== undefined && { reason }) })
   const shared = { onKeyDown, onClose: close }
   if (mode === 'editing')
-    return <ArgumentsForm {...shared} args={args} hidden={hidden} onSubmit={approve} />
+    return (
+      <ArgumentsForm
+        {...shared}
+        fields={draft.fields ?? toFields(args, schema, locale)}
+        onChange={(fields) => onDraft({ ...draft, fields })}
+        isHeld={isHeld}
+        hidden={hidden}
+        onSubmit={approve}
+      />
+    )
   return (
     <div className="adk-approval-form" hidden={hidden}>
-      <ArgumentsTable args={args} />
       {mode === 'denying' ? (
-        <DenyForm {...shared} onDeny={deny} />
+        <DenyForm
+          {...shared}
+          reason={draft.reason}
+          onChange={(reason) => onDraft({ ...draft, reason })}
+          onDeny={deny}
+        />
       ) : (
         <Choices
+          {...props}
           denyRef={denyRef}
           editRef={editRef}
           onApprove={approve}
@@ -53,7 +90,7 @@ export function ApprovalForm({ args, editable, hidden, onDecide }: ApprovalFormP
   )
 }
 
-interface ChoicesProps {
+interface ChoicesProps extends Pick<ApprovalFormProps, 'action' | 'isHeld' | 'blocked'> {
   readonly denyRef: RefObject<HTMLButtonElement | null>
   readonly editRef: RefObject<HTMLButtonElement | null>
   readonly onApprove: () => void
@@ -61,39 +98,74 @@ interface ChoicesProps {
   readonly onEdit: (() => void) | undefined
 }
 
-function Choices({ denyRef, editRef, onApprove, onDeny, onEdit }: ChoicesProps) {
+function Choices(props: ChoicesProps) {
+  const { action, isHeld, blocked, denyRef, editRef, onApprove, onDeny, onEdit } = props
   const { approval } = useAdkLabels()
+  const id = useId()
+  const label = action === undefined ? approval.approve : approval.approveAction(toLiteral(action))
   return (
-    <div className="adk-actions">
-      <button
-        type="button"
-        className="adk-button adk-primary"
-        aria-keyshortcuts="a"
-        // The second click of a double click must not decide the next approval.
-        onClick={({ detail }) => detail <= 1 && onApprove()}
-      >
-        {approval.approve}
-      </button>
-      <button
-        type="button"
-        className="adk-button adk-outlined"
-        aria-keyshortcuts="d"
-        ref={denyRef}
-        onClick={onDeny}
-      >
-        {approval.deny}
-      </button>
-      {onEdit && (
+    <>
+      {blocked !== undefined && (
+        <p id={id} className="adk-blocked">
+          <LiteralText text={blocked} />
+        </p>
+      )}
+      <div className="adk-actions">
+        {isHeld && blocked === undefined ? (
+          <HoldButton label={label} shortcut="a" onHeld={onApprove} />
+        ) : (
+          <button
+            type="button"
+            className="adk-button adk-primary"
+            aria-keyshortcuts="a"
+            // `disabled` would hide the reason from people who use the keyboard.
+            aria-disabled={blocked !== undefined}
+            aria-describedby={blocked === undefined ? undefined : id}
+            // The second click of a double click must not decide the next approval.
+            onClick={({ detail }) => detail <= 1 && blocked === undefined && onApprove()}
+          >
+            {label}
+          </button>
+        )}
         <button
           type="button"
           className="adk-button adk-outlined"
-          aria-keyshortcuts="e"
-          ref={editRef}
-          onClick={onEdit}
+          aria-keyshortcuts="d"
+          ref={denyRef}
+          onClick={onDeny}
         >
-          {approval.edit}
+          {approval.deny}
         </button>
-      )}
+        {onEdit && (
+          <button
+            type="button"
+            className="adk-button adk-outlined"
+            aria-keyshortcuts="e"
+            ref={editRef}
+            onClick={onEdit}
+          >
+            {approval.edit}
+          </button>
+        )}
+      </div>
+    </>
+  )
+}
+
+/** Shows what a person had typed when the approval ended without them. */
+export function UnsentDraft({ draft, args }: { readonly draft: Draft; readonly args: Arguments }) {
+  const { approval, locale } = useAdkLabels()
+  const read = draft.fields && readFields(draft.fields, locale)
+  const typed = draft.fields
+    ? Object.fromEntries(draft.fields.map(({ name, value }) => [name, value]))
+    : undefined
+  const edited = read?.state === 'valid' ? read.args : typed
+  if (!edited && draft.reason === '') return null
+  return (
+    <div className="adk-unsent">
+      <p>{approval.unsent}</p>
+      {edited && <ArgumentsTable args={args} edited={edited} isUnsent />}
+      {draft.reason !== '' && <LiteralText text={draft.reason} />}
     </div>
   )
 }
@@ -115,15 +187,16 @@ function useReturnFocus(mode: Mode) {
 }
 
 interface DenyFormProps {
+  readonly reason: string
+  readonly onChange: (reason: string) => void
   readonly onKeyDown: (event: ReactKeyboardEvent) => void
   readonly onClose: () => void
   readonly onDeny: (reason: string | undefined) => void
 }
 
 /** Denies a call. The model receives the reason, if there is one. */
-function DenyForm({ onKeyDown, onClose, onDeny }: DenyFormProps) {
+function DenyForm({ reason, onChange, onKeyDown, onClose, onDeny }: DenyFormProps) {
   const { approval } = useAdkLabels()
-  const [reason, setReason] = useState('')
   const inputRef = useRef<HTMLInputElement>(null)
   const id = useId()
   useEffect(() => inputRef.current?.focus(), [])
@@ -142,7 +215,7 @@ function DenyForm({ onKeyDown, onClose, onDeny }: DenyFormProps) {
         className="adk-field"
         maxLength={2000}
         value={reason}
-        onChange={(event) => setReason(event.target.value)}
+        onChange={(event) => onChange(event.target.value)}
         onKeyDown={onKeyDown}
       />
       <FormActions label={approval.confirmDeny} danger onClose={onClose} />
@@ -150,7 +223,7 @@ function DenyForm({ onKeyDown, onClose, onDeny }: DenyFormProps) {
   )
 }
 
-/** Shows the severity of a call, as text and as a colour. */
+/** Shows the severity of a call: as an icon, as text and as a colour. */
 export function SeverityMark({
   severity,
 }: {
@@ -160,15 +233,32 @@ export function SeverityMark({
   if (!severity) return null
   return (
     <span className="adk-severity" data-severity={severity}>
+      <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+        <path d={SEVERITY_SHAPES[severity]} fill="none" stroke="currentColor" strokeWidth="1.5" />
+        <path d={SEVERITY_MARKS[severity]} stroke="currentColor" strokeWidth="1.6" />
+      </svg>
       {labels.approval.severity[severity]}
     </span>
   )
 }
 
+/** A circle, a triangle and an octagon, so that people who do not see the colours can tell them apart. */
+const SEVERITY_SHAPES = {
+  low: 'M8 1.5a6.5 6.5 0 1 1 0 13a6.5 6.5 0 1 1 0-13z',
+  medium: 'M8 1.8 15 14H1z',
+  high: 'M5.2 1.2h5.6l4 4v5.6l-4 4H5.2l-4-4V5.2z',
+} as const
+const SEVERITY_MARKS = {
+  low: 'M8 7.2v4.3M8 4.4v1.4',
+  medium: 'M8 6v4M8 11.2v1.4',
+  high: 'M8 4v5M8 10.4V12',
+} as const
+
 /** Shows why the server refused a decision. */
 export function RefusalNote({ refusal }: { readonly refusal: ServerError | undefined }) {
   const { approval } = useAdkLabels()
-  if (!refusal) return null
+  // The card shows what has changed, and asks again.
+  if (!refusal || refusal.code === 'preview-changed') return null
   return (
     <p className="adk-failure" role="alert">
       {approval.refusals[refusal.code] ?? refusal.message}

@@ -5,7 +5,14 @@ import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { ApprovalForm, RefusalNote, SeverityMark, useApprovalKeys } from './approval-form.tsx'
+import {
+  ApprovalForm,
+  EMPTY_DRAFT,
+  RefusalNote,
+  SeverityMark,
+  useApprovalKeys,
+} from './approval-form.tsx'
+import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './arguments-table.tsx'
 
@@ -127,9 +134,25 @@ function InboxItem(props: InboxItemProps) {
   const itemRef = useApprovalKeys<HTMLLIElement>()
   const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
   const votes = { given: approvals.given, voted }
-  const description = useCallDescription(toolName, args)
+  const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
+  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const { headline, action, blocked } = preview ?? {}
+  const isMissing = approval.hasPreview === true && !preview
+  const { description, isDescribed } = useCallDescription(toolName, args, {
+    phase: 'pending',
+    headline,
+  })
+  const decide = (decision: Decision): void => {
+    const complete = withPreview(decision)
+    if (complete) onDecide(complete)
+  }
   return (
-    <li ref={itemRef} className="adk-inbox-item" aria-label={toLiteral(description)}>
+    <li
+      ref={itemRef}
+      className="adk-inbox-item"
+      data-severity={severity}
+      aria-label={toLiteral(description)}
+    >
       <div className="adk-tool-header">
         <span className="adk-title">{title ?? toolName}</span>
         <SeverityMark severity={severity} />
@@ -138,20 +161,25 @@ function InboxItem(props: InboxItemProps) {
       <p className="adk-call-description">
         <LiteralText text={description} />
       </p>
-      {hint && (
-        <p className="adk-hint">
-          <LiteralText text={hint} />
-        </p>
-      )}
+      <PendingDetails
+        {...{ args, description, isDescribed, hint, preview, seen }}
+        sum={undefined}
+      />
       {approvals.needed > 1 && (
         <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
       )}
       <ApprovalForm
         args={args}
+        schema={approval.argsSchema}
+        action={action}
+        isHeld={severity === 'high'}
+        blocked={isMissing ? labels.approval.previewMissing : blocked}
+        draft={draft}
+        onDraft={setDraft}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.
         hidden={isSending || voted}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
-        onDecide={onDecide}
+        onDecide={decide}
       />
       {voted && !isSending && onWithdraw && (
         <div className="adk-actions">

@@ -8,10 +8,21 @@ export interface ArgumentsTableProps {
   readonly args: Arguments
   /** The edited arguments that ran instead. */
   readonly edited?: Arguments | undefined
+  /** Whether the edited arguments were not sent. Default false. */
+  readonly isUnsent?: boolean
+}
+
+/** Returns the arguments that a text does not contain. They are shown next to it. */
+export function findUnmentioned(args: Arguments, text: string): Arguments {
+  return Object.fromEntries(
+    Object.entries(args).filter(
+      ([, value]) => !text.includes(show(value)) || findLookAlikes(show(value)).length > 0,
+    ),
+  )
 }
 
 /** Shows the arguments of a call, one per row. If they were edited, a second column shows what ran. */
-export function ArgumentsTable({ args, edited }: ArgumentsTableProps) {
+export function ArgumentsTable({ args, edited, isUnsent = false }: ArgumentsTableProps) {
   const labels = useAdkLabels()
   const names = [...new Set([...Object.keys(args), ...Object.keys(edited ?? {})])]
   const shown = names.filter((name) => show(args[name]) !== '' || show(edited?.[name]) !== '')
@@ -23,7 +34,11 @@ export function ArgumentsTable({ args, edited }: ArgumentsTableProps) {
         <tr>
           <th scope="col">{labels.approval.argument}</th>
           <th scope="col">{edited ? labels.approval.requestedValue : labels.approval.value}</th>
-          {edited && <th scope="col">{labels.approval.approvedValue}</th>}
+          {edited && (
+            <th scope="col">
+              {isUnsent ? labels.approval.typedValue : labels.approval.approvedValue}
+            </th>
+          )}
         </tr>
       </thead>
       <tbody>

@@ -1,10 +1,14 @@
 import type { AdkLabels } from '../labels/labels.ts'
 import type { Approval } from '../reading/approval.ts'
-import { type Call, readFailure } from '../reading/call.ts'
+import { type Call, type CallPhase, readFailure } from '../reading/call.ts'
 
 /** Returns the state of a call in one or two words. */
-export function describeCallState(call: Call, { tool }: AdkLabels): string {
-  if (readFailure(call)) return tool.failed
+export function describeCallState(
+  call: Call,
+  { tool }: AdkLabels,
+  outcome?: Approval['outcome'],
+): string {
+  if (readFailure(call, outcome)) return tool.failed
   switch (call.state) {
     case 'input-streaming':
       return tool.preparing
@@ -23,9 +27,20 @@ export function describeCallState(call: Call, { tool }: AdkLabels): string {
 }
 
 /** Returns the state of a call that needs approval, in one or two words. */
-export function describeApprovalState(call: Call, { state }: Approval, labels: AdkLabels): string {
+export function describeApprovalState(
+  call: Call,
+  { state, outcome }: Approval,
+  labels: AdkLabels,
+): string {
   const hasEnded = state !== 'requested' && state !== 'approved'
-  return hasEnded ? labels.approval.states[state] : describeCallState(call, labels)
+  return hasEnded ? labels.approval.states[state] : describeCallState(call, labels, outcome)
+}
+
+/** Returns how far a call that needs approval has come. */
+export function readPhase(call: Call, { state, outcome }: Approval): CallPhase {
+  if (state !== 'requested' && state !== 'approved') return state
+  if (call.state !== 'output-available' && call.state !== 'output-error') return 'pending'
+  return readFailure(call, outcome) ? 'failed' : 'succeeded'
 }
 
 interface StatusOptions {
@@ -45,7 +60,7 @@ export type Delivery = 'waiting-for-connection' | 'sending' | 'confirmed'
 /** Returns the status of an approval as a sentence. Screen readers announce it when it changes. */
 export function describeApprovalStatus(
   call: Call,
-  { state, reason }: Approval,
+  { state, reason, outcome }: Approval,
   { labels: { approval }, isOverdue, isRefused, hasVoted, delivery }: StatusOptions,
 ): string {
   switch (state) {
@@ -60,7 +75,7 @@ export function describeApprovalStatus(
         ? approval.denying
         : approval.running
     case 'approved':
-      return readFailure(call) ? approval.failed : approval.outcomes.approved
+      return readFailure(call, outcome) ? approval.failed : approval.outcomes.approved
     case 'expired':
     case 'unknown':
       return approval.outcomes[state]

@@ -2,7 +2,9 @@ import type { UIMessage } from 'ai'
 import { type ReactNode, useMemo } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
+import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
 import { isWaiting } from '../reading/call.ts'
+import { type PendingSum, sumPending } from '../reading/preview.ts'
 import { hasRunApprovedCall } from '../reading/problem.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type ApprovalContextValue, ApprovalContext } from './approval-context.ts'
@@ -31,11 +33,16 @@ const IGNORE = (): void => undefined
 export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions } = props
   const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
-  const { hints = EMPTY, unconfirmed = NO_IDS, isConnected = true } = props
+  const { hints = EMPTY, details = EMPTY, onRefresh } = props
+  const { unconfirmed = NO_IDS, isConnected = true } = props
   const { message: labels } = useAdkLabels()
+  const sums = useSums(messages, details)
   const context = useMemo(
-    () => ({ onDecide, refusals, votes, hints, unconfirmed, isConnected }),
-    [onDecide, refusals, votes, hints, unconfirmed, isConnected],
+    () => ({
+      ...{ onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected },
+      sums,
+    }),
+    [onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected, sums],
   )
   const busy = isBusy({ status })
   const last = messages.at(-1)
@@ -63,6 +70,28 @@ export function MessageList(props: MessageListProps) {
       )}
     </div>
   )
+}
+
+const NO_SUMS: ReadonlyMap<string, PendingSum> = new Map()
+
+/** Returns the sums of what is pending. The same object while they do not change, because a chunk must not render every card. */
+function useSums(
+  messages: readonly UIMessage[],
+  details: ReadonlyMap<string, ApprovalDetails>,
+): ReadonlyMap<string, PendingSum> {
+  const sums = sumPending(
+    messages
+      .flatMap((message) => [...readApprovals(message).values()])
+      .filter(({ state }) => state === 'requested')
+      .map(({ approvalId, preview }) => ({
+        approvalId,
+        preview: details.get(approvalId)?.preview ?? preview,
+      })),
+  )
+  const key = JSON.stringify([...sums])
+  // The key contains everything that the sums contain.
+  // oxlint-disable-next-line react-hooks/exhaustive-deps
+  return useMemo(() => (sums.size === 0 ? NO_SUMS : sums), [key])
 }
 
 /** Returns whether there is anything to show. A new reply is empty. */

@@ -45,15 +45,22 @@ interface CallViewProps {
 
 function CallView({ call, approval }: CallViewProps) {
   const { renderCall } = useRenderers()
-  const { onDecide, refusals, votes, hints, unconfirmed, isConnected } = useApprovalContext()
+  const context = useApprovalContext()
+  const { onDecide, onRefresh, refusals, votes, hints, details, sums } = context
+  const { unconfirmed, isConnected } = context
   if (!approval) return renderCall?.(getToolName(call), call) ?? <ToolCard call={call} />
   const { approvalId } = approval
   const hint = hints.get(approvalId) ?? approval.hint
+  const current = details.get(approvalId)
+  const preview = current ? current.preview : approval.preview
   const sending = isConnected ? 'sending' : 'waiting-for-connection'
   return (
     <ApprovalCard
       call={call}
-      approval={{ ...approval, ...(hint !== undefined && { hint }) }}
+      approval={{ ...approval, ...(hint !== undefined && { hint }), preview }}
+      argsSchema={current?.argsSchema}
+      sum={sums.get(approvalId)}
+      onRefresh={onRefresh && (() => onRefresh(approvalId))}
       onDecide={(decision) => void onDecide(approvalId, decision)}
       refusal={refusals.get(approvalId)}
       votes={votes.get(approvalId)}

@@ -7,7 +7,7 @@ import type { ResponseChannel } from '../../client/transports/response-channel.t
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
 import type { ConnectionState } from '../../client/transports/connection-state.ts'
-import type { Decision, Votes } from '../reading/approval.ts'
+import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { sendDecision, recoverChat } from './chat-actions.ts'
@@ -51,7 +51,7 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   /** Approves a call, optionally with edited arguments. */
   readonly approve: (
     approvalId: string,
-    options?: Pick<Decision, 'args' | 'payload' | 'reason'>,
+    options?: Pick<Decision, 'args' | 'payload' | 'preview' | 'reason'>,
   ) => Promise<void>
   /** Denies a call. The model receives the reason. */
   readonly deny: (approvalId: string, reason?: string) => Promise<void>
@@ -63,6 +63,10 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly votes: ReadonlyMap<string, Votes>
   /** The policy's current hints of pending approvals, by approval id. Needs `api`. */
   readonly hints: ReadonlyMap<string, string>
+  /** The current previews and schemas of pending approvals, by approval id. Needs `api`. */
+  readonly details: ReadonlyMap<string, ApprovalDetails>
+  /** Reads a pending approval again, for its preview. Undefined without `api`. */
+  readonly onRefresh: ((approvalId: string) => void) | undefined
   /** The attached chat, for `useInbox` and `useBrowserTools`. Undefined with a plain AI SDK transport. */
   readonly attached: TypedAttachedChat<Tools> | undefined
   /** The state of the connection, for `ConnectionBadge`. */
@@ -93,7 +97,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
   const shown = useChat<AdkUIMessage<Tools>>({ chat, ...throttle })
   const { status, error } = shown
   const last = shown.messages.at(-1)
-  const { votes, hints, onApproval } = useVotes(api, shown.messages)
+  const { votes, hints, details, onApproval, onRefresh } = useVotes(api, shown.messages)
   const { attached, refusals, refuse, clearRefusal } = useAttachedChat(instance, {
     api,
     onApproval,
@@ -127,8 +131,10 @@ export function useAdkChat<Tools extends UITools = UITools>(
       ...bindChat(chat),
       recover: () => recoverChat(chat, api),
       decide,
-      approve: (approvalId: string, response: Pick<Decision, 'args' | 'payload' | 'reason'> = {}) =>
-        decide(approvalId, { approved: true, ...response }),
+      approve: (
+        approvalId: string,
+        response: Pick<Decision, 'args' | 'payload' | 'preview' | 'reason'> = {},
+      ) => decide(approvalId, { approved: true, ...response }),
       deny: (approvalId: string, reason?: string) =>
         decide(approvalId, { approved: false, ...(reason !== undefined && { reason }) }),
     }),
@@ -140,6 +146,8 @@ export function useAdkChat<Tools extends UITools = UITools>(
     refusals,
     votes,
     hints,
+    details,
+    onRefresh,
     attached,
     connection,
     isConnected: connection.state !== 'lost' && connection.state !== 'closed',

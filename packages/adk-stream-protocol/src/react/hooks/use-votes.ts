@@ -2,7 +2,7 @@ import type { UIMessage } from 'ai'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
-import { readApprovals, type Votes } from '../reading/approval.ts'
+import { type ApprovalDetails, readApprovals, type Votes } from '../reading/approval.ts'
 import { useLatest } from './use-stable.ts'
 
 /** How long changes are collected before the pending approvals are read again, in ms. A decision alone is three changes. */
@@ -10,9 +10,11 @@ const MERGE_MS = 50
 
 const NO_VOTES: ReadonlyMap<string, Votes> = new Map()
 const NO_HINTS: ReadonlyMap<string, string> = new Map()
+const NO_DETAILS: ReadonlyMap<string, ApprovalDetails> = new Map()
 
 /**
- * Reads what the messages do not contain about pending approvals: how many people have approved, and the policy's current hint. Reads
+ * Reads what the messages do not contain about pending approvals: how many people have approved, the policy's current hint and preview,
+ * and the schema of the arguments. Reads
  * them again when an approval of the chat changes, because a call that ran may have changed a hint.
  */
 export function useVotes(
@@ -21,12 +23,13 @@ export function useVotes(
 ) {
   const [votes, setVotes] = useState(NO_VOTES)
   const [hints, setHints] = useState(NO_HINTS)
+  const [details, setDetails] = useState(NO_DETAILS)
   const update = useCallback(
     async (approvalId: string): Promise<void> => {
       // If this fails, the card shows what the message contains, and the server refuses a second vote.
       const response = await api?.readApproval(approvalId).catch(() => undefined)
       if (!response) return
-      const { approvals, voted, version, hint } = response.approval
+      const { approvals, voted, version, hint, preview, argsSchema } = response.approval
       if (approvals.needed > 1)
         setVotes((known) =>
           keepNewest(known, approvalId, { given: approvals.given, voted, version }),
@@ -35,6 +38,7 @@ export function useVotes(
         setHints((known) =>
           known.get(approvalId) === hint ? known : new Map([...known, [approvalId, hint]]),
         )
+      setDetails((known) => keepDetails(known, approvalId, { preview, argsSchema }))
     },
     [api],
   )
@@ -61,7 +65,22 @@ export function useVotes(
     },
     [],
   )
-  return { votes, hints, onApproval }
+  const onRefresh = useCallback((approvalId: string) => void update(approvalId), [update])
+  return { votes, hints, details, onApproval, onRefresh: api ? onRefresh : undefined }
+}
+
+/** Keeps the known details if the new ones are the same, so that no card renders again. */
+function keepDetails(
+  known: ReadonlyMap<string, ApprovalDetails>,
+  approvalId: string,
+  details: ApprovalDetails,
+): ReadonlyMap<string, ApprovalDetails> {
+  const before = known.get(approvalId)
+  const isSame =
+    before &&
+    before.preview?.digest === details.preview?.digest &&
+    (before.argsSchema === undefined) === (details.argsSchema === undefined)
+  return isSame ? known : new Map([...known, [approvalId, details]])
 }
 
 function listPending(messages: readonly UIMessage[]): string[] {

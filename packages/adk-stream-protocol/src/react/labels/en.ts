@@ -1,5 +1,17 @@
 import type { AdkLabels } from './labels.ts'
 
+function money(amount: number, currency: string): string {
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount)
+}
+
+function count(value: number): string {
+  return new Intl.NumberFormat('en', { maximumFractionDigits: 20 }).format(value)
+}
+
+function characters(length: number): string {
+  return length === 1 ? '1 character' : `${count(length)} characters`
+}
+
 /** The labels in English. */
 export const en: AdkLabels = {
   locale: 'en',
@@ -48,18 +60,67 @@ export const en: AdkLabels = {
     secondsLeft: (seconds) =>
       seconds >= 60 ? 'One minute left to decide.' : `${seconds} seconds left to decide.`,
     approve: 'Approve',
+    approveAction: (action) => `Approve ${action}`,
+    holdHint: 'Hold to approve, or press twice.',
+    pressAgain: 'Press again to approve',
+    previewChanged: 'This has changed since you looked. Check it, then approve again.',
+    previewMissing: 'It is not known right now what this call would do. You can deny it.',
+    retryPreview: 'Check again',
+    becomes: 'becomes',
+    was: (value) => `was ${value}`,
+    sum: ({ count, total, currency, available }) => {
+      const sum = `${count} pending: ${money(total, currency)}`
+      return available === undefined ? sum : `${sum} of ${money(available, currency)}`
+    },
+    decidedBy: ({ own, others: { length } }) => {
+      const people = length === 1 ? '1 other person' : `${length} other people`
+      if (own) return length === 0 ? 'By you' : `By you and ${people}`
+      return `By ${length === 1 ? 'another person' : people}`
+    },
+    unsent: 'You had entered this. It was not sent.',
     approveEdited: 'Approve with these changes',
     deny: 'Deny…',
     confirmDeny: 'Deny',
     edit: 'Edit…',
     back: 'Back',
     reason: 'Reason (optional)',
-    badNumber: 'Enter a number.',
-    badJson: 'This is not valid JSON.',
+    describeProblem: (problem) => {
+      switch (problem.type) {
+        case 'required':
+          return 'Enter a value.'
+        case 'number':
+          return 'Enter a number.'
+        case 'integer':
+          return 'Enter a whole number.'
+        case 'json':
+          return 'This is not valid JSON.'
+        case 'date':
+          return 'Enter a date.'
+        case 'option':
+          return 'Choose one of the options.'
+        case 'pattern':
+          return 'This does not have the expected form.'
+        case 'min':
+          return `Enter ${count(problem.limit)} or more.`
+        case 'max':
+          return `Enter ${count(problem.limit)} or less.`
+        case 'above':
+          return `Enter more than ${count(problem.limit)}.`
+        case 'below':
+          return `Enter less than ${count(problem.limit)}.`
+        case 'step':
+          return `Enter a multiple of ${count(problem.limit)}.`
+        case 'minLength':
+          return `Enter at least ${characters(problem.limit)}.`
+        case 'maxLength':
+          return `Enter at most ${characters(problem.limit)}.`
+      }
+    },
     argument: 'Argument',
     value: 'Value',
     requestedValue: 'Requested',
     approvedValue: 'Approved',
+    typedValue: 'Entered',
     votes: ({ given, voted }, needed) => {
       if (voted) return `You approved this (${given} of ${needed}). Waiting for another person.`
       return given === 0

@@ -1,5 +1,16 @@
 import type { AdkLabels } from './labels.ts'
 
+/** Writes an amount. Dollars are written as people say them. */
+function money(amount: number, currency: string): string {
+  const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 }
+  if (currency === 'USD') return `${new Intl.NumberFormat('ja', digits).format(amount)}ドル`
+  return new Intl.NumberFormat('ja', { style: 'currency', currency }).format(amount)
+}
+
+function count(value: number): string {
+  return new Intl.NumberFormat('ja', { maximumFractionDigits: 20 }).format(value)
+}
+
 /** The labels in Japanese. */
 export const ja: AdkLabels = {
   locale: 'ja',
@@ -29,11 +40,11 @@ export const ja: AdkLabels = {
     done: '完了',
     failed: '失敗',
     denied: '拒否',
-    describe: (toolName) => `${toolName} を実行します`,
+    describe: (toolName) => `${toolName} を実行`,
     argumentNames: {},
   },
   approval: {
-    severity: { low: 'リスク低', medium: 'リスク中', high: 'リスク高' },
+    severity: { low: '低リスク', medium: '中リスク', high: '高リスク' },
     waiting: '承認を待っています。',
     waitingForOthers: '承認済みです。ほかの人の承認を待っています。',
     running: '承認しました。実行しています…',
@@ -47,18 +58,66 @@ export const ja: AdkLabels = {
     timeLeft: '承認期限までの残り時間',
     secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),
     approve: '承認',
+    approveAction: (action) => `${action}を承認`,
+    holdHint: '長押し、または2回押すと承認します。',
+    pressAgain: 'もう一度押すと承認',
+    previewChanged: '内容が変わりました。確認してから、もう一度承認してください。',
+    previewMissing: '現在、実行した場合の結果を確認できません。拒否はできます。',
+    retryPreview: 'もう一度確認',
+    becomes: 'から',
+    was: (value) => `変更前：${value}`,
+    sum: ({ count: pending, total, currency, available }) => {
+      const sum = `承認待ち${pending}件：合計${money(total, currency)}`
+      return available === undefined ? sum : `${sum}（利用可能額${money(available, currency)}）`
+    },
+    decidedBy: ({ own, others: { length } }) => {
+      if (own) return length === 0 ? 'あなた' : `あなたとほかの${length}人`
+      return length === 1 ? 'ほかの人' : `ほかの${length}人`
+    },
+    unsent: '次の入力内容は送信されていません。',
     approveEdited: '変更して承認',
     deny: '拒否…',
     confirmDeny: '拒否する',
     edit: '編集…',
     back: '戻る',
     reason: '理由（任意）',
-    badNumber: '数値を入力してください。',
-    badJson: 'JSON の形式が正しくありません。',
+    describeProblem: (problem) => {
+      switch (problem.type) {
+        case 'required':
+          return '入力してください。'
+        case 'number':
+          return '数値を入力してください。'
+        case 'integer':
+          return '整数を入力してください。'
+        case 'json':
+          return 'JSON の形式が正しくありません。'
+        case 'date':
+          return '日付を入力してください。'
+        case 'option':
+          return '選択肢から選んでください。'
+        case 'pattern':
+          return '形式が正しくありません。'
+        case 'min':
+          return `${count(problem.limit)}以上を入力してください。`
+        case 'max':
+          return `${count(problem.limit)}以下を入力してください。`
+        case 'above':
+          return `${count(problem.limit)}より大きい数値を入力してください。`
+        case 'below':
+          return `${count(problem.limit)}より小さい数値を入力してください。`
+        case 'step':
+          return `${count(problem.limit)}の倍数を入力してください。`
+        case 'minLength':
+          return `${count(problem.limit)}文字以上で入力してください。`
+        case 'maxLength':
+          return `${count(problem.limit)}文字以内で入力してください。`
+      }
+    },
     argument: '項目',
     value: '値',
     requestedValue: '依頼内容',
     approvedValue: '承認内容',
+    typedValue: '入力内容',
     votes: ({ given, voted }, needed) => {
       if (voted)
         return `あなたを含め、${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`
@@ -83,6 +142,8 @@ export const ja: AdkLabels = {
       'approval-voted': 'すでに承認しています。ほかの人の承認を待っています。',
       'approval-expired': '期限が過ぎたため、実行されませんでした。',
       'approval-cancelled': '取り消されたため、実行されませんでした。',
+      'preview-failed':
+        '現在、実行した場合の結果を確認できません。少し待ってからもう一度お試しください。',
       'not-editable':
         'ほかの人の承認も必要なため、内容は変更できません。そのまま承認するか、拒否して依頼し直してください。',
     },

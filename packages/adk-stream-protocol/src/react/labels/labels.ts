@@ -1,5 +1,7 @@
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
+import type { FieldProblem } from '../reading/edit-arguments.ts'
+import type { PendingSum } from '../reading/preview.ts'
 
 type Approval = DataParts['approval']
 
@@ -76,6 +78,26 @@ interface ApprovalLabels {
   readonly timeLeft: string
   readonly secondsLeft: (seconds: number) => string
   readonly approve: string
+  /** The button that approves a call whose preview has an `action`. */
+  readonly approveAction: (action: string) => string
+  /** How to use a button that has to be held. */
+  readonly holdHint: string
+  /** The label of that button after a first, short press. */
+  readonly pressAgain: string
+  /** The preview has changed since the person saw it. */
+  readonly previewChanged: string
+  /** The preview cannot be made, so the call cannot be approved. */
+  readonly previewMissing: string
+  readonly retryPreview: string
+  /** Between a value before and a value after, for screen readers. */
+  readonly becomes: string
+  /** The value that the person saw before it changed. */
+  readonly was: (value: string) => string
+  readonly sum: (sum: PendingSum) => string
+  /** Who approved or denied the call: the person (`own`) and other principals, by id. */
+  readonly decidedBy: (by: NonNullable<Approval['by']>) => string
+  /** The person had typed something when the approval ended. */
+  readonly unsent: string
   readonly approveEdited: string
   /** Opens the form for the reason. */
   readonly deny: string
@@ -84,14 +106,16 @@ interface ApprovalLabels {
   readonly edit: string
   readonly back: string
   readonly reason: string
-  readonly badNumber: string
-  readonly badJson: string
+  /** Why a field of the form is not valid. */
+  readonly describeProblem: (problem: FieldProblem) => string
   readonly argument: string
   readonly value: string
   /** The column of the arguments that the model requested. */
   readonly requestedValue: string
   /** The column of the edited arguments that ran. */
   readonly approvedValue: string
+  /** The column of edited arguments that were not sent. */
+  readonly typedValue: string
   readonly votes: (votes: Votes, needed: number) => string
   readonly states: Readonly<Record<'denied' | 'expired' | 'cancelled' | 'unknown', string>>
   readonly outcomes: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>

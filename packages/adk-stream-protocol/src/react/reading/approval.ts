@@ -3,12 +3,30 @@ import type { UIMessage } from 'ai'
 import type { DataParts } from '../../protocol/message.ts'
 import type { Arguments, Call } from './call.ts'
 import { isRecord } from '../../protocol/guards.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 import { isCall } from './call.ts'
 
 /** An approval, as the message contains it. */
-export interface Approval extends Omit<DataParts['approval'], 'toolCallId' | 'icon' | 'payload'> {
+export interface Approval extends Omit<
+  DataParts['approval'],
+  'toolCallId' | 'icon' | 'payload' | 'preview'
+> {
+  /** What the call would do. Undefined if the policy gives no preview, or if it cannot be made. */
+  readonly preview?: ShownPreview | undefined
   /** Whether the person can edit the arguments. False for approvals of a plain AI SDK server and those that need several people. */
   readonly editable: boolean
+}
+
+/**
+ * What the messages do not contain about a pending approval, as the server last reported it.
+ *
+ * @inline
+ */
+export interface ApprovalDetails {
+  /** What the call would do now. Undefined if it cannot be determined. */
+  readonly preview?: ShownPreview | undefined
+  /** The JSON Schema of the arguments, if this person can edit them. */
+  readonly argsSchema?: Readonly<Record<string, unknown>> | undefined
 }
 
 /**

@@ -17,6 +17,20 @@ export type Call = ToolUIPart | DynamicToolUIPart
  */
 export type Arguments = Readonly<Record<string, unknown>>
 
+/**
+ * How far a call that needs approval has come. `pending`: it has not ended.
+ *
+ * @inline
+ */
+export type CallPhase =
+  | 'pending'
+  | 'succeeded'
+  | 'failed'
+  | 'denied'
+  | 'expired'
+  | 'cancelled'
+  | 'unknown'
+
 type Part = UIMessage['parts'][number]
 
 export function isCall(part: Part): part is Call {

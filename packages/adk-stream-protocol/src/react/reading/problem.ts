@@ -2,6 +2,7 @@ import type { UIMessage } from 'ai'
 
 import { AdkError, readErrorBody } from '../../client/adk-error.ts'
 import { isRecord } from '../../protocol/guards.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 import type { Call } from './call.ts'
 import { isCall } from './call.ts'
 import type { Approval } from './approval.ts'
@@ -30,6 +31,8 @@ export interface ServerError {
   readonly message: string
   /** When the server accepts the request again, if it is rate-limited. */
   readonly retryAfterSeconds?: number | undefined
+  /** The current preview of a call whose approval the server rejected. */
+  readonly preview?: ShownPreview | undefined
 }
 
 /** Returns the problem of a chat, from its error and from its last message. */

@@ -30,7 +30,7 @@ export function approvalPart(data: Partial<DataParts['approval']> = {}): Part {
       state: 'requested',
       title: 'Payment',
       hint: 'Money leaves the account.',
-      severity: 'high',
+      severity: 'medium',
       deadline: Date.now() + 90_000,
       ...data,
     },

@@ -1,0 +1,103 @@
+import type { KeyboardEvent, PointerEvent } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
+
+import { useAdkLabels } from '../provider.tsx'
+
+/** How long a person holds the button, in ms. */
+export const HOLD_MS = 800
+/** How long a first press waits for the second one, in ms. */
+const ARMED_MS = 5_000
+/** A second press counts only after this time, in ms, so that a double click does not approve. */
+const DOUBLE_CLICK_MS = 500
+
+interface HoldButtonProps {
+  readonly label: string
+  readonly disabled?: boolean
+  readonly shortcut?: string
+  readonly onHeld: () => void
+}
+
+type Press = 'none' | 'held' | 'armed'
+
+/**
+ * A button that acts when it is held for 0.8 s, by pointer or by key. People who cannot hold a button press it twice
+ * instead; a screen reader does the same.
+ */
+export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldButtonProps) {
+  const { approval } = useAdkLabels()
+  const id = useId()
+  const [press, setPress] = useState<Press>('none')
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  /** When the first press ended, if a second one may follow. */
+  const armedAt = useRef<number>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+
+  const after = (ms: number, run: () => void): void => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(run, ms)
+  }
+  const disarm = (): void => {
+    clearTimeout(timer.current)
+    armedAt.current = undefined
+    setPress('none')
+  }
+  const act = (): void => {
+    disarm()
+    onHeld()
+  }
+  const start = (): void => {
+    if (disabled) return
+    setPress('held')
+    after(HOLD_MS, act)
+  }
+  /** Ends a press that was too short to hold: the first one arms the button, the second one acts. */
+  const release = (): void => {
+    if (disabled) return
+    const { current } = armedAt
+    if (current !== undefined && Date.now() - current >= DOUBLE_CLICK_MS) return act()
+    armedAt.current = current ?? Date.now()
+    setPress('armed')
+    after(ARMED_MS, disarm)
+  }
+  const isPressed = press === 'held'
+  const onKey = (event: KeyboardEvent): boolean => {
+    if (event.key !== 'Enter' && event.key !== ' ') return false
+    // The browser would click at once, and again while the key repeats.
+    event.preventDefault()
+    return true
+  }
+  const onPointerDown = (event: PointerEvent): void => {
+    if (event.button === 0) start()
+  }
+  return (
+    <>
+      <button
+        type="button"
+        className="adk-button adk-primary adk-hold"
+        data-press={press}
+        disabled={disabled}
+        aria-keyshortcuts={shortcut}
+        aria-describedby={disabled ? undefined : id}
+        onPointerDown={onPointerDown}
+        onPointerLeave={() => isPressed && disarm()}
+        onPointerCancel={disarm}
+        onContextMenu={(event) => isPressed && event.preventDefault()}
+        onKeyDown={(event) => onKey(event) && !event.repeat && start()}
+        onKeyUp={(event) => onKey(event) && isPressed && release()}
+        onBlur={() => isPressed && disarm()}
+        // A pointer that was released after the hold has acted already. A screen reader only clicks.
+        onClick={({ detail }) => (isPressed || detail === 0) && release()}
+      >
+        {press === 'armed' ? approval.pressAgain : label}
+      </button>
+      {!disabled && (
+        <span id={id} className="adk-hold-hint">
+          {approval.holdHint}
+        </span>
+      )}
+      <span className="adk-hidden" role="status">
+        {press === 'armed' && approval.pressAgain}
+      </span>
+    </>
+  )
+}

@@ -1,0 +1,123 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+
+import type { ShownPreview } from '../../protocol/preview.ts'
+import { useAdkLabels } from '../provider.tsx'
+import type { Decision } from '../reading/approval.ts'
+import type { Arguments } from '../reading/call.ts'
+import { findLookAlikes, toLiteral } from '../reading/literal-text.ts'
+import type { PendingSum } from '../reading/preview.ts'
+import type { ServerError } from '../reading/problem.ts'
+import { ArgumentsTable, findUnmentioned, LiteralText } from './arguments-table.tsx'
+import { PreviewView } from './preview-view.tsx'
+
+/** A click so soon after a change, in ms, was meant for what was shown before. */
+const SETTLE_MS = 500
+
+/** The preview that the card shows, and where it came from. */
+interface Shown {
+  readonly given: ShownPreview | undefined
+  readonly refusal: ServerError | undefined
+  readonly current: ShownPreview | undefined
+  readonly seen?: ShownPreview | undefined
+}
+
+interface PreviewState {
+  readonly preview: ShownPreview | undefined
+  /** The preview before the last change, until the person decides. */
+  readonly seen: ShownPreview | undefined
+  /** Adds the preview to a decision. Returns undefined if the preview changed just before. */
+  readonly withPreview: (decision: Decision) => Decision | undefined
+}
+
+/** Tracks the preview that the person sees, so that a decision names it and a change is visible. */
+export function useShownPreview(
+  preview: ShownPreview | undefined,
+  refusal: ServerError | undefined,
+): PreviewState {
+  const [shown, setShown] = useState<Shown>({ given: preview, refusal, current: preview })
+  const changedAt = useRef<number>(undefined)
+  // The newest of the two: the list is read again after a refusal.
+  const isGiven = preview !== undefined && preview.digest !== shown.given?.digest
+  const isRefused = refusal?.preview !== undefined && refusal !== shown.refusal
+  const next = isGiven ? preview : isRefused ? refusal.preview : undefined
+  // Adjusts the state while rendering, so that the person never sees a preview without the mark of its change.
+  if (next) {
+    const { current, seen = current } = shown
+    setShown({ given: preview ?? shown.given, refusal, current: next, seen })
+  }
+  const hasChanged = shown.seen !== undefined && shown.seen.digest !== shown.current?.digest
+  const digest = shown.current?.digest
+  useEffect(() => {
+    if (hasChanged) changedAt.current = Date.now()
+  }, [digest, hasChanged])
+  return {
+    preview: shown.current,
+    seen: hasChanged ? shown.seen : undefined,
+    withPreview: (decision) => {
+      if (!decision.approved || digest === undefined) return decision
+      const isFresh = changedAt.current !== undefined && Date.now() - changedAt.current < SETTLE_MS
+      return isFresh ? undefined : { ...decision, preview: digest }
+    },
+  }
+}
+
+interface PendingDetailsProps {
+  readonly args: Arguments
+  /** The headline of the card. Arguments that it contains are not repeated. */
+  readonly description: string
+  readonly hint: string | undefined
+  readonly preview: ShownPreview | undefined
+  readonly seen: ShownPreview | undefined
+  readonly sum: PendingSum | undefined
+  /** Whether the headline is the default one, which says nothing about the arguments. */
+  readonly isDescribed: boolean
+}
+
+/** Shows what a pending call would do: the preview, the hint, and the arguments, folded where they repeat the headline. */
+export function PendingDetails(props: PendingDetailsProps): ReactNode {
+  const { args, description, hint, preview, seen, sum, isDescribed } = props
+  const { approval, tool } = useAdkLabels()
+  const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
+  const isCovered = preview !== undefined && !Object.values(unmentioned).some(isSuspicious)
+  const open = isCovered ? {} : unmentioned
+  const isFolded = Object.keys(open).length < Object.keys(args).length
+  return (
+    <>
+      {preview && <PreviewView preview={preview} seen={seen} />}
+      {hint && (
+        <p className="adk-hint">
+          <LiteralText text={hint} />
+        </p>
+      )}
+      <ArgumentsTable args={open} />
+      {sum && <SumNote sum={sum} />}
+      {seen && (
+        <p className="adk-changed" role="alert">
+          {approval.previewChanged}
+        </p>
+      )}
+      {isFolded && (
+        <details className="adk-details">
+          <summary>{tool.details}</summary>
+          <ArgumentsTable args={args} />
+        </details>
+      )}
+    </>
+  )
+}
+
+/** Whether a value must be seen although the preview covers it. */
+function isSuspicious(value: unknown): boolean {
+  const text = typeof value === 'string' ? value : JSON.stringify(value ?? '')
+  return toLiteral(text) !== text || findLookAlikes(text).length > 0
+}
+
+function SumNote({ sum }: { readonly sum: PendingSum }) {
+  const { approval } = useAdkLabels()
+  const { total, available } = sum
+  return (
+    <p className="adk-sum" data-exceeded={available !== undefined && total > available}>
+      {approval.sum(sum)}
+    </p>
+  )
+}

@@ -1,0 +1,32 @@
+import { useAdkLabels } from '../provider.tsx'
+import type { Approval } from '../reading/approval.ts'
+import { PreviewView } from './preview-view.tsx'
+
+/** Shows who decided and when, after the status. */
+export function DecidedBy({ approval }: { readonly approval: Approval }) {
+  const labels = useAdkLabels()
+  const { by, at } = approval
+  if (!by && at === undefined) return null
+  const time = at === undefined ? undefined : formatTime(at, labels.locale)
+  return (
+    <span className="adk-decided-by">
+      {by && labels.approval.decidedBy(by)}
+      {by && time !== undefined && ' · '}
+      {at !== undefined && <time dateTime={new Date(at).toISOString()}>{time}</time>}
+    </span>
+  )
+}
+
+/** Shows what an approved call did. */
+export function Receipt({ approval: { receipt } }: { readonly approval: Approval }) {
+  return receipt ? <PreviewView preview={receipt} /> : null
+}
+
+/** The time of today, and the date and time of any other day. */
+function formatTime(at: number, locale: string): string {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date().toDateString()
+  return isToday
+    ? date.toLocaleTimeString(locale, { timeStyle: 'short' })
+    : date.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'short' })
+}
