@@ -1,7 +1,9 @@
+import type { PolicyVerdict } from 'adk-stream-protocol/server'
 import { expect, test } from 'vitest'
 
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { createApprovalPolicy } from '../src/server/approval-policy.ts'
+import type { Wallets } from '../src/agent/wallet/wallets.ts'
 import type { Language } from '../src/server/languages.ts'
 
 const OWNER = { principals: ['hanako'] }
@@ -9,8 +11,7 @@ const OWNER = { principals: ['hanako'] }
 test.each([
   [50, 'medium', [OWNER]],
   [99.99, 'medium', [OWNER]],
-  [100, 'high', [OWNER]],
-  [500, 'high', [OWNER]],
+  [500, 'medium', [OWNER]],
   [500.01, 'high', [OWNER, { roles: ['approver'] }]],
 ])('[DM40] a payment of %d is of %s risk, and the right people are asked', async (...row) => {
   const [amount, severity, chain] = row
@@ -22,17 +23,63 @@ test.each([
   })
 })
 
-test('[DM34] the hint tells what the wallet holds, in the language of the reader', async () => {
-  const small = { amount: 50, recipient: 'Alice' }
-  const large = { amount: 2000, recipient: 'Alice' }
-  expect(await ask('process_payment', small)).toMatchObject({
-    title: 'Payment',
-    hint: 'Your wallet holds 1000 USD. A payment cannot be taken back.',
+test('[DM34] the preview tells the balance before and after, in the language of the reader', async () => {
+  const small = { amount: 50, recipient: 'Alice', description: 'Lunch' }
+  expect(await preview(small)).toEqual({
+    action: '$50.00',
+    amount: { value: 50, currency: 'USD', available: 1000 },
+    changes: [{ label: 'Balance', before: '$1,000.00', after: '$950.00' }],
+    lines: [{ label: 'For', value: 'Lunch' }],
   })
-  expect(await ask('process_payment', small, 'ja')).toMatchObject({ title: '送金' })
-  expect(await ask('process_payment', large)).toMatchObject({
-    hint: 'Your wallet holds only 1000 USD: the payment would be refused.',
+  expect(await preview(small, 'ja')).toMatchObject({
+    action: '50.00ドル',
+    changes: [{ label: '残高', before: '1,000.00ドル', after: '950.00ドル' }],
   })
+  expect(await preview(small, 'en', 'approver')).toMatchObject({
+    changes: [{ label: 'Balance of the requester' }],
+  })
+})
+
+test.each([
+  [{ amount: 2000 }, 'Not enough money: the balance is $1,000.00. This payment would fail.'],
+  [
+    { amount: -5 },
+    'The amount must be positive, with at most two decimals. This payment would fail.',
+  ],
+  [
+    { amount: 12.345 },
+    'The amount must be positive, with at most two decimals. This payment would fail.',
+  ],
+  [
+    { amount: 5, currency: 'EUR' },
+    'The wallet holds US dollars. EUR cannot be sent. This payment would fail.',
+  ],
+  [
+    { amount: 'all of it' },
+    'The amount must be positive, with at most two decimals. This payment would fail.',
+  ],
+])('[DM34] the preview of %j says why it would fail', async (args, blocked) => {
+  expect(await preview({ recipient: 'Alice', ...args })).toMatchObject({ blocked })
+})
+
+test.each([
+  [
+    { success: true, transaction_id: 'txn_1', amount: 0.1, wallet_balance: 999.9 },
+    {
+      changes: [{ label: 'Balance', before: '$1,000.00', after: '$999.90' }],
+      lines: [{ label: 'Transaction', value: 'txn_1' }],
+    },
+  ],
+  [
+    { success: false, error: 'Insufficient funds.', wallet_balance: 0.05 },
+    { blocked: 'Not enough money: the balance is $0.05.' },
+  ],
+  [{ success: false, error: 'This call was already used.' }, undefined],
+  ['gone', undefined],
+])('[DM34] the receipt of %j', async (output, receipt) => {
+  const terms = await ask('process_payment', { amount: 0.1, recipient: 'Alice' })
+  const made = isTerms(terms) && terms.receipt?.(output, context({ amount: 0.1 }))
+  expect(await made).toEqual(receipt)
 })
 
 test('[DM34] a payment that makes no sense is asked about all the same', async () => {
@@ -43,19 +90,38 @@ test('[DM34] a payment that makes no sense is asked about all the same', async (
 test('[DM42] the position is asked about with what will become of it', async () => {
   expect(await ask('get_location', {})).toMatchObject({
     title: 'Location',
-    hint: 'Your browser may ask you once more. The position goes to the model.',
+    hint: 'Your browser may also ask. Your coordinates are sent to the model.',
     severity: 'low',
   })
 })
 
-async function ask(toolName: string, args: Record<string, unknown>, language: Language = 'en') {
+const CHAT = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+
+function context(args: Record<string, unknown>, reader = 'hanako') {
+  return { chat: CHAT, toolName: 'process_payment', args, reader }
+}
+
+function isTerms(verdict: PolicyVerdict | undefined): verdict is Exclude<PolicyVerdict, boolean> {
+  return typeof verdict === 'object'
+}
+
+async function preview(args: Record<string, unknown>, language: Language = 'en', reader?: string) {
   using wallets = openSqliteWallets(':memory:')
+  const terms = await ask('process_payment', args, language, wallets)
+  return isTerms(terms) ? terms.preview?.(args, context(args, reader)) : undefined
+}
+
+async function ask(
+  toolName: string,
+  args: Record<string, unknown>,
+  language: Language = 'en',
+  wallets: Wallets = openSqliteWallets(':memory:'),
+) {
   const policy = createApprovalPolicy({
     wallets,
     languages: { of: () => language },
     deadlineMs: 1000,
   })
   const own = typeof policy === 'function' ? policy : policy[toolName]
-  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
-  return typeof own === 'function' ? own({ chat, toolName, args }) : own
+  return typeof own === 'function' ? own({ chat: CHAT, toolName, args }) : own
 }

@@ -1,9 +1,9 @@
 import type { ApprovalPolicy } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
-import { fromCents, toCents } from '../agent/wallet/money.ts'
 import type { Wallets } from '../agent/wallet/wallets.ts'
 import type { Language, Languages } from './languages.ts'
+import { describeReceipt, previewPayment } from './payment-preview.ts'
 
 export interface ApprovalPolicyOptions {
   readonly wallets: Wallets
@@ -12,9 +12,7 @@ export interface ApprovalPolicyOptions {
   readonly deadlineMs: number
 }
 
-/** From this amount on, a payment has high severity. */
-const HIGH_FROM = 100
-/** Above this amount, a second person must approve. */
+/** Above this amount, a payment has high severity, and a second person must approve. */
 export const ONE_PERSON_UP_TO = 500
 
 /** The role of the second approver of large payments. */
@@ -24,18 +22,21 @@ export const APPROVER_ROLE = 'approver'
 export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPolicy {
   const { wallets, languages, deadlineMs } = options
   return {
-    process_payment: async ({ args, chat: { principalId } }) => {
+    process_payment: ({ args, chat: { principalId } }) => {
       const { amount } = PaymentArguments.parse(args)
       const labels = LABELS[languages.of(principalId)]
-      const balance = await wallets.balance(principalId)
       const owner = { principals: [principalId] }
       return {
         title: labels.payment,
-        hint:
-          (toCents(amount) ?? 0) > balance
-            ? labels.notEnough(fromCents(balance))
-            : labels.balance(fromCents(balance)),
-        severity: amount >= HIGH_FROM ? 'high' : 'medium',
+        hint: labels.paymentHint,
+        severity: amount > ONE_PERSON_UP_TO ? 'high' : 'medium',
+        preview: async (shown, { reader }) =>
+          previewPayment(shown, await wallets.balance(principalId), {
+            language: languages.of(reader),
+            isOwner: reader === principalId,
+          }),
+        receipt: (output, { args: ran, reader }) =>
+          describeReceipt(ran, output, { language: languages.of(reader) }),
         icon: 'payment',
         deadlineMs,
         chain: amount > ONE_PERSON_UP_TO ? [owner, { roles: [APPROVER_ROLE] }] : [owner],
@@ -57,18 +58,14 @@ const PaymentArguments = z.object({ amount: z.number().catch(0) })
 const LABELS = {
   en: {
     payment: 'Payment',
-    balance: (dollars: number) =>
-      `Your wallet holds ${dollars} USD. A payment cannot be taken back.`,
-    notEnough: (dollars: number) =>
-      `Your wallet holds only ${dollars} USD: the payment would be refused.`,
+    paymentHint: 'Payments cannot be undone.',
     location: 'Location',
-    locationHint: 'Your browser may ask you once more. The position goes to the model.',
+    locationHint: 'Your browser may also ask. Your coordinates are sent to the model.',
   },
   ja: {
     payment: '送金',
-    balance: (dollars: number) => `現在の残高は ${dollars} USD です。送金は取り消せません。`,
-    notEnough: (dollars: number) => `残高が ${dollars} USD しかないため、送金できません。`,
+    paymentHint: '送金は取り消せません。',
     location: '現在地',
-    locationHint: 'ブラウザからも確認を求められることがあります。位置はモデルに送られます。',
+    locationHint: 'ブラウザからも確認を求められることがあります。位置情報はモデルに送信されます。',
   },
 } as const satisfies Record<Language, unknown>

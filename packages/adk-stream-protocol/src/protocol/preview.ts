@@ -13,7 +13,7 @@ export interface Preview {
   /** A text that the call replaces. */
   readonly text?: PreviewText | undefined
   readonly picture?: PreviewPicture | undefined
-  /** Why the call would fail. A call with this reason cannot be approved. */
+  /** Why the call would fail. A call with this reason cannot be approved. In a receipt: why the call failed. */
   readonly blocked?: string | undefined
   /** The amount of the call, for the sum of all pending calls. */
   readonly amount?: PreviewAmount | undefined

@@ -2,6 +2,7 @@ export type { ApprovalPolicy, PolicyCall, PolicyVerdict } from '../approvals/pol
 export { browserTool } from '../calls/browser-tool.ts'
 export { callAddress, idempotencyKey } from '../calls/call-ids.ts'
 export { ProtocolError } from '../protocol/errors.ts'
+export type { Preview } from '../protocol/preview.ts'
 export {
   anyOf,
   apiKey,

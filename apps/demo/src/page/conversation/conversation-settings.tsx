@@ -18,7 +18,8 @@ export function ConversationSettings({ children }: { readonly children: ReactNod
     return { ...builtIn, tool: { ...builtIn.tool, argumentNames: calls.argumentNames } }
   }, [language, calls])
   const describe = useMemo(
-    () => (toolName: string, args: unknown) => describeCall(toolName, args, calls),
+    () => (toolName: string, args: unknown, phase: string) =>
+      describeCall(toolName, args, { phase, labels: calls }),
     [calls],
   )
   return (

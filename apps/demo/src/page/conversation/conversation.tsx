@@ -65,6 +65,8 @@ export function Conversation(props: ConversationProps) {
               refusals={chat.refusals}
               votes={chat.votes}
               hints={chat.hints}
+              details={chat.details}
+              onRefresh={chat.onRefresh}
               unconfirmed={chat.unconfirmed}
               isConnected={chat.isConnected}
               onRegenerate={chat.regenerate}

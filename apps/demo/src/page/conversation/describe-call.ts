@@ -1,18 +1,26 @@
 import { z } from 'zod'
 
+import { formatMoney } from '../../format-money.ts'
 import type { CallLabels } from '../i18n/labels.ts'
 
-/** Describes a call of the demo's tools. Returns undefined for other tools. */
+/** Describes a call of the demo's tools: what it will do, or what it did. Returns undefined for other tools. */
 export function describeCall(
   toolName: string,
   input: unknown,
-  { descriptions, locale }: CallLabels,
+  { phase, labels }: { readonly phase: string; readonly labels: CallLabels },
 ): string | undefined {
-  if (toolName === 'get_location') return descriptions.location
+  const { descriptions, language } = labels
+  if (toolName === 'get_location') {
+    if (phase === 'succeeded') return descriptions.located
+    return phase === 'failed' ? descriptions.notLocated : descriptions.location
+  }
   const payment = Payment.safeParse(input)
   if (toolName !== 'process_payment' || !payment.success) return undefined
   const { amount, currency, recipient } = payment.data
-  return descriptions.payment(formatMoney(amount, currency, locale), recipient)
+  const money = formatMoney(amount, currency, language)
+  if (phase === 'succeeded') return descriptions.paid(money, recipient)
+  if (phase === 'failed') return descriptions.notPaid(money, recipient)
+  return descriptions.payment(money, recipient)
 }
 
 const Payment = z.object({
@@ -20,17 +28,3 @@ const Payment = z.object({
   recipient: z.string(),
   currency: z.string().default('USD'),
 })
-
-function formatMoney(amount: number, currency: string, locale: string): string {
-  try {
-    return new Intl.NumberFormat(locale, {
-      style: 'currency',
-      currency,
-      // A person who approves an amount must see every digit.
-      maximumFractionDigits: 20,
-    }).format(amount)
-  } catch {
-    // The model may invent a currency code.
-    return `${amount} ${currency}`
-  }
-}

@@ -44,6 +44,8 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     refusals: chat.refusals,
     votes: chat.votes,
     hints: chat.hints,
+    details: chat.details,
+    onRefresh: chat.onRefresh,
     unconfirmed: chat.unconfirmed,
     isConnected: chat.isConnected,
     // The chat reports an error as its problem.

@@ -20,10 +20,14 @@ export const en: Labels = {
   missingText: 'It was deleted, or it belongs to another browser.',
   suggestionsLabel: 'Suggestions',
   calls: {
-    locale: 'en-US',
+    language: 'en',
     descriptions: {
       payment: (money, recipient) => `Send ${money} to ${recipient}`,
+      paid: (money, recipient) => `Sent ${money} to ${recipient}`,
+      notPaid: (money, recipient) => `Not sent: ${money} to ${recipient}`,
       location: 'Share your location with the assistant',
+      located: 'Shared your location with the assistant',
+      notLocated: 'Location not shared',
     },
     argumentNames: {
       amount: 'Amount',

@@ -20,10 +20,14 @@ export const ja: Labels = {
   missingText: '削除されたか、別のブラウザで作成されたチャットです。',
   suggestionsLabel: '入力例',
   calls: {
-    locale: 'ja-JP',
+    language: 'ja',
     descriptions: {
-      payment: (money, recipient) => `${recipient} に ${money} を送金します`,
-      location: '現在地をアシスタントと共有します',
+      payment: (money, recipient) => `${withHonorific(recipient)}に${money}を送金`,
+      paid: (money, recipient) => `${withHonorific(recipient)}に${money}を送金しました`,
+      notPaid: (money, recipient) => `未送金：${withHonorific(recipient)}に${money}`,
+      location: '現在地をアシスタントと共有',
+      located: '現在地をアシスタントと共有しました',
+      notLocated: '現在地は共有していません',
     },
     argumentNames: { amount: '金額', recipient: '送金先', currency: '通貨', description: '説明' },
   },
@@ -32,4 +36,10 @@ export const ja: Labels = {
     track: (track) => `トラック${track}`,
     mute: (track) => `トラック${track}をミュート`,
   },
+} /** Adds さん to a name, unless it has a title or is not written in Japanese. */
+function withHonorific(name: string): string {
+  const isJapanese = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]$/u.test(name)
+  return isJapanese && !/(?:さん|様|さま|君|くん|ちゃん|氏|先生)$/u.test(name)
+    ? `${name}さん`
+    : name
 }

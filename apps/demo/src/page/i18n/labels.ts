@@ -31,11 +31,16 @@ export interface Labels {
 
 /** Labels of the demo's tools. */
 export interface CallLabels {
-  /** The locale with which amounts of money are formatted. */
-  readonly locale: string
+  /** The language in which amounts of money are written. */
+  readonly language: 'en' | 'ja'
+  /** What a call will do, and what it did. */
   readonly descriptions: {
     readonly payment: (money: string, recipient: string) => string
+    readonly paid: (money: string, recipient: string) => string
+    readonly notPaid: (money: string, recipient: string) => string
     readonly location: string
+    readonly located: string
+    readonly notLocated: string
   }
   /** Display names of arguments. */
   readonly argumentNames: Readonly<Record<string, string>>

@@ -122,11 +122,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
 
 function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'>) {
   const failure = approval.state === 'approved' ? readFailure(call, approval.outcome) : undefined
+  // The receipt is in the language of the person. The result is for the model.
+  const reason = failure && (approval.receipt?.blocked ?? failure.reason)
   return (
     <>
-      {failure?.reason && (
+      {reason && (
         <p className="adk-failure">
-          <LiteralText text={failure.reason} />
+          <LiteralText text={reason} />
         </p>
       )}
       <Receipt approval={approval} />
