@@ -26,6 +26,7 @@ try {
     seed,
     ms: Number(values.minutes) * 60_000,
     roundMs: 60_000,
+    leaseMs: 4_000,
     servers: Number(values.servers),
     clients: Number(values.clients),
     everyMs: [500, 5_000],

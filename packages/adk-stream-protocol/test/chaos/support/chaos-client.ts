@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Answered, type Asked, Person } from '../../faults/support/person.ts'
 import { Stream } from '../../relay/support/servers.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
-import { LEASE_MS } from './chaos-servers.ts'
 import type { ChaosHistory, RecordedTurn, TurnKind } from './history.ts'
 import type { Random } from './random.ts'
 
@@ -19,8 +18,6 @@ export interface ChaosClientOptions {
 const IDLE_MS = 1_500
 const TIMEOUT_MS = 10_000
 const POLL_MS = 100
-/** A reply that was interrupted is marked by another server after the lease. */
-const QUIET_MS = 2 * LEASE_MS + 2_000
 /** How long a client waits for anything before it reports a fault. */
 const PATIENCE_MS = 90_000
 const TURNS_PER_CHAT = 8
@@ -120,7 +117,7 @@ export class ChaosClient {
       for (const chunk of chunks)
         if (chunk.type === 'tool-approval-request') turn.approvalId = chunk.approvalId
       if (last && ENDS.has(last.type)) {
-        turn.read = stream.message
+        turn.read = stream.message as ChatMessage
         return
       }
       if (moves === stopsAfter) await this.#stop(turn)
@@ -204,6 +201,8 @@ export class ChaosClient {
 
   /** Waits until the reply is complete, or marked as interrupted, or nothing has happened for long. */
   async #settle(turn: RecordedTurn): Promise<void> {
+    // A reply that was interrupted is marked by another server after the lease.
+    const quietMs = 2 * this.#options.history.leaseMs + 2_000
     let quietSince = Date.now()
     await this.#poll('the reply is complete', async () => {
       const view = await this.#view()
@@ -213,7 +212,7 @@ export class ChaosClient {
       }
       const reply = replyTo(view.messages, turn.userMessageId)
       const isComplete = reply && (textOf(reply) === turn.expected || isMarked(reply))
-      const isQuiet = Date.now() - quietSince > QUIET_MS
+      const isQuiet = Date.now() - quietSince > quietMs
       return (isComplete === true && !isPending(reply)) || isQuiet ? true : undefined
     })
   }

@@ -7,8 +7,6 @@ import { openProxy, type PostgresProxy } from '../../support/postgres-proxy.ts'
 import type { ChaosHistory, FaultKind, RecordedFault } from './history.ts'
 import type { Random } from './random.ts'
 
-export const LEASE_MS = 4_000
-
 /** One hour. */
 const WRONG_CLOCK_MS = 3_600_000
 
@@ -27,6 +25,7 @@ interface Server {
 export interface ChaosServersOptions {
   readonly postgres: RunningPostgres
   readonly count: number
+  readonly leaseMs: number
   readonly history: () => ChaosHistory
   readonly random: Random
 }
@@ -87,15 +86,15 @@ export class ChaosServers implements AsyncDisposable {
   }
 
   async #add(index: number): Promise<void> {
-    const { postgres } = this.#options
+    const { postgres, leaseMs } = this.#options
     const proxy = await openProxy(postgres.url)
     const name = `server-${index + 1}`
     const env = {
       DATABASE_URL: proxy.url,
-      LEASE_MS: String(LEASE_MS),
+      LEASE_MS: String(leaseMs),
       GRACE_MS: '60000',
       TOOL_MS: '100',
-      REPORT_STALLS: String(LEASE_MS / 4),
+      REPORT_STALLS: String(leaseMs / 4),
       // The last one has a wrong clock.
       ...(index === this.#options.count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
     }
@@ -138,7 +137,7 @@ export class ChaosServers implements AsyncDisposable {
   }
 
   async #disturb(kind: FaultKind, server: Server): Promise<void> {
-    const { random } = this.#options
+    const { random, leaseMs } = this.#options
     switch (kind) {
       case 'kill':
         server.url = undefined
@@ -159,7 +158,7 @@ export class ChaosServers implements AsyncDisposable {
       }
       case 'pause':
         server.child.pause()
-        await delay(LEASE_MS * (1.25 + random.next() / 2))
+        await delay(leaseMs * (1.25 + random.next() / 2))
         server.child.resume()
         return
       case 'lose-answers':

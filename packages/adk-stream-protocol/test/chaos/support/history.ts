@@ -4,6 +4,8 @@ import type { ChatMessage } from '../../support/chat-probe.ts'
 
 /** Everything that a run has recorded. All times are in ms of the machine's clock. */
 export interface ChaosHistory {
+  /** The lease of the servers. */
+  readonly leaseMs: number
   readonly faults: RecordedFault[]
   readonly turns: RecordedTurn[]
   readonly decisions: RecordedDecision[]
@@ -55,7 +57,7 @@ export interface RecordedTurn {
   /** Whether the client asked to stop the turn. */
   stops: boolean
   /** The message as the client has it from the stream, if it read a stream to its end. */
-  read?: unknown
+  read?: ChatMessage
   approvalId?: string
   /** Why the client could not go on. */
   fault?: string
@@ -68,8 +70,9 @@ export interface RecordedDecision {
   readonly result: 'accepted' | 'refused' | 'unknown'
 }
 
-export function emptyHistory(): ChaosHistory {
+export function emptyHistory(leaseMs: number): ChaosHistory {
   return {
+    leaseMs,
     faults: [],
     turns: [],
     decisions: [],

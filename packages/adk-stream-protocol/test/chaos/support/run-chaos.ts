@@ -18,12 +18,13 @@ export interface ChaosOptions {
   readonly ms: number
   /** The time after which the histories are checked and new chats begin. */
   readonly roundMs: number
+  readonly leaseMs: number
   readonly servers: number
   readonly clients: number
   /** The pause between two faults. */
   readonly everyMs: readonly [least: number, most: number]
-  /** The faults, in this order and again from the start. Default: at random. */
-  readonly faults?: readonly FaultKind[]
+  /** The faults of each round, in this order and again from the start. Default: at random. */
+  readonly faults?: readonly (readonly FaultKind[])[]
   /** Where the history of a violation is written. */
   readonly folder: string
   /** Whether the histories of all rounds are written. Default: only that of a violation. */
@@ -57,26 +58,25 @@ const DRAIN_MS = 60_000
 
 /** Runs servers, clients and faults, and checks what they leave behind. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { seed, ms, roundMs, servers: count, print } = options
+  const { seed, ms, roundMs, servers: count, leaseMs, print } = options
   const random = new Random(seed)
   const tally = emptyTally()
-  let history = emptyHistory()
+  let history = emptyHistory(leaseMs)
   const postgres = await startPostgres()
   try {
     const connectionString = postgres.url
     const common = { connectionString, schema: 'public', busyTimeoutMs: DRAIN_MS }
     await using store = await openPostgresStore(common)
-    const start = { postgres, count, random: random.fork(), history: () => history }
+    const start = { postgres, count, leaseMs, random: random.fork(), history: () => history }
     await using servers = await ChaosServers.start(start)
     const until = Date.now() + ms
     let seq = 0
     while (Date.now() < until) {
-      history = emptyHistory()
+      history = emptyHistory(leaseMs)
       tally.rounds += 1
       await runRound({
-        ...{ options, random, servers, history },
+        ...{ options, random, servers, history, round: tally.rounds },
         until: Math.min(until, Date.now() + roundMs),
-        name: `round-${tally.rounds}`,
       })
       await drain(store, history)
       seq = await collect(history, { store, servers, after: seq })
@@ -101,14 +101,14 @@ interface Round {
   readonly servers: ChaosServers
   readonly history: ChaosHistory
   readonly until: number
-  readonly name: string
+  readonly round: number
 }
 
 /** Lets clients and faults run until the time has come, and the clients to the end of what they do. */
-async function runRound({ options, random, servers, history, until, name }: Round): Promise<void> {
+async function runRound({ options, random, servers, history, until, round }: Round): Promise<void> {
   const clients = Array.from({ length: options.clients }, (_, index) =>
     new ChaosClient({
-      name: `${name}.client-${index + 1}`,
+      name: `round-${round}.client-${index + 1}`,
       history,
       random: random.fork(),
       urls: () => servers.urls,
@@ -119,7 +119,7 @@ async function runRound({ options, random, servers, history, until, name }: Roun
   const applied: Promise<void>[] = []
   for (let index = 0; Date.now() < until; index += 1) {
     await delay(own.between(least, most))
-    const { faults } = options
+    const faults = options.faults?.[(round - 1) % options.faults.length]
     const kind = faults ? faults[index % faults.length] : own.pick(FAULTS)
     const fault = kind && servers.apply(kind)
     // A fault that takes long does not keep others from happening.
