@@ -1,7 +1,9 @@
 import { mkdtempSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { createEmbeddedPostgres } from '../../apps/demo/src/cluster/embedded-postgres.ts'
 
@@ -39,7 +41,14 @@ export interface RunningPostgres {
   readonly folder: string
   readonly port: number
   readonly stop: () => Promise<void>
+  /** Stops the server, waits, and starts it again. With `immediate` it stops as in a crash. */
+  readonly restart: (mode: ShutdownMode, downMs?: number) => Promise<void>
 }
+
+/** How PostgreSQL stops: it ends all connections and stops in order, or it stops at once and recovers at its next start. */
+export type ShutdownMode = 'fast' | 'immediate'
+
+const SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const
 
 /**
  * Starts a real PostgreSQL from npm, on a port and in a folder of its own. It does not wait for the disk unless `settings`
@@ -54,7 +63,27 @@ export async function startPostgres(settings: readonly string[] = []): Promise<R
   })
   await server.initialise()
   await server.start()
-  return { url: urlOf('postgres'), folder: databaseDir, port, stop: () => server.stop() }
+  return {
+    url: urlOf('postgres'),
+    folder: databaseDir,
+    port,
+    stop: () => server.stop(),
+    restart: async (mode, downMs = 0) => {
+      const [pid] = (await readFile(path.join(databaseDir, 'postmaster.pid'), 'utf8')).split('\n')
+      process.kill(Number(pid), SIGNALS[mode])
+      while (isRunning(Number(pid))) await delay(10)
+      await delay(downMs)
+      await server.start()
+    },
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
 
 const SETTINGS = [

@@ -2,14 +2,16 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
  * Makes the running turns of one server readable on all servers. A store that several machines use has one. Every method may be
- * called at any time; none of them waits for the disk.
+ * called at any time. Only the start and the end of a turn wait for the disk, so a crash of the database may lose other updates.
  */
 export interface Relay {
   /**
    * Writes what the turns of one server have produced since the last call, in one transaction. Repeating a call that failed has no
-   * further effect. Returns the ids of the turns that the server still owns. The other ones have been ended by another server.
+   * further effect. Returns the turns that the server still owns, each with the number of its last stored update; the other ones
+   * have been ended by another server. If the number is smaller than those of the given updates, a crash of the database has lost
+   * earlier ones. Nothing of the turn is stored then, and the updates after the number have to be written again.
    */
-  write(updates: readonly TurnUpdate[], options: WriteOptions): Promise<ReadonlySet<string>>
+  write(updates: readonly TurnUpdate[], options: WriteOptions): Promise<ReadonlyMap<string, number>>
   /** Returns the newest turn of a chat that has not ended. */
   find(chat: AppChatRef): Promise<RelayTurn | undefined>
   /** Reads turns from their positions. A turn that does not exist is missing in the result. */

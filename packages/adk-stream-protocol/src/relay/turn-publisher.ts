@@ -95,31 +95,32 @@ export class TurnPublisher {
 
   async #flush(): Promise<void> {
     const { relay, owner, onError } = this.#options
-    const updates = [...this.#turns.values()].flatMap((published) => published.nextUpdate() ?? [])
+    const updates = [...this.#turns.values()].flatMap((published) => published.nextUpdates())
     const unused = [...this.#turns].filter(([, published]) => published.isUnused)
     for (const [turnId] of unused) this.#turns.delete(turnId)
     if (updates.length === 0) return
-    const watched = updates.flatMap(({ turnId }) =>
-      this.#turns.get(turnId)?.isWatched === true ? [turnId] : [],
-    )
+    const turnIds = [...new Set(updates.map(({ turnId }) => turnId))]
+    const watched = turnIds.filter((turnId) => this.#turns.get(turnId)?.isWatched === true)
     try {
-      const owned = await relay.write(updates, { owner, watched })
-      for (const update of updates) this.#written(update, owned.has(update.turnId))
+      const stored = await relay.write(updates, { owner, watched })
+      for (const turnId of turnIds) this.#written(turnId, stored.get(turnId))
     } catch (error) {
       // The next flush writes the same updates again.
       onError(error)
     }
   }
 
-  #written({ turnId, ended }: TurnUpdate, isOwned: boolean): void {
+  #written(turnId: string, seq: number | undefined): void {
     const published = this.#turns.get(turnId)
-    published?.confirm()
     // If another server has ended the turn, the next write to the session fails and ends it here (TU80).
-    if (isOwned && !ended) return
+    if (seq !== undefined && published?.confirm(seq) === 'running') return
     published?.setWatched(false)
     this.#turns.delete(turnId)
   }
 }
+
+/** How long PostgreSQL may keep a commit in memory only: three times its longest `wal_writer_delay`. */
+const LOSABLE_MS = 30_000
 
 /** A turn of this server, and how much of it was written. */
 class PublishedTurn {
@@ -131,8 +132,10 @@ class PublishedTurn {
   #wasReplayable = true
   /** Lines that the log cannot give again in order: those before the newest mark. */
   #lines: string[] = []
-  /** An update that was not confirmed. It is repeated without change. */
-  #pending: TurnUpdate | undefined
+  /** Updates that were not confirmed, oldest first. They are repeated without change. */
+  #pending: TurnUpdate[] = []
+  /** Confirmed updates that a crash of the database may still lose, oldest first. */
+  #losable: { readonly update: TurnUpdate; readonly at: number }[] = []
   #isWatched = false
   #remote: LogReader | undefined
 
@@ -151,27 +154,40 @@ class PublishedTurn {
 
   /** Whether the turn has ended without anything to read. */
   get isUnused(): boolean {
-    return this.turn.log.ended && this.#seq === 0 && this.#pending === undefined
+    return this.turn.log.ended && this.#seq === 0
   }
 
-  nextUpdate(): TurnUpdate | undefined {
-    if (this.#pending) return this.#pending
+  nextUpdates(): readonly TurnUpdate[] {
+    if (this.#pending.length > 0) return this.#pending
     const { log, messageId } = this.turn
     const { ended, replayable } = log
     if (replayable) this.#readLog()
     const lines = this.#lines.splice(0)
     const isNews = (ended && this.#seq > 0) || replayable !== this.#wasReplayable
-    if (lines.length === 0 && !isNews) return undefined
+    if (lines.length === 0 && !isNews) return []
     this.#seq += 1
     this.#wasReplayable = replayable
     const chat = this.#chat
     const { turnId } = this
-    this.#pending = { turnId, chat, messageId, replayable, seq: this.#seq, lines, ended }
+    this.#pending = [{ turnId, chat, messageId, replayable, seq: this.#seq, lines, ended }]
     return this.#pending
   }
 
-  confirm(): void {
-    this.#pending = undefined
+  /** Takes the number of the last stored update. Returns whether the turn has been written to its end. */
+  confirm(seq: number): 'running' | 'ended' {
+    const now = performance.now()
+    const known = [
+      ...this.#losable.filter(({ at }) => now - at < LOSABLE_MS),
+      ...this.#pending.map((update) => ({ update, at: now })),
+    ]
+    this.#losable = known.filter(({ update }) => update.seq <= seq)
+    this.#pending = known.flatMap(({ update }) => (update.seq > seq ? [update] : []))
+    const [first] = this.#pending
+    // Cannot happen unless the database was restored from a backup. Readers elsewhere are disconnected.
+    if (first && first.seq > seq + 1)
+      this.#pending = [{ ...first, seq: seq + 1, lines: [], replayable: false }]
+    const isWritten = this.#pending.length === 0 && known.at(-1)?.update.ended === true
+    return isWritten ? 'ended' : 'running'
   }
 
   setWatched(isWatched: boolean): void {

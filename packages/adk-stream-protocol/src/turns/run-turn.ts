@@ -28,6 +28,8 @@ export interface RunOutcome {
   readonly end: 'completed' | 'stopped' | 'failed'
   /** The output after the last event that ADK stored. */
   readonly unstored: PartialReply
+  /** The id of the last stored event of the agent that the turn has received. */
+  readonly lastStored: string | undefined
   /** Whether the turn waits for a response. */
   readonly paused: boolean
   /** Calls that wait for a result from a client: call → tool. */
@@ -74,6 +76,7 @@ class TurnWriter {
   readonly #options: RunTurnOptions
   #state: Translation
   #unstored: { readonly kind: TextKind; readonly id: string }[] = []
+  #lastStored: string | undefined
   #author = ''
   #invocationId = ''
   #isOver = false
@@ -136,6 +139,7 @@ class TurnWriter {
     return {
       end: this.#state.error ? 'failed' : end,
       unstored,
+      lastStored: this.#lastStored,
       paused: isWaiting(this.#state),
       waiting: new Map(waiting.map(([toolCallId, { toolName }]) => [toolCallId, toolName])),
       stats: this.#readStats(),
@@ -166,6 +170,7 @@ class TurnWriter {
     this.#invocationId = event.invocationId
     // A complete event repeats the streamed output. An error has no content: the output before it is not stored.
     if (!event.partial && event.content && !isAudioOnly(event)) this.#unstored = []
+    if (!event.partial && event.author !== 'user') this.#lastStored = event.id
     if (chunks.length > 0) this.#firstChunkAt ??= performance.now()
     for (const chunk of chunks) {
       if (event.partial) this.#recordUnstored(chunk)

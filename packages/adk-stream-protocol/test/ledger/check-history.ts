@@ -1,4 +1,4 @@
-import type { Approval, ApprovalStateName } from '../../src/approvals/approval.ts'
+import type { Approval } from '../../src/approvals/approval.ts'
 import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
 import {
@@ -12,6 +12,7 @@ import {
   shownArgs,
 } from './plan.ts'
 import type { LedgerSimulation } from './simulation.ts'
+import { NEXT, stateAfter } from './state-machine.ts'
 
 /** A violated invariant. */
 class Violation extends Error {
@@ -71,18 +72,6 @@ function violationsOf(check: () => void): string[] {
 
 type Commit = History['commits'][number]
 
-const NEXT: Record<ApprovalStateName, readonly ApprovalStateName[]> = {
-  requested: ['requested', 'approved', 'denied', 'expired', 'cancelled'],
-  approved: ['executing', 'cancelled'],
-  executing: ['succeeded', 'failed', 'unknown'],
-  denied: [],
-  expired: [],
-  cancelled: [],
-  succeeded: [],
-  failed: [],
-  unknown: [],
-}
-
 /** I4, I9: an approval changes version by version as the state machine says, ends once, and does not expire early. */
 function checkLife(life: readonly Commit[]): void {
   for (const [index, { at, latest, approval }] of life.entries()) {
@@ -129,11 +118,8 @@ function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): voi
   for (const [index, { version, event }] of audit.entries()) {
     must(version === index, 'the audit record skips or repeats a version')
     const { name } = life[index]?.approval.state ?? { name: 'none' }
-    const told = { started: 'executing', voted: 'requested', withdrawn: 'requested', lost: name }[
-      event.type as string
-    ]
     must(
-      (told ?? event.type) === name,
+      stateAfter(event) === name,
       `the audit record says ${event.type} where the state is ${name}`,
     )
   }

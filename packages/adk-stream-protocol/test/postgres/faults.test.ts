@@ -1,4 +1,3 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { Pool } from 'pg'
 import { expect, test } from 'vitest'
 
@@ -11,77 +10,10 @@ import { hanako, requestOf, taken } from '../ledger/fixture.ts'
 import { key, readSession, textEvent } from '../store-fixture.ts'
 import { refusal } from '../store-subjects.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { openProxy } from '../support/postgres-proxy.ts'
 import { openTestStores } from '../support/postgres-stores.ts'
 
 const APP = 'demo'
-
-/** The message of PostgreSQL that a connection is ready. */
-const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
-/** The message of PostgreSQL that it shuts down. */
-const SHUT_DOWN = (() => {
-  const fields = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0')
-  const head = Buffer.alloc(5)
-  head.write('E')
-  head.writeInt32BE(fields.length + 4, 1)
-  return Buffer.concat([head, fields])
-})()
-
-/** A way to the database that a test can cut. */
-async function openProxy(url: string) {
-  const target = new URL(url)
-  const port = Number(target.port)
-  const sockets = new Set<Socket>()
-  let dropsAnswers = false
-  let [toEnd, ended] = [0, 0]
-  const server = createServer((client) => {
-    const upstream = connect(port, target.hostname)
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket.on('error', () => undefined)
-    }
-    client.pipe(upstream)
-    upstream.on('data', (data: Buffer) => {
-      if (ended < toEnd && data.subarray(-READY.length).equals(READY)) {
-        ended += 1
-        client.end(Buffer.concat([data, SHUT_DOWN]))
-      } else if (!dropsAnswers) client.write(data)
-    })
-    upstream.on('close', () => client.destroy())
-    client.on('close', () => upstream.destroy())
-  })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  // A server that listens on a port has such an address.
-  target.port = String((server.address() as AddressInfo).port)
-  return {
-    url: target.href,
-    /** From now on, the server does what it is told, and its answers are lost. */
-    dropAnswers: () => {
-      dropsAnswers = true
-    },
-    /** Ends the next connections when they are ready, as a server does that shuts down. */
-    endNewConnections: (count: number) => {
-      toEnd = count
-    },
-    /** How many connections were ended in this way. */
-    get ended() {
-      return ended
-    },
-    /** Ends all connections. New ones work. */
-    cut: () => {
-      dropsAnswers = false
-      for (const socket of sockets) socket.destroy()
-      sockets.clear()
-    },
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => {
-        server.close(resolve)
-      })
-    },
-  }
-}
 
 test('[ST231] a decision whose acknowledgement is lost is found, not repeated and not reported as failed', async () => {
   await using database = await createDatabase()

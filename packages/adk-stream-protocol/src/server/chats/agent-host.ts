@@ -44,6 +44,7 @@ import { isRewindable, canReadFirstMessage } from '../../store/store.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
 import type { RootAgent } from './chat-agents.ts'
 import { readError } from '../http/exchange.ts'
+import { repeats, RunAppends } from './run-appends.ts'
 import type { StateDelta } from './request-context.ts'
 import { changesIn } from './request-context.ts'
 import type { TurnRunConfig } from '../options.ts'
@@ -113,6 +114,7 @@ export class AgentHost {
   readonly #chats: ChatStore
   readonly #runConfig: RunConfig
   readonly #runs = new Set<RunState>()
+  readonly #appends = new RunAppends()
 
   constructor(options: AgentHostOptions) {
     const {
@@ -133,7 +135,7 @@ export class AgentHost {
     this.#chats = chats
     const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
-    const shared = { appName, sessionService: sessions, ...services }
+    const shared = { appName, sessionService: this.#appends.observe(sessions), ...services }
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       return {
         runner: new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] }),
@@ -283,14 +285,23 @@ export class AgentHost {
   }
 
   /** Repairs the session after a run for the next turn. */
-  async settle(chat: AppChatRef, { end, unstored, paused }: RunOutcome): Promise<void> {
+  async settle(chat: AppChatRef, outcome: RunOutcome): Promise<void> {
+    const { end, unstored, paused } = outcome
+    if (end === 'completed') this.#appends.forget(chat)
     if (end === 'completed' && !paused) return
+    const last = end === 'completed' ? undefined : await this.#appends.settled(chat)
     // Loads the session into the cache now, before a response arrives that a person waits for.
     const session = await this.#sessions.getSession(keyOf(chat))
     if (!session || end === 'completed') return
+    // TU330: ADK may have stored the whole reply when the turn was stopped.
+    const isStored =
+      last !== undefined &&
+      last.id !== outcome.lastStored &&
+      repeats(last, unstored) &&
+      session.events.some(({ id }) => id === last.id)
+    const reply = isStored ? { ...unstored, parts: [] } : unstored
     const marks = end === 'stopped' && unstored.invocationId !== ''
-    if (marks || unstored.parts.length > 0)
-      await storePartialReply(this.#sessions, session, unstored)
+    if (marks || reply.parts.length > 0) await storePartialReply(this.#sessions, session, reply)
     await respondToDanglingCalls(this.#sessions, session)
   }
 

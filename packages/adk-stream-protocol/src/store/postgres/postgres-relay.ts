@@ -35,12 +35,12 @@ export class PostgresRelay implements Relay {
   async write(
     updates: readonly TurnUpdate[],
     { owner, watched }: WriteOptions,
-  ): Promise<ReadonlySet<string>> {
+  ): Promise<ReadonlyMap<string, number>> {
     const isChange = updates.some(({ seq, ended }) => seq === 1 || ended)
     const hints = splitHint({ turns: watched, ...(isChange && { changes: true }) })
     const column = <Key extends keyof TurnUpdate>(key: Key): TurnUpdate[Key][] =>
       updates.map((update) => update[key])
-    const rows = await this.#query<{ turn_id: string }>(WRITE, [
+    const rows = await this.#query<{ turn_id: string; seq: number }>(WRITE, [
       owner,
       column('turnId'),
       column('seq'),
@@ -52,8 +52,9 @@ export class PostgresRelay implements Relay {
       updates.map(({ chat }) => chat.principalId),
       updates.map(({ chat }) => chat.chatId),
       hints,
+      isChange,
     ])
-    return new Set(rows.map(({ turn_id: turnId }) => turnId))
+    return new Map(rows.map(({ turn_id: turnId, seq }) => [turnId, seq]))
   }
 
   async find({ appName, principalId, chatId }: AppChatRef): Promise<RelayTurn | undefined> {
@@ -266,37 +267,49 @@ const TURN = 'turn_id, app_name, principal_id, chat_id, message_id, owner, repla
 const BATCH = 500
 const MAX_BATCHES = 20
 
-/** A commit does not wait for the disk: what a crash of the database loses here is also in memory or in the session. */
+/** A commit does not wait for the disk: what a crash of the database loses here is written again, or not needed any more. */
 const QUICK = `quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`
 
 /** Ends a statement with its hints. They are sent when it commits. */
 const NOTIFY = (hints: string): string =>
   `SELECT pg_notify('${CHANNEL}', hint) FROM quick, unnest(${hints}::text[]) AS hint`
 
+/**
+ * Writes updates, oldest first, of any number of turns. If updates before the given ones are missing, stores nothing of the turn. The
+ * start and the end of a turn wait for the disk ($12): no other write would show that they were lost.
+ */
 const WRITE = `
-WITH ${QUICK},
+WITH quick AS MATERIALIZED (
+  SELECT CASE WHEN NOT $12::bool THEN set_config('synchronous_commit', 'off', true) END),
 input AS MATERIALIZED (
   SELECT * FROM unnest($2::text[], $3::int[], $4::text[], $5::bool[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
     AS input (turn_id, seq, lines, ended, replayable, message_id, app_name, principal_id, chat_id)),
+latest AS MATERIALIZED (
+  SELECT DISTINCT ON (turn_id) *, min(seq) OVER (PARTITION BY turn_id) AS first_seq FROM input ORDER BY turn_id, seq DESC),
 started AS (
   INSERT INTO $schema.relay_turns (turn_id, app_name, principal_id, chat_id, message_id, owner, replayable, started_at, changed_at, ended_at)
   SELECT turn_id, app_name, principal_id, chat_id, message_id, $1, replayable, clock_timestamp(), clock_timestamp(),
     CASE WHEN ended THEN clock_timestamp() END
-  FROM input WHERE seq = 1
+  FROM latest WHERE first_seq = 1
   ON CONFLICT (turn_id) DO NOTHING RETURNING turn_id),
+stored AS MATERIALIZED (
+  SELECT turn_id, 0 AS seq FROM started
+  UNION SELECT turn_id, coalesce((SELECT max(seq) FROM $schema.relay_rows AS rows WHERE rows.turn_id = relay_turns.turn_id), 0)
+  FROM $schema.relay_turns JOIN latest USING (turn_id) WHERE owner = $1 AND ended_at IS NULL),
+complete AS MATERIALIZED (
+  SELECT latest.* FROM latest JOIN stored USING (turn_id) WHERE first_seq <= stored.seq + 1),
 changed AS (
-  UPDATE $schema.relay_turns SET replayable = input.replayable, changed_at = clock_timestamp(),
+  UPDATE $schema.relay_turns SET replayable = complete.replayable, changed_at = clock_timestamp(),
     ended_at = CASE WHEN ended THEN clock_timestamp() END
-  FROM input WHERE relay_turns.turn_id = input.turn_id AND owner = $1 AND ended_at IS NULL
-    AND (ended OR input.replayable <> relay_turns.replayable)),
-owned AS MATERIALIZED (
-  SELECT turn_id FROM started
-  UNION SELECT turn_id FROM $schema.relay_turns JOIN input USING (turn_id) WHERE owner = $1 AND ended_at IS NULL),
+  FROM complete WHERE relay_turns.turn_id = complete.turn_id AND owner = $1 AND ended_at IS NULL
+    AND (ended OR complete.replayable <> relay_turns.replayable)),
 written AS (
-  INSERT INTO $schema.relay_rows (turn_id, seq, lines) SELECT turn_id, seq, lines FROM input JOIN owned USING (turn_id)
+  INSERT INTO $schema.relay_rows (turn_id, seq, lines)
+  SELECT turn_id, input.seq, input.lines FROM input JOIN complete USING (turn_id)
   ON CONFLICT (turn_id, seq) DO NOTHING),
 notified AS MATERIALIZED (SELECT count(pg_notify('${CHANNEL}', hint)) FROM unnest($11::text[]) AS hint)
-SELECT turn_id FROM owned, quick, notified`
+SELECT stored.turn_id, greatest(stored.seq, complete.seq) AS seq
+FROM stored LEFT JOIN complete USING (turn_id), quick, notified`
 
 function ownersOf(turns: readonly Watched[]): string[] {
   return [...new Set(turns.map(({ owner }) => owner))]

@@ -12,7 +12,8 @@ import { openPaymentServer } from './payment-server.ts'
 // line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time
 // longer. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so. In one whose moment is `hold`,
 // tools wait for the line `go`; where it is `block`, they block the event loop for `BLOCK_MS`. The line `release <gate>` lets the
-// model go on. With `DATABASE_URL`, the store is that PostgreSQL database.
+// model go on. With `DATABASE_URL`, the store is that PostgreSQL database. `CLOCK_OFFSET_MS` sets the clock of the process wrong.
+// With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -29,7 +30,10 @@ const terminated = new Promise<void>((resolve) => process.once('SIGTERM', () => 
 /** Longer than a turn that was stopped waits for its tools. */
 const SLOW_MS = 1_500
 
+const toolMs = Number(process.env['TOOL_MS'] ?? 0)
+
 async function reached(moment: string, chatId: string): Promise<void> {
+  if (toolMs > 0 && moment.endsWith(' effect')) await delay(Math.random() * toolMs)
   const [victim, at] = chatId.split('.')
   if (victim === 'slow' && moment === 'before effect') {
     report(`running ${chatId}`)
@@ -54,14 +58,33 @@ function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
+const offsetMs = Number(process.env['CLOCK_OFFSET_MS'] ?? 0)
+if (offsetMs !== 0) {
+  const now = Date.now.bind(Date)
+  Date.now = () => now() + offsetMs
+}
+
+const stallMs = Number(process.env['REPORT_STALLS'] ?? 0)
+if (stallMs > 0) {
+  let ranAt = performance.now()
+  const check = (): void => {
+    const silentMs = performance.now() - ranAt
+    if (silentMs > stallMs) report(`stalled ${Math.round(silentMs)}`)
+    ranAt = performance.now()
+  }
+  setInterval(check, stallMs / 4).unref()
+}
+
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 report('ready')
 await input.next()
 const connectionString = process.env['DATABASE_URL']
-const store =
+const store = hookStore(
   connectionString === undefined
-    ? hookStore(await openJumpingStore(database), reached)
-    : await openPostgresStore({ connectionString, schema: 'public' })
+    ? await openJumpingStore(database)
+    : await openPostgresStore({ connectionString, schema: 'public' }),
+  reached,
+)
 const leaseMs = Number(process.env['LEASE_MS'] ?? 500)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
 const paymentServer = await openPaymentServer({

@@ -26,9 +26,12 @@ export async function bundleChildren(): Promise<Children> {
 /** One server process. */
 export class Child implements AsyncDisposable {
   readonly #lines: string[] = []
-  readonly #ended: Promise<NodeJS.Signals | number | null>
+  /** How the process has ended: its exit code, or the signal. */
+  readonly ended: Promise<NodeJS.Signals | number | null>
   readonly #process: ChildProcess
   #wake: () => void = () => undefined
+  /** Called for each line that the process says. */
+  onLine: (line: string) => void = () => undefined
 
   constructor(child: ChildProcess) {
     this.#process = child
@@ -36,9 +39,10 @@ export class Child implements AsyncDisposable {
     const output = createInterface({ input: child.stdout })
     output.on('line', (line) => {
       this.#lines.push(line)
+      this.onLine(line)
       this.#wake()
     })
-    this.#ended = once(child, 'exit').then(() => {
+    this.ended = once(child, 'exit').then(() => {
       this.#wake()
       return child.signalCode ?? child.exitCode
     })
@@ -70,7 +74,7 @@ export class Child implements AsyncDisposable {
   /** Asks the process to end, and waits for it. */
   async terminate(): Promise<NodeJS.Signals | number | null> {
     this.#process.kill('SIGTERM')
-    return this.#ended
+    return this.ended
   }
 
   /** Gives the process a line to read. */
@@ -90,7 +94,7 @@ export class Child implements AsyncDisposable {
   /** Ends the process where it stands. */
   async kill(): Promise<NodeJS.Signals | number | null> {
     this.#process.kill('SIGKILL')
-    return this.#ended
+    return this.ended
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

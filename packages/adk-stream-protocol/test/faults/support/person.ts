@@ -31,15 +31,23 @@ export class Person {
   readonly user: string
   readonly chatId: string
   readonly #headers: Record<string, string>
+  readonly #timeoutMs: number | undefined
 
   constructor(
     url: string,
-    who: { user?: string; chatId?: string; headers?: Record<string, string> } = {},
+    who: {
+      user?: string
+      chatId?: string
+      headers?: Record<string, string>
+      /** How long a whole response may take. */
+      timeoutMs?: number
+    } = {},
   ) {
     this.url = url
     this.user = who.user ?? 'hanako'
     this.chatId = who.chatId ?? 'chat-1'
     this.#headers = who.headers ?? { 'x-user': this.user }
+    this.#timeoutMs = who.timeoutMs
   }
 
   say(text: string): Promise<Answered> {
@@ -47,8 +55,8 @@ export class Person {
   }
 
   /** Says something, and does not wait for the end of the answer. */
-  begin(text: string): Promise<Response> {
-    return this.#begin(this.#message(text))
+  begin(text: string, messageId?: string): Promise<Response> {
+    return this.#begin(this.#message(text, messageId))
   }
 
   /** Decides as `answer` does, and does not wait for the end of what follows. */
@@ -155,14 +163,15 @@ export class Person {
     })
   }
 
-  #message(text: string): Record<string, unknown> {
-    const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+  #message(text: string, id: string = crypto.randomUUID()): Record<string, unknown> {
+    const message = { id, role: 'user', parts: [{ type: 'text', text }] }
     return { id: this.chatId, messages: [message] }
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Answered> {
     const headers = { ...this.#headers, ...(init.headers as Record<string, string>) }
-    const response = await fetch(`${this.url}${path}`, { ...init, headers })
+    const signal = this.#timeoutMs === undefined ? null : AbortSignal.timeout(this.#timeoutMs)
+    const response = await fetch(`${this.url}${path}`, { ...init, headers, signal })
     const body = await response.text()
     const { status } = response
     if (status !== 200) return { status, code: readCode(body), chunks: [], body }

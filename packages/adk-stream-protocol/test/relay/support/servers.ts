@@ -71,9 +71,9 @@ export class Stream {
     this.done = this.#read()
   }
 
-  static async open({ url, chatId, user }: Person): Promise<Stream> {
-    const headers = { 'x-user': user }
-    return new Stream(await fetch(`${url}/stream/${chatId}/stream`, { headers }))
+  static async open({ url, chatId, user }: Person, signal?: AbortSignal): Promise<Stream> {
+    const init = { headers: { 'x-user': user }, ...(signal && { signal }) }
+    return new Stream(await fetch(`${url}/stream/${chatId}/stream`, init))
   }
 
   static read(response: Response): Stream {
@@ -96,6 +96,14 @@ export class Stream {
   get message() {
     const [start] = this.#chunks
     return foldChunks(start?.type === 'start' ? start.messageId : '', this.#chunks)
+  }
+
+  /** Resolves when more chunks were received, or at the end. */
+  async next(): Promise<void> {
+    const received = new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+    await Promise.race([received, this.done])
   }
 
   /** Resolves when this text was received. */

@@ -1,0 +1,75 @@
+import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
+
+import { interceptAppend } from '../../agent/adk-workarounds/checked-sessions.ts'
+import type { PartialReply } from '../../agent/history/repair-session.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { keepNewest } from '../../shared/keep-newest.ts'
+
+interface Appends {
+  /** The newest event of the agent that ADK has tried to store. */
+  last: Event | undefined
+  readonly pending: Set<Promise<unknown>>
+}
+
+const MAX_CHATS = 10_000
+
+/**
+ * What ADK stores during runs. A turn that is stopped does not wait for its run, so it may not know that the whole reply is being stored.
+ * The streamed text must then not be stored as well.
+ */
+export class RunAppends {
+  readonly #chats = new Map<string, Appends>()
+
+  /** Returns the session service for a runner. */
+  observe(sessions: BaseSessionService): BaseSessionService {
+    return interceptAppend(sessions, async (request) => {
+      const { event } = request
+      if (event.partial || event.author === 'user') return sessions.appendEvent(request)
+      const appends = this.#of(request)
+      appends.last = event
+      const appended = sessions.appendEvent(request)
+      appends.pending.add(appended)
+      try {
+        return await appended
+      } finally {
+        appends.pending.delete(appended)
+      }
+    })
+  }
+
+  /** Waits until nothing is being stored in a chat. Returns the newest event of the agent that ADK has tried to store since the last call. */
+  async settled(chat: AppChatRef): Promise<Event | undefined> {
+    const key = keyOf(chat)
+    const appends = this.#chats.get(key)
+    if (!appends) return undefined
+    while (appends.pending.size > 0) await Promise.allSettled(appends.pending)
+    this.#chats.delete(key)
+    return appends.last
+  }
+
+  forget(chat: AppChatRef): void {
+    this.#chats.delete(keyOf(chat))
+  }
+
+  #of({ session }: AppendEventRequest): Appends {
+    const { appName, userId: principalId, id: chatId } = session
+    const key = keyOf({ appName, principalId, chatId })
+    const known = this.#chats.get(key)
+    if (known) return known
+    const appends: Appends = { last: undefined, pending: new Set() }
+    this.#chats.set(key, appends)
+    keepNewest(this.#chats, MAX_CHATS)
+    return appends
+  }
+}
+
+/** Whether an event contains the text and reasoning that were streamed before it. */
+export function repeats({ content }: Event, { parts }: PartialReply): boolean {
+  const textOf = (all: readonly { readonly text?: string }[]): string =>
+    all.map(({ text = '' }) => text).join('')
+  return parts.length > 0 && textOf(content?.parts ?? []).startsWith(textOf(parts))
+}
+
+function keyOf({ appName, principalId, chatId }: AppChatRef): string {
+  return JSON.stringify([appName, principalId, chatId])
+}

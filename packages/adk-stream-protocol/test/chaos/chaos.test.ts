@@ -1,0 +1,142 @@
+import { tmpdir } from 'node:os'
+
+import { expect, test } from 'vitest'
+
+import type { AuditEvent, AuditRecord } from '../../src/approvals/audit-entry.ts'
+import type { ChatMessage, ChatPart } from '../support/chat-probe.ts'
+import { checkChaos } from './support/check-chaos.ts'
+import { type ChaosHistory, emptyHistory } from './support/history.ts'
+import { runChaos } from './support/run-chaos.ts'
+
+const TIMEOUT_MS = 300_000
+
+test(
+  '[RL331] [RL332] three servers lose nothing and do nothing twice, while they are replaced, killed and paused and PostgreSQL crashes',
+  async () => {
+    const { violations, tally } = await runChaos({
+      seed: 1,
+      ms: 10_000,
+      roundMs: 5_000,
+      leaseMs: 2_000,
+      servers: 3,
+      clients: 4,
+      everyMs: [600, 1_000],
+      faults: [
+        ['terminate', 'cut', 'terminate'],
+        ['kill', 'restart-immediate', 'pause', 'lose-answers', 'restart-fast'],
+      ],
+      folder: tmpdir(),
+      print: () => undefined,
+    })
+    expect(violations).toEqual([])
+    expect(tally.turns).toBeGreaterThan(4)
+    expect(Object.keys(tally.faults)).toContain('terminate')
+    expect(Object.keys(tally.faults)).toContain('kill')
+  },
+  TIMEOUT_MS,
+)
+
+const chat = { appName: 'app', principalId: 'hanako', chatId: 'chat' }
+
+function record(version: number, event: AuditEvent): AuditRecord {
+  return { seq: version + 1, approvalId: 'a', chat, version, at: 1_000 * version, event }
+}
+
+const REQUESTED = record(0, {
+  type: 'requested',
+  messageId: 'reply',
+  toolCallId: 'call',
+  toolName: 'pay',
+  args: {},
+  digest: '',
+  terms: { chain: [], idempotent: false },
+  deadline: 1e9,
+})
+const APPROVED = record(1, { type: 'approved', by: 'hanako', step: 0 })
+const STARTED = record(2, { type: 'started', worker: 'one', args: {} })
+const SUCCEEDED = record(3, { type: 'succeeded', output: {} })
+const LOST = record(3, { type: 'lost', worker: 'one', becomes: 'unknown' })
+const PAID = { chatId: 'chat', userId: 'hanako', name: 'pay', to: '', amount: 1, key: 'call' }
+
+function messagesWith(text: string, part: Partial<ChatPart> = {}): ChatMessage[] {
+  const call = { type: 'tool-pay', toolCallId: 'call', state: 'output-available', ...part }
+  return [
+    { id: 'message', role: 'user', parts: [{ type: 'text', text: 'Pay.' }] },
+    { id: 'reply', role: 'assistant', parts: [call, { type: 'text', text }] },
+  ]
+}
+
+/** A history without violations. */
+function wellHistory(): ChaosHistory {
+  return {
+    ...emptyHistory(1_000),
+    turns: [
+      {
+        chatId: 'chat',
+        userMessageId: 'message',
+        kind: 'pay',
+        expected: 'One.Two.',
+        from: 0,
+        to: 5_000,
+        seen: 'One.',
+        stops: false,
+      },
+    ],
+    decisions: [
+      { approvalId: 'a', approved: true, result: 'accepted' },
+      { approvalId: 'a', approved: false, result: 'refused' },
+    ],
+    effects: [PAID],
+    audit: [REQUESTED, APPROVED, STARTED, SUCCEEDED],
+    chats: new Map([['chat', [messagesWith('One.Two.'), messagesWith('One.Two.')]]]),
+  }
+}
+
+function stored(messages: ChatMessage[], other = messages): Pick<ChaosHistory, 'chats'> {
+  return { chats: new Map([['chat', [messages, other]]]) }
+}
+
+const KILL = { kind: 'kill', from: 2_000, to: 2_100 } as const
+
+const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegExp | undefined][] = [
+  ['nothing in a history without faults', {}, undefined],
+  ['a call that ran twice', { effects: [PAID, PAID] }, /ran 2 times, started 1/],
+  ['a call that did not run', { effects: [] }, /did not run/],
+  ['an effect without an approval', { audit: [] }, /ran without being started/],
+  ['a lost decision', { audit: [REQUESTED], effects: [] }, /not recorded/],
+  [
+    'an approved call that was forgotten',
+    { audit: [REQUESTED, APPROVED], effects: [] },
+    /stays approved/,
+  ],
+  [
+    'two accepted decisions',
+    {
+      decisions: [true, true].map((approved) => ({
+        approvalId: 'a',
+        approved,
+        result: 'accepted',
+      })),
+    },
+    /2 decisions were accepted/,
+  ],
+  [
+    'a call that was lost without a crash',
+    { audit: [REQUESTED, APPROVED, STARTED, LOST] },
+    /no server/,
+  ],
+  [
+    'a lost call that is shown as succeeded',
+    { audit: [REQUESTED, APPROVED, STARTED, LOST], faults: [KILL] },
+    /unknown is shown as output-available/,
+  ],
+  ['doubled text', stored(messagesWith('One.One.Two.')), /another text is stored/],
+  ['a missing end', stored(messagesWith('One.')), /nothing interrupted it/],
+  ['servers that differ', stored(messagesWith('One.Two.'), messagesWith('One.')), /different/],
+  ['a server that crashed', { problems: ['server-1 ended by itself: 1'] }, /by itself/],
+]
+
+test.each(CASES)('[RL331] the checker finds %s', (_what, change, finds) => {
+  const violations = checkChaos({ ...wellHistory(), ...change })
+  expect(violations.join('\n')).toMatch(finds ?? /^$/)
+})

@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util'
+
+import setUpTemporaryFolder from '../../../../test/support/temporary-folder.ts'
+import { runChaos } from './support/run-chaos.ts'
+
+// `npm run chaos -- --minutes 20 --seed 7`: several real servers on one PostgreSQL, clients that change servers while they read, and
+// random faults. Ends with code 1 if anything was lost or done twice.
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '1' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    servers: { type: 'string', default: '3' },
+    clients: { type: 'string', default: '6' },
+    'keep-history': { type: 'boolean', default: false },
+  },
+})
+
+const seed = Number(values.seed)
+const startedAt = Date.now()
+const folder = process.cwd()
+const removeFolder = setUpTemporaryFolder()
+console.log(`chaos: ${values.minutes} minutes, seed ${seed}`)
+try {
+  const { violations, file } = await runChaos({
+    seed,
+    ms: Number(values.minutes) * 60_000,
+    roundMs: 60_000,
+    leaseMs: 4_000,
+    servers: Number(values.servers),
+    clients: Number(values.clients),
+    everyMs: [500, 5_000],
+    folder,
+    keepHistory: values['keep-history'],
+    print: (line) => console.log(`${Math.round((Date.now() - startedAt) / 1_000)} s: ${line}`),
+  })
+  for (const violation of violations) console.error(`violation: ${violation}`)
+  if (file !== undefined) console.error(`The history is in ${file}. Repeat with --seed ${seed}.`)
+  process.exitCode = violations.length > 0 ? 1 : 0
+} finally {
+  removeFolder?.()
+}

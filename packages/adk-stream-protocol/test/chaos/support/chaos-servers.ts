@@ -1,0 +1,206 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { RunningPostgres } from '../../../../../test/support/postgres-server.ts'
+import { bundleChildren, type Child, type Children } from '../../faults/support/children.ts'
+import { type Folder, makeFolder } from '../../faults/support/folder.ts'
+import { openProxy, type PostgresProxy } from '../../support/postgres-proxy.ts'
+import type { ChaosHistory, FaultKind, RecordedFault } from './history.ts'
+import type { Random } from './random.ts'
+
+/** One hour. */
+const WRONG_CLOCK_MS = 3_600_000
+
+/** One of the server processes, with a way of its own to the database. */
+interface Server {
+  readonly name: string
+  readonly proxy: PostgresProxy
+  readonly env: Readonly<Record<string, string>>
+  child: Child
+  /** Undefined while no process serves. */
+  url: string | undefined
+  /** Whether a fault of the process has not ended. */
+  isFaulty: boolean
+}
+
+export interface ChaosServersOptions {
+  readonly postgres: RunningPostgres
+  readonly count: number
+  readonly leaseMs: number
+  readonly history: () => ChaosHistory
+  readonly random: Random
+}
+
+/** The server processes of a run, and the faults that befall them. */
+export class ChaosServers implements AsyncDisposable {
+  readonly folder: Folder
+  readonly #options: ChaosServersOptions
+  readonly #children: Children
+  readonly #servers: Server[] = []
+  /** Processes that were asked to end. */
+  readonly #leaving = new Set<Child>()
+  #isRestarting = false
+  #isClosed = false
+
+  private constructor(options: ChaosServersOptions, children: Children, folder: Folder) {
+    this.#options = options
+    this.#children = children
+    this.folder = folder
+  }
+
+  static async start(options: ChaosServersOptions): Promise<ChaosServers> {
+    const servers = new ChaosServers(options, await bundleChildren(), await makeFolder())
+    for (let index = 0; index < options.count; index += 1) await servers.#add(index)
+    return servers
+  }
+
+  get urls(): string[] {
+    return this.#servers.flatMap(({ url }) => url ?? [])
+  }
+
+  /** Applies a fault, and resolves when it is over. Does nothing if it is not possible now. */
+  async apply(kind: FaultKind): Promise<void> {
+    switch (kind) {
+      case 'restart-fast':
+      case 'restart-immediate':
+      case 'end-connections':
+        return this.#disturbDatabase(kind)
+      default:
+        return this.#disturbServer(kind)
+    }
+  }
+
+  /** Resolves when all servers serve again. */
+  async untilCalm(): Promise<void> {
+    while (this.#isRestarting || this.#servers.some(({ isFaulty }) => isFaulty)) await delay(50)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    for (const { child, proxy } of this.#servers) {
+      child.resume()
+      await child.kill()
+      await proxy[Symbol.asyncDispose]()
+    }
+    for (const child of this.#leaving) await child.kill()
+    await this.folder[Symbol.asyncDispose]()
+  }
+
+  async #add(index: number): Promise<void> {
+    const { postgres, leaseMs } = this.#options
+    const proxy = await openProxy(postgres.url)
+    const name = `server-${index + 1}`
+    const env = {
+      DATABASE_URL: proxy.url,
+      LEASE_MS: String(leaseMs),
+      GRACE_MS: '60000',
+      TOOL_MS: '100',
+      REPORT_STALLS: String(leaseMs / 4),
+      // The last one has a wrong clock.
+      ...(index === this.#options.count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
+    }
+    const child = this.#start(name, env)
+    const server: Server = { name, proxy, env, child, url: undefined, isFaulty: false }
+    this.#servers.push(server)
+    server.url = await child.serve()
+  }
+
+  #start(name: string, env: Readonly<Record<string, string>>): Child {
+    const { history } = this.#options
+    const child = this.#children.start(this.folder, name, env)
+    child.onLine = (line) => {
+      if (!line.startsWith('stalled ')) return
+      const to = Date.now()
+      const ms = Number(line.split(' ')[1])
+      history().faults.push({ kind: 'stall', server: name, from: to - ms, to })
+    }
+    void child.ended.then((how) => {
+      if (this.#isClosed || how === 'SIGKILL' || (how === 0 && this.#leaving.has(child))) return
+      history().problems.push(`${name} ended by itself: ${how}`)
+    })
+    return child
+  }
+
+  async #disturbServer(kind: FaultKind): Promise<void> {
+    const { random } = this.#options
+    const well = this.#servers.filter(({ isFaulty }) => !isFaulty)
+    // One server stays, so that clients can go on.
+    if (well.length < 2) return
+    const server = random.pick(well)
+    server.isFaulty = true
+    const end = this.#record(kind, server.name)
+    try {
+      await this.#disturb(kind, server)
+    } finally {
+      end()
+      server.isFaulty = false
+    }
+  }
+
+  async #disturb(kind: FaultKind, server: Server): Promise<void> {
+    const { random, leaseMs } = this.#options
+    switch (kind) {
+      case 'kill':
+        server.url = undefined
+        await server.child.kill()
+        await delay(random.between(0, 1_000))
+        server.child = this.#start(server.name, server.env)
+        server.url = await server.child.serve()
+        return
+      case 'terminate': {
+        // As in a rolling deployment: the new process serves before the old one leaves.
+        const old = server.child
+        server.child = this.#start(server.name, server.env)
+        server.url = await server.child.serve()
+        this.#leaving.add(old)
+        await old.terminate()
+        this.#leaving.delete(old)
+        return
+      }
+      case 'pause':
+        server.child.pause()
+        await delay(leaseMs * (1.25 + random.next() / 2))
+        server.child.resume()
+        return
+      case 'lose-answers':
+        server.proxy.dropAnswers()
+        await delay(random.between(50, 500))
+        server.proxy.cut()
+        return
+      case 'drop-all':
+        server.proxy.dropAll()
+        await delay(random.between(200, 1_500))
+        server.proxy.cut()
+        return
+      default:
+        server.proxy.cut()
+    }
+  }
+
+  async #disturbDatabase(kind: FaultKind): Promise<void> {
+    if (this.#isRestarting) return
+    this.#isRestarting = true
+    const { postgres, random } = this.#options
+    const end = this.#record(kind)
+    try {
+      if (kind === 'end-connections') for (const { proxy } of this.#servers) proxy.cut()
+      else {
+        const mode = kind === 'restart-fast' ? 'fast' : 'immediate'
+        await postgres.restart(mode, random.between(0, 500))
+      }
+    } finally {
+      end()
+      this.#isRestarting = false
+    }
+  }
+
+  #record(kind: FaultKind, server?: string): () => void {
+    const from = Date.now()
+    const fault: RecordedFault = { kind, ...(server !== undefined && { server }), from, to: from }
+    // Until it is over, it may have any consequence.
+    fault.to = Infinity
+    this.#options.history().faults.push(fault)
+    return () => {
+      fault.to = Date.now()
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import { isDeepStrictEqual } from 'node:util'
+
+import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
+import { NEXT, stateAfter } from '../../ledger/state-machine.ts'
+import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
+import { isMarked, replyTo, textOf } from './chaos-client.ts'
+import type { ChaosHistory, RecordedFault, RecordedTurn } from './history.ts'
+
+/** Checks everything that several servers guarantee, independently of the code under test. Returns the violations. */
+export function checkChaos(history: ChaosHistory): string[] {
+  const violations = [...history.problems]
+  const byApproval = groupBy(history.audit, ({ approvalId }) => approvalId)
+  for (const [approvalId, records] of byApproval)
+    violations.push(...checkApproval(history, approvalId, records))
+  violations.push(...checkEffects(history, byApproval))
+  for (const [chatId, views] of history.chats) violations.push(...checkViews(chatId, views))
+  for (const turn of history.turns) violations.push(...checkTurn(history, turn))
+  return violations
+}
+
+/** One approval: its states follow each other as they may, its decision is the acknowledged one, and it ends once. */
+function checkApproval(
+  history: ChaosHistory,
+  approvalId: string,
+  records: readonly AuditRecord[],
+): string[] {
+  const [requested] = records
+  if (requested?.event.type !== 'requested') return [`${approvalId}: not requested first`]
+  const { toolCallId, toolName, terms } = requested.event
+  const { chatId } = requested.chat
+  const found: string[] = []
+  const must = (holds: boolean, what: string): void => {
+    if (!holds) found.push(`${chatId}/${toolCallId} (${approvalId}): ${what}`)
+  }
+  const states = records.map(({ event }) => stateAfter(event))
+  for (const [index, state] of states.entries()) {
+    must(records[index]?.version === index, 'a version is missing or was used twice')
+    const before = states[index - 1]
+    const isRetry = terms.idempotent && before === 'executing' && state === 'approved'
+    must(
+      before === undefined || isRetry || NEXT[before].includes(state),
+      `${before} became ${state}`,
+    )
+  }
+  const attempts = history.decisions.filter((decision) => decision.approvalId === approvalId)
+  const accepted = attempts.filter(({ result }) => result === 'accepted')
+  const decided = records.filter(({ event: { type } }) => type === 'approved' || type === 'denied')
+  must(accepted.length <= 1, `${accepted.length} decisions were accepted`)
+  must(decided.length <= 1, `${decided.length} decisions are recorded`)
+  const end = states.at(-1) ?? 'requested'
+  // If the client never learned of the approval, it waits for its deadline.
+  must(NEXT[end].length === 0 || (end === 'requested' && attempts.length === 0), `it stays ${end}`)
+  const isApproved = decided[0]?.event.type === 'approved'
+  for (const { approved } of accepted)
+    must(
+      decided.length === 1 && isApproved === approved,
+      'an acknowledged decision is not recorded',
+    )
+  if (decided.length === 1) {
+    const isTried = attempts.some(
+      ({ approved, result }) => result !== 'refused' && approved === isApproved,
+    )
+    must(isTried, 'a decision is recorded that no client made')
+  }
+  if (isApproved) must(end === 'succeeded' || end === 'unknown', `approved, and ends as ${end}`)
+  const started = records.filter(({ event }) => event.type === 'started')
+  must(started.length <= 1 || terms.idempotent, `started ${started.length} times`)
+  for (const { at, event } of records) {
+    if (event.type !== 'lost') continue
+    const from = Math.max(...started.filter((start) => start.at <= at).map((start) => start.at))
+    must(isDisrupted(history, from, at), 'lost, but no server crashed or stood still')
+  }
+  const effects = history.effects.filter(
+    (effect) => effect.chatId === chatId && effect.key === toolCallId,
+  )
+  must(effects.length <= started.length, `ran ${effects.length} times, started ${started.length}`)
+  if (end === 'succeeded') must(effects.length >= 1, 'succeeded, but did not run')
+  const reply = (history.chats.get(chatId)?.[0] ?? []).find(({ parts }) =>
+    parts.some((part) => part.toolCallId === toolCallId),
+  )
+  const parts = reply?.parts.filter((part) => part.toolCallId === toolCallId) ?? []
+  must(parts.length <= 1, `the conversation has ${parts.length} parts`)
+  if (decided.length === 1) must(isShown(parts[0], end), `${end} is shown as ${parts[0]?.state}`)
+  must(toolName === 'pay' || toolName === 'top_up', `unknown tool ${toolName}`)
+  return found
+}
+
+function isShown(part: ChatPart | undefined, end: string): boolean {
+  if (end === 'succeeded') return part?.state === 'output-available'
+  if (end === 'denied') return part?.state === 'output-denied' || part?.state === 'output-error'
+  return part?.state === 'output-error'
+}
+
+/** Nothing ran without an approval. */
+function checkEffects(
+  { effects }: ChaosHistory,
+  byApproval: ReadonlyMap<string, readonly AuditRecord[]>,
+): string[] {
+  const started = new Set(
+    [...byApproval.values()].flatMap((records) => {
+      const [requested] = records
+      const hasStarted = records.some(({ event }) => event.type === 'started')
+      return requested?.event.type === 'requested' && hasStarted
+        ? [`${requested.chat.chatId}/${requested.event.toolCallId}`]
+        : []
+    }),
+  )
+  return effects.flatMap(({ chatId, key }) =>
+    started.has(`${chatId}/${key}`) ? [] : [`${chatId}/${key}: ran without being started`],
+  )
+}
+
+/** All servers show the same conversation. */
+function checkViews(chatId: string, views: readonly (readonly ChatMessage[])[]): string[] {
+  const [first = []] = views
+  const ids = first.map(({ id }) => id)
+  const found = new Set(ids).size === ids.length ? [] : [`${chatId}: a message is stored twice`]
+  if (views.some((view) => !isDeepStrictEqual(view, first)))
+    found.push(`${chatId}: the servers show different conversations`)
+  return found
+}
+
+/** The reply to a message is whole, or marked as interrupted for a reason. Its text is never doubled. */
+function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
+  const { chatId, userMessageId, expected, seen, from, to, fault } = turn
+  const name = `${chatId}/${userMessageId} (${turn.kind})`
+  if (fault === 'not sent') return []
+  if (fault !== undefined) return [`${name}: ${fault}`]
+  const found: string[] = []
+  const must = (holds: boolean, what: string): void => {
+    if (!holds) found.push(`${name}: ${what}`)
+  }
+  const messages = history.chats.get(chatId)?.[0] ?? []
+  const reply = replyTo(messages, userMessageId)
+  const text = reply ? textOf(reply) : ''
+  must(expected.startsWith(seen), `the client saw another text: ${seen}`)
+  must(expected.startsWith(text), `another text is stored: ${text}`)
+  if (text === expected) {
+    const { read } = turn
+    if (!read || !reply || textOf(read) !== expected) return found
+    must(
+      isDeepStrictEqual(comparable(read), comparable(reply)),
+      `the client has ${JSON.stringify(read)}, stored is ${JSON.stringify(reply)}`,
+    )
+    return found
+  }
+  const isDisturbed = isDisrupted(history, from, to)
+  must(turn.stops || isDisturbed, `not whole, and nothing interrupted it: ${text}`)
+  must(
+    turn.stops || (reply && isMarked(reply)) || isDisturbed,
+    `not whole, and not marked: ${text}`,
+  )
+  return found
+}
+
+/**
+ * Returns what must be equal in a message that was read from a stream and the stored one. A client that reads a reply from its start is
+ * not asked again about a decided call: it gets the call without its approval, and a denied one as failed.
+ */
+function comparable({ parts, ...message }: ChatMessage): unknown {
+  const called = parts.map(({ errorText: _, ...part }) => {
+    if (part.toolCallId === undefined) return part
+    const { type, toolCallId, input, output, state } = part
+    return { type, toolCallId, input, output, state: state?.replace('denied', 'error') }
+  })
+  return JSON.parse(JSON.stringify({ ...message, parts: called }))
+}
+
+/** Faults after which a call may be lost and a reply interrupted. Restarts of PostgreSQL count if they take half a lease. */
+function isDisrupted({ faults, leaseMs }: ChaosHistory, from: number, to: number): boolean {
+  return faults.some(
+    (fault) => isDisruptive(fault, leaseMs) && fault.from <= to && fault.to >= from - leaseMs,
+  )
+}
+
+function isDisruptive({ kind, from, to }: RecordedFault, leaseMs: number): boolean {
+  if (kind === 'kill' || kind === 'pause' || kind === 'stall') return true
+  return kind.startsWith('restart-') && to - from > leaseMs / 2
+}
+
+function groupBy<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+): ReadonlyMap<string, readonly Item[]> {
+  const groups = new Map<string, Item[]>()
+  for (const item of items) {
+    const group = groups.get(keyOf(item)) ?? []
+    group.push(item)
+    groups.set(keyOf(item), group)
+  }
+  return groups
+}

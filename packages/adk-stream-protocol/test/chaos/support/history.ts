@@ -1,0 +1,84 @@
+import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
+import type { Effect } from '../../faults/support/payment-server.ts'
+import type { ChatMessage } from '../../support/chat-probe.ts'
+
+/** Everything that a run has recorded. All times are in ms of the machine's clock. */
+export interface ChaosHistory {
+  /** The lease of the servers. */
+  readonly leaseMs: number
+  readonly faults: RecordedFault[]
+  readonly turns: RecordedTurn[]
+  readonly decisions: RecordedDecision[]
+  /** What the tools did. */
+  effects: readonly Effect[]
+  audit: readonly AuditRecord[]
+  /** The stored messages of each chat, as each server returns them at the end. */
+  chats: ReadonlyMap<string, readonly (readonly ChatMessage[])[]>
+  /** What went wrong outside the histories, such as a server that crashed by itself. */
+  readonly problems: string[]
+}
+
+export const FAULTS = [
+  'kill',
+  'terminate',
+  'pause',
+  'restart-fast',
+  'restart-immediate',
+  'cut',
+  'lose-answers',
+  'drop-all',
+  'end-connections',
+] as const
+
+export type FaultKind = (typeof FAULTS)[number]
+
+export interface RecordedFault {
+  /** A stall is no fault of the run: the machine did not let a server run for long. */
+  readonly kind: FaultKind | 'stall'
+  /** The server. Undefined for a fault of the database. */
+  readonly server?: string
+  readonly from: number
+  to: number
+}
+
+export type TurnKind = 'talk' | 'stop' | 'pay' | 'top_up'
+
+/** A message of a client, and what came of it. */
+export interface RecordedTurn {
+  readonly chatId: string
+  readonly userMessageId: string
+  readonly kind: TurnKind
+  /** The whole text of the reply. */
+  readonly expected: string
+  readonly from: number
+  to: number
+  /** The longest text that the client has seen. */
+  seen: string
+  /** Whether the client asked to stop the turn. */
+  stops: boolean
+  /** The message as the client has it from the stream, if it read a stream to its end. */
+  read?: ChatMessage
+  approvalId?: string
+  /** Why the client could not go on. */
+  fault?: string
+}
+
+export interface RecordedDecision {
+  readonly approvalId: string
+  readonly approved: boolean
+  /** `unknown`: the client got no answer, or one that does not say whether the decision counted. */
+  readonly result: 'accepted' | 'refused' | 'unknown'
+}
+
+export function emptyHistory(leaseMs: number): ChaosHistory {
+  return {
+    leaseMs,
+    faults: [],
+    turns: [],
+    decisions: [],
+    effects: [],
+    audit: [],
+    chats: new Map(),
+    problems: [],
+  }
+}

@@ -1,0 +1,201 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { startPostgres } from '../../../../../test/support/postgres-server.ts'
+import { openPostgresStore } from '../../../src/store/postgres/index.ts'
+import type { Store } from '../../../src/store/index.ts'
+import { Person, readEffects } from '../../faults/support/person.ts'
+import type { ChatMessage } from '../../support/chat-probe.ts'
+import { ChaosClient, replyTo, textOf } from './chaos-client.ts'
+import { ChaosServers } from './chaos-servers.ts'
+import { checkChaos } from './check-chaos.ts'
+import { type ChaosHistory, emptyHistory, type FaultKind, FAULTS } from './history.ts'
+import { Random } from './random.ts'
+
+export interface ChaosOptions {
+  readonly seed: number
+  readonly ms: number
+  /** The time after which the histories are checked and new chats begin. */
+  readonly roundMs: number
+  readonly leaseMs: number
+  readonly servers: number
+  readonly clients: number
+  /** The pause between two faults. */
+  readonly everyMs: readonly [least: number, most: number]
+  /** The faults of each round, in this order and again from the start. Default: at random. */
+  readonly faults?: readonly (readonly FaultKind[])[]
+  /** Where the history of a violation is written. */
+  readonly folder: string
+  /** Whether the histories of all rounds are written. Default: only that of a violation. */
+  readonly keepHistory?: boolean
+  readonly print: (line: string) => void
+}
+
+export interface ChaosResult {
+  readonly violations: readonly string[]
+  readonly tally: ChaosTally
+  /** The file with the history of the round that has a violation. */
+  readonly file?: string
+}
+
+export interface ChaosTally {
+  rounds: number
+  turns: number
+  /** Replies that a fault or a client interrupted. */
+  partial: number
+  /** Messages of which the client did not learn whether they were taken. */
+  notSent: number
+  approvals: number
+  decisions: number
+  effects: number
+  readonly ends: Record<string, number>
+  readonly faults: Record<string, number>
+}
+
+/** How long the work of a round may take after its last fault. */
+const DRAIN_MS = 60_000
+
+/** Runs servers, clients and faults, and checks what they leave behind. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { seed, ms, roundMs, servers: count, leaseMs, print } = options
+  const random = new Random(seed)
+  const tally = emptyTally()
+  let history = emptyHistory(leaseMs)
+  const postgres = await startPostgres()
+  try {
+    const connectionString = postgres.url
+    const common = { connectionString, schema: 'public', busyTimeoutMs: DRAIN_MS }
+    await using store = await openPostgresStore(common)
+    const start = { postgres, count, leaseMs, random: random.fork(), history: () => history }
+    await using servers = await ChaosServers.start(start)
+    const until = Date.now() + ms
+    let seq = 0
+    while (Date.now() < until) {
+      history = emptyHistory(leaseMs)
+      tally.rounds += 1
+      await runRound({
+        ...{ options, random, servers, history, round: tally.rounds },
+        until: Math.min(until, Date.now() + roundMs),
+      })
+      await drain(store, history)
+      seq = await collect(history, { store, servers, after: seq })
+      const violations = checkChaos(history)
+      addTo(tally, history)
+      print(`${describe(tally)}, ${violations.length} violations`)
+      if (violations.length === 0 && !options.keepHistory) continue
+      const file = path.join(options.folder, `chaos-${seed}-${tally.rounds}.json`)
+      await writeFile(file, serialise(history, violations))
+      if (violations.length > 0) return { violations, tally, file }
+    }
+    const fault = (await store.approvals.verifyAudit?.())?.fault
+    return { violations: fault ? [`the audit record: ${JSON.stringify(fault)}`] : [], tally }
+  } finally {
+    await postgres.stop()
+  }
+}
+
+interface Round {
+  readonly options: ChaosOptions
+  readonly random: Random
+  readonly servers: ChaosServers
+  readonly history: ChaosHistory
+  readonly until: number
+  readonly round: number
+}
+
+/** Lets clients and faults run until the time has come, and the clients to the end of what they do. */
+async function runRound({ options, random, servers, history, until, round }: Round): Promise<void> {
+  const clients = Array.from({ length: options.clients }, (_, index) =>
+    new ChaosClient({
+      name: `round-${round}.client-${index + 1}`,
+      history,
+      random: random.fork(),
+      urls: () => servers.urls,
+    }).run(until),
+  )
+  const [least, most] = options.everyMs
+  const own = random.fork()
+  const applied: Promise<void>[] = []
+  for (let index = 0; Date.now() < until; index += 1) {
+    await delay(own.between(least, most))
+    const faults = options.faults?.[(round - 1) % options.faults.length]
+    const kind = faults ? faults[index % faults.length] : own.pick(FAULTS)
+    const fault = kind && servers.apply(kind)
+    // A fault that takes long does not keep others from happening.
+    if (fault)
+      applied.push(fault.catch((error: unknown) => void history.problems.push(String(error))))
+  }
+  await Promise.all(applied)
+  await servers.untilCalm()
+  await Promise.all(clients)
+}
+
+/** Waits until nothing is left to do. */
+async function drain(store: Store, history: ChaosHistory): Promise<void> {
+  const until = Date.now() + DRAIN_MS
+  const states = ['approved', 'executing'] as const
+  while ((await store.approvals.list({ states, limit: 1 })).length > 0) {
+    if (Date.now() > until) return void history.problems.push('approved calls are left')
+    await delay(100)
+  }
+}
+
+/** Reads what the servers have stored. Returns the number of the newest audit entry. */
+async function collect(
+  history: ChaosHistory,
+  { store, servers, after }: { store: Store; servers: ChaosServers; after: number },
+): Promise<number> {
+  history.effects = readEffects(servers.folder.effects)
+  const audit = []
+  for await (const record of store.approvals.audit({ after })) audit.push(record)
+  history.audit = audit
+  const ids = new Set(history.turns.map(({ chatId }) => chatId))
+  const chats = new Map<string, ChatMessage[][]>()
+  for (const chatId of ids) {
+    const user = chatId.slice(0, chatId.lastIndexOf('-'))
+    const people = servers.urls.map((url) => new Person(url, { user, chatId }))
+    chats.set(chatId, await Promise.all(people.map((person) => person.messages())))
+  }
+  history.chats = chats
+  const known = new Set(ids)
+  history.effects = history.effects.filter(({ chatId }) => known.has(chatId))
+  return audit.at(-1)?.seq ?? after
+}
+
+function emptyTally(): ChaosTally {
+  const counts = { rounds: 0, turns: 0, partial: 0, notSent: 0 }
+  return { ...counts, approvals: 0, decisions: 0, effects: 0, ends: {}, faults: {} }
+}
+
+function addTo(tally: ChaosTally, history: ChaosHistory): void {
+  tally.turns += history.turns.length
+  for (const { chatId, userMessageId, expected, fault } of history.turns) {
+    if (fault === 'not sent') tally.notSent += 1
+    const reply = replyTo(history.chats.get(chatId)?.[0] ?? [], userMessageId)
+    if (fault === undefined && (!reply || textOf(reply) !== expected)) tally.partial += 1
+  }
+  tally.decisions += history.decisions.length
+  tally.effects += history.effects.length
+  const ends = new Map(history.audit.map(({ approvalId, event }) => [approvalId, event.type]))
+  tally.approvals += ends.size
+  for (const end of ends.values()) tally.ends[end] = (tally.ends[end] ?? 0) + 1
+  for (const { kind } of history.faults) tally.faults[kind] = (tally.faults[kind] ?? 0) + 1
+}
+
+function describe(tally: ChaosTally): string {
+  const { turns, partial, notSent, approvals, decisions, effects, ends, faults } = tally
+  const list = (counts: Record<string, number>): string =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ')
+  return [
+    `${turns} messages (${partial} interrupted or stopped, ${notSent} not sent)`,
+    `${approvals} approvals (${list(ends)}), ${decisions} decisions, ${effects} payments`,
+    `faults: ${list(faults)}`,
+  ].join('; ')
+}
+
+function serialise(history: ChaosHistory, violations: readonly string[]): string {
+  return JSON.stringify({ violations, ...history, chats: [...history.chats] }, undefined, 1)
+}

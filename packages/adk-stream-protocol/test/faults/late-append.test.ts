@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+
+import type { Store } from '../../src/store/index.ts'
+import { Stream } from '../relay/support/servers.ts'
+import { defer } from '../support/agents.ts'
+import { textOf } from '../support/chat-probe.ts'
+import { openTestSetup } from './support/test-setup.ts'
+
+/** A store that takes its time to store replies, as a database does that is being restarted. */
+function slowly(store: Store) {
+  const [begun, gate] = [defer(), defer()]
+  const appendEvent = store.sessions.appendEvent.bind(store.sessions)
+  store.sessions.appendEvent = async (request) => {
+    const { partial, author, interrupted } = request.event
+    if (!partial && author !== 'user' && !interrupted) {
+      begun.resolve()
+      await gate.promise
+    }
+    return appendEvent(request)
+  }
+  return { store, begun, gate }
+}
+
+test.each([
+  ['before the turn has ended', false],
+  ['after the turn has ended without its run', true],
+])(
+  '[TU330] a reply that is stored while its turn is stopped, %s, is stored once',
+  async (_when, isLate) => {
+    let slow: ReturnType<typeof slowly> | undefined
+    const wrap = (store: Store): Store => (slow = slowly(store)).store
+    await using setup = await openTestSetup({ wrap })
+    const person = setup.person()
+    const stream = Stream.read(await person.begin('[[say Whole.]]'))
+    await slow?.begun.promise
+    const stopped = person.post(`/chats/${person.chatId}/stop`, {})
+    if (isLate) await stream.done
+    slow?.gate.resolve()
+    expect((await stopped).status).toBe(204)
+    const messages = await person.messages()
+    expect(messages.map(textOf)).toEqual(['[[say Whole.]]', 'Whole.'])
+    // Otherwise the reply may be complete before the server reads the request.
+    if (isLate) expect(messages[1]).toMatchObject({ metadata: { stopped: true } })
+    expect((await person.say('[[say Next.]]')).body).toContain('Next.')
+  },
+)
