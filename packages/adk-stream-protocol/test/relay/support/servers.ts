@@ -64,6 +64,7 @@ export class Stream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly done: Promise<void>
   #wake: () => void = () => undefined
+  #hasEnded = false
 
   private constructor({ status, body }: Response) {
     this.status = status
@@ -71,9 +72,13 @@ export class Stream {
     this.done = this.#read()
   }
 
+  /** Resumes the turn of a chat. On a busy machine a server may learn late of a turn that another one runs. */
   static async open({ url, chatId, user }: Person): Promise<Stream> {
     const headers = { 'x-user': user }
-    return new Stream(await fetch(`${url}/stream/${chatId}/stream`, { headers }))
+    for (;;) {
+      const response = await fetch(`${url}/stream/${chatId}/stream`, { headers })
+      if (response.status !== 204) return new Stream(response)
+    }
   }
 
   static read(response: Response): Stream {
@@ -98,12 +103,14 @@ export class Stream {
     return foldChunks(start?.type === 'start' ? start.messageId : '', this.#chunks)
   }
 
-  /** Resolves when this text was received. */
+  /** Resolves when this text was received. Throws if the stream ends without it. */
   async until(text: string): Promise<void> {
-    while (!this.text.includes(text))
+    while (!this.text.includes(text)) {
+      if (this.#hasEnded) throw new Error(`The stream ended with “${this.text}”.`)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
+    }
   }
 
   async #read(): Promise<void> {
@@ -122,6 +129,9 @@ export class Stream {
       }
     } catch {
       // The client has left, or the server has died.
+    } finally {
+      this.#hasEnded = true
+      this.#wake()
     }
   }
 }
