@@ -26,10 +26,10 @@ export default defineConfig({
     globalSetup: ['temporary-folder.ts', 'postgres-server.ts'].map((file) =>
       fileURLToPath(new URL(`test/support/${file}`, import.meta.url)),
     ),
-    // What is waited for comes soon, or on a busy machine late.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 30_000, interval: 10 } },
+    // What is waited for comes soon, or on a busy machine late. No test has a shorter time limit of its own.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000, interval: 10 } },
     // On CI a failed test runs once more. The report marks it as repeated, and its cause is still to be fixed.
     retry: process.env['CI'] === undefined ? 0 : 1,
     // One more than the cores of the smallest supported machine: a test often waits for a timer or a child process.

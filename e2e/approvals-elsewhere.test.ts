@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { AGENT_MODES, ask, decide, ending, RAN } from './support/approvals.ts'
+import { shareOf } from '../test/support/long-run.ts'
+import { AGENT_MODES, modesOf } from './support/modes.ts'
+import { ask, decide, ending, RAN } from './support/approvals.ts'
 import { readPage } from './support/chat-page.ts'
 import { readBooks } from './support/payments.ts'
 import { chooseMode } from './support/shell-page.ts'
@@ -47,7 +49,7 @@ test('[DM19] the page asks for the code of the terminal', async () => {
   expect(await dialog.count()).toBe(0)
 })
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM38] a page that only looks on shows what another tab decided', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, answers, results } = scene
@@ -64,7 +66,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(results()).toHaveLength(1)
     await snap(page, `approval-other-tab-${mode}`)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM39] the inbox decides what waits in the open chat', async () => {
     const { page, card, books, id, idle, answers } = await ask(testDemo, 'Send $50 to Alice', {
       mode,
@@ -83,7 +87,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await books.paid()).toEqual([])
     expect(await answers.count()).toBe(1)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM39] the inbox counts what waits in all chats, decides it, and leads there', async () => {
     const { page, card, books, id, results } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const address = page.url()
@@ -103,8 +109,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(results()).toHaveLength(1)
     await snap(page, `inbox-decided-${mode}`)
   })
+})
 
-  test.each(['approve', 'deny'] as const)(
+describe.each(AGENT_MODES)('%s', (mode) => {
+  test.each(shareOf(['approve', 'deny'] as const, { group: AGENT_MODES.indexOf(mode), groups: 2 }))(
     '[DM73] what was asked in this mode is decided in the other: %s',
     async (choice) => {
       const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
@@ -120,7 +128,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       await snap(page, `approval-asked-in-${mode}-${choice}`)
     },
   )
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM40] a large payment needs a second person, who may be a program', async () => {
     const { page, card, books, id } = await ask(testDemo, 'Send $600 to Alice', { mode })
     const payment = card('Alice')
@@ -141,8 +151,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await ending(payment)
     await snap(page, `approval-second-program-${mode}`)
   })
+})
 
-  test.each([mode === 'sse' ? 'approve' : 'deny'] as const)(
+describe.each(modesOf('live'))('%s', (mode) => {
+  test.each([mode === 'live' ? 'approve' : 'deny'] as const)(
     '[DM74] the second person decides in a browser of their own: %s',
     async (choice) => {
       await using household = await openHousehold()
@@ -179,10 +191,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   )
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('sse alone', () => {
-  const mode = 'sse'
-
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM74] the second person cannot be the first, nor the owner the second', async () => {
     await using household = await openHousehold()
     const { page, card, books, id: asked } = await ask(household, 'Send $600 to Alice', { mode })
@@ -215,10 +224,7 @@ describe('sse alone', () => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('live alone', () => {
-  const mode = 'live'
-
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM39] the inbox leads to the chat', async () => {
     const { page, card } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const address = page.url()

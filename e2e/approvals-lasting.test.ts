@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { AGENT_MODES, ask, decide, ending, RAN } from './support/approvals.ts'
+import { modesOf } from './support/modes.ts'
+import { ask, decide, ending, RAN } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
@@ -19,7 +20,7 @@ afterEach(async () => {
   await hasty.leave()
 })
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM37] a reload keeps what waits', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
@@ -35,7 +36,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await answers.count()).toBe(1)
     expect(await answers.locator('.markdown').textContent()).toContain('I sent $50 to Alice')
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM37] a restart of the server keeps what waits', async () => {
     const { page, card, books, id, idle, answers } = await ask(testDemo, 'Send $50 to Alice', {
       mode,
@@ -73,7 +76,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await answers.nth(1).textContent()).toBe(greeting)
     await snap(page, `approval-above-decided-${mode}`)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM72] a decision that is made twice quickly runs once', async () => {
     const { page, card, books, idle, results } = await ask(
       testDemo,
@@ -100,10 +105,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('live alone', () => {
-  const mode = 'live'
-
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM34] a payment that nobody decides expires before their eyes, and does not run', async () => {
     const scene = await ask(hasty, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene

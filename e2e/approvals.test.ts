@@ -1,14 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import {
-  AGENT_MODES,
-  ask,
-  type Choice,
-  decide,
-  ending,
-  RAN,
-  readArguments,
-} from './support/approvals.ts'
+import { times } from '../test/support/long-run.ts'
+import { AGENT_MODES, modesOf } from './support/modes.ts'
+import { ask, type Choice, decide, ending, RAN, readArguments } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
@@ -21,11 +15,11 @@ afterEach(() => testDemo.leave())
 
 type TwoPayments = [alice: Choice, bob: Choice, first: 'Alice' | 'Bob', paid: string[]]
 
-/** Each in one of the modes; that each of them holds for every client is tried without a browser. */
+/** Each in one of the modes, the first of each in `npm test`. That each of them holds for every client is tried without a browser. */
 const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
   sse: [
-    ['approve', 'approve', 'Alice', ['Alice 30', 'Bob 40']],
     ['approve', 'deny', 'Alice', ['Alice 30']],
+    ['approve', 'approve', 'Alice', ['Alice 30', 'Bob 40']],
     ['deny', 'approve', 'Bob', ['Bob 40']],
   ],
   live: [
@@ -35,7 +29,7 @@ const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
   ],
 }
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM170] a message that led to a payment is not edited away', async () => {
     const words = 'Send 50 dollars to Alice'
     const { page, card, log, input, idle, books } = await ask(testDemo, words, { mode })
@@ -52,7 +46,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await expect.poll(() => input.inputValue()).toBe('Something else')
     expect(await books.paid()).toHaveLength(1)
   })
+})
 
+describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM34] a payment waits in plain sight and runs once it is approved', async () => {
     const words = '花子さんに50ドル送金してください'
     const visit = { mode, locale: 'ja-JP' }
@@ -87,7 +83,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await payment.getByText('承認しました。', { exact: true }).waitFor()
     expect(await answers.textContent()).toBe(shown)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM34] a payment that is denied does not run, and the model is told why', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
@@ -104,7 +102,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await answers.locator('.markdown').last().textContent()).toContain('not this month')
     await snap(page, `approval-denied-${mode}`)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM35] a payment is approved as it was changed, and both are shown', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, results } = scene
@@ -132,8 +132,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await edited.waitFor()
     expect(await readArguments(edited)).toEqual(table)
   })
+})
 
-  test.each(TWO_PAYMENTS[mode])(
+describe.each(AGENT_MODES)('%s', (mode) => {
+  test.each(TWO_PAYMENTS[mode].slice(0, times(1, 3)))(
     '[DM36] two payments at once: %s and %s, %s first',
     async (...row) => {
       const [alice, bob, first, paid] = row
@@ -157,7 +159,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       await snap(page, `approvals-two-${alice}-${bob}-${first}-${mode}`)
     },
   )
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM71] what depends on a decision is asked after it, and stands below it', async () => {
     const words = 'Send $20 to Alice, then $30 to Bob'
     const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
@@ -182,10 +186,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('sse alone', () => {
-  const mode = 'sse'
-
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM35] a change that does not fit is refused in words, and can be made anew', async () => {
     const { page, card, books, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const payment = card('Alice')
@@ -212,10 +213,7 @@ describe('sse alone', () => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('live alone', () => {
-  const mode = 'live'
-
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM161] a payment that the wallet refuses is shown as failed, and the pending card showed the balance of now', async () => {
     const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
     const { page, card, books, idle } = await ask(testDemo, words, { mode })

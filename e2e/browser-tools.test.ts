@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { AGENT_MODES, modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { listenToResults } from './support/model-told.ts'
 import { readBooks } from './support/payments.ts'
@@ -16,7 +17,7 @@ afterEach(() => testDemo.leave())
 
 const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
 
-describe.each(['sse', 'live'] as const)('%s', (mode) => {
+describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM42] the position is read after the approval, once, and told to the model', async () => {
     const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
@@ -45,7 +46,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await idle()
     expect(positions()).toHaveLength(1)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM43] the music changes, and can be muted', async () => {
     const page = await testDemo.visit({ mode })
     const { say, tool, idle } = readPage(page)
@@ -73,7 +76,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await mute.click()
     expect(await mute.getAttribute('aria-pressed')).toBe('false')
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM43] of two tabs that look at the same call, one runs it', async () => {
     const page = await testDemo.visit({ mode })
     const { say, idle, log } = readPage(page)
@@ -97,10 +102,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('sse alone', () => {
-  const mode = 'sse'
-
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
     const page = await testDemo.visit({ mode, permissions: [] })
     const { say, tool, idle, answers } = readPage(page)
@@ -117,10 +119,7 @@ describe('sse alone', () => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('live alone', () => {
-  const mode = 'live'
-
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
     const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, answers } = readPage(page)

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { AGENT_MODES, modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -34,7 +35,7 @@ const WEATHER = {
   live: ['ja', '東京の天気は?', /18/],
 } as const
 
-describe.each(['sse', 'live'] as const)('%s', (mode) => {
+describe.each(AGENT_MODES)('%s', (mode) => {
   test.each([LANGUAGES[mode]])(
     '[DM20] an answer in %s appears while it is being written',
     async (name, first, second) => {
@@ -77,7 +78,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
       await snap(page, `weather-${name}-${mode}`)
     },
   )
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM21] pictures, sources, code and the cost of an answer are shown', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
@@ -97,7 +100,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await answer().locator('footer').textContent()).toMatch(/\d+ tokens in, \d+ out/)
     await snap(page, `parts-${mode}`)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM24] a reload after the answer shows the same messages', async () => {
     const page = await testDemo.visit({ mode })
     const { say, tool, log, idle, answers } = readPage(page)
@@ -112,10 +117,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('sse alone', () => {
-  const mode = 'sse'
-
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM20] thoughts are folded away and can be opened', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer } = readPage(page)
@@ -129,10 +131,7 @@ describe('sse alone', () => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('live alone', () => {
-  const mode = 'live'
-
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM20] the page says that the model is thinking until there is something to read', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer } = readPage(page)

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { readBooks } from './support/payments.ts'
 import { snap } from './support/snap.ts'
@@ -15,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-describe.each(['sse', 'live'] as const)('over %s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[IN1] an answer is a timeline of its chunks, with its times', async () => {
     const { page, inspector } = await inspect(mode)
     const { say, tool, idle } = readPage(page)
@@ -36,7 +37,9 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await words.locator('pre').getByText('Tokyo').waitFor()
     await snap(page, `timeline-${mode}`)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[IN2] [IN4] an approval is a way that is walked, and says what it waits for', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, tool } = readPage(page)
@@ -61,7 +64,9 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(await books.balance()).toBe(950)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[IN4] while the model is silent, it is the model that is waited for', async () => {
     const { page, inspector } = await inspect(mode)
     const { say, answer } = readPage(page)
@@ -72,7 +77,9 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await inspector.getByText('Idle. It is your turn.').waitFor()
     expect(testDemo.told(`silent-${mode}`)).toBe(1)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[IN3] what is sent and received is shown', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, answer, idle } = readPage(page)
@@ -90,7 +97,9 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     expect(await line('out', mode === 'live' ? 'send' : 'request').count()).toBe(1)
     await snap(page, `wire-${mode}`)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[IN5] what was recorded is saved, and is the same at every pace', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, tool, answer, idle, log } = readPage(page)

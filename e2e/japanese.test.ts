@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { AGENT_MODES, modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { findForeignWords } from './support/foreign-words.ts'
 import { snap } from './support/snap.ts'
@@ -24,7 +25,7 @@ const KNOWN = [
   /^\+?[\d.]+ m?s$/,
 ]
 
-describe.each(['sse', 'live'] as const)('%s', (mode) => {
+describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM83] the server speaks the language that the reader chose, from the next question on', async () => {
     const page = await testDemo.visit({ mode })
     const { say, tool } = readPage(page)
@@ -42,10 +43,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('live alone', () => {
-  const mode = 'live'
-
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM82] a page in Japanese is Japanese everywhere', async () => {
     const viewport = { width: 1440, height: 900 }
     const page = await testDemo.visit({ mode, locale: 'ja-JP', viewport })

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { AGENT_MODES, modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { openLine } from './support/line.ts'
 import { snap } from './support/snap.ts'
@@ -21,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-describe.each(['sse', 'live'] as const)('%s', (mode) => {
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM23] stop ends the answer in the page and at the model', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, answers, stop, idle } = readPage(page)
@@ -44,7 +45,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await say('[[say Here I am.]]')
     await page.getByText('Here I am.', { exact: true }).waitFor()
   })
+})
 
+describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, answers, log, idle } = readPage(page)
@@ -94,7 +97,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(testDemo.told(gate)).toBe(1)
     await snap(page, `healed-${mode}`)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM25] a message that never arrived is sent again, after those that did', async () => {
     await using line = await openLine(testDemo.demo.url)
     const page = await testDemo.visit({ mode, url: line.url })
@@ -119,7 +124,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await log.locator('[data-role=user]').count()).toBe(2)
     expect(testDemo.told(words)).toBe(1)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM25] a rate limit says how long to wait, and trying again brings the answer', async () => {
     let tries = 0
     testDemo.answer(`busy ${mode} model`, () => {
@@ -142,7 +149,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await log.locator('[data-role=user]').count()).toBe(1)
     expect(tries).toBe(2)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM25] another answer to the same question takes the place of the first', async () => {
     let tries = 0
     testDemo.answer(`any ${mode} number`, () => [{ type: 'say', text: `Number ${(tries += 1)}` }])

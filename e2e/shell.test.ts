@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
-import { violations } from './support/violations.ts'
+import { OVERLAYS, violations } from './support/violations.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -248,6 +248,9 @@ test('[DM69] music is chosen and stopped by hand', async () => {
   expect(await page.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
 })
 
+/** The list of chats and the inspector, which are drawers on a phone. */
+const PANELS = '.panel, dialog[open]'
+
 test.each([
   ['light', { viewport: { width: 1440, height: 900 } }],
   ['dark', { viewport: { width: 1024, height: 768 }, locale: 'ja-JP' }],
@@ -260,42 +263,44 @@ test.each([
     const { idle, say, log } = readPage(page)
     const { chooser, previews } = readShell(page)
     await converse(page, '[[say Hello.]]')
-    const check = async () => {
-      expect(await violations(page)).toEqual([])
+    const check = async (within?: string) => {
+      expect(await violations(page, within)).toEqual([])
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
       expect(overflow).toBeLessThanOrEqual(0)
     }
-    await page.getByRole('button', { name: /^(Settings|設定)$/ }).click()
+    // The whole page once, then what is new in it.
     await check()
+    await page.getByRole('button', { name: /^(Settings|設定)$/ }).click()
+    await check(OVERLAYS)
     await page.keyboard.press('Escape')
     await page.keyboard.press('Alt+/')
-    await check()
+    await check(OVERLAYS)
     await page.keyboard.press('Escape')
     await page.keyboard.press('Alt+l')
-    await check()
+    await check(PANELS)
     await page.keyboard.press('Escape')
     const list = page.locator('.chat-link')
     if (!(await list.isVisible())) await page.keyboard.press('Alt+c')
     await list.waitFor()
-    await check()
+    await check(PANELS)
     await page.locator('.chat-options').click()
-    await check()
+    await check(OVERLAYS)
     await page.locator('.menu-item.danger').click()
-    await check()
+    await check(OVERLAYS)
     await page.keyboard.press('Escape')
     await page.locator('.chat-options').click()
     await page.locator('.menu-item').first().click()
-    await check()
+    await check(PANELS)
     await page.keyboard.press('Escape')
     if (options === PHONE) await page.keyboard.press('Escape')
     await chooser.setInputFiles([PICTURE, { ...PICTURE, name: 'x.txt', mimeType: 'text/plain' }])
     await previews.getByRole('img').waitFor()
-    await check()
+    await check('.composer')
     await say('[[say Hello again.]]')
     await log.getByText('Hello again.', { exact: true }).waitFor()
     await idle()
     await log.locator('[data-role=user]').first().getByRole('button').nth(1).click()
-    await check()
+    await check('[role=log]')
   },
 )
 

@@ -11,13 +11,27 @@ const SILENCE = { hertz: 0, ms: 1_000 }
 const SPEECH = [{ hertz: 0, ms: 500 }, ...syllables(440, 1_000), { hertz: 0, ms: 4_000 }]
 const LONG = `[[say ${'This is a long answer that takes its time. '.repeat(8)}]]`
 
+type Library = Parameters<typeof openVoiceTestPage>[0]
+
+const opened = new Map<Library, Promise<VoiceTestPage>>()
+
+/** Opens the page of a library, which takes seconds to build, once for all tests. */
+function openOnce(library: Library): Promise<VoiceTestPage> {
+  const page = opened.get(library) ?? openVoiceTestPage(library)
+  opened.set(library, page)
+  return page
+}
+
+afterAll(async () => {
+  for (const page of opened.values()) await (await page)[Symbol.asyncDispose]()
+})
+
 describe.each(['source', 'package'] as const)('the %s', (library) => {
   let testDemo: VoiceTestPage
   beforeAll(async () => {
-    testDemo = await openVoiceTestPage(library)
+    testDemo = await openOnce(library)
   })
   afterEach(() => testDemo.leave())
-  afterAll(() => testDemo[Symbol.asyncDispose]())
 
   test('[VO1] [VO2] [VO3] [VO12] what is said is heard as it is, and the answer is played', async () => {
     testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
@@ -46,10 +60,9 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
 describe('a voice', () => {
   let testDemo: VoiceTestPage
   beforeAll(async () => {
-    testDemo = await openVoiceTestPage('source')
+    testDemo = await openOnce('source')
   })
   afterEach(() => testDemo.leave())
-  afterAll(() => testDemo[Symbol.asyncDispose]())
 
   test('[VO4] who speaks over the model hears it no more', async () => {
     testDemo.emulator.live.queueTranscript('[[say Yes?]]')

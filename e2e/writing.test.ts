@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { en } from '../apps/demo/src/page/i18n/en.ts'
 import { ja } from '../apps/demo/src/page/i18n/ja.ts'
+import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
@@ -16,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-describe.each(['sse', 'live'] as const)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM64] pictures are chosen, seen, removed and sent', async () => {
     const page = await testDemo.visit({ mode })
     const { say, log, idle, input } = readPage(page)
@@ -37,7 +38,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     // The model was given the picture itself, once.
     expect(testDemo.told(PICTURE.buffer.toString('base64'))).toBe(pictures + 1)
   })
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM160] Stop keeps the draft and sends nothing, by mouse and by key', async () => {
     const page = await testDemo.visit({ mode })
     const { say, input, stop, idle, log } = readPage(page)
@@ -54,7 +57,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await log.locator('[data-role=user]').count()).toBe(2)
     expect(await log.getByText('half a sentence').count()).toBe(0)
   })
+})
 
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
     const page = await testDemo.visit({ mode })
     const { log, say, idle, answers } = readPage(page)
@@ -84,10 +89,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 })
 
-// What does not depend on how the page talks with the agent is tried in one mode.
-describe('sse alone', () => {
-  const mode = 'sse'
-
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
     const page = await testDemo.visit({ mode })
     const { input, log } = readPage(page)

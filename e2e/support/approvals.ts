@@ -5,9 +5,6 @@ import { listenToResults } from './model-told.ts'
 import { readBooks } from './payments.ts'
 import type { TestDemo } from './test-demo.ts'
 
-/** The ways to talk with the agent: what is asked and decided is the same in both. */
-export const AGENT_MODES = ['sse', 'live'] as const
-
 /** The audit record of a call that was approved and ran once. */
 export const RAN = ['requested', 'approved', 'started', 'succeeded']
 

@@ -22,9 +22,7 @@ export async function visitToTalk(
   const wav = join(await mkdtemp(join(testDemo.dataDir, 'wav-')), 'microphone.wav')
   await writeWav(wav, tones)
   const flags = microphoneFlags(wav, person)
-  const page = await testDemo.visit({ flags, mode: 'live', ...options })
-  await listenTo(page)
-  await page.reload()
+  const page = await testDemo.visit({ flags, mode: 'live', prepare: listenTo, ...options })
   await readPage(page).input.waitFor()
   return page
 }

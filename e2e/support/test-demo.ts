@@ -42,6 +42,8 @@ interface VisitOptions extends BrowserContextOptions {
   readonly mode?: Mode
   /** In a browser with these flags, beside the one that all share. */
   readonly flags?: readonly string[]
+  /** Changes the page before it is opened. */
+  readonly prepare?: (page: Page) => Promise<void>
 }
 
 export interface TestDemoOptions {
@@ -104,7 +106,7 @@ export async function openTestDemo(
       demo = await start(port)
     },
     leave,
-    visit: async ({ url = demo.url, mode = 'sse', flags, ...options } = {}) => {
+    visit: async ({ url = demo.url, mode = 'sse', flags, prepare, ...options } = {}) => {
       // Without motion, a popover has its colours at once, and a page draws half of the frames.
       const given = { locale: 'en-US', reducedMotion: 'reduce' as const, ...options }
       const browser = flags && (await launchChromium(flags))
@@ -116,6 +118,7 @@ export async function openTestDemo(
       await page.addInitScript((chosen) => {
         if (localStorage.getItem('mode') === null) localStorage.setItem('mode', chosen)
       }, mode)
+      await prepare?.(page)
       await page.goto(url)
       return page
     },

@@ -1,13 +1,20 @@
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 
-/** Returns what axe finds on a page: the rule, and the elements. */
-export async function violations(page: Page): Promise<unknown[]> {
+/** The popovers and dialogs that are open. */
+export const OVERLAYS = '.popover:popover-open, dialog[open]'
+
+/** Returns what axe finds on a page, or in the element of a selector: the rule, and the elements. */
+export async function violations(page: Page, within?: string): Promise<unknown[]> {
+  if (within !== undefined) await page.locator(within).first().waitFor()
   // Once per document: compiling axe costs as much CPU time as a third of a run.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source)
-  return page.evaluate(async () => {
+  return page.evaluate(async (selector) => {
     const { axe: inPage } = window as unknown as { axe: typeof axe }
-    const found = await inPage.run(document, { resultTypes: ['violations'], selectors: false })
+    const found = await inPage.run(selector ?? document, {
+      resultTypes: ['violations'],
+      selectors: false,
+    })
     return found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])
-  })
+  }, within)
 }

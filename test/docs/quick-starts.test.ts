@@ -43,7 +43,6 @@ const programs = bundlePrograms([...servers, path.join(recipe, 'agent.test.ts')]
 
 test.concurrent.each(STARTS)(
   '[DO4] the quick start with %s answers, asks, and pays once approved',
-  { timeout: 120_000 },
   async (name, mountedAt) => {
     const folder = folders.get(name) ?? ''
     const program = (await programs)[servers.indexOf(path.join(folder, 'server.ts'))]
@@ -68,7 +67,7 @@ test.concurrent.each(STARTS)(
   },
 )
 
-test('[DO4] the test that a recipe shows passes', { timeout: 120_000 }, async () => {
+test('[DO4] the test that a recipe shows passes', async () => {
   const program = (await programs).at(-1) ?? ''
   const { stdout } = await promisify(execFile)(process.execPath, ['--test', program], {
     cwd: recipe,

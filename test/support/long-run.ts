@@ -6,6 +6,14 @@ export function times(short: number, long: number): number {
   return isLong ? long : short
 }
 
+/** Returns the variant of this name, with which tests run in `npm test`. `npm run test:long` runs them with all variants. */
+export function oneOf<Variant extends { readonly name: string }>(
+  variants: readonly Variant[],
+  name: Variant['name'],
+): readonly Variant[] {
+  return isLong ? variants : variants.filter((variant) => variant.name === name)
+}
+
 /**
  * Returns the cases that one of several test groups runs: all of them in `npm run test:long`. In `npm test` the groups share them,
  * so that each case runs in one group.

@@ -8,10 +8,10 @@ import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from '../scripts/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-beforeAll(() => buildPage(), 60_000)
+beforeAll(() => buildPage())
 
 /** The emulator speaks at the pace of a model. */
-const LONG = { timeout: 30_000 }
+const LONG = { timeout: 120_000 }
 
 interface Sent {
   readonly id: string

@@ -2,6 +2,7 @@ import type { BaseTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { oneOf } from '../../../test/support/long-run.ts'
 import type { BridgeOptions, Principal } from '../src/server/index.ts'
 import { joinLive, openLiveTestBridge, whole } from './live/support/live-test-bridge.ts'
 import { SocketClient } from './sockets/support/socket-client.ts'
@@ -58,7 +59,7 @@ function ask(more: object = {}, metadata?: unknown) {
 
 const GIVEN = { tenant: 'acme', locale: 'ja', page: { page: '/cart' }, 'user:chat': 'chat-1' }
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   test('[RQ120] body, metadata and attributes of the principal are state for the agent', async () => {
     const { server, seen } = await open()
     await using _ = server

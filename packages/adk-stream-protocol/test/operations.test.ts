@@ -18,7 +18,7 @@ import { assistant, defer, tool } from './support/agents.ts'
 import { TestMetrics } from './support/metrics.ts'
 import { serve } from './support/serve.ts'
 
-const PATIENCE = { timeout: 30_000, interval: 20 }
+const PATIENCE = { timeout: 120_000, interval: 20 }
 
 const ask = (text: string, id = 'chat-1') => ({
   id,

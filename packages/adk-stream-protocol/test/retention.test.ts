@@ -29,11 +29,11 @@ test('[ST314] a bridge removes unused chats and old audit entries, but no chat w
   await chat.decide(true)
   expect(chat.text).toBe('Paid.')
   expect(testBridge.wallet.payments).toHaveLength(1)
-  await expect.poll(() => record.get(id), { timeout: 20_000 }).toBeUndefined()
+  await expect.poll(() => record.get(id), { timeout: 120_000 }).toBeUndefined()
   const all = { appName: 'adk-stream-protocol', userId: 'hanako' }
   await expect
     .poll(async () => (await testBridge.store.sessions.listSessions(all)).sessions, {
-      timeout: 20_000,
+      timeout: 120_000,
     })
     .toEqual([])
   expect(await record.verifyAudit?.()).not.toHaveProperty('fault')

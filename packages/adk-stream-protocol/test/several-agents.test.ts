@@ -10,6 +10,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { z } from 'zod'
 
+import { oneOf } from '../../../test/support/long-run.ts'
 import { Ledger } from '../src/approvals/ledger.ts'
 import type { SseTransport } from '../src/client/index.ts'
 import { webSocketTransport, sseTransport } from '../src/client/index.ts'
@@ -133,7 +134,7 @@ class Caller extends Browser {
 
 const PAY = '[[call pay {}]][[then]][[say Paid.]]'
 const SALES = { agent: 'sales' }
-const WAIT = { timeout: 10_000 }
+const WAIT = { timeout: 120_000 }
 
 /** Which of the agents the model was asked as, one after the other. */
 function voices({ emulator }: TestServer): (string | undefined)[] {
@@ -148,7 +149,7 @@ const askSales: typeof globalThis.fetch = (input, init) => {
   return globalThis.fetch(input, { ...init, headers, body })
 }
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   test('[RQ180] the `body` of a transport names the agent, and the chat keeps it', async () => {
     const done: Done = []
     await using store = await openSqliteStore({ path: ':memory:' })

@@ -177,7 +177,7 @@ async function run(...args: string[]) {
   return { code, output: output.join('\n'), errors: errors.join('\n') }
 }
 
-test('[LG91] the command is a program of the package', { timeout: 60_000 }, async () => {
+test('[LG91] the command is a program of the package', async () => {
   const cli = await bundleProgram(new URL('../src/use/cli.ts', import.meta.url))
   const ran = promisify(execFile)(process.execPath, [cli, 'audit', 'verify', ':none'])
   await expect(ran).rejects.toMatchObject({ code: 2, stderr: 'The file :none does not exist.\n' })

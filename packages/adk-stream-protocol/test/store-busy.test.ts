@@ -59,7 +59,7 @@ test('[ST90] a write waits for a locked database without blocking the process, a
   expect(idsOf(await readSession(store.sessions))).toEqual(['event-1'])
 })
 
-test('[ST90] every kind of write waits for another process', { timeout: 90_000 }, async () => {
+test('[ST90] every kind of write waits for another process', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   await using store = await openSqliteStore({ path, busyTimeoutMs: 60_000 })

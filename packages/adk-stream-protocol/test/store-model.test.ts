@@ -58,7 +58,7 @@ test('[ST34] any sequence of operations on two stores matches a simple model', a
     }
   })
   await fc.assert(property, { numRuns: 80 })
-}, 60_000)
+})
 
 /** The expected content of the store, in the simplest form. */
 class Model {

@@ -40,8 +40,8 @@ describe.each([
   let databases: Databases
   beforeAll(async () => {
     databases = await start()
-  }, 60_000)
-  afterAll(() => databases.stop(), 60_000)
+  })
+  afterAll(() => databases.stop())
 
   /** Runs a scenario on an empty database; afterwards nothing may be written by itself. */
   async function scenario(
@@ -140,7 +140,7 @@ describe.each([
 
 /** The record is whole when the turn has been stored, which takes a database some time. */
 async function untilRecord(page: Page, chat: ApprovingChat): Promise<void> {
-  await vi.waitFor(() => expectRecord(page, chat), { timeout: 30_000, interval: 20 })
+  await vi.waitFor(() => expectRecord(page, chat), { timeout: 120_000, interval: 20 })
 }
 
 async function countEvents(service: BaseSessionService): Promise<number> {

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 
 import type { BaseTool } from '@google/adk'
 import { FunctionTool, MCPToolset } from '@google/adk'
 import { Type } from '@google/genai'
 import { expect, test } from 'vitest'
 
+import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
 import { checkEdit } from '../../src/server/chats/policy-checks.ts'
 import { temporaryFolder } from '../store-fixture.ts'
@@ -13,10 +13,10 @@ import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
-const SERVER = fileURLToPath(new URL('../support/mcp-server.mjs', import.meta.url))
-
-function toBank(file: string): MCPToolset {
-  const serverParams = { command: process.execPath, args: [SERVER, file] }
+/** ADK starts the server anew for every look at its tools. A bundle starts in a fraction of the time. */
+async function toBank(file: string): Promise<MCPToolset> {
+  const server = await bundleProgram(new URL('../support/mcp-server.mjs', import.meta.url))
+  const serverParams = { command: process.execPath, args: [server, file] }
   return new MCPToolset({ type: 'StdioConnectionParams', serverParams })
 }
 
@@ -24,7 +24,7 @@ function toBank(file: string): MCPToolset {
 async function openBank() {
   const folder = await temporaryFolder()
   const file = folder.path('calls.jsonl')
-  const bank = toBank(file)
+  const bank = await toBank(file)
   const testBridge = await TestBridge.open({
     agent: (model) => assistant(model, { tools: [bank] }),
     approvals: { transfer: true, transfer_by_rule: true },
@@ -64,11 +64,10 @@ test('[AP122] arguments of an MCP tool are edited within the schema of its serve
   expect(await page.decide(id, { approved: true, args })).toMatchObject({ status: 200 })
   await page.untilMessages((messages) => toolParts(messages[1])[0]?.output !== undefined)
   expect(bank.calls()).toEqual([{ name: 'transfer', arguments: args }])
-  // ADK starts the server anew for every look at its tools.
-}, 60_000)
+})
 
 test('[AP122] the schema of an MCP server is checked whole, or the arguments are not edited', async () => {
-  const bank = toBank('unused')
+  const bank = await toBank('unused')
   const [transfer, byRule] = await bank.getTools()
   await bank.close()
   if (!transfer || !byRule) throw new Error('There are two tools.')
@@ -86,7 +85,7 @@ test('[AP122] the schema of an MCP server is checked whole, or the arguments are
   expect(readArgumentsSchema(byRule)).toBeUndefined()
   const unchecked = (): void => checkEdit(byRule, { amount: 6, to: 'Bob' })
   expect(unchecked).toThrow('no schema by which they can be checked')
-}, 60_000)
+})
 
 /** A tool that declares Gemini's form of a schema, as tools of ADK may. */
 const declared = new FunctionTool({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
@@ -24,7 +25,7 @@ function locating(gated = false): TestBridgeOptions {
   }
 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test.each([true, false])(
     '[BT10] [CL12] a browser tool runs once, and its output travels; stream held: %s',
     async (hold) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools } from '../../src/client/index.ts'
 import { browserTool } from '../../src/calls/browser-tool.ts'
@@ -8,7 +9,7 @@ import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test('[CL3] a second click does not change what the first one approved', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })

@@ -64,7 +64,7 @@ test('[CL27] who watches is told when the socket is given up, and sound opens an
   const events: LiveEvent[] = []
   page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
   await vi.waitFor(() => expect(events).toMatchObject([{ type: 'given-up' }]), {
-    timeout: 30_000,
+    timeout: 120_000,
     interval: 10,
   })
   isThere = true

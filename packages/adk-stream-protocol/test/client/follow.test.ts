@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { attachChat, webSocketTransport, sseTransport } from '../../src/client/index.ts'
 import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { WebSocket } from 'ws'
@@ -66,7 +67,7 @@ class Tab implements AsyncDisposable {
   }
 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   describe.each(['held', 'turn by turn', 'HTTP'])('%s', (mode) => {
     test('[CL21] two tabs with one chat: what is said and approved in one shows in the other', async () => {
       await using testBridge = await TestBridge.open()

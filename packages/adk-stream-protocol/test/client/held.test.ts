@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { AdkError } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
@@ -10,7 +11,7 @@ import { ClientPage, versions } from './support/client-page.ts'
 const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test.each([
     { approved: true, state: 'output-available', paid: 1 },
     { approved: false, state: 'output-denied', paid: 0 },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -8,7 +9,7 @@ import { ClientPage, versions } from './support/client-page.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const limits = { maxRequestsPerSocket: 3 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test('[CL34] a chat that is left and opened again holds one place on the socket', async () => {
     await using testBridge = await TestBridge.open({ limits })
     await using page = new ClientPage({ url: testBridge.url, version })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { attachChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
@@ -10,7 +11,7 @@ import { CuttableFetch } from './support/cuttable-fetch.ts'
 
 const tools = (): ReturnType<typeof locationTool>[] => [locationTool()]
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test('[CL26] an output that could not be sent over HTTP is given again', async () => {
     await using testBridge = await TestBridge.open({ tools })
     const net = new CuttableFetch()

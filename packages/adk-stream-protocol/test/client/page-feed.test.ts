@@ -25,7 +25,7 @@ class Told {
   }
 }
 
-const WAIT = { timeout: 30_000, interval: 5 }
+const WAIT = { timeout: 120_000, interval: 5 }
 
 /** A page that is seen or not. */
 class FakePage extends EventTarget {

@@ -1,6 +1,7 @@
 import { DefaultChatTransport as Transport6 } from 'ai'
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import {
   Player,
   playRecording,
@@ -41,7 +42,7 @@ function stepThrice(player: Player): void {
   for (let step = 0; step < 3; step += 1) player.step()
 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test.each(['fast', 'real-time'] as const)(
     '[CL14] a recording played %s shows the same',
     async (pace) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { attachChat } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -19,7 +20,7 @@ function questions(chat: ClientChat): unknown[] {
   return toolParts(chat.lastMessage).map(({ state }) => state)
 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL30] changed arguments that were refused do not go with a later approval', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })

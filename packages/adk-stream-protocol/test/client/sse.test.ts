@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import type { ConnectionState } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { ApprovingChat } from '../approvals/support/approving-chat.ts'
@@ -27,7 +28,7 @@ function openTransport(url: string, key = 'hanako') {
   return { transport, bodies }
 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test('[CL1] only what the server needs is sent: the newest message, or the answered calls', async () => {
     await using testBridge = await TestBridge.open()
     const { transport, bodies } = openTransport(testBridge.url)

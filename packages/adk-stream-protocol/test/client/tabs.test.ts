@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { browserTool } from '../../src/server/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -12,7 +13,7 @@ import { FakeLocks } from './support/fake-locks.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test.each([true, false])(
     '[CL25] of two tabs that show a call, one runs it; gated: %s',
     async (gated) => {
@@ -41,7 +42,7 @@ describe.each(versions)('$name', (version) => {
         await two.attached.approve(id)
       }
       await two.until(() => toolParts(two.lastMessage).length === 1)
-      await vi.waitFor(() => expect(locks.held.size).toBe(1), { timeout: 30_000, interval: 10 })
+      await vi.waitFor(() => expect(locks.held.size).toBe(1), { timeout: 120_000, interval: 10 })
       release.resolve()
       await Promise.all([one.untilShown('There you are.'), two.untilShown('There you are.')])
       expect(runs).toBe(1)
@@ -76,7 +77,7 @@ describe.each(versions)('$name', (version) => {
           return TOKYO
         },
       })
-      await vi.waitFor(() => expect(locks.waiting).toBe(1), { timeout: 30_000, interval: 10 })
+      await vi.waitFor(() => expect(locks.waiting).toBe(1), { timeout: 120_000, interval: 10 })
       if (how === 'done') {
         release.resolve()
         await one.untilShown('There you are.')

@@ -1,6 +1,7 @@
 import { Modality } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import type { MessageView } from '../../src/client/sync/chat-messages.ts'
 import { showTurn, showUserMessage } from '../../src/client/sync/chat-messages.ts'
 import type { LiveEvent } from '../../src/client/index.ts'
@@ -34,7 +35,7 @@ function utterance(): Uint8Array<ArrayBuffer>[] {
   )
 }
 
-describe.each(versions)('$name', (version) => {
+describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL13] what is decided elsewhere goes on in the messages of a page that rests', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })

@@ -2,6 +2,7 @@ import { LlmAgent, ParallelAgent, SequentialAgent } from '@google/adk'
 import type { Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { assistant } from '../support/agents.ts'
 import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
@@ -17,7 +18,7 @@ const whoIAm: Responder = ({ systemInstruction }) => {
   ]
 }
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   test('[MP7] a transfer is told, and the other agent answers', async () => {
     await using server = await serve({
       agent: (model) =>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { assistant, EmulatedGemini } from '../support/agents.ts'
 import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
@@ -32,7 +33,7 @@ const failures: readonly Failure[] = [
   { name: 'a filter at once', script: '[[finish SAFETY]]', code: 'model-blocked', kept: '' },
 ]
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
   test.each(failures)('[ER2] $name is told once, as $code', async ({ script, code, kept }) => {
     await using server = await serve()
     server.emulator.release('cut')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { assistant, weather } from '../support/agents.ts'
 import { clients } from '../support/clients.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
@@ -13,7 +14,7 @@ const graceful: ServeOptions = {
 const SCRIPT =
   '[[say 調べます。]][[call get_weather {"place":"東京"}]][[then]][[say It is]][[wait gate]][[say 18 degrees.]]'
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
   test('[TU1] a client that lost its connection resumes and has the whole message once', async () => {
     await using server = await serve(graceful)
     const browser = server.browser()

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { assistant, defer, tool, weather } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   test('[TU7] stop() aborts the model, keeps what was said, and the next turn works', async () => {
     await using server = await serve()
     const browser = server.browser()

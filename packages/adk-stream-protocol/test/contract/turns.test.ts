@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { defer } from '../support/agents.ts'
 import { codeOf } from '../support/browser.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   test('[TU2] a message while the answer is written and read is refused', async () => {
     await using server = await serve()
     const browser = server.browser()

@@ -2,6 +2,7 @@ import { FunctionNode, LlmAgent, NodeTool, Workflow } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { assistant } from '../support/agents.ts'
 import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
@@ -11,7 +12,7 @@ const two = (model: ConstructorParameters<typeof LlmAgent>[0]['model']) => [
   new LlmAgent({ name: 'second', ...(model && { model }), instruction: 'I am second' }),
 ]
 
-describe.each(clients)('$name', (client) => {
+describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
   test('[CV110] a workflow of agents is one message, also after a reload', async () => {
     await using server = await serve({
       respond: ({ systemInstruction }) => [

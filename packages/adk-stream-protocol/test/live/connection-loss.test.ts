@@ -49,7 +49,7 @@ test('[LC3] a conversation survives ten lost connections', async () => {
     session.drop()
   }
   expect(memoryOf(emulator.live.sessions[10] ?? { history: [] })).toHaveLength(22)
-}, 30_000)
+})
 
 test('[LC4] the number of failed attempts is limited', async () => {
   const emulator = await startEmulator()

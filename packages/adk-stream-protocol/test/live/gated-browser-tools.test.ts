@@ -86,7 +86,7 @@ const WAYS: readonly {
 
 /** Waits up to the test's timeout. */
 function until(fits: () => boolean): Promise<boolean> {
-  return vi.waitUntil(fits, { timeout: 30_000, interval: 5 })
+  return vi.waitUntil(fits, { timeout: 120_000, interval: 5 })
 }
 
 /** The client library with a version of the AI SDK. */

@@ -28,7 +28,7 @@ test.each([
         const messages = await testBridge.page().messages()
         expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
       },
-      { timeout: 30_000, interval: 10 },
+      { timeout: 120_000, interval: 10 },
     )
     first.socket.resume()
     expect(await first.closed).toBe(1000)

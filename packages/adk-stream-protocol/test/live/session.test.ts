@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
@@ -250,6 +250,9 @@ test('[LV17] a chat is not rewound while a turn over SSE runs in it', async () =
   await called.promise
   const trigger = 'regenerate-message'
   const [messageId, id] = [messages.at(-1)?.id, 'chat-1']
+  // A turn that is stopped waits for its tools for one second. That second does not pass before the messages are read.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
   client.send({
     type: 'send',
     requestId: 'r2',
@@ -262,6 +265,7 @@ test('[LV17] a chat is not rewound while a turn over SSE runs in it', async () =
   await allClosed(testBridge.emulator)
   await client.sync()
   expect(await testBridge.page().messages()).toHaveLength(3)
+  vi.useRealTimers()
   gate.resolve()
   await elsewhere
   expect(await whole(client, 'r2')).toBe('One.')

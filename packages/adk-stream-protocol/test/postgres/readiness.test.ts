@@ -9,7 +9,7 @@ import { createDatabase } from '../support/postgres.ts'
 import { TestMetrics } from '../support/metrics.ts'
 import { serve } from '../support/serve.ts'
 
-const PATIENCE = { timeout: 30_000, interval: 20 }
+const PATIENCE = { timeout: 120_000, interval: 20 }
 
 async function probe(url: string) {
   const response = await fetch(`${url}/ready`)

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
+import { times } from '../../../../test/support/long-run.ts'
 import { cutFrames, INPUT_RATE, Resampler } from '../../src/client/voice/resampler.ts'
 
 const RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000]
@@ -38,7 +39,7 @@ test.each(RATES)('[VO2] from %i Hz, what can be heard is as loud and as high as 
       expect(Math.abs(decibels(amplitude(heard)))).toBeLessThan(0.5)
       expect(share(heard, hertz, INPUT_RATE)).toBeGreaterThan(0.9)
     }),
-    { numRuns: 20 },
+    { numRuns: times(6, 20) },
   )
 })
 
@@ -50,7 +51,7 @@ test.each(RATES.filter((rate) => rate > 20_000))(
         const heard = new Resampler(rate, INPUT_RATE).push(tone(hertz, rate))
         expect(decibels(amplitude(heard) + 1e-9)).toBeLessThan(-55)
       }),
-      { numRuns: 20 },
+      { numRuns: times(6, 20) },
     )
   },
 )
@@ -71,7 +72,7 @@ test('[VO2] how the sound is cut into pieces changes nothing', () => {
       expect(pieces.flatMap((piece) => [...piece])).toEqual([...whole])
       expect(Math.abs(whole.length - INPUT_RATE * 0.05)).toBeLessThan(2)
     }),
-    { numRuns: 50 },
+    { numRuns: times(20, 50) },
   )
 })
 

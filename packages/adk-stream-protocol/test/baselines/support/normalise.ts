@@ -3,7 +3,11 @@ import type { Line } from './conversation.ts'
 const ID = /(?:[a-z]+-)*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
 /** What is not the same in every run, or is only the emulator's guess. */
-const VARYING: Readonly<Record<string, string>> = { at: '<time>', deadline: '<time>', usage: '<usage>' }
+const VARYING: Readonly<Record<string, string>> = {
+  at: '<time>',
+  deadline: '<time>',
+  usage: '<usage>',
+}
 
 /** A conversation as text, a line for each thing that was sent: ids by the order of their appearance, no times, deltas joined. */
 export function normalise(lines: readonly Line[]): string {

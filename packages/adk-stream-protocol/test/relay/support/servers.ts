@@ -64,6 +64,7 @@ export class Stream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   readonly done: Promise<void>
   #wake: () => void = () => undefined
+  #hasEnded = false
 
   private constructor({ status, body }: Response) {
     this.status = status
@@ -71,9 +72,18 @@ export class Stream {
     this.done = this.#read()
   }
 
-  static async open({ url, chatId, user }: Person, signal?: AbortSignal): Promise<Stream> {
+  /** Asks for the running turn of a chat. The status is 204 if the server knows of none. */
+  static async openOnce({ url, chatId, user }: Person, signal?: AbortSignal): Promise<Stream> {
     const init = { headers: { 'x-user': user }, ...(signal && { signal }) }
     return new Stream(await fetch(`${url}/stream/${chatId}/stream`, init))
+  }
+
+  /** Resumes the turn of a chat. On a busy machine a server may learn late of a turn that another one runs. */
+  static async open(person: Person): Promise<Stream> {
+    for (;;) {
+      const stream = await Stream.openOnce(person)
+      if (stream.status !== 204) return stream
+    }
   }
 
   static read(response: Response): Stream {
@@ -106,12 +116,14 @@ export class Stream {
     await Promise.race([received, this.done])
   }
 
-  /** Resolves when this text was received. */
+  /** Resolves when this text was received. Throws if the stream ends without it. */
   async until(text: string): Promise<void> {
-    while (!this.text.includes(text))
+    while (!this.text.includes(text)) {
+      if (this.#hasEnded) throw new Error(`The stream ended with “${this.text}”.`)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
+    }
   }
 
   async #read(): Promise<void> {
@@ -130,6 +142,9 @@ export class Stream {
       }
     } catch {
       // The client has left, or the server has died.
+    } finally {
+      this.#hasEnded = true
+      this.#wake()
     }
   }
 }
