@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
@@ -98,9 +99,9 @@ test('[DM48] [VO4] speaking over the model silences it', async () => {
   expect(await answers.count()).toBe(2)
 })
 
-test('[DM90] a payment is approved while one talks, and is made once', async () => {
+test('[DM90] [DM48] a payment is approved while one talks on a phone, and is made once', async () => {
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
-  const page = await visitToTalk(testDemo, SPEECH)
+  const page = await visitToTalk(testDemo, SPEECH, { viewport: { width: 390, height: 740 } })
   const { handsFree, end } = readTalk(page)
   const { tool } = readPage(page)
   const books = readBooks(testDemo, page)
@@ -108,6 +109,11 @@ test('[DM90] a payment is approved while one talks, and is made once', async () 
   const approve = tool('Alice').getByRole('button', { name: 'Approve' })
   await approve.waitFor()
   await snap(page, 'talk-approval-live')
+  await expect.poll(() => isUncovered(approve)).toBe(true)
+  // After the phone is turned, too.
+  await page.setViewportSize({ width: 740, height: 390 })
+  await page.getByRole('button', { name: '1 pending approval' }).click()
+  await expect.poll(() => isUncovered(approve)).toBe(true)
   await approve.click()
   await tool('Alice').getByText('Approved.').waitFor()
   await tool('Alice').getByText('Done').waitFor()
@@ -150,4 +156,13 @@ async function loudestOf(level: () => Promise<number>): Promise<number> {
   let loudest = 0
   for (let times = 0; times < 30; times += 1) loudest = Math.max(loudest, await level())
   return loudest
+}
+
+/** Whether the middle of an element is visible, and not behind another one. */
+function isUncovered(element: Locator): Promise<boolean> {
+  return element.evaluate((found) => {
+    const { x, y, width, height } = found.getBoundingClientRect()
+    const top = document.elementFromPoint(x + width / 2, y + height - 2)
+    return top !== null && found.contains(top)
+  })
 }

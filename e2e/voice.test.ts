@@ -47,8 +47,10 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
     await expect
       .poll(async () => (await look(page)).playback)
       .toMatchObject({ played: testDemo.spoken(), dropped: 0, buffered: 0 })
+    await expect
+      .poll(async () => (await look(page)).state)
+      .toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
     const seen = await look(page)
-    expect(seen.state).toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
     expect(testDemo.spoken()).toBeGreaterThan(24_000)
     expect(seen.loudest.output).toBeGreaterThan(0.02)
     expect(seen.loudest.input).toBeGreaterThan(0.05)

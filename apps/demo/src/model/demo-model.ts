@@ -1,6 +1,7 @@
 import type { Action, Responder, Prompt } from 'gemini-emulator'
 import { type Attachment, type Conversation, readConversation } from './reading/conversation.ts'
 import { detectLanguage, type Language } from './reading/language.ts'
+import { formatMoney } from './reading/money.ts'
 import { measureImage, nameColour } from './images/measure-image.ts'
 import { compareNumbers, readComparison } from './replies/compare-numbers.ts'
 import { naturalPieces } from './replies/natural-pieces.ts'
@@ -84,7 +85,8 @@ function answerRequest(context: ReplyContext): Action[] {
   if (plan?.kind === 'call') {
     const remarks =
       plan.remarks.length === 0 ? [] : [say(phrasesOf(style.language).join(plan.remarks))]
-    return [...received, ...thought, ...remarks, ...(plan.steps[0] ?? []).map(toAction)]
+    const [step = []] = plan.steps
+    return [...received, ...thought, ...remarks, ...readBack(step, style), ...step.map(toAction)]
   }
   const show = readSpecialReply(conversation.request)
   if (show !== undefined) return [...received, ...createSpecialReply(show, style)]
@@ -98,6 +100,20 @@ function answerRequest(context: ReplyContext): Action[] {
   if (received.length > 0) return received
   if (conversation.request === '') return [say(phrasesOf(style.language).nothingSaid)]
   return [say(echo(conversation.request, style, prompt))]
+}
+
+/** In a voice conversation, the model says what needs approval. The user may not look at the page. */
+function readBack(step: readonly PlannedCall[], { language, spoken }: Style): Action[] {
+  const phrases = phrasesOf(language)
+  const payments = step
+    .filter(({ name }) => spoken && name === 'process_payment')
+    .map(({ args: { amount, currency, recipient } }) =>
+      phrases.payment({
+        money: formatMoney(Number(amount), String(currency ?? 'USD'), language),
+        recipient: String(recipient),
+      }),
+    )
+  return payments.length === 0 ? [] : [say(phrases.needsApproval(payments))]
 }
 
 function thoughtOf({ conversation, style, prompt }: ReplyContext): Action[] {

@@ -76,6 +76,17 @@ test.each([
   expect(ask(request, { mode: 'live' }).text).not.toMatch(/[*\n]/)
 })
 
+test.each([
+  ['Send $30 to Alice and $40 to Bob', 'the payment of $30 to Alice and the payment of $40 to Bob'],
+  ['Aliceに30ドル送金してください', '承認をお願いします'],
+])('[ED391] in a voice conversation, says what needs approval: %j', (request, words) => {
+  const { actions, text } = ask(request, { mode: 'live' })
+  expect(actions[0]).toMatchObject({ type: 'say' })
+  expect(actions.at(-1)).toMatchObject({ type: 'call', name: 'process_payment' })
+  expect(text).toContain(words)
+  expect(ask(request).text).toBe('')
+})
+
 describe('pictures', () => {
   const image = {
     inlineData: { mimeType: 'image/png', data: Buffer.alloc(2_048).toString('base64') },

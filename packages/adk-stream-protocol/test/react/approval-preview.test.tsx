@@ -385,7 +385,8 @@ describe('editing by schema', () => {
   test('[RE368] what was typed is still shown after the approval has expired', async () => {
     const { update } = await edit()
     await enter('recipient', 'Taro')
-    const expired = payment({ ...call, state: 'output-error', errorText: 'Expired.' })
+    const { input } = call
+    const expired = payment({ input, state: 'output-error', errorText: 'Expired.' })
     update(answer(expired, approvalPart({ state: 'expired' })))
     const unsent = card().querySelector('.adk-unsent')
     expect(unsent?.textContent).toContain('You had entered this. It was not sent.')

@@ -2,7 +2,7 @@ import { act, fireEvent, render, screen } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { describe, expect, test } from 'vitest'
 
-import { VoiceButton } from '../../src/react/index.ts'
+import { MessageList, VoiceButton } from '../../src/react/index.ts'
 import type { VoiceControls, VoiceView } from '../../src/react/components/voice-button.tsx'
 
 const user = userEvent.setup()
@@ -114,9 +114,12 @@ describe('talking', () => {
     await user.click(handsFree())
     await act(async () => voice.allow())
     expect(handsFree().getAttribute('aria-pressed')).toBe('true')
-    expect(hold()).toHaveProperty('disabled', true)
+    expect(screen.queryByRole('button', { name: 'Hold to talk' })).toBeNull()
     voice.sound(0.5)
     expect(screen.getByRole('meter')).toHaveProperty('value', 0.5)
+    expect(screen.getByRole('meter').parentElement?.style.getPropertyValue('--adk-level')).toBe(
+      '0.50',
+    )
     act(() => voice.become({ state: 'model-speaking', mode: 'hands-free' }))
     expect(status()).toBe('The assistant is speaking…')
     await user.click(screen.getByRole('button', { name: 'End the conversation' }))
@@ -135,4 +138,25 @@ describe('talking', () => {
     act(() => voice.become({ state: 'off', mode: 'hands-free', problem }))
     expect(status()).toContain(says)
   })
+})
+
+test('[RE18] speech is shown while it is recognized, and once', () => {
+  const listeners = new Set<() => void>()
+  const voice = {
+    state: { state: 'listening', transcript: { person: '', isInChat: true } },
+    subscribe: (listener: () => void) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    become(transcript: { person: string; isInChat: boolean }): void {
+      this.state = { state: 'person-speaking', transcript }
+      for (const listener of listeners) listener()
+    },
+  }
+  render(<MessageList messages={[]} voice={voice} />)
+  act(() => voice.become({ person: 'Send 30', isInChat: false }))
+  expect(screen.getByRole('log').textContent).toBe('Send 30')
+  expect(screen.getByText('Send 30').closest('[aria-hidden="true"]')).not.toBeNull()
+  act(() => voice.become({ person: 'Send 30 dollars', isInChat: true }))
+  expect(screen.getByRole('log').textContent).toBe('')
 })

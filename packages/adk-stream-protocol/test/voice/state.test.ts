@@ -78,6 +78,21 @@ test.each<[string, readonly VoiceEvent[], object]>([
     { transcript: { person: 'Good', model: '' } },
   ],
   [
+    'words that no message has yet',
+    [...ON, said('Good '), said('day')],
+    { transcript: { person: 'Good day', isInChat: false } },
+  ],
+  [
+    'words that a turn has, and more of them',
+    [...ON, said('Good '), { type: 'person-in-chat' }, said('day'), said('Good day.', true)],
+    { transcript: { person: 'Good day.', isInChat: true } },
+  ],
+  [
+    'the next words',
+    [...ON, said('Good'), { type: 'person-in-chat' }, said('', true), said('And')],
+    { transcript: { person: 'And', isInChat: false } },
+  ],
+  [
     'an answer',
     [...ON, answered('Hel'), answered('lo')],
     { transcript: { person: '', model: 'Hello' } },

@@ -26,6 +26,7 @@ export const english: Phrases = {
       : `To call ${name}, add its arguments, for example: ${name} ${keys.map((key) => `${key}=…`).join(' ')}`,
   noTool: (name) => `I cannot do that here: the tool ${name} is not available in this chat.`,
 
+  needsApproval: (payments) => `I need your approval for ${list(payments)}.`,
   payment: ({ money, recipient }) => `the payment of ${money} to ${recipient}`,
   weatherLookup: (place) => `the weather lookup for ${place}`,
   locating: 'the location request',

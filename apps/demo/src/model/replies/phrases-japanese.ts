@@ -30,6 +30,7 @@ export const japanese: Phrases = {
   noTool: (name) =>
     `申し訳ありませんが、このチャットでは${name}が使えないため、お手伝いできません。`,
 
+  needsApproval: (payments) => `${list(payments)}の承認をお願いします。`,
   payment: ({ money, recipient }) => `${withHonorific(recipient)}への${money}の送金`,
   weatherLookup: (place) => `${place}の天気の確認`,
   locating: '現在地の取得',

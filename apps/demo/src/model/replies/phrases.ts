@@ -40,6 +40,8 @@ export interface Phrases {
 
   /** Names of calls, for sentences about their outcome. */
   readonly payment: (payment: NamedPayment) => string
+  /** Says in a voice conversation what the user is asked to approve. */
+  readonly needsApproval: (payments: readonly string[]) => string
   readonly weatherLookup: (place: string) => string
   readonly locating: string
   readonly trackChange: (track: string) => string

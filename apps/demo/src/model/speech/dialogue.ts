@@ -11,7 +11,7 @@ export function transcribeAsDialogue(language: () => 'en' | 'ja'): Transcribe {
     const { lines, remark } = SCRIPTS[language()]
     const said = saidIn(history)
     const line = lines.find((text) => !said.includes(text)) ?? lines.at(-1) ?? ''
-    return said.includes(remark.full) ? `${line} ${remark.brief}` : `${line} ${remark.full}`
+    return `${line} ${remark}`
   }
 }
 
@@ -34,10 +34,7 @@ const SCRIPTS = {
       'Change the music to track 2.',
       'Thank you!',
     ],
-    remark: {
-      full: '(The emulator cannot understand speech. It takes whatever you say for a line of a demonstration.)',
-      brief: '(a line of the demonstration)',
-    },
+    remark: '(demo line)',
   },
   ja: {
     lines: [
@@ -47,9 +44,6 @@ const SCRIPTS = {
       'トラック2に変更して。',
       'ありがとう!',
     ],
-    remark: {
-      full: '（エミュレーターは音声を聞き取れません。話した内容は、デモの台詞に置き換えられます）',
-      brief: '（デモの台詞）',
-    },
+    remark: '（デモの台詞）',
   },
 } as const

@@ -1,13 +1,15 @@
 import type { LoadedChat } from 'adk-stream-protocol/client'
 import { MessageList, ProblemCard } from 'adk-stream-protocol/react'
+import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
-import { memo, useCallback, useMemo, useRef } from 'react'
+import { memo, useCallback, useEffect, useMemo, useRef } from 'react'
 
 import { Composer, type ComposerHandle } from '../composer/composer.tsx'
 import type { Draft } from '../composer/use-draft.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
 import type { Mode } from '../settings/mode.ts'
+import { useChatVoice } from '../voice/use-chat-voice.ts'
 import { VoiceSlot } from '../voice/voice-slot.tsx'
 import { useConversation } from './use-conversation.ts'
 import { useRefusedEdit } from './use-refused-edit.ts'
@@ -46,7 +48,13 @@ export function Conversation(props: ConversationProps) {
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
   const edit = useRefusedEdit(chat, chat.edit, write)
-  const voice = useMemo(() => <VoiceSlot mode={mode} chatId={id} />, [mode, id])
+  const voice = useChatVoice(id, mode)
+  const pending = countPending(messages)
+  const slot = useMemo(() => <VoiceSlot voice={voice} pending={pending} />, [voice, pending])
+  // A person who talks does not scroll to a new approval.
+  useEffect(() => {
+    if (pending > 0 && voice && voice.state.state !== 'off') goToEnd()
+  }, [pending, voice, goToEnd])
   return (
     <>
       <main className="scroller" ref={scrollerRef}>
@@ -71,6 +79,7 @@ export function Conversation(props: ConversationProps) {
               isConnected={chat.isConnected}
               onRegenerate={chat.regenerate}
               renderActions={renderActions}
+              voice={voice}
             />
           </EditContext>
           {problem && <ProblemCard problem={problem} onRecover={chat.recover} />}
@@ -83,11 +92,17 @@ export function Conversation(props: ConversationProps) {
           busy={busy}
           onSend={sendDraft}
           onStop={chat.stop}
-          voice={voice}
+          voice={slot}
         />
       </footer>
     </>
   )
+}
+
+function countPending(messages: readonly UIMessage[]): number {
+  return messages
+    .flatMap(({ parts }) => parts)
+    .filter((part) => 'state' in part && part.state === 'approval-requested').length
 }
 
 /** Memoised: a chunk does not render the composer. */

@@ -19,16 +19,20 @@ export function useStickToEnd<Scroller extends HTMLElement, Content extends HTML
     const content = contentRef.current
     if (still || !scroller || !content) return
     let lastTop = scroller.scrollTop
+    let lastHeight = scroller.clientHeight
     const follow = (value: boolean) => {
       followingRef.current = value
       setFollowing(value)
     }
     const watch = () => {
       const distance = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop
-      // Only scrolling up is an action of the person. Growing content also increases the distance.
+      // Only scrolling up is an action of the person. Growing content also increases the distance, and a scroller that grows
+      // or shrinks moves its content.
+      const isResized = scroller.clientHeight !== lastHeight
       if (distance < NEAR_PX) follow(true)
-      else if (scroller.scrollTop < lastTop) follow(false)
+      else if (scroller.scrollTop < lastTop && !isResized) follow(false)
       lastTop = scroller.scrollTop
+      lastHeight = scroller.clientHeight
     }
     const grown = new ResizeObserver(() => {
       if (followingRef.current) scroller.scrollTop = scroller.scrollHeight

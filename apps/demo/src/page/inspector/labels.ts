@@ -1,4 +1,4 @@
-import { useLabels } from '../i18n/language.tsx'
+import { useLanguage } from '../i18n/language.tsx'
 import type { ApprovalStage } from './approval-path.ts'
 import type { Span } from './trace.ts'
 
@@ -58,7 +58,7 @@ export interface InspectorLabels {
 }
 
 export function useInspectorLabels(): InspectorLabels {
-  return useLabels().calls.locale.startsWith('ja') ? ja : en
+  return useLanguage().language === 'ja' ? ja : en
 }
 
 const en: InspectorLabels = {

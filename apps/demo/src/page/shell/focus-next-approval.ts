@@ -8,6 +8,9 @@ export function focusNextApproval(): boolean {
   const next = cards[(current + 1) % cards.length]
   if (!next) return false
   next.scrollIntoView({ block: 'center' })
-  next.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')?.focus({ preventScroll: true })
+  const button = next.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
+  button?.focus({ preventScroll: true })
+  // On a low screen, the middle of the card may leave no room for its buttons.
+  button?.scrollIntoView({ block: 'nearest' })
   return true
 }

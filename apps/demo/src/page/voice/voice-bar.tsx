@@ -1,36 +1,60 @@
 import { useVoice, VoiceButton } from 'adk-stream-protocol/react'
-import type { VoiceState } from 'adk-stream-protocol/voice'
+import type { Voice, VoiceState } from 'adk-stream-protocol/voice'
+import { Captions } from 'lucide-react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
+import { useCaptions } from '../settings/captions.ts'
+import { focusNextApproval } from '../shell/focus-next-approval.ts'
 import { MicrophoneChoice } from './microphone-choice.tsx'
-import { useChatVoice } from './use-chat-voice.ts'
 
-/** The voice controls of a chat: buttons, live caption and microphone. */
-export function VoiceBar({ chatId }: { readonly chatId: string }) {
-  const voice = useChatVoice(chatId)
+interface VoiceBarProps {
+  readonly voice: Voice
+  /** How many approvals of the chat are pending. */
+  readonly pending: number
+}
+
+/** The voice controls of a chat: the button, pending approvals, captions and the microphone. */
+export function VoiceBar({ voice, pending }: VoiceBarProps) {
   const state = useVoice(voice)
-  const { voice: labels } = useLabels().shell
+  const [hasCaptions, chooseCaptions] = useCaptions()
+  const { voice: labels, chats } = useLabels().shell
   const demo = useDemo()
   const isOn = state.state !== 'off' && state.state !== 'asking'
   return (
     <div className="talk" data-state={state.state}>
-      <VoiceButton voice={voice} />
-      {isOn && <MicrophoneChoice voice={voice} />}
-      {isOn && <Caption state={state} />}
       {isOn && demo?.emulated && <p className="fine talk-note">{labels.emulated}</p>}
+      {isOn && hasCaptions === 'on' && <Caption state={state} />}
+      {isOn && !state.connected && <p className="talk-lost">{labels.waiting}</p>}
+      {isOn && pending > 0 && (
+        <button type="button" className="talk-pending" onClick={focusNextApproval}>
+          {chats.pending(pending)}
+        </button>
+      )}
+      <VoiceButton voice={voice} />
+      {isOn && (
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={labels.captions}
+          title={labels.captions}
+          aria-pressed={hasCaptions === 'on'}
+          onClick={() => chooseCaptions(hasCaptions === 'on' ? 'off' : 'on')}
+        >
+          <Captions aria-hidden="true" />
+        </button>
+      )}
+      {isOn && <MicrophoneChoice voice={voice} />}
     </div>
   )
 }
 
 /** The end of the current transcript. Hidden from screen readers, because the conversation contains it too. */
 function Caption({ state }: { readonly state: VoiceState }) {
-  const { voice: labels } = useLabels().shell
   if (!('transcript' in state)) return null
   const { person, model } = state.transcript
   return (
     <p className="caption" aria-hidden="true">
-      {!state.connected && <span className="caption-lost">{labels.waiting}</span>}
       {person && <span className="caption-person">{newest(person)}</span>}
       {model && <span className="caption-model">{newest(model)}</span>}
     </p>

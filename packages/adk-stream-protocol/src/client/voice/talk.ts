@@ -190,10 +190,13 @@ export class Talk {
         if (event.author === 'model') return dispatch({ type: 'model-said', text: event.text })
         return dispatch({ type: 'person-said', text: event.text, final: event.final })
       case 'user-message':
+        dispatch({ type: 'person-in-chat' })
         return dispatch({ type: 'person-said', text: '', final: true })
       case 'given-up':
         return this.#fail(LOST_CONNECTION)
       case 'turn':
+        // A turn carries what the person has said before it (LV3).
+        return dispatch({ type: 'person-in-chat' })
       case 'status':
     }
   }

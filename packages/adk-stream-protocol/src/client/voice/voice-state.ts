@@ -44,6 +44,8 @@ export interface VoiceSettings {
  */
 interface VoiceTranscript {
   readonly person: string
+  /** Whether the messages of the chat contain the person's words. Until then, a page shows them itself. */
+  readonly isInChat: boolean
   readonly model: string
 }
 
@@ -58,6 +60,8 @@ export type VoiceEvent =
   | { readonly type: 'connected'; readonly connected: boolean }
   | { readonly type: 'speaking'; readonly who: 'person' | 'model'; readonly speaking: boolean }
   | { readonly type: 'person-said'; readonly text: string; readonly final: boolean }
+  /** A message contains what the person has said so far. */
+  | { readonly type: 'person-in-chat' }
   | { readonly type: 'model-said'; readonly text: string }
   | { readonly type: 'answer-start' }
 
@@ -94,7 +98,7 @@ const FRESH: OnPhase = {
   connected: true,
   personSpeaks: false,
   modelSpeaks: false,
-  transcript: { person: '', model: '' },
+  transcript: { person: '', isInChat: true, model: '' },
   whole: false,
 }
 
@@ -158,6 +162,7 @@ function nextPhase(phase: Phase, event: VoiceEvent): Phase {
     case 'connected':
     case 'speaking':
     case 'person-said':
+    case 'person-in-chat':
     case 'model-said':
     case 'answer-start':
       return phase.name === 'on' ? nextTalk(phase, event) : phase
@@ -184,6 +189,10 @@ function nextTalk(phase: OnPhase, event: TalkEvent): OnPhase {
       )
     case 'person-said':
       return hear(phase, event)
+    case 'person-in-chat':
+      return phase.transcript.isInChat
+        ? phase
+        : { ...phase, transcript: { ...phase.transcript, isInChat: true } }
     case 'model-said':
       return say(phase, phase.transcript.model + event.text)
     case 'answer-start':
@@ -193,10 +202,15 @@ function nextTalk(phase: OnPhase, event: TalkEvent): OnPhase {
 
 /** Words arrive in pieces. The final piece repeats all of them. */
 function hear(phase: OnPhase, { text, final }: { text: string; final: boolean }): OnPhase {
-  const { person, model } = phase.transcript
+  const { person, isInChat, model } = phase.transcript
   if (final && text === '') return changed(phase, { whole: true })
   const said = final || phase.whole ? text : person + text
-  return { ...phase, transcript: { person: said, model }, whole: final }
+  const isNew = !final && (phase.whole || person === '')
+  return {
+    ...phase,
+    transcript: { person: said, isInChat: !isNew && isInChat, model },
+    whole: final,
+  }
 }
 
 function say(phase: OnPhase, model: string): OnPhase {

@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
+import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import { isWaiting } from '../reading/call.ts'
 import { type PendingSum, sumPending } from '../reading/preview.ts'
 import { hasRunApprovedCall } from '../reading/problem.ts'
@@ -23,6 +24,14 @@ export interface MessageListProps extends Partial<ApprovalContextValue> {
   readonly onRegenerate?: (() => void) | undefined
   /** Renders more actions in the footer of each message. Pass a stable function. */
   readonly renderActions?: ((message: UIMessage) => ReactNode) | undefined
+  /** Shows what the person is saying, until it is a message. */
+  readonly voice?: VoiceSource<SpeechView> | undefined
+}
+
+/** The part of a `Voice` state that the list shows. */
+interface SpeechView {
+  readonly state: string
+  readonly transcript?: { readonly person: string; readonly isInChat: boolean }
 }
 
 const EMPTY: ReadonlyMap<string, never> = new Map<string, never>()
@@ -31,7 +40,7 @@ const IGNORE = (): void => undefined
 
 /** Shows a conversation. A chunk renders only its own message. */
 export function MessageList(props: MessageListProps) {
-  const { messages, status = 'ready', onRegenerate, renderActions } = props
+  const { messages, status = 'ready', onRegenerate, renderActions, voice } = props
   const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
   const { hints = EMPTY, details = EMPTY, onRefresh } = props
   const { unconfirmed = NO_IDS, isConnected = true } = props
@@ -62,6 +71,7 @@ export function MessageList(props: MessageListProps) {
           />
         ))}
       </ApprovalContext>
+      {voice && <Speech voice={voice} />}
       {busy && !hasReply && (
         <p className="adk-thinking">
           <span className="adk-pulse" aria-hidden="true" />
@@ -92,6 +102,17 @@ function useSums(
   // The key contains everything that the sums contain.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   return useMemo(() => (sums.size === 0 ? NO_SUMS : sums), [key])
+}
+
+/** Shows speech while it is being recognized. Screen readers read the message that it becomes. */
+function Speech({ voice }: { readonly voice: VoiceSource<SpeechView> }) {
+  const { transcript } = useVoice(voice)
+  if (!transcript || transcript.isInChat || transcript.person === '') return null
+  return (
+    <article className="adk-message adk-speech" data-role="user" aria-hidden="true">
+      <p className="adk-said">{transcript.person}</p>
+    </article>
+  )
 }
 
 /** Returns whether there is anything to show. A new reply is empty. */

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react'
+import { type RefObject, useEffect, useRef } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 import type { VoiceSource } from '../hooks/use-voice.ts'
@@ -32,11 +32,15 @@ export interface VoiceControls extends VoiceSource<VoiceView>, LevelSource {
   setMode(mode: 'hands-free' | 'push-to-talk'): void
 }
 
-/** Buttons for push-to-talk (pointer, Space or Enter) and hands-free voice, with the state, the audio level and any problem. */
+/**
+ * A round button for hands-free voice, with a ring for the audio level, and a button for push-to-talk (pointer, Space or Enter).
+ * Shows the state and any problem.
+ */
 export function VoiceButton({ voice }: { readonly voice: VoiceControls }) {
   const { voice: labels } = useAdkLabels()
   const view = useVoice(voice)
   const { held, handlers } = usePushToTalk(voice)
+  const rootRef = useRef<HTMLDivElement>(null)
   const isOn = view.state !== 'off'
   const isHandsFree = isOn && view.mode === 'hands-free'
   const toggle = (): void => {
@@ -46,33 +50,42 @@ export function VoiceButton({ voice }: { readonly voice: VoiceControls }) {
     void voice.start()
   }
   return (
-    <div className="adk-voice" data-state={view.state}>
+    <div className="adk-voice" data-state={view.state} ref={rootRef}>
       <button
         type="button"
-        className="adk-button adk-outlined adk-voice-button"
-        aria-pressed={held}
-        disabled={isHandsFree}
-        {...handlers}
-      >
-        {labels.hold}
-      </button>
-      <button
-        type="button"
-        className="adk-button adk-outlined adk-voice-button"
+        className="adk-voice-main"
         aria-pressed={isHandsFree}
+        aria-label={labels.handsFree}
+        title={labels.handsFree}
         onClick={toggle}
       >
-        {labels.handsFree}
+        {view.state === 'model-speaking' ? <SpeakerIcon /> : <MicrophoneIcon />}
       </button>
-      {isOn && (
-        <button type="button" className="adk-button adk-quiet" onClick={() => voice.stop()}>
-          {labels.end}
-        </button>
-      )}
-      {isOn && <LevelMeter source={voice} />}
       <span className={view.problem ? 'adk-failure' : 'adk-voice-state'} role="status">
         {describe(view, labels)}
       </span>
+      {/* Hands-free voice is on already. */}
+      {!isHandsFree && (
+        <button
+          type="button"
+          className="adk-button adk-outlined adk-voice-button"
+          aria-pressed={held}
+          {...handlers}
+        >
+          {labels.hold}
+        </button>
+      )}
+      {isOn && (
+        <button
+          type="button"
+          className="adk-button adk-voice-end"
+          aria-label={labels.end}
+          onClick={() => voice.stop()}
+        >
+          {labels.endShort}
+        </button>
+      )}
+      {isOn && <LevelMeter source={voice} rootRef={rootRef} />}
     </div>
   )
 }
@@ -83,16 +96,44 @@ function describe({ state, problem }: VoiceView, labels: VoiceLabels): string {
   return labels.problems[problem.what === 'microphone' ? 'lost-microphone' : 'lost-connection']
 }
 
-/** Shows the audio level. Updates the element directly, 50 times a second, without a render. */
-function LevelMeter({ source }: { readonly source: LevelSource }) {
+interface LevelMeterProps {
+  readonly source: LevelSource
+  /** Gets the level as `--adk-level`, for the ring. */
+  readonly rootRef: RefObject<HTMLElement | null>
+}
+
+/** Shows the audio level. Updates the elements directly, 50 times a second, without a render. */
+function LevelMeter({ source, rootRef }: LevelMeterProps) {
   const { voice } = useAdkLabels()
   const ref = useRef<HTMLMeterElement>(null)
-  useEffect(
-    () =>
-      source.onLevel(({ input, output }) => {
-        if (ref.current) ref.current.value = Math.max(input, output)
-      }),
-    [source],
+  useEffect(() => {
+    const show = (level: number): void => {
+      if (ref.current) ref.current.value = level
+      rootRef.current?.style.setProperty('--adk-level', level.toFixed(2))
+    }
+    const leave = source.onLevel(({ input, output }) => show(Math.max(input, output)))
+    const root = rootRef.current
+    return () => {
+      leave()
+      root?.style.removeProperty('--adk-level')
+    }
+  }, [source, rootRef])
+  return <meter className="adk-hidden" ref={ref} min={0} max={1} aria-label={voice.level} />
+}
+
+function MicrophoneIcon() {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      <rect x="9" y="3" width="6" height="11" rx="3" />
+      <path d="M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" />
+    </svg>
   )
-  return <meter className="adk-level" ref={ref} min={0} max={1} aria-label={voice.level} />
+}
+
+function SpeakerIcon() {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      <path d="M4 10v4M8 7v10M12 4v16M16 7v10M20 10v4" />
+    </svg>
+  )
 }

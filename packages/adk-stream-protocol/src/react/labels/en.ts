@@ -196,6 +196,7 @@ export const en: AdkLabels = {
     hold: 'Hold to talk',
     handsFree: 'Talk hands-free',
     end: 'End the conversation',
+    endShort: 'End',
     states: {
       off: 'Voice is off.',
       asking: 'Allow microphone access in the browser…',

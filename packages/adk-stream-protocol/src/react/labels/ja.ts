@@ -205,6 +205,7 @@ export const ja: AdkLabels = {
     hold: '押しながら話す',
     handsFree: 'ハンズフリーで話す',
     end: '会話を終了',
+    endShort: '終了',
     states: {
       off: '音声はオフです。',
       asking: 'ブラウザでマイクの使用を許可してください…',

@@ -151,6 +151,8 @@ export interface VoiceLabels {
   readonly hold: string
   readonly handsFree: string
   readonly end: string
+  /** The visible text of the button that ends the conversation. `end` is its accessible name and contains this. */
+  readonly endShort: string
   readonly states: Readonly<
     Record<'off' | 'asking' | 'listening' | 'person-speaking' | 'model-speaking', string>
   >

@@ -100,6 +100,7 @@ export const enShell: ShellLabels = {
   },
   voice: {
     needsLive: 'Talk',
+    captions: 'Captions',
     microphone: 'Microphone',
     waiting: 'No connection. Reconnecting…',
     emulated:

@@ -101,6 +101,7 @@ export const jaShell: ShellLabels = {
   },
   voice: {
     needsLive: '音声で話す',
+    captions: '字幕',
     microphone: 'マイク',
     waiting: '接続が切れています。再接続しています…',
     emulated: '内蔵エミュレーターは音声を認識しません。何を話しても、デモの会話を再生します。',

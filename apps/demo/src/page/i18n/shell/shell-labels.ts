@@ -102,6 +102,7 @@ export interface ShellLabels {
   }
   readonly voice: {
     readonly needsLive: string
+    readonly captions: string
     readonly microphone: string
     /** Shown while there is no connection. */
     readonly waiting: string
