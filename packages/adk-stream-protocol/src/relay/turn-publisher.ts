@@ -14,6 +14,8 @@ export interface TurnPublisherOptions {
   readonly owner: string
   /** The interval between two writes while turns produce something. */
   readonly flushMs: number
+  /** Called after each write with the age of the oldest content that it wrote, at most. */
+  readonly onWritten?: ((lagMs: number) => void) | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -28,6 +30,8 @@ export class TurnPublisher {
   /** The time until the write that follows the present one. */
   #nextMs = 0
   #flushing: Promise<void> | undefined
+  /** Content that is newer was not written yet. */
+  #writtenAt = 0
   #isClosed = false
 
   constructor(options: TurnPublisherOptions) {
@@ -37,6 +41,7 @@ export class TurnPublisher {
   /** Publishes a turn until it ends. Call it before anything is written to the turn. */
   publish(chat: AppChatRef, turn: Turn): void {
     const published = new PublishedTurn(chat, turn)
+    if (this.#turns.size === 0) this.#writtenAt = performance.now()
     this.#turns.set(published.turnId, published)
     turn.log.onEnd = () => this.#schedule(0)
     this.#schedule()
@@ -94,7 +99,9 @@ export class TurnPublisher {
   }
 
   async #flush(): Promise<void> {
-    const { relay, owner, onError } = this.#options
+    const { relay, owner, onWritten, onError } = this.#options
+    const since = this.#writtenAt
+    this.#writtenAt = performance.now()
     const updates = [...this.#turns.values()].flatMap((published) => published.nextUpdates())
     const unused = [...this.#turns].filter(([, published]) => published.isUnused)
     for (const [turnId] of unused) this.#turns.delete(turnId)
@@ -104,7 +111,9 @@ export class TurnPublisher {
     try {
       const stored = await relay.write(updates, { owner, watched })
       for (const turnId of turnIds) this.#written(turnId, stored.get(turnId))
+      onWritten?.(performance.now() - since)
     } catch (error) {
+      this.#writtenAt = since
       // The next flush writes the same updates again.
       onError(error)
     }

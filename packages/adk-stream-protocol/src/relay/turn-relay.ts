@@ -24,6 +24,8 @@ export interface TurnRelayOptions extends TurnLogLimits {
   readonly onTurnChange: (change: TurnChange) => void
   /** Another server may have changed approvals. */
   readonly onApprovals: () => void
+  /** Called after each write of turns with the age of the oldest content that it wrote, at most. */
+  readonly onWritten?: (lagMs: number) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -78,9 +80,9 @@ export class TurnRelay {
     this.#options = options
     this.#timing = { ...TIMING, ...options.timing }
     this.#pollMs = this.#timing.pollMs
-    const { relay, worker, onError } = options
+    const { relay, worker, onWritten, onError } = options
     const { flushMs, lingerMs, answerMs } = this.#timing
-    this.#publisher = new TurnPublisher({ relay, owner: worker, flushMs, onError })
+    this.#publisher = new TurnPublisher({ relay, owner: worker, flushMs, onWritten, onError })
     this.#mirrors = new TurnMirrors({
       ...options,
       lingerMs,

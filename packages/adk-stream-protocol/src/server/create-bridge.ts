@@ -309,6 +309,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     isAwaited: () => feeds.watched,
     onTurnChange: (change) => reportTurn(change, events),
     onApprovals: () => newsPoll.readNow(),
+    onWritten: (lagMs) => operations.relayWritten(lagMs),
     onError,
   })
   const turns = openTurns(options, { limits, backend, events, elsewhere })

@@ -36,19 +36,34 @@ export interface RemovedData {
 }
 
 const BATCH = 200
+/** How many chats are removed at the same time, and for how long without a pause, in ms. */
+const AT_ONCE = 4
+const SLICE_MS = 5
 
 /** Removes what is older than the limits, in short transactions. */
 export async function runRetention(store: RetentionStore, run: RetentionRun): Promise<RemovedData> {
   const { chatsMs, auditMs: olderThanMs, signal } = run
-  const chats = chatsMs === undefined ? 0 : await removeUnused(store, { ...run, unusedMs: chatsMs })
-  let [auditEntries, approvals] = [0, 0]
-  if (olderThanMs !== undefined) {
-    const limit = BATCH
-    auditEntries = await repeat(() => store.removeAudit({ olderThanMs, limit }), signal)
-    approvals = await repeat(() => store.removeApprovals(BATCH), signal)
-  }
+  // At the same time, because chats may become old as fast as they are removed.
+  const [chats, [auditEntries, approvals]] = await Promise.all([
+    chatsMs === undefined ? 0 : removeUnused(store, { ...run, unusedMs: chatsMs }),
+    olderThanMs === undefined ? NOTHING : removeRecord(store, olderThanMs, signal),
+  ])
   if (chatsMs !== undefined || olderThanMs !== undefined) await store.removeLocks()
+  if (chats + auditEntries + approvals > 0) await store.overwriteRemoved?.()
   return { chats, auditEntries, approvals }
+}
+
+const NOTHING = [0, 0] as const
+
+/** Removes old audit entries, and then the approvals without any. Returns their numbers. */
+async function removeRecord(
+  store: RetentionStore,
+  olderThanMs: number,
+  signal?: AbortSignal,
+): Promise<readonly [number, number]> {
+  const limit = BATCH
+  const entries = await repeat(() => store.removeAudit({ olderThanMs, limit }), signal)
+  return [entries, await repeat(() => store.removeApprovals(limit), signal)]
 }
 
 async function removeUnused(
@@ -59,15 +74,23 @@ async function removeUnused(
   const filter = { unusedMs, leaseMs, limit: BATCH, ...(appName !== undefined && { appName }) }
   return repeat(async () => {
     let removed = 0
-    for (const chat of await store.listUnused(filter)) {
-      if (signal?.aborted === true) break
-      if (isInUse?.(chat) === true) continue
-      if (await store.removeChat(chat, { unusedMs, leaseMs })) {
-        removed += 1
-        onRemoved?.(chat)
+    let yieldedAt = performance.now()
+    const chats = (await store.listUnused(filter)).values()
+    const removeNext = async (): Promise<void> => {
+      for (const chat of chats) {
+        if (signal?.aborted === true) return
+        if (isInUse?.(chat) === true) continue
+        if (await store.removeChat(chat, { unusedMs, leaseMs })) {
+          removed += 1
+          onRemoved?.(chat)
+        }
+        // With one removal per round of the event loop, a busy server would create chats faster than it removes them.
+        if (performance.now() - yieldedAt < SLICE_MS) continue
+        await yieldToEventLoop()
+        yieldedAt = performance.now()
       }
-      await yieldToEventLoop()
     }
+    await Promise.all(Array.from({ length: AT_ONCE }, removeNext))
     return removed
   }, signal)
 }
@@ -93,6 +116,7 @@ export async function removeOrphans(
     last = page?.last
     await yieldToEventLoop()
   } while (last && signal?.aborted !== true)
+  if (found.size > 0) await store.overwriteRemoved?.()
   return left
 }
 
@@ -171,6 +195,7 @@ export async function deletePrincipalData(
   }
   await retention.removeOwner(owner)
   if (audit === 'remove-contents') await repeat(() => retention.eraseApprovals(owner, BATCH / 4))
+  await retention.overwriteRemoved?.()
   return deleted
 }
 

@@ -29,6 +29,11 @@ export interface RetentionStore {
   removeOrphan?(chat: AppChatRef): Promise<void>
   /** Removes up to `limit` ended and reported approvals without audit entries. Returns their number. */
   removeApprovals(limit: number): Promise<number>
+  /**
+   * Called after a series of removals. Overwrites copies of what was removed, for databases that keep any. This may take long, so it
+   * is not part of each removal.
+   */
+  overwriteRemoved?(): Promise<void>
   /** Removes the chat locks of workers that have not renewed their lease for a day. */
   removeLocks(): Promise<void>
   /** Removes the `user:` state of a principal, and the entries in the chat list and browser calls of all their chats. */

@@ -20,8 +20,13 @@ export interface Store extends AsyncDisposable {
   readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */
   secret(name: string): Promise<Buffer>
-  /** Returns the state of the connection pools, for metrics. For stores that have any. */
-  poolStats?(): { readonly used: number; readonly idle: number; readonly waiting: number }
+  /** Returns the state of the connection pools, for metrics, and how long work has waited for connections. For stores that have any. */
+  poolStats?(): {
+    readonly used: number
+    readonly idle: number
+    readonly waiting: number
+    readonly waitedMs?: number
+  }
   /** Closes the store. Later calls fail with the code `closed`. */
   close(): Promise<void>
 }

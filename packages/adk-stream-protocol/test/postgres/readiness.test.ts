@@ -54,6 +54,21 @@ test('[HO300] turns that use all connections do not delay the check; metrics sho
   await pool.end()
 })
 
+test('[OB341] metrics show how long turns wait until other servers can read them, and how long work waits for a connection', async () => {
+  await using metrics = new TestMetrics()
+  await using database = await createDatabase()
+  await using store = await openPostgresStore({ connectionString: database.url })
+  await using server = await serve({ store })
+  expect(await metrics.read('relay.lag')).toEqual({})
+  expect(await (await server.browser().say('[[say Hello.]]')).text()).toContain('[DONE]')
+  await expect.poll(async () => (await metrics.read('relay.lag'))[''], PATIENCE).toBeGreaterThan(0)
+  const { '': waited = 0 } = await metrics.read('db.wait_time')
+  expect(waited).toBeGreaterThan(0)
+  // In seconds.
+  expect(waited).toBeLessThan(600)
+  await server.bridge.close()
+})
+
 /** A way to the database that a test can close and open again. */
 async function openGate(url: string) {
   const target = new URL(url)

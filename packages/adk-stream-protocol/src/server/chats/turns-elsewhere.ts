@@ -17,7 +17,7 @@ import type { AgentHost } from './agent-host.ts'
 
 export interface TurnsElsewhereOptions extends Pick<
   TurnRelayOptions,
-  'isAwaited' | 'onTurnChange' | 'onApprovals' | 'onError'
+  'isAwaited' | 'onTurnChange' | 'onApprovals' | 'onWritten' | 'onError'
 > {
   readonly limits: TurnLogLimits
 }

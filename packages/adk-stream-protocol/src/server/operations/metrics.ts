@@ -11,7 +11,12 @@ export interface Levels {
   readonly pendingApprovals: number | undefined
   /** The connection pool of the store, if it has one. */
   readonly pool:
-    | { readonly used: number; readonly idle: number; readonly waiting: number }
+    | {
+        readonly used: number
+        readonly idle: number
+        readonly waiting: number
+        readonly waitedMs?: number
+      }
     | undefined
 }
 
@@ -20,6 +25,8 @@ const PREFIX = 'adk_stream_protocol'
 /** Seconds. A model takes between a tenth of a second and a minute. */
 const CHUNK_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60]
 const TURN_SECONDS = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
+/** Seconds. Turns are written for other servers 20 times a second. */
+const RELAY_SECONDS = [0.05, 0.075, 0.1, 0.25, 0.5, 1, 2, 5, 15]
 /** Seconds. A person takes between a second and a day. */
 const DECISION_SECONDS = [1, 5, 15, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 
@@ -40,6 +47,7 @@ export class BridgeMetrics {
   readonly #decisionDuration
   readonly #callsRecovered
   readonly #refused
+  readonly #relayLag
   #stopObserving: () => void = () => undefined
 
   constructor() {
@@ -84,6 +92,11 @@ export class BridgeMetrics {
       'Approved calls of crashed processes that run again because they are idempotent.',
     )
     this.#refused = counter('request.refused', '{request}', 'Refused requests, by error code.')
+    this.#relayLag = seconds(
+      'relay.lag',
+      'How long content of turns waited until other servers could read it.',
+      RELAY_SECONDS,
+    )
   }
 
   /** Reads these levels whenever metrics are collected, until `close`. */
@@ -125,6 +138,10 @@ export class BridgeMetrics {
     if (decisionMs !== undefined) this.#decisionDuration.record(decisionMs / 1_000, { outcome })
   }
 
+  relayWritten(lagMs: number): void {
+    this.#relayLag.record(lagMs / 1_000)
+  }
+
   refused(errorCode: string): void {
     this.#refused.add(1, { 'error.type': errorCode })
   }
@@ -160,6 +177,10 @@ function observeLevels(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>
   const sessions = level('live_session.active', '{session}', 'Open Gemini Live sessions.')
   const connections = level('db.connections', '{connection}', 'Connections to the database.')
   const waiting = level('db.waiting', '{request}', 'Requests that wait for a connection.')
+  const waitTime = meter.createObservableCounter(`${PREFIX}.db.wait_time`, {
+    unit: 's',
+    description: 'Time that work has waited for a connection.',
+  })
   // All processes of a database report the same number, so it must not be added up.
   const pending = meter.createObservableGauge(`${PREFIX}.approval.pending`, {
     unit: '{approval}',
@@ -209,7 +230,11 @@ function observeLevels(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>
       waiting,
       pools.map((pool) => pool.waiting),
     )
+    observe(
+      waitTime,
+      pools.map(({ waitedMs }) => (waitedMs === undefined ? undefined : waitedMs / 1_000)),
+    )
   }
-  const instruments = [turns, sockets, feeds, sessions, connections, waiting, pending]
+  const instruments = [turns, sockets, feeds, sessions, connections, waiting, waitTime, pending]
   meter.addBatchObservableCallback(callback, instruments)
 }

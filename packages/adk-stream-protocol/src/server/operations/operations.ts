@@ -55,6 +55,11 @@ export class Operations {
     this.#metrics.observe(read)
   }
 
+  /** Turns were written for other servers. The oldest part had waited for this long. */
+  relayWritten(lagMs: number): void {
+    this.#metrics.relayWritten(lagMs)
+  }
+
   /** A turn has ended. For a live session, every message is a turn. */
   turnEnded(turn: TurnInfo, { end, paused, stats }: RunOutcome, isLive: boolean): void {
     const { chunks, durationMs, firstChunkMs, errorCode, calls } = stats

@@ -28,6 +28,8 @@ export class Database {
   readonly #pool: PostgresPool
   readonly #options: DatabaseOptions
   #isClosed = false
+  /** How long work has waited for connections, in ms. */
+  waitedMs = 0
 
   constructor(pool: PostgresPool, options: DatabaseOptions) {
     this.#pool = pool
@@ -88,7 +90,10 @@ export class Database {
   }
 
   async #use<Result>(work: (client: PostgresClient) => Promise<Result>): Promise<Result> {
-    const client = await this.#pool.connect()
+    const from = performance.now()
+    const client = await this.#pool.connect().finally(() => {
+      this.waitedMs += performance.now() - from
+    })
     // A connection that the host's pool had opened before the store has no listener yet.
     client.on('error', ignore)
     let isBroken = false

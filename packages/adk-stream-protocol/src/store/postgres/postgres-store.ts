@@ -205,9 +205,10 @@ class PostgresStore implements Store {
     return created.value
   }
 
-  poolStats(): { used: number; idle: number; waiting: number } {
+  poolStats(): { used: number; idle: number; waiting: number; waitedMs: number } {
     const { turns, decisions } = this.#pools
-    const stats = { used: 0, idle: 0, waiting: 0 }
+    const waitedMs = this.#databases.reduce((sum, database) => sum + database.waitedMs, 0)
+    const stats = { used: 0, idle: 0, waiting: 0, waitedMs }
     for (const pool of new Set([turns, decisions])) {
       const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool
       stats.used += totalCount - idleCount

@@ -51,15 +51,13 @@ export class SqliteRetentionStore implements RetentionStore {
   async removeChat(chat: AppChatRef, { unusedMs, leaseMs }: RemovalCondition): Promise<boolean> {
     const key = chatColumns(chat)
     const statements = this.#statements
-    const isRemoved = await this.#connection.write(() => {
+    return this.#connection.write(() => {
       const before = unusedMs === undefined ? null : this.#now() - unusedMs
       if (statements.isKept.rows(...key, this.#leaseNow() - leaseMs, before).length > 0)
         return false
       for (const remove of statements.removeChat) remove.run(...key)
       return true
     })
-    if (isRemoved) await this.#connection.emptyLog()
-    return isRemoved
   }
 
   async listOrphans({ appName, after, limit }: OrphanPage): Promise<Orphans> {
@@ -70,7 +68,6 @@ export class SqliteRetentionStore implements RetentionStore {
 
   async removeOrphan(chat: AppChatRef): Promise<void> {
     await this.#connection.write(() => this.#statements.removeOrphan.run(...chatColumns(chat)))
-    await this.#connection.emptyLog()
   }
 
   async countOldAudit(olderThanMs: number): Promise<number> {
@@ -93,7 +90,7 @@ export class SqliteRetentionStore implements RetentionStore {
     readonly limit: number
   }): Promise<number> {
     const statements = this.#statements
-    const count = await this.#connection.write(() => {
+    return this.#connection.write(() => {
       const at = this.#now()
       const rows = statements.auditPage.rows(0, limit)
       const cut = findCut(rows, { before: at - olderThanMs, limit })
@@ -104,17 +101,18 @@ export class SqliteRetentionStore implements RetentionStore {
       statements.removeAudit.run(seq)
       return cut.count
     })
-    if (count > 0) await this.#connection.emptyLog()
-    return count
   }
 
   async removeApprovals(limit: number): Promise<number> {
-    const count = await this.#connection.write(() => {
+    return this.#connection.write(() => {
       const [next] = this.#statements.firstRecorded.rows()
       return this.#statements.removeApprovals.run(next?.seq ?? Number.MAX_SAFE_INTEGER, limit)
     })
-    if (count > 0) await this.#connection.emptyLog()
-    return count
+  }
+
+  /** The write-ahead log contains what was removed from the file. */
+  async overwriteRemoved(): Promise<void> {
+    await this.#connection.emptyLog()
   }
 
   async removeLocks(): Promise<void> {
@@ -129,21 +127,18 @@ export class SqliteRetentionStore implements RetentionStore {
     await this.#connection.write(() => {
       for (const remove of this.#statements.removeOwner) remove.run(...key)
     })
-    await this.#connection.emptyLog()
   }
 
   async eraseApprovals({ appName, principalId }: Owner, limit: number): Promise<number> {
     const key = [checkName('appName', appName), checkName('principalId', principalId)]
     const statements = this.#statements
-    const count = await this.#connection.write(() => {
+    return this.#connection.write(() => {
       const ids = statements.endedOf.rows(...key, limit).map(({ id }) => id)
       const erased = ids.flatMap((id) => this.#erase(id))
       if (erased.length > 0) this.#append({ at: this.#now(), erased })
       for (const id of ids) statements.removeApproval.run(id)
       return ids.length
     })
-    if (count > 0) await this.#connection.emptyLog()
-    return count
   }
 
   /** Erases the contents of the audit entries of an approval. */
