@@ -122,6 +122,18 @@ test('[EL43] an unknown handle is rejected', async () => {
   })
 })
 
+test('[EL320] a handle is rejected while a connection of the same session is open', async () => {
+  await using server = await startLive()
+  const client = await connect(server, { config: RESUMABLE })
+  const config = { sessionResumption: { handle: await untilHandle(client) } }
+  expect(await rejection(server, { config })).toMatchObject({ code: 1011 })
+  await client[Symbol.asyncDispose]()
+  await using again = await connect(server, { config })
+  // An older handle belongs to the same session.
+  await untilHandle(again)
+  expect(await rejection(server, { config })).toMatchObject({ code: 1011 })
+})
+
 test('[EL43] an expired handle is rejected', async () => {
   await using server = await startLive({ handleLifetimeMs: 0 })
   await using client = await connect(server, { config: RESUMABLE })

@@ -25,7 +25,7 @@ import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
 import type { Preview } from '../protocol/preview.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import { type AppChatRef, LIVE_LOCK } from '../shared/chat-ref.ts'
 
 export interface LedgerOptions {
   readonly store: ApprovalStore
@@ -371,6 +371,35 @@ export class Ledger {
   }
 
   /**
+   * Locks the live session of a chat for this worker, for as long as it renews its lease. Returns undefined if another worker holds
+   * the lock. This lock does not exclude turns.
+   */
+  async lockLive(chat: AppChatRef): Promise<LiveLock | undefined> {
+    const { worker, leaseMs } = this
+    const key = liveKey(chat)
+    // The token names the worker, so that another one can send it a signal.
+    const token = `${worker}/${randomUUID()}`
+    if (!(await this.#store.lockChat(key, { worker, token, leaseMs, background: true })))
+      return undefined
+    this.#updateHeld(() => this.#locks.set(keyOf(key), token))
+    return { chat: key, token }
+  }
+
+  async unlockLive({ chat, token }: LiveLock): Promise<void> {
+    await this.unlockChat(chat, token)
+  }
+
+  async stillHoldsLive({ chat, token }: LiveLock): Promise<boolean> {
+    return (await this.#store.findLockHolder(chat))?.token === token
+  }
+
+  /** Returns the worker that has locked the live session of a chat. Its lease may have expired. */
+  async findLiveOwner(chat: AppChatRef): Promise<string | undefined> {
+    const holder = await this.#store.findLockHolder(liveKey(chat))
+    return holder?.token.split('/', 1)[0]
+  }
+
+  /**
    * Calls the listener for each change made through this ledger, with its audit event, not for changes of other processes. Returns a
    * function that unsubscribes.
    */
@@ -498,6 +527,17 @@ export class Ledger {
       }
     }
   }
+}
+
+/** The lock of a live session. */
+export interface LiveLock {
+  readonly chat: AppChatRef
+  readonly token: string
+}
+
+/** Locks of live sessions are chat locks in a namespace of their own. */
+function liveKey(chat: AppChatRef): AppChatRef {
+  return { ...chat, appName: chat.appName + LIVE_LOCK }
 }
 
 /** A decided approval, and the same approval as claimed by this worker, if the decision completed it. */

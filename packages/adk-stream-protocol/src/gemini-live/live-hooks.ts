@@ -1,7 +1,8 @@
 import type { LlmRequest } from '@google/adk'
 import type { Part } from '@google/genai'
 
-export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed'
+/** `moved`: another server continues the session. */
+export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed' | 'moved'
 
 /** Events of a live session that ADK does not report, or reports too late. */
 export interface LiveHooks {
@@ -22,6 +23,8 @@ export interface LiveHooks {
   /** A message closed the connection each time it was sent. It is dropped: no reply to it will come. */
   readonly onDropped: (error: unknown) => void
   readonly onStatus: (status: LiveStatus) => void
+  /** Gemini sent a resumption handle. */
+  readonly onHandle: () => void
   /** An error that the session recovered from: an invalid frame, a failed attempt, a message that the SDK rejected. */
   readonly onError: (error: unknown) => void
 }

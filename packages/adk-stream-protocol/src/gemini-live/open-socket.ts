@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import type {
   GoogleGenAI,
   Live,
@@ -6,13 +8,15 @@ import type {
   Session,
 } from '@google/genai'
 
+import { defer } from '../shared/deferred.ts'
 import type { LiveFailureCode, LivePhase } from './live-connection-error.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 
 /** One connection to Gemini whose setup is complete. */
 export interface GeminiSocket {
   readonly session: Session
-  close(): void
+  /** Closes the connection. Resolves when it is closed, or after a second: Gemini rejects a resumption while it is open. */
+  close(): Promise<void>
 }
 
 interface SocketEvents {
@@ -33,6 +37,9 @@ export interface SocketOptions {
   readonly signal: AbortSignal
   readonly events: SocketEvents
 }
+
+/** How long Gemini may take to acknowledge that a connection is closed. */
+const CLOSE_MS = 1_000
 
 /** Opens a connection. Rejects with a `LiveConnectionError`, and then leaves no socket open. */
 export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSocket> {
@@ -57,6 +64,7 @@ export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSo
 class Attempt {
   readonly #options: SocketOptions
   readonly #failed: Promise<never>
+  readonly #closed = defer<void>()
   #reject: (error: LiveConnectionError) => void = ignore
   #socket: RawSocket | undefined
   #phase: LivePhase | 'failed' = 'setup'
@@ -74,7 +82,13 @@ class Attempt {
   async open(): Promise<GeminiSocket> {
     const session = await Promise.race([this.#failed, this.#connect()])
     this.#phase = 'open'
-    return { session, close: () => this.#socket?.close() }
+    return {
+      session,
+      close: async () => {
+        this.#socket?.close()
+        await Promise.race([this.#closed.promise, delay(CLOSE_MS, undefined, { ref: false })])
+      },
+    }
   }
 
   fail(code: LiveFailureCode, reason: string, cause?: unknown): void {
@@ -131,6 +145,7 @@ class Attempt {
   }
 
   #takeClose(code: number, closeReason: string): void {
+    this.#closed.resolve()
     const cause = this.#socketError
     const reason = closeReason || describeError(cause) || 'no reason given'
     if (this.#phase !== 'open') {

@@ -17,6 +17,8 @@ export interface ReconnectingLiveModelOptions {
   readonly retryDelayMs?: number
   /** Closes the connection, also during its setup. */
   readonly signal?: AbortSignal
+  /** Returns the handle that the first connection resumes. Called when ADK has loaded the conversation. */
+  readonly resumeFrom?: () => string | undefined
 }
 
 /** A Gemini model whose live connection reconnects when its socket closes. One instance per live session. */
@@ -41,11 +43,11 @@ export class ReconnectingLiveModel extends BaseLlm {
   }
 
   override async connect(request: LlmRequest): Promise<BaseLlmConnection> {
-    const { hooks } = this.#options
+    const { hooks, resumeFrom } = this.#options
     hooks.onConnecting(request)
     let session: ReconnectingLiveSession | undefined
     const connect = async (params: LiveConnectParameters): Promise<ReconnectingLiveSession> => {
-      session = this.#createSession(request, params)
+      session = this.#createSession(request, params, this.#session ? undefined : resumeFrom?.())
       await session.open()
       return session
     }
@@ -67,7 +69,21 @@ export class ReconnectingLiveModel extends BaseLlm {
     this.#session?.interrupt()
   }
 
-  #createSession(request: LlmRequest, { model, config, callbacks }: LiveConnectParameters) {
+  /** The handle that covers everything so far, if there is one. */
+  get restHandle(): string | undefined {
+    return this.#session?.restHandle
+  }
+
+  /** Resolves when no connection is open. */
+  get disconnected(): Promise<void> {
+    return this.#session?.disconnected ?? Promise.resolve()
+  }
+
+  #createSession(
+    request: LlmRequest,
+    { model, config, callbacks }: LiveConnectParameters,
+    handle: string | undefined,
+  ) {
     const { enableAffectiveDialog, ...rest } = config ?? {}
     const { thinkingConfig } = request.config ?? {}
     const { connectTimeoutMs = 10_000, maxAttempts = 8, retryDelayMs = 250 } = this.#options
@@ -80,6 +96,7 @@ export class ReconnectingLiveModel extends BaseLlm {
         ...(enableAffectiveDialog && { enableAffectiveDialog }),
         // ADK 2.0.0 does not pass on the agent's thinking config.
         ...(thinkingConfig && supportsThoughts(model) && { thinkingConfig }),
+        ...(handle !== undefined && { sessionResumption: { handle } }),
       },
       history: request.contents,
       // A model may name a tool `constructor`.
@@ -126,6 +143,7 @@ function wrapConnection(
   return {
     /** Sends a history without requesting a reply. ADK would drop calls and results, and some models would speak at once. */
     async sendHistory(history) {
+      if (session.isResumed) return
       const prompt = repliesToHistory ? history.at(-1) : undefined
       session.sendHistory(prompt ? history.slice(0, -1) : history)
       if (prompt) await adk.sendContent(prompt)

@@ -51,6 +51,9 @@ const STABLE_AFTER_MS = 30_000
 
 const MAX_RETRY_DELAY_MS = 8000
 
+/** How often the first connection tries to resume a session of another process. */
+const RESUME_ATTEMPTS = 4
+
 /** Time that a reconnect may take, out of the time that `goAway` leaves. */
 const RECONNECT_MS = 2000
 
@@ -66,6 +69,8 @@ export class ReconnectingLiveSession {
   /** Attempts since the last message from the model. */
   #attempts = 0
   #isUserActive = false
+  #isResumed = false
+  #disconnected: Promise<void> = Promise.resolve()
   /** Set after `goAway`: fires shortly before Gemini closes the connection. */
   #goAway: NodeJS.Timeout | undefined
 
@@ -80,7 +85,10 @@ export class ReconnectingLiveSession {
       forward: options.sink.onMessage,
       onProgress: () => void (this.#attempts = 0),
       sendResults: (responses) => this.#send({ type: 'results', responses }),
-      onHandle: () => this.#goAway && this.#buffer.isEmpty && this.#leave(),
+      onHandle: () => {
+        options.hooks.onHandle()
+        if (this.#goAway && this.#buffer.isEmpty) this.#leave()
+      },
       onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
     })
     options.signal?.addEventListener('abort', this.#abort, { once: true })
@@ -88,16 +96,51 @@ export class ReconnectingLiveSession {
   }
 
   async open(): Promise<void> {
-    const { hooks, history } = this.#options
+    const { hooks } = this.#options
     hooks.onStatus('connecting')
-    const { start } = this.#buffer.prepareReconnect()
     try {
-      await this.#connect(start, history.length > 0)
+      this.#isResumed = await this.#openFirst()
     } catch (error) {
       this.#end()
       throw error
     }
     hooks.onStatus('open')
+  }
+
+  /** Whether the session continues one of another process. The model then knows the conversation. */
+  get isResumed(): boolean {
+    return this.#isResumed
+  }
+
+  /** The handle that covers everything so far, if there is one. */
+  get restHandle(): string | undefined {
+    return this.#buffer.restHandle
+  }
+
+  /** Resolves when the last connection is closed. */
+  get disconnected(): Promise<void> {
+    return this.#disconnected
+  }
+
+  /** Opens the first connection. Returns whether it was resumed. A handle that Gemini does not accept is dropped. */
+  async #openFirst(): Promise<boolean> {
+    const { hooks, history, retryDelayMs } = this.#options
+    for (let attempt = 1; ; attempt += 1) {
+      const { start } = this.#buffer.prepareReconnect()
+      const isResumed = start.type === 'resumed'
+      try {
+        await this.#connect(start, !isResumed && history.length > 0)
+        return isResumed
+      } catch (error) {
+        if (!isResumed || this.#closing.signal.aborted) throw error
+        const failure = toConnectionError(error)
+        hooks.onError(failure)
+        // Gemini may not have noticed yet that the previous connection has ended.
+        if (failure.retryable && attempt < RESUME_ATTEMPTS)
+          await waitBeforeAttempt(attempt, retryDelayMs, this.#closing.signal)
+        else this.#buffer.dropHandle()
+      }
+    }
   }
 
   /** Sends the earlier conversation. The model reads it and does not reply. */
@@ -152,7 +195,7 @@ export class ReconnectingLiveSession {
   }
 
   #end(): void {
-    if (this.#state.state === 'open') this.#state.socket.close()
+    if (this.#state.state === 'open') this.#disconnected = this.#state.socket.close()
     this.#state = { state: 'closed' }
     this.#connection += 1
     this.#clearGoAway()
@@ -184,7 +227,7 @@ export class ReconnectingLiveSession {
       },
     })
     if (!isCurrent()) {
-      socket.close()
+      this.#disconnected = socket.close()
       throw new LiveConnectionError({ code: 'aborted', reason: 'Closed.', phase: 'setup' })
     }
     this.#state = { state: 'open', socket, since: Date.now() }
@@ -201,7 +244,7 @@ export class ReconnectingLiveSession {
 
   #replaceConnection(cause: LiveConnectionError): void {
     const { hooks } = this.#options
-    if (this.#state.state === 'open') this.#state.socket.close()
+    if (this.#state.state === 'open') this.#disconnected = this.#state.socket.close()
     this.#state = { state: 'connecting' }
     this.#connection += 1
     this.#clearGoAway()
@@ -217,6 +260,8 @@ export class ReconnectingLiveSession {
     while (this.#attempts < maxAttempts) {
       try {
         await waitBeforeAttempt(this.#attempts, retryDelayMs, this.#closing.signal)
+        await this.#disconnected
+        if (this.#closing.signal.aborted) return
         this.#attempts += 1
         await this.#resume()
         return hooks.onStatus('open')

@@ -57,8 +57,8 @@ export class ReplayBuffer {
   readonly #calls = new Set<string>()
 
   readonly #now: () => number
-  /** Whether the first connection resumed from a handle. Then the model knows calls that this buffer does not. */
-  readonly #isResumed: boolean
+  /** Whether the present connection goes back to a handle of another process. Then the model knows calls that this buffer does not. */
+  #isResumed: boolean
 
   /** `history` is the conversation that the handle covers. */
   constructor(handle?: string, history: readonly Content[] = [], now = Date.now) {
@@ -75,6 +75,11 @@ export class ReplayBuffer {
   /** Whether nothing would be lost if the connection ended now. */
   get isEmpty(): boolean {
     return this.#entries.length === 0
+  }
+
+  /** The handle that covers everything so far, if there is one. */
+  get restHandle(): string | undefined {
+    return this.isEmpty && !this.#isSpeaking ? this.#handle : undefined
   }
 
   get unsent(): readonly Delivery[] {
@@ -212,6 +217,7 @@ export class ReplayBuffer {
     this.#appendHistory(past)
     for (const id of this.#calls) this.#lostCalls.add(id)
     this.#calls.clear()
+    this.#isResumed = false
     this.#handle = undefined
     this.#hasReadHistory = this.#history.length === 0
     return this.#history

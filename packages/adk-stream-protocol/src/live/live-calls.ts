@@ -33,6 +33,7 @@ import { toApprovalEvents } from '../gemini-live/approval-events.ts'
 import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { WaitingCall } from './live-snapshot.ts'
 
 export interface LiveCallsOptions {
   readonly chat: AppChatRef
@@ -76,6 +77,8 @@ interface OpenCall extends ToolCall {
   approvalId?: string
   /** Expires a browser call. */
   timer?: NodeJS.Timeout
+  /** When it expires, in ms since 1970. */
+  expiresAt?: number
   /** Whether the result is in the session. */
   isStored: boolean
   /** Whether the call is recorded in `browserCalls`. */
@@ -129,16 +132,8 @@ export class LiveCalls {
 
   /** Takes a call over from ADK: runs it, or requests approval. */
   start(toolCall: ToolCall): void {
-    const id = toolCall.toolContext.functionCallId ?? ''
-    const call: OpenCall = {
-      ...toolCall,
-      id,
-      state: { name: 'new' },
-      isStored: false,
-      isBrowserCall: false,
-      hidesError: false,
-    }
-    this.#open.set(id, call)
+    const call = this.#create(toolCall)
+    const { id } = call
     this.#runWork(call, async () => {
       const check: CallCheck = this.#options.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
@@ -149,6 +144,55 @@ export class LiveCalls {
         canWait: check.verdict === 'ask' && canWait(toolCall, isAnyRoot),
       })
     })
+  }
+
+  /** Continues a call that waited in an earlier live session. */
+  adopt(toolCall: ToolCall, { approvalId, expiresAt }: WaitingCall): void {
+    if (approvalId === undefined && expiresAt === undefined) return
+    const call = this.#create(toolCall)
+    if (expiresAt !== undefined) {
+      call.state = { name: 'delivered', isWaiting: true }
+      this.#startTimer(call, expiresAt - Date.now())
+      return this.#options.onStateChange(call.id, 'waiting')
+    }
+    call.approvalId = approvalId ?? ''
+    // The effects read the approval again: it may have been decided meanwhile.
+    const [state, effects] = nextCall(call.state, {
+      type: 'request-shown',
+      approvalId: call.approvalId,
+    })
+    call.state = state
+    this.#options.onStateChange(call.id, 'waiting')
+    this.#runWork(call, () => this.#performAll(call, effects))
+  }
+
+  /** The open calls, if all of them wait for a client. Undefined if one is being worked on. */
+  get waiting(): readonly WaitingCall[] | undefined {
+    if (this.isBusy) return undefined
+    const waiting: WaitingCall[] = []
+    for (const { id, tool, state, approvalId, expiresAt } of this.#open.values()) {
+      const call = { toolCallId: id, toolName: tool.name, messageId: this.#options.messageOf(id) }
+      if (state.isCancelled) return undefined
+      if (state.name === 'asked' && approvalId !== undefined) waiting.push({ ...call, approvalId })
+      else if (state.name === 'delivered' && state.isWaiting && expiresAt !== undefined)
+        waiting.push({ ...call, expiresAt })
+      else return undefined
+    }
+    return waiting
+  }
+
+  #create(toolCall: ToolCall): OpenCall {
+    const id = toolCall.toolContext.functionCallId ?? ''
+    const call: OpenCall = {
+      ...toolCall,
+      id,
+      state: { name: 'new' },
+      isStored: false,
+      isBrowserCall: false,
+      hidesError: false,
+    }
+    this.#open.set(id, call)
+    return call
   }
 
   /** Continues a call whose approval has changed, in this process or another one. */
@@ -354,16 +398,21 @@ export class LiveCalls {
       browser.timeoutMs + POST_RUN_GRACE_MS,
     )
     if (this.#isClosed) return
-    call.isBrowserCall = true
-    call.timer = setTimeout(() => {
-      this.#expireBrowserCall(call).catch((error: unknown) => this.#options.onError(error))
-    }, browser.timeoutMs)
+    this.#startTimer(call, browser.timeoutMs)
     const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
     if (!hasOutput || call.state.isCancelled) {
       if (!note) this.#options.stream(call.id, createOfferEvent(contextOf(call), call.id))
       this.#options.onStateChange(call.id, 'waiting')
     }
     this.#apply(call, { type: 'handed-over' })
+  }
+
+  #startTimer(call: OpenCall, timeoutMs: number): void {
+    call.isBrowserCall = true
+    call.expiresAt = Date.now() + timeoutMs
+    call.timer = setTimeout(() => {
+      this.#expireBrowserCall(call).catch((error: unknown) => this.#options.onError(error))
+    }, timeoutMs)
   }
 
   /** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */

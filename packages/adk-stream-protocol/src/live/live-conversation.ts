@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import type { BaseAgent, Event, LlmRequest, RunConfig, RunnerConfig } from '@google/adk'
-import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
+import { Context, LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
@@ -37,6 +37,7 @@ import {
 } from './live-events.ts'
 import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
 import { LiveMessage, LiveMessages } from './live-message.ts'
+import type { LiveSnapshot } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
 import { SessionWriter } from './session-writer.ts'
 import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
@@ -53,7 +54,14 @@ export interface LiveConversationOptions extends Pick<
   readonly exposeErrors: boolean
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
   /** Creates the model of this conversation. */
-  readonly createModel: (hooks: LiveHooks) => ReconnectingLiveModel
+  readonly createModel: (
+    hooks: LiveHooks,
+    resumeFrom: () => string | undefined,
+  ) => ReconnectingLiveModel
+  /** The session of another process that this one continues. */
+  readonly continues: LiveSnapshot | undefined
+  /** Stores a snapshot of the session, for a process that continues it after a crash. Never rejects. */
+  readonly onRest: (snapshot: LiveSnapshot) => void
   readonly runConfig: Partial<RunConfig>
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
@@ -65,6 +73,10 @@ export interface LiveConversationOptions extends Pick<
 
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000
+
+/** How long after a handle the session is stored: ADK yields the events of the turn after the handle. */
+const REST_MS = 200
+const REST_ATTEMPTS = 5
 
 /** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. */
 export class LiveConversation {
@@ -92,6 +104,9 @@ export class LiveConversation {
   /** Errors of dropped messages that wait for the end of cut-off turns. */
   readonly #dropErrors: unknown[] = []
   #lostError: ProtocolError | undefined
+  #restTimer: NodeJS.Timeout | undefined
+  /** Messages that are being stored and are not sent to the model yet. */
+  #sending = 0
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveConversationOptions) {
@@ -137,12 +152,17 @@ export class LiveConversation {
     await this.#ready
     this.#messages.pauseOthers()
     const message = new LiveMessage(options)
-    await this.#session.append(toUserEvent(message, content))
-    // The conversation may have ended meanwhile.
-    if (this.#state !== 'open') throw new ProtocolError('unavailable')
-    message.isUserMessageStored = true
-    this.#turnTaking.apply({ type: 'message-sent', message })
-    this.#queue.sendContent(content)
+    this.#sending += 1
+    try {
+      await this.#session.append(toUserEvent(message, content))
+      // The conversation may have ended meanwhile.
+      if (this.#state !== 'open') throw new ProtocolError('unavailable')
+      message.isUserMessageStored = true
+      this.#turnTaking.apply({ type: 'message-sent', message })
+      this.#queue.sendContent(content)
+    } finally {
+      this.#sending -= 1
+    }
     return this.#messages.open(message, { background: false })
   }
 
@@ -216,7 +236,69 @@ export class LiveConversation {
       this.#queue.close()
     }
     await this.#loop
+    await this.#model?.disconnected
     await Promise.race([this.#calls.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
+  }
+
+  /** Ends the conversation, so that another process continues it. */
+  async handOver(): Promise<LiveSnapshot> {
+    const snapshot = this.#takeSnapshot()
+    await this.close()
+    return snapshot
+  }
+
+  /** Ends the conversation here, because another process continues it. */
+  async abandon(): Promise<void> {
+    if (this.#state === 'open') this.#closeAsLost()
+    await this.close()
+  }
+
+  #takeSnapshot(): LiveSnapshot {
+    const { waiting } = this.#calls
+    const eventId = this.#session.lastEventId
+    const handle = waiting && this.#isAtRest ? this.#model?.restHandle : undefined
+    return {
+      ...(handle !== undefined && { handle }),
+      ...(eventId !== undefined && { eventId }),
+      calls: [...(waiting ?? [])],
+    }
+  }
+
+  /** Whether the model has received everything that is stored, and everything that it has said is stored. */
+  get #isAtRest(): boolean {
+    return this.#state === 'open' && !this.isBusy && this.#sending === 0 && !this.#session.isWriting
+  }
+
+  /** Stores a snapshot when the conversation is at rest. */
+  #saveSoon(attempts = REST_ATTEMPTS): void {
+    clearTimeout(this.#restTimer)
+    if (attempts === 0 || this.#state !== 'open') return
+    this.#restTimer = setTimeout(() => {
+      const snapshot = this.#takeSnapshot()
+      if (snapshot.handle === undefined) this.#saveSoon(attempts - 1)
+      else this.#options.onRest(snapshot)
+    }, REST_MS)
+    this.#restTimer.unref()
+  }
+
+  /** Returns the handle of an earlier session, if it covers everything that is stored. */
+  #resumeFrom(): string | undefined {
+    const { handle, eventId } = this.#options.continues ?? {}
+    return eventId === this.#session.lastEventId ? handle : undefined
+  }
+
+  /** Continues the calls that waited in an earlier session. */
+  #adoptCalls(): void {
+    const { context } = this.#session
+    for (const waiting of this.#options.continues?.calls ?? []) {
+      const { toolCallId, toolName, messageId } = waiting
+      const tool = this.#findTool(toolName)
+      const args = this.#session.argsOf(toolCallId)
+      if (!tool || !context || !args || this.hasCall(toolCallId)) continue
+      const toolContext = new Context({ invocationContext: context, functionCallId: toolCallId })
+      this.#messages.adopt(messageId, toolCallId)
+      this.#calls.adopt({ tool, toolArgs: args, toolContext }, waiting)
+    }
   }
 
   #createCalls(): LiveCalls {
@@ -250,7 +332,7 @@ export class LiveConversation {
 
   async #run(): Promise<void> {
     const { agent, services, chat, runConfig } = this.#options
-    const model = this.#options.createModel(this.#createHooks())
+    const model = this.#options.createModel(this.#createHooks(), () => this.#resumeFrom())
     this.#model = model
     const plugin = new LivePlugin({
       hostPlugins: this.#hostPlugins,
@@ -280,7 +362,11 @@ export class LiveConversation {
     const { listener, onError } = this.#options
     return {
       onConnecting: (request) => this.#prepareRequest(request),
-      onConnected: () => this.#resolveReady(),
+      onConnected: () => {
+        this.#adoptCalls()
+        this.#resolveReady()
+      },
+      onHandle: () => this.#saveSoon(),
       onCancelled: (ids) => this.#cancelCalls(ids),
       onOutput: (parts) => this.#audio.record(parts),
       onInterrupted: () => {
@@ -304,6 +390,7 @@ export class LiveConversation {
 
   #end(failure: unknown): void {
     this.#state = 'closed'
+    clearTimeout(this.#restTimer)
     this.#calls.close()
     this.#rejectReady(failure ?? new ProtocolError('unavailable'))
     this.#messages.end(failure)

@@ -14,6 +14,8 @@ export interface LiveMessageOptions {
   readonly userMessageId?: string
   /** Whether the stream stays open while calls wait for the user. Default false: it ends, and a later one continues the message. */
   readonly held?: boolean
+  /** Whether an earlier live session has streamed and stored the message up to a pause. Default false. */
+  readonly isContinued?: boolean
   /** Session state that is set with the user's message. */
   readonly state?: Readonly<Record<string, unknown>>
 }
@@ -36,10 +38,11 @@ export class LiveMessage {
   readonly messageId: string
   readonly userMessageId: string
   readonly held: boolean
+  readonly isContinued: boolean
   readonly state: Readonly<Record<string, unknown>>
   /** The transcript of the user's speech so far. Empty if the user wrote the message. */
   transcript = ''
-  isUserMessageStored = false
+  isUserMessageStored: boolean
   /** How much audio the reply has. */
   audio: AudioCount | undefined
   /** The turn that streams the message, or the last one that did. */
@@ -52,6 +55,8 @@ export class LiveMessage {
     this.messageId = messageId
     this.userMessageId = userMessageId
     this.held = held
+    this.isContinued = options.isContinued ?? false
+    this.isUserMessageStored = this.isContinued
     this.state = options.state ?? {}
   }
 
@@ -195,6 +200,13 @@ export class LiveMessages {
     }
   }
 
+  /** Adds a call of an earlier live session that still waits. */
+  adopt(messageId: string, toolCallId: string): void {
+    const message = this.#messages.get(messageId) ?? new LiveMessage({ messageId, isContinued: true })
+    this.#messages.set(messageId, message)
+    this.#byCall.set(toolCallId, message)
+  }
+
   /** Whether the chat does not hold a call. */
   isUnstored(toolCallId: string): boolean {
     return this.#unstoredCalls.has(toolCallId)
@@ -241,7 +253,7 @@ export class LiveMessages {
   openIfNeeded(message: LiveMessage): void {
     if (message.isStreaming || message.isStopped) return
     this.pauseOthers()
-    const resumes = message.turn !== undefined
+    const resumes = message.turn !== undefined || message.isContinued
     const { onTurn, onError } = this.#options
     this.open(message, { background: true, resumes }).then((turn) => onTurn(turn, message), onError)
   }

@@ -17,6 +17,30 @@ export class SessionWriter {
     this.#context = context
   }
 
+  /** The context of the run. Undefined before it starts. */
+  get context(): InvocationContext | undefined {
+    return this.#context
+  }
+
+  /** Whether events are being written. */
+  get isWriting(): boolean {
+    return this.#writing.size > 0
+  }
+
+  /** The id of the last event with content that the run knows. */
+  get lastEventId(): string | undefined {
+    return this.#context?.session.events.findLast(({ content }) => (content?.parts ?? []).length > 0)
+      ?.id
+  }
+
+  /** Returns the arguments of a stored call. Returns undefined if the call is not stored. */
+  argsOf(toolCallId: string): Record<string, unknown> | undefined {
+    for (const { content } of this.#context?.session.events.toReversed() ?? [])
+      for (const { functionCall } of content?.parts ?? [])
+        if (functionCall?.id === toolCallId) return functionCall.args ?? {}
+    return undefined
+  }
+
   async append(event: Event): Promise<void> {
     await this.#write(event, async (service, session) => {
       await service.appendEvent({ session, event })

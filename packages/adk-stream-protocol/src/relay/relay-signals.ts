@@ -4,10 +4,10 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { Deferred } from '../shared/deferred.ts'
 import { defer } from '../shared/deferred.ts'
 import { SerialTask } from '../shared/serial-task.ts'
-import type { Relay, Signal } from './relay.ts'
+import type { Signal, Signals } from './relay.ts'
 
 export interface RelaySignalsOptions {
-  readonly relay: Pick<Relay, 'send' | 'take'>
+  readonly relay: Signals
   /** The name of this server. */
   readonly worker: string
   /** How long the other server may take to answer. */
@@ -15,6 +15,14 @@ export interface RelaySignalsOptions {
   /** Answers a request of another server. */
   readonly answer: (kind: string, body: unknown) => Promise<unknown>
   readonly onError: (error: unknown) => void
+}
+
+/** A request to another server. */
+export interface SignalRequest {
+  readonly kind: string
+  readonly body: unknown
+  /** Overrides how long the other server may take to answer. */
+  readonly timeoutMs?: number
 }
 
 const REPLY = 'reply'
@@ -30,8 +38,11 @@ export class RelaySignals {
   }
 
   /** Asks another server, and waits for its answer. Rejects with `unavailable` if it does not answer in time. */
-  async ask(target: string, kind: string, body: unknown): Promise<unknown> {
-    const { relay, worker, timeoutMs } = this.#options
+  async ask(
+    target: string,
+    { kind, body, timeoutMs = this.#options.timeoutMs }: SignalRequest,
+  ): Promise<unknown> {
+    const { relay, worker } = this.#options
     const id = randomUUID()
     const answer = defer<unknown>()
     const late = (): void =>
@@ -50,9 +61,19 @@ export class RelaySignals {
     }
   }
 
+  /** Whether a request waits for its answer. */
+  get isWaiting(): boolean {
+    return this.#open.size > 0
+  }
+
   /** Takes the signals to this server and answers them. Resolves when they are taken. */
   async take(): Promise<void> {
     await this.#taking.run()
+  }
+
+  /** Resolves when no signals are being taken. */
+  async settled(): Promise<void> {
+    await this.#taking.settled()
   }
 
   async #take(): Promise<void> {

@@ -4,7 +4,7 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
  * Makes the running turns of one server readable on all servers. A store that several machines use has one. Every method may be
  * called at any time. Only the start and the end of a turn wait for the disk, so a crash of the database may lose other updates.
  */
-export interface Relay {
+export interface Relay extends Signals {
   /**
    * Writes what the turns of one server have produced since the last call, in one transaction. Repeating a call that failed has no
    * further effect. Returns the turns that the server still owns, each with the number of its last stored update; the other ones
@@ -25,11 +25,6 @@ export interface Relay {
   /** Returns the running turns of a server that other servers read. */
   watched(owner: string, leaseMs: number): Promise<ReadonlySet<string>>
 
-  /** Sends a signal to a server. */
-  send(target: string, signal: Signal): Promise<void>
-  /** Takes the signals to a server, each of them once, and renews the lease of the server. */
-  take(worker: string): Promise<Signal[]>
-
   /** Lists running turns whose servers have not called `take` for `leaseMs`. */
   abandoned(filter: { readonly appName: string; readonly leaseMs: number }): Promise<RelayTurn[]>
   /** Ends an abandoned turn with these lines. Does nothing if the turn has ended. */
@@ -41,6 +36,14 @@ export interface Relay {
   notify(hint: Hint): Promise<void>
   /** Receives hints. Returns a function that ends this. */
   listen(listener: HintListener): Promise<() => Promise<void>>
+}
+
+/** Messages between servers. */
+export interface Signals {
+  /** Sends a signal to a server. */
+  send(target: string, signal: Signal): Promise<void>
+  /** Takes the signals to a server, each of them once. In a relay, this also renews the lease of the server. */
+  take(worker: string): Promise<Signal[]>
 }
 
 /** A turn as other servers see it. */

@@ -5,6 +5,7 @@ import { keepNewest } from '../shared/keep-newest.ts'
 import { SerialTask } from '../shared/serial-task.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
+import type { SignalRequest } from './relay-signals.ts'
 import { RelaySignals } from './relay-signals.ts'
 import type { Hint, Relay, RelayTurn, TurnChange } from './relay.ts'
 import type { StopKind } from './turn-mirrors.ts'
@@ -26,6 +27,8 @@ export interface TurnRelayOptions extends TurnLogLimits {
   readonly onApprovals: () => void
   /** Called after each write of turns with the age of the oldest content that it wrote, at most. */
   readonly onWritten?: (lagMs: number) => void
+  /** Answers requests of other servers that do not concern turns. */
+  readonly answer?: (kind: string, body: unknown) => Promise<unknown>
   readonly onError: (error: unknown) => void
 }
 
@@ -86,7 +89,7 @@ export class TurnRelay {
     this.#mirrors = new TurnMirrors({
       ...options,
       lingerMs,
-      onStop: (turn, how) => void this.#ask(turn, how).catch(onError),
+      onStop: (turn, how) => void this.#stop(turn, how).catch(onError),
     })
     this.#signals = new RelaySignals({
       relay,
@@ -135,7 +138,12 @@ export class TurnRelay {
    */
   async stop(chat: AppChatRef, how: StopKind = 'stop'): Promise<boolean> {
     const found = await this.find(chat)
-    return !found || this.#ask(found, how)
+    return !found || this.#stop(found, how)
+  }
+
+  /** Asks another server. Rejects with `unavailable` if it does not answer. */
+  ask(worker: string, request: SignalRequest): Promise<unknown> {
+    return this.#signals.ask(worker, request)
   }
 
   /** Tells the other servers that approvals have changed. */
@@ -155,11 +163,12 @@ export class TurnRelay {
     )?.()
   }
 
-  async #ask({ owner, turnId }: RelayTurn, how: StopKind): Promise<boolean> {
-    return (await this.#signals.ask(owner, how, { turnId })) === true
+  async #stop({ owner, turnId }: RelayTurn, how: StopKind): Promise<boolean> {
+    return (await this.#signals.ask(owner, { kind: how, body: { turnId } })) === true
   }
 
-  async #answer(kind: string, body: unknown): Promise<boolean> {
+  async #answer(kind: string, body: unknown): Promise<unknown> {
+    if (kind !== 'stop' && kind !== 'stop-if-unwatched') return this.#options.answer?.(kind, body)
     const { turnId } = StopRequest.parse(body)
     const turn = this.#publisher.find(turnId)
     // The turn has ended. The other server reads that soon.

@@ -6,6 +6,7 @@ import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { TurnChange } from '../relay/relay.ts'
 import { deletePrincipalData, retentionOf } from '../store/remove-data.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
@@ -25,6 +26,7 @@ import {
 } from './chats/chat-agents.ts'
 import { createChatLocker, fenceSessions } from './chats/chat-locks.ts'
 import { ChatService } from './chats/chat-service.ts'
+import { LiveLeases } from './chats/live-leases.ts'
 import { LiveSender } from './chats/live-sender.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import type { LiveRunsOptions } from './chats/live-runs.ts'
@@ -178,8 +180,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
       services.approvalChanged(approval)
     })
     await news.skip(opened.ledger)
-    const { relay } = await store.open()
-    if (relay) services.elsewhere.start(relay, opened)
+    services.start(opened)
     return opened
   })
   const services = openServices(options, { limits, backend, events, feeds, news, operations })
@@ -270,7 +271,8 @@ function defaultHosts({ authenticate, allowedOrigins = [] }: AnyBridgeOptions): 
 }
 
 interface Services {
-  readonly elsewhere: TurnsElsewhere
+  /** Starts to work with other processes. */
+  readonly start: (backend: Backend) => void
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
@@ -310,8 +312,15 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     onTurnChange: (change) => reportTurn(change, events),
     onApprovals: () => newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
+    answer: (kind, body) => owners.answer(kind, body),
+    isAsked: () => runs?.busy === true,
     onError,
   })
+  let opened: LiveLeases | undefined
+  const leases = (): LiveLeases => {
+    if (!opened) throw new ProtocolError('unavailable')
+    return opened
+  }
   const turns = openTurns(options, { limits, backend, events, elsewhere })
   const turnService = new TurnService(backend, turns, {
     exposeState,
@@ -323,8 +332,16 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     whenShortened: options.whenShortened ?? 'keep',
   })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
-  const runs = openRuns(options, { backend, turnService, maxPerPrincipal, onError })
-  const owners = new LiveOwners({ backend, turnService })
+  const runs = openRuns(options, { backend, turnService, leases, maxPerPrincipal, onError })
+  const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
+  const owners = new LiveOwners({
+    backend,
+    turnService,
+    runs,
+    leases,
+    ask,
+    onDecided: (approval) => news.changedElsewhere(approval),
+  })
   const newsMs = Math.min(limits.sweepMs, NEWS_MS)
   const remoteTurns = new RemoteTurns({
     backend,
@@ -340,6 +357,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     limits,
     turnService,
     runs,
+    isLiveElsewhere: (chat) => owners.isElsewhere(chat),
     // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
     resume: (approval) => void resume(approval, true),
     onRepeated: (approval) => runs?.approvalChanged(approval),
@@ -387,7 +405,10 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   })
   const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState })
   return {
-    elsewhere,
+    start: ({ ledger, host, store }) => {
+      elsewhere.start(store, { ledger, host })
+      opened = new LiveLeases({ ledger, store, ask: elsewhere.ask, onError })
+    },
     timeline: (chat, page) => timelines.read(chat, { ...page, showText: true }),
     routes: [
       ...chatListRoutes({ backend, turns, events, feeds, limits }),
@@ -511,7 +532,7 @@ function createResume({ runs, turnService, owners, onError }: ResumeParts) {
 
 function openRuns(
   options: AnyBridgeOptions,
-  parts: Pick<LiveRunsOptions, 'backend' | 'turnService' | 'maxPerPrincipal' | 'onError'>,
+  parts: Pick<LiveRunsOptions, 'backend' | 'turnService' | 'leases' | 'maxPerPrincipal' | 'onError'>,
 ): LiveRuns | undefined {
   const { live, approvals: policy = {}, plugins = [], ...services } = options
   const { exposeToolErrors: exposeErrors = false } = options

@@ -1,8 +1,9 @@
 import type { BaseSessionService, CompositeSessionKey, Event } from '@google/adk'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
-import type { Relay } from '../relay/relay.ts'
+import type { Relay, Signals } from '../relay/relay.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { BrowserCallStore } from './browser-call-store.ts'
+import type { LiveSessionStore } from './live-session-store.ts'
 import type { RetentionStore } from './retention-store.ts'
 
 /**
@@ -16,6 +17,10 @@ export interface Store extends AsyncDisposable {
   readonly chats: ChatStore
   /** Makes running turns readable on every server. Without it, a turn can be read and stopped only on the server that runs it. */
   readonly relay?: Relay
+  /** Signals between the processes of a store without a relay. Without both, a live session does not move to another process. */
+  readonly signals?: Signals
+  /** The state of live sessions. Without it, a live session that moves is restored from its messages. */
+  readonly liveSessions?: LiveSessionStore
   /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
   readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */

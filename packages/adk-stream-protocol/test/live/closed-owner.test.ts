@@ -22,6 +22,12 @@ test.each([
   let polls = 0
   const owners = new LiveOwners({
     backend: { get: async () => ({ ledger: other }) },
+    runs: undefined,
+    leases: () => {
+      throw new Error('A store without signals has no leases.')
+    },
+    ask: () => undefined,
+    onDecided: () => undefined,
     turnService: {
       callState: async () => {
         polls += 1

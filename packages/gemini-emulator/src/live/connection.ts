@@ -28,6 +28,8 @@ export interface Connection {
   /** Aborts when the connection ends, or as soon as the emulator closes it. */
   readonly signal: AbortSignal
   readonly closed: CloseInfo | undefined
+  /** Whether neither side has started to close the connection. */
+  readonly isOpen: boolean
   readonly ended: Promise<CloseInfo>
   send(frame: Frame): void
   /** Sends any text. Does not record it. */
@@ -81,6 +83,9 @@ export function createConnection(
     signal: lifetime.signal,
     get closed() {
       return closed
+    },
+    get isOpen() {
+      return socket.readyState === socket.OPEN
     },
     ended: end.promise,
     send(frame) {

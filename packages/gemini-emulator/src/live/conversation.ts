@@ -14,12 +14,14 @@ import {
 } from './live-state.ts'
 import { nextLive, startNextTurn } from './next-live.ts'
 import type { SetupContext } from './open-setup.ts'
+import type { Lineage } from './resumption-handles.ts'
 import type { TurnSettings } from './plan-turn.ts'
 import { playTurn } from './play-turn.ts'
 
 export interface ConversationContext extends SetupContext {
   readonly connection: Connection
   readonly setup: Setup
+  readonly lineage: Lineage
   readonly goAway: (timeLeftMs: number) => void
   /** Closes the session after an error. */
   readonly fail: (error: unknown) => void
@@ -122,12 +124,12 @@ export class Conversation {
 
   /** Sends a resumption handle, if the client asked for handles and no turn is running. */
   #sendHandle(): void {
-    const { setup, connection, handles, processed } = this.#context
+    const { setup, connection, handles, lineage, processed } = this.#context
     const state = toResumable(this.#state)
     if (!setup.sessionResumption || !state) return
     connection.send({
       sessionResumptionUpdate: {
-        newHandle: handles.create(state),
+        newHandle: handles.create({ state, lineage }),
         resumable: true,
         ...(setup.sessionResumption.transparent && {
           lastConsumedClientMessageIndex: String(processed()),

@@ -172,9 +172,12 @@ export class HostedSession implements LiveSession {
     const result = openSetup(setup, this.#context)
     if (result.type === 'rejected') return this.close(result.code, result.reason)
     if (!settings.completeSetup) return
+    const { lineage } = result
+    lineage.connection = this.#connection
     const conversation = new Conversation(result.state, {
       ...this.#context,
       setup,
+      lineage,
       goAway: (timeLeftMs) => this.goAway(timeLeftMs),
       fail: (error) => this.#fail(error),
       processed: () => this.#processed,

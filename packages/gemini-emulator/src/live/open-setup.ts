@@ -4,7 +4,7 @@ import type { Setup } from '../wire/live-messages.ts'
 import { CloseCode, type CloseInfo } from './connection.ts'
 import { isThirdGeneration, type LiveSettings } from './live-options.ts'
 import { createState, readConfig, type LiveState } from './live-state.ts'
-import type { ResumptionHandles } from './resumption-handles.ts'
+import type { Lineage, ResumptionHandles } from './resumption-handles.ts'
 
 export interface SetupContext {
   readonly core: EmulatorCore
@@ -15,7 +15,7 @@ export interface SetupContext {
 }
 
 export type SetupResult =
-  | { readonly type: 'opened'; readonly state: LiveState }
+  | { readonly type: 'opened'; readonly state: LiveState; readonly lineage: Lineage }
   | ({ readonly type: 'rejected' } & CloseInfo)
 
 /** Creates the state of a session from its setup, or returns why the setup is rejected. */
@@ -39,7 +39,11 @@ export function openSetup(setup: Setup, context: SetupContext): SetupResult {
   if (handle && !resumed) {
     return reject(CloseCode.NotFound, 'BidiGenerateContent session not found')
   }
-  return { type: 'opened', state: createState(setup, config, resumed) }
+  const lineage = resumed?.lineage ?? { connection: undefined }
+  if (lineage.connection?.isOpen === true) {
+    return reject(CloseCode.Internal, 'The session is in use by another connection.')
+  }
+  return { type: 'opened', state: createState(setup, config, resumed?.state), lineage }
 }
 
 function isSupported(

@@ -26,7 +26,7 @@ import type { LiveRuns } from './live-runs.ts'
 import type { TurnService } from './turn-service.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkEdit } from './policy-checks.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
@@ -34,6 +34,8 @@ export interface ApprovalDecisionsOptions {
   readonly turnService: Pick<TurnService, 'decideAndResume'>
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
+  /** Whether another process has the live session of a chat. */
+  readonly isLiveElsewhere: (chat: AppChatRef) => Promise<boolean>
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
   /** Called for a repeated decision. A live session that missed the first one continues after this call. */
@@ -229,8 +231,9 @@ export class ApprovalDecisions {
       const result = await runs.find(approval.chat)?.decide(approval, decision)
       if (result) return { result, continues: true }
     }
-    const { liveWorker = ledger.worker } = approval
-    if (resumes && liveWorker === ledger.worker && isCompletedBy(approval, decision)) {
+    const isElsewhere =
+      approval.liveWorker !== undefined && (await this.#options.isLiveElsewhere(approval.chat))
+    if (resumes && !isElsewhere && isCompletedBy(approval, decision)) {
       const result = await turnService.decideAndResume(approval, decision)
       if (result) return { result, continues: true }
     }

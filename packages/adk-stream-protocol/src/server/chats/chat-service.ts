@@ -9,6 +9,7 @@ import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -103,9 +104,9 @@ export class ChatService {
     const responses = request.results.length === 0 ? request : await this.#resolve(chat, request)
     const { messageId, seen, taken } = await decisions.decideAll(principal, chat, responses)
     onDecided?.()
-    const outputs = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
+    const unknown = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
     // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
-    const isNew = taken.length > 0 || outputs.length < responses.outputs.length
+    const isNew = taken.length > 0 || unknown.length < responses.outputs.length
     const live =
       isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
@@ -113,7 +114,13 @@ export class ChatService {
       responses.decisions.map(({ approvalId }) => approvalId),
     )
     try {
-      const own = await this.#keepOwn(taken)
+      const { own, outputs, follow } = await this.#leaveToOwners(chat, {
+        messageId,
+        taken,
+        outputs: unknown,
+      })
+      const followed = await follow()
+      if (followed) return { turn: followed, from: seen === undefined ? 'pause' : { after: seen } }
       const [approval] = own
       const turn = await turnService.resume(chat, messageId, {
         outputs,
@@ -129,15 +136,43 @@ export class ChatService {
     }
   }
 
-  /** Leaves decisions to the live sessions of other processes and waits for their outcome. Returns the decisions for this process. */
-  async #keepOwn(taken: readonly Approval[]): Promise<Approval[]> {
-    const { owners } = this.#parts
+  /**
+   * Leaves responses to the live session of another process. Returns those for this process, and a function that returns the turn of
+   * the other process, to be read here. If there is none, it waits until the conversation shows the outcome.
+   */
+  async #leaveToOwners(
+    chat: ChatRef,
+    { messageId, taken, outputs }: LiveResponses,
+  ): Promise<OwnResponses> {
+    const { backend, owners } = this.#parts
     const own: Approval[] = []
+    const kept: OutputResponse[] = []
+    const key = toApprovalChat(await backend.get(), chat)
+    const left: (() => Promise<void>)[] = []
     for (const approval of taken) {
-      if (await owners.leave(approval)) await owners.untilReported(approval)
+      if (await owners.leave(approval)) left.push(() => owners.untilReported(approval))
       else own.push(approval)
     }
-    return own
+    for (const output of outputs) {
+      const { toolCallId } = output
+      if (await owners.submitOutput(chat, output))
+        left.push(() => owners.untilStored({ chat: key, messageId, toolCallId }))
+      else kept.push(output)
+    }
+    const follow = async (): Promise<Turn | undefined> => {
+      if (left.length === 0) return undefined
+      const turn = own.length === 0 ? await this.#readElsewhere(chat, messageId) : undefined
+      if (turn) return turn
+      for (const until of left) await until()
+      return own.length === 0 ? this.#readElsewhere(chat, messageId) : undefined
+    }
+    return { own, outputs: kept, follow }
+  }
+
+  /** Returns the turn that another process runs for a message. */
+  async #readElsewhere(chat: ChatRef, messageId: string): Promise<Turn | undefined> {
+    const turn = await this.#parts.elsewhere.open(chat)
+    return turn?.messageId === messageId ? turn : undefined
   }
 
   /** Sorts the responses into decisions and outputs, and finds their message. */
@@ -171,10 +206,22 @@ export class ChatService {
 
   /** Submits the result of a browser tool. */
   async submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void> {
-    const { runs, turnService } = this.#parts
-    if (runs?.find(chat)?.submitOutput(output) !== true)
-      await turnService.submitToolResult(chat, output)
+    const { runs, owners, turnService } = this.#parts
+    if (runs?.find(chat)?.submitOutput(output) === true) return
+    if (!(await owners.submitOutput(chat, output))) await turnService.submitToolResult(chat, output)
   }
+}
+
+interface LiveResponses {
+  readonly messageId: string
+  readonly taken: readonly Approval[]
+  readonly outputs: readonly OutputResponse[]
+}
+
+interface OwnResponses {
+  readonly own: readonly Approval[]
+  readonly outputs: readonly OutputResponse[]
+  readonly follow: () => Promise<Turn | undefined>
 }
 
 interface SentMessage {

@@ -1,21 +1,48 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { z } from 'zod'
+
 import type { Approval } from '../../approvals/approval.ts'
+import type { OutputResponse } from '../../protocol/read-responses.ts'
+import type { SignalRequest } from '../../relay/relay-signals.ts'
+import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import type { LiveLeases } from './live-leases.ts'
+import { RELEASE } from './live-leases.ts'
+import type { LiveRuns } from './live-runs.ts'
 import type { TurnService } from './turn-service.ts'
 
 export interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
   readonly turnService: Pick<TurnService, 'callState'>
+  /** The live sessions of this process. Undefined without the option `live`. */
+  readonly runs: Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'> | undefined
+  readonly leases: () => LiveLeases
+  /** Another process has recorded a decision about a call of this one. Feeds must hear of it before the call starts. */
+  readonly onDecided: (approval: Approval) => void
+  /** Asks another process. Undefined if the store has no signals. */
+  readonly ask: () => ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined
 }
 
-/** How long the process that owns the live session may take to react to a decision. It polls the audit record four times as often. */
+/** How long the process that owns the live session may take to react to a decision. */
 const REACTION_MS = 1_000
 const POLL_MS = 50
 
+const DECIDED = 'live-decided'
+const OUTPUT = 'live-output'
+
+const Chat = z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() })
+const ReleaseRequest = z.object({ chat: Chat, need: z.enum(['input', 'watch']) })
+const DecidedRequest = z.object({ approvalId: z.string() })
+const OutputRequest = z.object({
+  chat: Chat,
+  output: z.object({ toolCallId: z.string(), result: z.unknown() }),
+})
+
 /**
- * Approvals that were requested in a live session of another process. That process runs the call: its model waits for the result, and
- * its clients read the message. If it does not react, for example because it crashed, this process runs the call.
+ * Live sessions of other processes. The process that has the session runs its calls: its model waits for the result, and its clients
+ * read the message. If it does not react, for example because it crashed, this process runs the call.
  */
 export class LiveOwners {
   readonly #options: LiveOwnersOptions
@@ -25,13 +52,55 @@ export class LiveOwners {
     this.#options = options
   }
 
-  /** Leaves a decided approval to the process that owns its live session. Returns false if there is none, or if it has closed or does not react. */
+  /** Answers a request of another process about a live session of this one. */
+  async answer(kind: string, body: unknown): Promise<unknown> {
+    switch (kind) {
+      case RELEASE: {
+        const { chat, need } = ReleaseRequest.parse(body)
+        return (await this.#options.runs?.release(chat, need)) ?? 'released'
+      }
+      case DECIDED:
+        return this.#takeDecision(DecidedRequest.parse(body).approvalId)
+      case OUTPUT: {
+        const { chat, output } = OutputRequest.parse(body)
+        return this.#options.runs?.find(chat)?.submitOutput(output as OutputResponse) === true
+      }
+      default:
+        return undefined
+    }
+  }
+
+  /** Whether another process has the live session of a chat. */
+  async isElsewhere(chat: AppChatRef): Promise<boolean> {
+    return (await this.#options.leases().findOther(chat)) !== undefined
+  }
+
+  /** Leaves a decided approval to the process that has its live session. Returns false if there is none, or if it does not react. */
   async leave(approval: Approval): Promise<boolean> {
     const { ledger } = await this.#options.backend.get()
     const { liveWorker } = approval
-    if (liveWorker === undefined || liveWorker === ledger.worker) return false
-    if (await ledger.hasClosed(liveWorker)) return false
+    if (liveWorker === undefined) return false
+    const ask = this.#options.ask()
+    if (ask) return this.#leaveToOwner(approval, ask)
+    if (liveWorker === ledger.worker || (await ledger.hasClosed(liveWorker))) return false
     return this.#poll(REACTION_MS, () => this.#isTaken(approval))
+  }
+
+  /** Gives the output of a browser tool to the process that has the live session of its call. Returns whether it took the output. */
+  async submitOutput(chat: ChatRef, output: OutputResponse): Promise<boolean> {
+    const ask = this.#options.ask()
+    if (!ask) return false
+    const { ledger } = await this.#options.backend.get()
+    const key = toApprovalChat(ledger, chat)
+    const owner = await this.#options.leases().findOther(key)
+    if (owner === undefined) return false
+    const body = { chat: key, output }
+    try {
+      return (await ask(owner, { kind: OUTPUT, body, timeoutMs: REACTION_MS })) === true
+    } catch {
+      // It has crashed. The call is stored and continues here.
+      return false
+    }
   }
 
   /** Resolves when the conversation shows the outcome of an approval, or after two leases. */
@@ -40,8 +109,61 @@ export class LiveOwners {
     await this.#poll(2 * ledger.leaseMs, () => this.#isReported(approval))
   }
 
+  /** Resolves when the conversation contains the output of a browser tool, or after two leases. */
+  async untilStored(call: Parameters<TurnService['callState']>[0]): Promise<void> {
+    const { ledger } = await this.#options.backend.get()
+    await this.#poll(
+      2 * ledger.leaseMs,
+      async () => (await this.#options.turnService.callState(call)) !== 'waiting',
+    )
+  }
+
   close(): void {
     this.#closed.abort()
+  }
+
+  /** Asks the process that has the live session, and the next one if the session moves meanwhile. */
+  async #leaveToOwner(
+    approval: Approval,
+    ask: (worker: string, request: SignalRequest) => Promise<unknown>,
+  ): Promise<boolean> {
+    const { runs } = this.#options
+    const { ledger } = await this.#options.backend.get()
+    const refused = new Set<string>()
+    const until = performance.now() + REACTION_MS
+    while (!this.#closed.signal.aborted) {
+      // This process may be about to take the session over.
+      await runs?.whenStarted(approval.chat)
+      if (runs?.holds(approval)) {
+        runs.approvalChanged(approval)
+        return true
+      }
+      const owner = await ledger.findLiveOwner(approval.chat)
+      const timeoutMs = until - performance.now()
+      if (owner === undefined || owner === ledger.worker || refused.has(owner) || timeoutMs <= 0)
+        return false
+      try {
+        const request = { kind: DECIDED, body: { approvalId: approval.id }, timeoutMs }
+        if ((await ask(owner, request)) === true) return true
+      } catch {
+        return false
+      }
+      refused.add(owner)
+    }
+    return false
+  }
+
+  /** Continues a call after a decision that another process has recorded. Returns whether its live session is here. */
+  async #takeDecision(approvalId: string): Promise<boolean> {
+    const { runs, backend } = this.#options
+    const { ledger } = await backend.get()
+    const approval = await ledger.get(approvalId)
+    if (!approval || !runs) return false
+    await runs.whenStarted(approval.chat)
+    if (!runs.holds(approval)) return false
+    this.#options.onDecided(approval)
+    runs.approvalChanged(approval)
+    return true
   }
 
   async #poll(forMs: number, isDone: () => Promise<boolean>): Promise<boolean> {

@@ -16,6 +16,7 @@ import { keyOf } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
+import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
 import type { TurnService } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
@@ -34,6 +35,8 @@ export interface LiveOptions {
 export interface LiveRunsOptions extends LiveOptions {
   readonly backend: LazyBackend
   readonly turnService: TurnService
+  /** The leases of live sessions among all processes. Available when the backend is open. */
+  readonly leases: () => LiveLeases
   /** The agents by name. */
   readonly agents: ReadonlyMap<string, RootAgent>
   readonly policy: ApprovalPolicy
@@ -53,18 +56,44 @@ interface LiveModelAgent {
 
 /** The live session of a chat, with its watchers. */
 interface LiveChat {
+  readonly chat: ChatRef
   readonly room: LiveWatchers
   run?: LiveConversation
-  /** The session while it is started or checked. */
-  opening?: Promise<LiveConversation>
+  /** The lease of the session, and of one that is being closed. */
+  lease?: LiveLease
+  /** The session while it is started or checked. Undefined if another process keeps it. */
+  opening?: Promise<LiveConversation | undefined>
+  /** The session while it is handed over to another process. */
+  handingOver?: Promise<void>
+  /** When audio last arrived from a client whose session another process has taken over. */
+  ignoredAt?: number
+  watchTimer?: NodeJS.Timeout
   /** When the session was last found to be up to date with its chat. */
   checkedAt?: number
   graceTimer?: NodeJS.Timeout
 }
 
+interface RunParts extends LiveModelAgent {
+  readonly backend: Backend
+  readonly lease: LiveLease
+}
+
+interface OpenOptions {
+  readonly need: LiveNeed
+  /** Runs before a session starts. */
+  readonly prepare: (() => Promise<void>) | undefined
+}
+
 const MINUTE_MS = 60_000
 /** How long audio is sent to a session without another check that it is up to date. */
 const TRUSTED_MS = 2_000
+/** A process whose timers are late by this much may have lost its leases. */
+const SUSPENSION_MS = 500
+const SUSPENSION_CHECK_MS = 500
+/** How long a microphone must be silent before its audio takes the session back from another process. */
+const PAUSE_MS = 2_000
+/** The interval at which a process asks for the session of a client that listens, while the model still replies elsewhere. */
+const WATCH_RETRY_MS = 500
 
 /** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
 export class LiveRuns {
@@ -74,11 +103,15 @@ export class LiveRuns {
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
   /** Sessions that are being closed. */
-  readonly #ending = new Set<LiveConversation>()
+  readonly #ending = new Set<Promise<void>>()
+  readonly #watchdog: NodeJS.Timeout
+  #checkedAt = performance.now()
   #closed = false
 
   constructor(options: LiveRunsOptions) {
     this.#options = options
+    this.#watchdog = setInterval(() => this.#noticeSuspension(), SUSPENSION_CHECK_MS)
+    this.#watchdog.unref()
     this.#perPrincipal = new Quota(options.maxPerPrincipal)
     const talking = [...options.agents].map(
       ([name, agent]) => [name, toLiveModelAgent(name, agent, options.model)] as const,
@@ -143,8 +176,25 @@ export class LiveRuns {
 
   /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
   async open(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
+    for (;;) {
+      const run = await this.#startOpening(chat, { need: 'input', prepare })
+      // The session may have been requested for a client that only listens.
+      if (run) return run
+    }
+  }
+
+  /**
+   * Returns the session of a chat for a client that listens. Returns undefined if another process keeps the session for its own
+   * clients. If the model replies there and no client listens, takes the session over afterwards.
+   */
+  async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
+    delete this.#entryOf(chat).ignoredAt
+    return this.#startOpening(chat, { need: 'watch', prepare })
+  }
+
+  #startOpening(chat: ChatRef, how: OpenOptions): Promise<LiveConversation | undefined> {
     const entry = this.#entryOf(chat)
-    entry.opening ??= this.#open(chat, entry, prepare).finally(() => {
+    entry.opening ??= this.#open(chat, entry, how).finally(() => {
       delete entry.opening
       // The client may have disconnected meanwhile.
       this.#keepFor(chat, entry)
@@ -157,11 +207,40 @@ export class LiveRuns {
     await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
-  /** Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date. */
-  async openForAudio(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
-    const { run, opening, checkedAt = -Infinity } = this.#entryOf(chat)
-    const isTrusted = performance.now() - checkedAt < TRUSTED_MS
+  /**
+   * Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date.
+   * Returns undefined if another process has taken the session over and the microphone has not paused since.
+   */
+  async openForAudio(
+    chat: ChatRef,
+    prepare?: () => Promise<void>,
+  ): Promise<LiveConversation | undefined> {
+    const entry = this.#entryOf(chat)
+    const { run, opening, checkedAt = -Infinity, ignoredAt } = entry
+    const now = performance.now()
+    if (!run && !opening && ignoredAt !== undefined && now - ignoredAt < PAUSE_MS) {
+      entry.ignoredAt = now
+      return undefined
+    }
+    const isTrusted = now - checkedAt < TRUSTED_MS
     return run && !opening && isTrusted ? run : this.open(chat, prepare)
+  }
+
+  /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
+  async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
+    const entry = this.#chats.get(keyOf(chat))
+    await settled(entry?.opening)
+    const { run, handingOver } = entry ?? {}
+    if (!entry || !run) {
+      await settled(handingOver)
+      return 'released'
+    }
+    if (need === 'watch' && !entry.room.isEmpty) return 'in-use'
+    if (need === 'watch' && run.isBusy) return 'busy'
+    await this.#handOver(chat, entry)
+    entry.ignoredAt = performance.now()
+    entry.room.onStatus('moved')
+    return 'released'
   }
 
   /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
@@ -189,22 +268,73 @@ export class LiveRuns {
     this.find(approval.chat)?.approvalChanged(approval)
   }
 
-  /** Closes the session of a chat. Its messages stay stored. */
+  /** Closes the session of a chat, in any process. Its messages stay stored. */
   async leave(chat: ChatRef): Promise<void> {
     const entry = this.#chats.get(keyOf(chat))
-    const run = entry?.run
-    if (!run) return
-    delete entry.run
-    await run.close()
+    await settled(entry?.handingOver)
+    if (entry?.run) return this.#leaveHere(entry)
+    const key = toApprovalChat(await this.#options.backend.get(), chat)
+    if ((await this.#options.leases().findOther(key)) !== undefined)
+      await this.#options.leases().end(key)
   }
 
-  /** Closes idle sessions. Returns true if none is left. */
+  async #leaveHere(entry: LiveChat): Promise<void> {
+    const { run, lease } = entry
+    delete entry.run
+    delete entry.lease
+    await run?.close()
+    await lease?.release()
+  }
+
+  /** Closes the session of a chat, and stores what another process needs to continue it. */
+  #handOver(chat: ChatRef, entry: LiveChat): Promise<void> {
+    entry.handingOver ??= this.#giveUp(entry).finally(() => {
+      delete entry.handingOver
+      this.#keepFor(chat, entry)
+    })
+    return entry.handingOver
+  }
+
+  async #giveUp(entry: LiveChat): Promise<void> {
+    const { run, lease } = entry
+    delete entry.run
+    delete entry.lease
+    const snapshot = await run?.handOver()
+    await lease?.release(snapshot)
+  }
+
+  /** A process that was suspended for longer than its lease may have lost its sessions to other processes. */
+  #noticeSuspension(): void {
+    const now = performance.now()
+    const isLate = now - this.#checkedAt > SUSPENSION_CHECK_MS + SUSPENSION_MS
+    this.#checkedAt = now
+    if (!isLate) return
+    for (const entry of this.#chats.values())
+      void this.#isHeld(entry).catch(this.#options.onError)
+  }
+
+  /** Whether the session of a chat still belongs to this process. Ends the session here if not. */
+  async #isHeld(entry: LiveChat): Promise<boolean> {
+    const { run, lease } = entry
+    if (!run || !lease || (await lease.isHeld())) return true
+    if (entry.run === run) {
+      delete entry.run
+      delete entry.lease
+    }
+    await run.abandon()
+    await lease.release()
+    return false
+  }
+
+  /** Hands idle sessions over to other processes. Returns true if none is left. */
   closeIdle(): boolean {
     for (const entry of this.#chats.values()) {
       const { run } = entry
-      if (!run || run.isBusy || this.#ending.has(run)) continue
-      this.#ending.add(run)
-      void run.close().finally(() => this.#ending.delete(run))
+      if (!run || run.isBusy || entry.handingOver) continue
+      const handedOver = this.#handOver(entry.chat, entry)
+        .catch(this.#options.onError)
+        .finally(() => this.#ending.delete(handedOver))
+      this.#ending.add(handedOver)
     }
     return !this.busy && this.#ending.size === 0
   }
@@ -212,21 +342,27 @@ export class LiveRuns {
   /** Closes all sessions and starts no new ones. Sockets may still be open. */
   async close(): Promise<void> {
     this.#closed = true
+    clearInterval(this.#watchdog)
     const chats = [...this.#chats.values()]
-    this.#chats.clear()
-    for (const { graceTimer } of chats) clearTimeout(graceTimer)
+    for (const { graceTimer, watchTimer } of chats) {
+      clearTimeout(graceTimer)
+      clearTimeout(watchTimer)
+    }
     await Promise.all(
       chats.map(async (entry) => {
         await settled(entry.opening)
-        await entry.run?.close()
+        await settled(entry.handingOver)
+        await this.#giveUp(entry)
       }),
     )
+    await Promise.all(this.#ending)
+    this.#chats.clear()
   }
 
   /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
   #keepFor(chat: ChatRef, entry: LiveChat): void {
-    if (!entry.room.isEmpty) return
-    if (entry.run || entry.opening) this.#abandonLater(chat, entry)
+    if (!entry.room.isEmpty || this.#closed) return
+    if (entry.run || entry.opening || entry.handingOver) this.#abandonLater(chat, entry)
     else this.#forget(chat, entry)
   }
 
@@ -243,43 +379,82 @@ export class LiveRuns {
     await settled(entry.opening)
     if (!entry.room.isEmpty || this.#closed) return
     this.#forget(chat, entry)
-    await entry.run?.close()
+    await this.#leaveHere(entry)
   }
 
   #entryOf(chat: ChatRef): LiveChat {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
-    const entered: LiveChat = { room: new LiveWatchers() }
+    const entered: LiveChat = { chat, room: new LiveWatchers() }
     this.#chats.set(key, entered)
     return entered
   }
 
   #forget(chat: ChatRef, entry: LiveChat): void {
     clearTimeout(entry.graceTimer)
+    clearTimeout(entry.watchTimer)
     if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
   }
 
   async #forgetWhenEnded(chat: ChatRef, entry: LiveChat, run: LiveConversation): Promise<void> {
     await run.ended
-    if (entry.run === run) delete entry.run
+    if (entry.run === run) await this.#leaveHere(entry)
     if (!entry.run && !entry.opening && entry.room.isEmpty) this.#forget(chat, entry)
   }
 
   async #open(
     chat: ChatRef,
     entry: LiveChat,
-    prepare?: () => Promise<void>,
-  ): Promise<LiveConversation> {
-    if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
-    // A running session would not see what `prepare` writes, so it runs first.
-    if (!entry.run) await prepare?.()
-    entry.run ??= await this.#start(chat, entry)
+    { need, prepare }: OpenOptions,
+  ): Promise<LiveConversation | undefined> {
+    await settled(entry.handingOver)
+    if (entry.run) {
+      const [isCurrent, isHeld] = await Promise.all([entry.run.isCurrent(), this.#isHeld(entry)])
+      if (!isCurrent && isHeld) await this.#leaveHere(entry)
+    }
+    const run = entry.run ?? (await this.#take(chat, entry, { need, prepare }))
+    if (run) entry.run = run
     entry.checkedAt = performance.now()
-    return entry.run
+    return run
   }
 
-  async #start(chat: ChatRef, entry: LiveChat): Promise<LiveConversation> {
+  /** Starts a session, or continues the one of another process. */
+  async #take(
+    chat: ChatRef,
+    entry: LiveChat,
+    { need, prepare }: OpenOptions,
+  ): Promise<LiveConversation | undefined> {
+    if (this.#closed) throw new ProtocolError('unavailable')
+    const backend = await this.#options.backend.get()
+    const lease = await this.#options.leases().take(toApprovalChat(backend, chat), need)
+    if (typeof lease === 'string') {
+      if (lease === 'busy') this.#joinLater(chat, entry, prepare)
+      return undefined
+    }
+    try {
+      // A running session would not see what `prepare` writes, so it runs first.
+      await prepare?.()
+      const run = await this.#start(chat, entry, lease)
+      entry.lease = lease
+      delete entry.ignoredAt
+      return run
+    } catch (error) {
+      await lease.release(lease.continues)
+      throw error
+    }
+  }
+
+  #joinLater(chat: ChatRef, entry: LiveChat, prepare: OpenOptions['prepare']): void {
+    clearTimeout(entry.watchTimer)
+    entry.watchTimer = setTimeout(() => {
+      if (this.#closed || !entry.room.hasListeners || entry.run || entry.opening) return
+      this.join(chat, prepare).catch(this.#options.onError)
+    }, WATCH_RETRY_MS)
+    entry.watchTimer.unref()
+  }
+
+  async #start(chat: ChatRef, entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
     const backend = await this.#options.backend.get()
     const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
     if (!agent) throw new ProtocolError('unknown-agent')
@@ -288,7 +463,7 @@ export class LiveRuns {
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#createRun(chat, entry.room, { backend, ...agent })
+      const run = this.#createRun(chat, entry.room, { backend, lease, ...agent })
       void this.#forgetWhenEnded(chat, entry, run).finally(release)
       return run
     } catch (thrown) {
@@ -300,7 +475,7 @@ export class LiveRuns {
   #createRun(
     chat: ChatRef,
     listener: LiveWatchers,
-    { backend, agent, model }: LiveModelAgent & { readonly backend: Backend },
+    { backend, lease, agent, model }: RunParts,
   ): LiveConversation {
     const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
     const { host, ledger, browserCalls, appName } = backend
@@ -314,7 +489,9 @@ export class LiveRuns {
       agent,
       exposeErrors: this.#options.exposeErrors,
       services: { ...services, appName, sessionService: host.sessions },
-      createModel: (hooks) => new ReconnectingLiveModel(model, { hooks }),
+      createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
+      continues: lease.continues,
+      onRest: (snapshot) => void lease.save(snapshot).catch(onError),
       runConfig: { ...SPOKEN, ...runConfig },
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),

@@ -5,11 +5,14 @@ import type { Ledger } from '../../approvals/ledger.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { serialiseChunk } from '../../protocol/chunk.ts'
+import { PolledSignals } from '../../relay/polled-signals.ts'
+import type { SignalRequest } from '../../relay/relay-signals.ts'
 import type { Relay, RelayTurn } from '../../relay/relay.ts'
 import { readLine } from '../../relay/turn-lines.ts'
 import type { TurnRelayOptions } from '../../relay/turn-relay.ts'
 import { TurnRelay } from '../../relay/turn-relay.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
+import type { Store } from '../../store/store.ts'
 import type { TurnLogLimits } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
@@ -19,6 +22,10 @@ export interface TurnsElsewhereOptions extends Pick<
   TurnRelayOptions,
   'isAwaited' | 'onTurnChange' | 'onApprovals' | 'onWritten' | 'onError'
 > {
+  /** Answers requests of other servers that do not concern turns. */
+  readonly answer: (kind: string, body: unknown) => Promise<unknown>
+  /** Whether other servers may send such requests. */
+  readonly isAsked: () => boolean
   readonly limits: TurnLogLimits
 }
 
@@ -42,6 +49,7 @@ export class TurnsElsewhere {
   readonly #options: TurnsElsewhereOptions
   readonly #recovering = new Map<string, Promise<void>>()
   #opened: Opened | undefined
+  #signals: PolledSignals | undefined
   #removedAt = 0
 
   constructor(options: TurnsElsewhereOptions) {
@@ -49,13 +57,27 @@ export class TurnsElsewhere {
   }
 
   /** Starts to publish the turns of this server and to read those of other ones. */
-  start(relay: Relay, { ledger, host }: Pick<Opened, 'ledger' | 'host'>): void {
-    const { limits, ...options } = this.#options
+  start(
+    { relay, signals }: Pick<Store, 'relay' | 'signals'>,
+    { ledger, host }: Pick<Opened, 'ledger' | 'host'>,
+  ): void {
+    const { limits, isAsked, ...options } = this.#options
     const { worker, leaseMs } = ledger
+    if (!relay) {
+      if (signals)
+        this.#signals = new PolledSignals({ ...options, signals, worker, isAwaited: isAsked })
+      return
+    }
     const turns = new TurnRelay({ ...options, ...limits, relay, worker, leaseMs })
     this.#opened = { relay, turns, ledger, host }
     // Not awaited: until hints arrive, everything is read at an interval.
     turns.start().catch(this.#options.onError)
+  }
+
+  /** Returns a function that asks another server. Undefined if the store has no signals. */
+  get ask(): ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined {
+    const signals = this.#opened?.turns ?? this.#signals
+    return signals && ((worker, request) => signals.ask(worker, request))
   }
 
   /** Makes a turn of this server readable on other servers. */
@@ -115,6 +137,7 @@ export class TurnsElsewhere {
   async close(): Promise<void> {
     await Promise.all(this.#recovering.values())
     await this.#opened?.turns.close()
+    await this.#signals?.close()
   }
 
   #recover(opened: Opened, registry: TurnRegistry, turn: RelayTurn): void {

@@ -35,6 +35,12 @@ export class ApprovalNews {
     this.#notifyOnce({ approval, state: state.name, elsewhere: false }, version)
   }
 
+  /** Reports a change of another process before the record is read. */
+  changedElsewhere(approval: Approval): void {
+    const { version, state } = approval
+    this.#notifyOnce({ approval, state: state.name, elsewhere: true }, version)
+  }
+
   /** Skips the entries written so far, unless a reader started to wait for them meanwhile. */
   async skip(ledger: Ledger, isAwaited: () => boolean = () => false): Promise<void> {
     const last = await ledger.lastSeq()

@@ -37,10 +37,10 @@ export function openLiveHandlers(
     const agent = { named, ...readAgent(connection.exchange()) }
     return live.prepareSpeech(connection.principal, chatOf(chatId), agent)
   }
-  const openForAudio = (chatId: string): Promise<LiveConversation> =>
+  const openForAudio = (chatId: string): Promise<LiveConversation | undefined> =>
     subscriptions.whileBusy(chatId, () => runs.openForAudio(chatOf(chatId), prepareSpeech(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForAudio(chatId)).sendMedia(blob)
+    (await openForAudio(chatId))?.sendMedia(blob)
   const turns = openTurnHandlers(connection, {
     chats,
     live,
@@ -54,7 +54,7 @@ export function openLiveHandlers(
     watch: async ({ id, audio = 'base64', agent }) => {
       subscriptions.watch(id, audio)
       try {
-        await runs.open(chatOf(id), prepareSpeech(id, agent))
+        await runs.join(chatOf(id), prepareSpeech(id, agent))
       } catch (error) {
         subscriptions.unwatch(id)
         throw error
@@ -84,9 +84,9 @@ export function openLiveHandlers(
     },
     'audio-end': async ({ id }) => {
       // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
-      if (runs.isTalking(chatOf(id))) (await openForAudio(id)).endAudio()
+      if (runs.isTalking(chatOf(id))) (await openForAudio(id))?.endAudio()
     },
-    activity: async ({ id, state }) => (await openForAudio(id)).sendActivity(state),
+    activity: async ({ id, state }) => (await openForAudio(id))?.sendActivity(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => subscriptions.watch(id, 'base64'),
     busy: () => subscriptions.busy,

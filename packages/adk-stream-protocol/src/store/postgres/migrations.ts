@@ -243,6 +243,20 @@ export const migrations: readonly Migration[] = [
         FOR EACH ROW EXECUTE FUNCTION $schema.refuse_removal();
     `,
   },
+  {
+    minimum: 1,
+    sql: `
+      -- What another instance needs to continue a live session, encrypted.
+      CREATE TABLE $schema.live_sessions (
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        chat_id text COLLATE "C" NOT NULL,
+        state bytea NOT NULL,
+        saved_at double precision NOT NULL,
+        PRIMARY KEY (app_name, principal_id, chat_id)
+      );
+    `,
+  },
 ]
 
 export interface MigrateOptions {

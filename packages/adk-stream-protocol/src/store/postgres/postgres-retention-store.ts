@@ -185,7 +185,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
     removeSession: `
       DELETE FROM ${schema}.sessions WHERE app_name = $1 AND user_id = $2 AND session_id = $3
       AND ($4::double precision IS NULL OR greatest(updated_at, created_at) < ${before('$4')}) RETURNING 1`,
-    removeChat: ['chats', 'browser_calls', 'relay_turns'].map(
+    removeChat: ['chats', 'browser_calls', 'relay_turns', 'live_sessions'].map(
       (table) => `DELETE FROM ${schema}.${table} WHERE ${inChat}`,
     ),
     unlock: `DELETE FROM ${schema}.chat_locks WHERE ${inChat}`,
@@ -217,7 +217,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
         WHERE workers.worker = chat_locks.worker AND beat_at >= (SELECT ${leaseClock}) - $1::double precision)`,
     removeOwner: [
       `DELETE FROM ${schema}.user_state WHERE app_name = $1 AND user_id = $2`,
-      ...['chats', 'browser_calls', 'relay_turns'].map(
+      ...['chats', 'browser_calls', 'relay_turns', 'live_sessions'].map(
         (table) => `DELETE FROM ${schema}.${table} WHERE ${ofOwner}`,
       ),
     ],

@@ -13,6 +13,7 @@ import type { PostgresPool } from './pool.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
 import { PostgresChatStore } from './postgres-chat-store.ts'
+import { PostgresLiveSessionStore } from './postgres-live-session-store.ts'
 import { PostgresRelay } from './postgres-relay.ts'
 import { PostgresRetentionStore } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
@@ -160,6 +161,7 @@ class PostgresStore implements Store {
   readonly chats: PostgresChatStore
   readonly relay: PostgresRelay
   readonly retention: PostgresRetentionStore
+  readonly liveSessions: PostgresLiveSessionStore
   readonly #cache: SessionCache<string>
   readonly #databases: readonly Database[]
   readonly #turns: Database
@@ -184,6 +186,7 @@ class PostgresStore implements Store {
       createClient: pools.createClient,
     })
     this.retention = new PostgresRetentionStore(turns, schema, clocks)
+    this.liveSessions = new PostgresLiveSessionStore(turns, schema, clocks)
   }
 
   async secret(name: string): Promise<Buffer> {

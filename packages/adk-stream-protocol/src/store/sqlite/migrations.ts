@@ -223,4 +223,27 @@ export const migrations: readonly Migration[] = [
     OR NEW.version <> OLD.version OR NEW.hash IS NOT OLD.hash
   BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;
   `,
+  `
+  -- What another process needs to continue a live session, encrypted.
+  CREATE TABLE live_sessions (
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    state BLOB NOT NULL,
+    saved_at REAL NOT NULL,
+    PRIMARY KEY (app_name, principal_id, chat_id)
+  ) STRICT;
+
+  -- Messages from one process to another.
+  CREATE TABLE signals (
+    signal INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    target TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    sent_at REAL NOT NULL
+  ) STRICT;
+  CREATE INDEX signals_of_target ON signals (target);
+  `,
 ]

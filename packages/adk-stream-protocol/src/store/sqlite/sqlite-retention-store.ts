@@ -211,7 +211,7 @@ function prepareStatements(connection: Connection, clock: string) {
       connection.prepare(
         'DELETE FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3',
       ),
-      ...['chats', 'waits'].map((table) =>
+      ...['chats', 'waits', 'live_sessions'].map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE ${inChat}`),
       ),
       connection.prepare(`DELETE FROM chat_locks WHERE ${locksChat}`),
@@ -241,7 +241,7 @@ function prepareStatements(connection: Connection, clock: string) {
       AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at >= ?1)`),
     removeOwner: [
       connection.prepare('DELETE FROM user_states WHERE app_name = ?1 AND user_id = ?2'),
-      ...['chats', 'waits'].map((table) =>
+      ...['chats', 'waits', 'live_sessions'].map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE app_name = ?1 AND principal_id = ?2`),
       ),
     ],

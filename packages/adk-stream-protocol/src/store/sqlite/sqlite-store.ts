@@ -10,8 +10,10 @@ import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteChatStore } from './sqlite-chat-store.ts'
+import { SqliteLiveSessionStore } from './sqlite-live-session-store.ts'
 import { SqliteRetentionStore } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
+import { SqliteSignals } from './sqlite-signals.ts'
 import { SqliteBrowserCallStore } from './sqlite-browser-call-store.ts'
 
 /** Options of {@link openSqliteStore}. */
@@ -67,6 +69,8 @@ class SqliteStore implements Store {
   readonly browserCalls: SqliteBrowserCallStore
   readonly chats: SqliteChatStore
   readonly retention: SqliteRetentionStore
+  readonly liveSessions: SqliteLiveSessionStore
+  readonly signals: SqliteSignals
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
@@ -82,6 +86,8 @@ class SqliteStore implements Store {
     this.browserCalls = new SqliteBrowserCallStore(connection, clocks.clock, clocks.leaseClock)
     this.chats = new SqliteChatStore(connection)
     this.retention = new SqliteRetentionStore(connection, clocks.clock, clocks.leaseClock)
+    this.liveSessions = new SqliteLiveSessionStore(connection, clocks.clock)
+    this.signals = new SqliteSignals(connection, clocks.clock)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )

@@ -133,6 +133,7 @@ function listen(reported: Reported): ReconnectingLiveModelOptions['hooks'] {
     onInterrupted: () => void (reported.interruptions += 1),
     onCutOff: () => undefined,
     onDropped: (error) => void reported.errors.push(error),
+    onHandle: () => undefined,
   }
 }
 

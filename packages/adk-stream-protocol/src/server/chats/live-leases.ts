@@ -1,0 +1,150 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { LiveSnapshot } from '../../live/live-snapshot.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { SignalRequest } from '../../relay/relay-signals.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { Store } from '../../store/store.ts'
+import { openSnapshot, sealSnapshot } from './seal-snapshot.ts'
+
+/** The right to talk to the model in a chat. One process has it at a time. */
+export interface LiveLease {
+  /** The session of another process that this one continues, if its state is known. */
+  readonly continues: LiveSnapshot | undefined
+  /** Whether no other process has taken the session over, after this one was suspended for longer than its lease. */
+  isHeld(): Promise<boolean>
+  /** Stores what another process needs to continue the session after a crash of this one. Returns false if the lease is lost. */
+  save(snapshot: LiveSnapshot): Promise<boolean>
+  /** Gives the session up: with a snapshot to another process, without one for good. */
+  release(snapshot?: LiveSnapshot): Promise<void>
+}
+
+/**
+ * How much a client needs a live session. `input`: it has something for the model, so its process takes the session over. `watch`: it
+ * listens, so its process takes the session over only if the session has no other client.
+ */
+export type LiveNeed = 'input' | 'watch'
+
+/** What the process of a live session replies when another one needs it. `busy`: the session has no client, and the model replies. */
+export type ReleaseReply = 'released' | 'in-use' | 'busy'
+
+export const RELEASE = 'release-live'
+
+export interface LiveLeasesOptions {
+  readonly ledger: Ledger
+  readonly store: Pick<Store, 'liveSessions' | 'secret'>
+  /** Asks another process. Undefined if the store has no signals: then processes do not know of each other's live sessions. */
+  readonly ask: ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined
+  readonly onError: (error: unknown) => void
+}
+
+/** The interval at which a process tries to take over the session of a process that does not answer. */
+const RETRY_MS = 100
+
+/** Gemini accepts a handle for two hours. */
+const MAX_AGE_MS = 2 * 60 * 60 * 1000
+
+/** The leases of live sessions. */
+export class LiveLeases {
+  readonly #options: LiveLeasesOptions
+
+  constructor(options: LiveLeasesOptions) {
+    this.#options = options
+  }
+
+  /** Returns the other process that holds the live session of a chat. Its lease may have expired. */
+  async findOther(chat: AppChatRef): Promise<string | undefined> {
+    const { ledger, ask } = this.#options
+    const owner = ask && (await ledger.findLiveOwner(chat))
+    return owner === ledger.worker ? undefined : owner
+  }
+
+  /**
+   * Takes the live session of a chat: from a process that gives it up, or from one whose lease has expired. Returns the reply of a
+   * process that keeps it. Throws `unavailable` if the other process neither replies nor loses its lease.
+   */
+  async take(
+    chat: AppChatRef,
+    need: LiveNeed,
+  ): Promise<LiveLease | Exclude<ReleaseReply, 'released'>> {
+    const { ledger, ask } = this.#options
+    if (!ask) return UNSHARED
+    const giveUpAt = performance.now() + 2 * ledger.leaseMs
+    let asked: Promise<void> | undefined
+    let reply: unknown
+    for (;;) {
+      const lock = await ledger.lockLive(chat)
+      if (lock) return this.#open(chat, lock)
+      const owner = asked ? undefined : await ledger.findLiveOwner(chat)
+      if (owner !== undefined)
+        asked = ask(owner, { kind: RELEASE, body: { chat, need } })
+          .then((answer) => void (reply = answer))
+          // It has crashed, or is about to close. Its lease ends.
+          .catch(() => undefined)
+          .finally(() => {
+            asked = undefined
+          })
+      await (asked ? Promise.race([asked, delay(RETRY_MS)]) : delay(1))
+      if (reply === 'in-use' || reply === 'busy') return reply
+      if (performance.now() > giveUpAt)
+        throw new ProtocolError('unavailable', { message: NOT_RELEASED, retryAfterSeconds: 5 })
+    }
+  }
+
+  /** Ends the live session of a chat in another process, because the chat is rewound or deleted here. */
+  async end(chat: AppChatRef): Promise<void> {
+    const lease = await this.take(chat, 'input')
+    if (typeof lease !== 'string') await lease.release()
+  }
+
+  async #open(
+    chat: AppChatRef,
+    lock: NonNullable<Awaited<ReturnType<Ledger['lockLive']>>>,
+  ): Promise<LiveLease> {
+    const { ledger, store, onError } = this.#options
+    const { liveSessions } = store
+    const save = async (snapshot: LiveSnapshot): Promise<boolean> => {
+      if (!liveSessions) return ledger.stillHoldsLive(lock)
+      const sealed = sealSnapshot(chat, snapshot, await store.secret(SECRET))
+      return liveSessions.save(chat, sealed, { lock, maxAgeMs: MAX_AGE_MS })
+    }
+    const lease = {
+      isHeld: () => ledger.stillHoldsLive(lock),
+      save,
+      release: async (snapshot?: LiveSnapshot) => {
+        try {
+          if (snapshot) await save(snapshot)
+          else if (await ledger.stillHoldsLive(lock)) await liveSessions?.drop(chat)
+        } catch (error) {
+          // The session is restored from its messages.
+          onError(error)
+        }
+        // If this fails, the lock expires with the lease.
+        await ledger.unlockLive(lock).catch(onError)
+      },
+    }
+    try {
+      const sealed = await liveSessions?.find(chat)
+      return {
+        ...lease,
+        continues: sealed && openSnapshot(chat, sealed, await store.secret(SECRET)),
+      }
+    } catch (error) {
+      onError(error)
+      return { ...lease, continues: undefined }
+    }
+  }
+}
+
+/** The name of the secret that encrypts snapshots. */
+const SECRET = 'live-sessions'
+
+const NOT_RELEASED = 'Another server holds this live session and does not answer. Try again.'
+
+const UNSHARED: LiveLease = {
+  continues: undefined,
+  isHeld: async () => true,
+  save: async () => true,
+  release: async () => undefined,
+}
