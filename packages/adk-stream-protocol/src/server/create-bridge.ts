@@ -308,8 +308,11 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   const { artifactService, mayCompleteCalls, exposeState = () => false } = options
   const elsewhere = new TurnsElsewhere({
     limits,
-    isAwaited: () => feeds.watched,
-    onTurnChange: (change) => reportTurn(change, events),
+    isAwaited: () => feeds.watched || runs?.listened === true,
+    onTurnChange: (change) => {
+      reportTurn(change, events)
+      remoteTurns.turnChanged(change)
+    },
     onApprovals: () => newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
     answer: (kind, body) => owners.answer(kind, body),
@@ -348,6 +351,8 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     turnService,
     runs,
     events,
+    elsewhere,
+    isLiveElsewhere: (chat) => owners.isElsewhere(chat),
     intervalMs: newsMs,
     onError,
   })

@@ -39,6 +39,8 @@ export interface TurnJob {
   readonly graceMs?: number
   /** Fills the log with the earlier chunks of the message. Called before anything reads the turn. */
   readonly prepare?: (turn: Turn) => Promise<void>
+  /** Whether the turn only streams a stored message again. Other processes need not know of it. */
+  readonly isReplay?: boolean
   /** Whether the turn finishes earlier work. Such a turn may start while the bridge is closing. */
   readonly finishes?: boolean
   /** Runs the turn. Must not throw. The chat stays locked until it resolves. */
@@ -140,7 +142,7 @@ export class TurnRegistry {
     const onLocked = job.onlyIfFree === true ? 'refuse-at-once' : onBusy
     const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
     try {
-      this.#options.onLocked(chat, turn)
+      if (job.isReplay !== true) this.#options.onLocked(chat, turn)
       await job.prepare?.(turn)
       return unlock
     } catch (thrown) {

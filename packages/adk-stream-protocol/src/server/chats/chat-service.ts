@@ -111,6 +111,8 @@ export class ChatService {
       isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
     const undoNote = this.#parts.remoteTurns.noteRead(
+      chat,
+      messageId,
       responses.decisions.map(({ approvalId }) => approvalId),
     )
     try {

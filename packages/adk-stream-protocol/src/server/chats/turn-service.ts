@@ -400,6 +400,7 @@ export class TurnService {
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
       background: true,
+      isReplay: true,
       prepare: async (turn) => {
         replayed = await this.#replay(backend, key, messageId)
         if (!replayed) throw new ProtocolError('nothing-new')

@@ -74,6 +74,11 @@ export class TurnsElsewhere {
     turns.start().catch(this.#options.onError)
   }
 
+  /** Whether turns of other servers can be read here. */
+  get hasRelay(): boolean {
+    return this.#opened !== undefined
+  }
+
   /** Returns a function that asks another server. Undefined if the store has no signals. */
   get ask(): ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined {
     const signals = this.#opened?.turns ?? this.#signals

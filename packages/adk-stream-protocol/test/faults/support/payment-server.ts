@@ -24,6 +24,8 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly tools?: readonly BaseTool[]
   /** The live model of sockets. Default: there are no live conversations. */
   readonly liveModel?: string
+  /** The emulator of the models. Default: one of its own. */
+  readonly modelUrl?: string
   /** Hears of what a tool does, and may keep it from going on. */
   readonly reached?: Reached
 }
@@ -42,14 +44,16 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     effects,
     reached = async () => undefined,
     liveModel,
+    modelUrl,
     tools: more = [],
     ...bridgeOptions
   } = options
   const emulator = await startEmulator({ keepRequests: 50 })
+  const baseUrl = modelUrl ?? emulator.baseUrl
   const errors: unknown[] = []
   const tools = [...payments(effects, reached), ...more]
   const bridge = createBridge({
-    agent: assistant(new EmulatedGemini(emulator.baseUrl), { tools }),
+    agent: assistant(new EmulatedGemini(baseUrl), { tools }),
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []
@@ -58,7 +62,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     onError: (error) => errors.push(error),
     ...(liveModel !== undefined && {
       live: {
-        model: new EmulatedGemini(emulator.baseUrl, liveModel),
+        model: new EmulatedGemini(baseUrl, liveModel),
         runConfig: { responseModalities: [Modality.TEXT] },
       },
     }),

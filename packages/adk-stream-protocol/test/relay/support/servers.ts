@@ -7,7 +7,7 @@ import {
   type PaymentServer,
   type PaymentServerOptions,
 } from '../../faults/support/payment-server.ts'
-import { Person } from '../../faults/support/person.ts'
+import { Person, readEffects } from '../../faults/support/person.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { openRelay, SCHEMA } from './relays.ts'
 
@@ -19,6 +19,7 @@ export interface RelayPair extends AsyncDisposable {
   readonly atOne: Person
   readonly atTwo: Person
   readonly relay: ReturnType<typeof openRelay>
+  effects(): ReturnType<typeof readEffects>
 }
 
 export async function openRelayPair(
@@ -46,6 +47,7 @@ export async function openRelayPair(
     atOne: new Person(first.server.url, { chatId }),
     atTwo: new Person(second.server.url, { chatId }),
     relay,
+    effects: () => readEffects(folder.effects),
     async [Symbol.asyncDispose]() {
       for (const { server, store } of [first, second]) {
         await server[Symbol.asyncDispose]()
