@@ -2,8 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { speak } from '../live/support/voice.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { readUntil } from '../support/read-feed.ts'
 import type { TestDatabase } from '../support/postgres.ts'
-import { openLivePair } from './support/live-pair.ts'
+import { HEADERS, openLivePair } from './support/live-pair.ts'
 import { createRelayDatabase } from './support/relays.ts'
 
 let database: TestDatabase
@@ -105,4 +107,107 @@ test('[LV323] if Gemini rejects the handle, or it does not cover everything, the
     'Three.',
   ])
   expect(pair.model).toMatchObject({ most: 1, open: 1 })
+})
+
+test('[LV324] a decision counts once while the live session moves, wherever it is given', async () => {
+  await using pair = await openLivePair(database, 'deciding-while-moving')
+  const places = ['one', 'two'] as const
+  let client = await pair.join('one')
+  for (let round = 0; round < 4; round += 1) {
+    await client.say(PAY)
+    const [asked] = await pair.atOne.approvals()
+    const decider = round < 2 ? pair.atOne : pair.atTwo
+    await client[Symbol.asyncDispose]()
+    const [next, decided] = await Promise.all([
+      pair.join(places[(round + 1) % 2] ?? 'one'),
+      decider.decide(asked?.id ?? '', { approved: true }),
+    ])
+    expect(decided.status).toBe(200)
+    await expect.poll(() => pair.count('All settled.'), { timeout: 20_000 }).toBe(round + 1)
+    expect(pair.effects()).toHaveLength(round + 1)
+    client = next
+  }
+  expect(pair.model.most).toBe(1)
+  await client[Symbol.asyncDispose]()
+})
+
+test('[LV325] [RL320] a decision given at another server reaches the live session, and is reported once', async () => {
+  await using pair = await openLivePair(database, 'decided-elsewhere')
+  await using client = await pair.join('one')
+  await using watcher = await pair.join('two')
+  const feed = await fetch(`${pair.two.url}/chats/decided-elsewhere/events`, { headers: HEADERS })
+  await client.say(PAY)
+  const [asked] = await pair.atTwo.approvals()
+  const { messageId } = asked ?? {}
+  expect((await pair.atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  const { requestId } = await client.socket.nextOf('turn')
+  expect(await client.whole(requestId)).toBe('All settled.')
+  await watcher.socket.next(() => watcher.turns.includes('All settled.'))
+  expect(pair.emulator.live.sessions).toHaveLength(1)
+  expect(pair.emulator.requests).toEqual([])
+  const [{ now: from } = { now: 0 }] = await database.run('SELECT clock_timestamp() AS now')
+  await expect
+    .poll(async () =>
+      database.run(`SELECT WHERE clock_timestamp() > $1::timestamptz + interval '500 ms'`, [from]),
+    )
+    .toHaveLength(1)
+  await client.say('[[say Next.]]')
+  const seen = await readUntil(
+    feed,
+    (event) => event['type'] === 'turn' && event['messageId'] !== messageId,
+  )
+  const turns = seen.filter(({ type }) => type === 'turn')
+  // The message has two turns: up to the question, and after the decision.
+  expect(turns.filter((event) => event['messageId'] === messageId)).toHaveLength(2)
+  expect(watcher.turns.filter((text) => text === 'All settled.')).toHaveLength(1)
+})
+
+test.each(['a frame', 'POST /stream'])(
+  '[LV325] the output of a browser tool that another server gets by %s reaches the live session',
+  async (way) => {
+    const chatId = `located-by-${way.replaceAll(/\W/g, '-')}`
+    await using pair = await openLivePair(database, chatId, { tools: [locationTool()] })
+    await using client = await pair.join('one')
+    await client.say(ASK)
+    const [, message] = await pair.atTwo.messages()
+    const toolCallId = message?.parts.find((part) => part.toolCallId !== undefined)?.toolCallId
+    if (way === 'a frame') {
+      await using other = await pair.join('two')
+      const output = { toolCallId, output: TOKYO, tool: 'locate' }
+      other.socket.send({ type: 'tool-output', id: chatId, outputId: 'o1', ...output })
+      expect(await other.socket.nextOf('tool-output-taken')).toMatchObject({ ok: true })
+    } else {
+      const parts = message?.parts.map((part) =>
+        part.toolCallId === undefined
+          ? part
+          : { ...part, state: 'output-available', output: TOKYO },
+      )
+      const body = { id: chatId, messages: [{ ...message, parts }], messageId: message?.id }
+      const answer = await pair.atTwo.post('/stream', body)
+      expect(answer.body).toContain('are.')
+    }
+    const { requestId } = await client.socket.nextOf('turn')
+    expect(await client.whole(requestId)).toContain('are.')
+    expect(pair.emulator.live.sessions).toHaveLength(1)
+    expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
+    expect(pair.emulator.requests).toEqual([])
+  },
+)
+
+test('[LV326] a closing server hands its live sessions over, with the calls that wait', async () => {
+  await using pair = await openLivePair(database, 'draining', { tools: [locationTool()] })
+  await using first = await pair.join('one')
+  await first.say(PAY)
+  await pair.one.bridge.close()
+  expect(await first.socket.closed).toBe(1001)
+  expect(pair.model.open).toBe(0)
+  await using second = await pair.join('two')
+  await second.status('open')
+  const [asked] = await pair.atTwo.approvals()
+  await pair.atTwo.decide(asked?.id ?? '', { approved: true })
+  const { requestId } = await second.socket.nextOf('turn')
+  expect(await second.whole(requestId)).toBe('All settled.')
+  expect(pair.model.handles).toEqual([undefined, expect.any(String)])
+  expect(pair.effects()).toHaveLength(1)
+  expect(pair.emulator.requests).toEqual([])
 })

@@ -41,8 +41,8 @@ const CHECKS = 2
 /** How many approvals are remembered as read by the requests that decided them, and how many turns of the relay. */
 const MAX_READ = 10_000
 
-/** With a relay, messages are read in their turns. This interval finds results that were stored without a turn. */
-const RELAY_MS = 1_000
+/** With a relay, messages are read in their turns. A slower check finds results that were stored without a turn. */
+const SLOWER = 4
 
 /** The end of a turn and the last change in it are reported within this time, in either order. */
 const TOGETHER_MS = 1_000
@@ -139,7 +139,7 @@ export class RemoteTurns {
 
   async #follow(followed: RemoteTurn): Promise<void> {
     const { events, runs, turnService, elsewhere } = this.#options
-    const intervalMs = elsewhere.hasRelay ? RELAY_MS : this.#options.intervalMs
+    const intervalMs = this.#options.intervalMs * (elsewhere.hasRelay ? SLOWER : 1)
     const { chat, messageId, approvals } = followed
     let checks = 0
     while (checks < CHECKS) {

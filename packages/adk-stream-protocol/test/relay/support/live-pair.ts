@@ -1,6 +1,7 @@
 import { type Emulator, startEmulator } from 'gemini-emulator'
 
 import type { PaymentServerOptions } from '../../faults/support/payment-server.ts'
+import { textOf } from '../../support/chat-probe.ts'
 import { SocketClient } from '../../sockets/support/socket-client.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { openRelayPair, type RelayPair } from './servers.ts'
@@ -14,6 +15,8 @@ export interface LivePair extends RelayPair {
   readonly model: ModelSockets
   /** A client at a server, in the chat of the pair. */
   join(at: 'one' | 'two', audio?: 'binary'): Promise<LiveClient>
+  /** The number of assistant messages that contain a text. */
+  count(text: string): Promise<number>
 }
 
 export async function openLivePair(
@@ -32,6 +35,10 @@ export async function openLivePair(
     ...pair,
     emulator,
     model,
+    count: async (text) =>
+      (await pair.atTwo.messages()).filter(
+        (message) => message.role === 'assistant' && textOf(message).includes(text),
+      ).length,
     join: (at, audio) => LiveClient.join(pair[at].url, chatId, audio),
     async [Symbol.asyncDispose]() {
       await pair[Symbol.asyncDispose]()
