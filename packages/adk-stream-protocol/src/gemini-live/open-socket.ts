@@ -64,7 +64,7 @@ export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSo
 class Attempt {
   readonly #options: SocketOptions
   readonly #failed: Promise<never>
-  readonly #closed = defer<void>()
+  readonly #closed = defer()
   #reject: (error: LiveConnectionError) => void = ignore
   #socket: RawSocket | undefined
   #phase: LivePhase | 'failed' = 'setup'

@@ -202,7 +202,8 @@ export class LiveMessages {
 
   /** Adds a call of an earlier live session that still waits. */
   adopt(messageId: string, toolCallId: string): void {
-    const message = this.#messages.get(messageId) ?? new LiveMessage({ messageId, isContinued: true })
+    const message =
+      this.#messages.get(messageId) ?? new LiveMessage({ messageId, isContinued: true })
     this.#messages.set(messageId, message)
     this.#byCall.set(toolCallId, message)
   }

@@ -29,8 +29,9 @@ export class SessionWriter {
 
   /** The id of the last event with content that the run knows. */
   get lastEventId(): string | undefined {
-    return this.#context?.session.events.findLast(({ content }) => (content?.parts ?? []).length > 0)
-      ?.id
+    return this.#context?.session.events.findLast(
+      ({ content }) => (content?.parts ?? []).length > 0,
+    )?.id
   }
 
   /** Returns the arguments of a stored call. Returns undefined if the call is not stored. */

@@ -537,7 +537,10 @@ function createResume({ runs, turnService, owners, onError }: ResumeParts) {
 
 function openRuns(
   options: AnyBridgeOptions,
-  parts: Pick<LiveRunsOptions, 'backend' | 'turnService' | 'leases' | 'maxPerPrincipal' | 'onError'>,
+  parts: Pick<
+    LiveRunsOptions,
+    'backend' | 'turnService' | 'leases' | 'maxPerPrincipal' | 'onError'
+  >,
 ): LiveRuns | undefined {
   const { live, approvals: policy = {}, plugins = [], ...services } = options
   const { exposeToolErrors: exposeErrors = false } = options

@@ -1,11 +1,13 @@
+import { startEmulator } from 'gemini-emulator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { openPair } from '../faults/support/pair.ts'
 import { speak } from '../live/support/voice.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
 import type { TestDatabase } from '../support/postgres.ts'
-import { HEADERS, openLivePair } from './support/live-pair.ts'
+import { HEADERS, LIVE_MODEL, LiveClient, ModelSockets, openLivePair } from './support/live-pair.ts'
 import { createRelayDatabase } from './support/relays.ts'
 
 let database: TestDatabase
@@ -50,7 +52,9 @@ test('[LV324] a call that waits for approval moves with its live session, and ru
   await second.status('open')
   expect(pair.emulator.live.sessions[1]?.pendingCalls).toHaveLength(1)
   // Decided at the server that asked, which does not have the session any more.
-  expect(await pair.atOne.decide(asked?.id ?? '', { approved: true })).toMatchObject({ status: 200 })
+  expect(await pair.atOne.decide(asked?.id ?? '', { approved: true })).toMatchObject({
+    status: 200,
+  })
   const { requestId } = await second.socket.nextOf('turn')
   expect(await second.whole(requestId)).toBe('All settled.')
   expect(pair.emulator.live.sessions[1]?.pendingCalls).toEqual([])
@@ -162,37 +166,46 @@ test('[LV325] [RL320] a decision given at another server reaches the live sessio
   expect(watcher.turns.filter((text) => text === 'All settled.')).toHaveLength(1)
 })
 
-test.each(['a frame', 'POST /stream'])(
-  '[LV325] the output of a browser tool that another server gets by %s reaches the live session',
-  async (way) => {
-    const chatId = `located-by-${way.replaceAll(/\W/g, '-')}`
-    await using pair = await openLivePair(database, chatId, { tools: [locationTool()] })
-    await using client = await pair.join('one')
-    await client.say(ASK)
-    const [, message] = await pair.atTwo.messages()
-    const toolCallId = message?.parts.find((part) => part.toolCallId !== undefined)?.toolCallId
-    if (way === 'a frame') {
-      await using other = await pair.join('two')
-      const output = { toolCallId, output: TOKYO, tool: 'locate' }
-      other.socket.send({ type: 'tool-output', id: chatId, outputId: 'o1', ...output })
-      expect(await other.socket.nextOf('tool-output-taken')).toMatchObject({ ok: true })
-    } else {
-      const parts = message?.parts.map((part) =>
-        part.toolCallId === undefined
-          ? part
-          : { ...part, state: 'output-available', output: TOKYO },
-      )
-      const body = { id: chatId, messages: [{ ...message, parts }], messageId: message?.id }
-      const answer = await pair.atTwo.post('/stream', body)
-      expect(answer.body).toContain('are.')
-    }
-    const { requestId } = await client.socket.nextOf('turn')
-    expect(await client.whole(requestId)).toContain('are.')
-    expect(pair.emulator.live.sessions).toHaveLength(1)
-    expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
-    expect(pair.emulator.requests).toEqual([])
-  },
-)
+/** Opens a live session at the first server whose call waits for the output of a browser tool. */
+async function locating(chatId: string) {
+  const pair = await openLivePair(database, chatId, { tools: [locationTool()] })
+  const client = await pair.join('one')
+  await client.say(ASK)
+  const [, message] = await pair.atTwo.messages()
+  const toolCallId = message?.parts.find((part) => part.toolCallId !== undefined)?.toolCallId
+  return { pair, client, message, toolCallId }
+}
+
+async function expectLocated({ pair, client }: Awaited<ReturnType<typeof locating>>) {
+  const { requestId } = await client.socket.nextOf('turn')
+  expect(await client.whole(requestId)).toContain('are.')
+  expect(pair.emulator.live.sessions).toHaveLength(1)
+  expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
+  expect(pair.emulator.requests).toEqual([])
+  await client[Symbol.asyncDispose]()
+  await pair[Symbol.asyncDispose]()
+}
+
+test('[LV325] the output of a browser tool that another server gets in a frame reaches the live session', async () => {
+  const asked = await locating('located-by-frame')
+  await using other = await asked.pair.join('two')
+  const output = { toolCallId: asked.toolCallId, output: TOKYO, tool: 'get_location' }
+  other.socket.send({ type: 'tool-output', id: 'located-by-frame', outputId: 'o1', ...output })
+  expect(await other.socket.nextOf('tool-output-taken')).toMatchObject({ ok: true })
+  await expectLocated(asked)
+})
+
+test('[LV325] the output of a browser tool that another server gets by POST /stream reaches the live session', async () => {
+  const asked = await locating('located-by-post')
+  const { message } = asked
+  const parts = message?.parts.map((part) =>
+    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+  )
+  const body = { id: 'located-by-post', messages: [{ ...message, parts }], messageId: message?.id }
+  const answer = await asked.pair.atTwo.post('/stream', body)
+  expect(answer.body).toContain('are.')
+  await expectLocated(asked)
+})
 
 test('[LV326] a closing server hands its live sessions over, with the calls that wait', async () => {
   await using pair = await openLivePair(database, 'draining', { tools: [locationTool()] })
@@ -210,4 +223,37 @@ test('[LV326] a closing server hands its live sessions over, with the calls that
   expect(pair.model.handles).toEqual([undefined, expect.any(String)])
   expect(pair.effects()).toHaveLength(1)
   expect(pair.emulator.requests).toEqual([])
+})
+
+test('[LV321] a client that only watches waits for the end of a reply that nobody else hears, and then takes the session', async () => {
+  await using pair = await openLivePair(database, 'waiting')
+  const first = await pair.join('one')
+  const speaking = first.begin('[[say One.]][[wait gate]][[say Two.]]')
+  await first.socket.untilText('One.', speaking)
+  await first[Symbol.asyncDispose]()
+  await using second = await pair.join('two')
+  expect(pair.emulator.live.sessions).toHaveLength(1)
+  pair.emulator.release('gate')
+  await second.status('open')
+  expect(pair.model).toMatchObject({ most: 1, open: 1 })
+  expect((await pair.atTwo.messages()).map(textOf).at(-1)).toBe('One.Two.')
+})
+
+test('[LV320] a live session moves between processes on one SQLite file', async () => {
+  await using emulator = await startEmulator()
+  const model = new ModelSockets(emulator)
+  await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })
+  const first = await LiveClient.join(pair.one.url, 'chat-1')
+  await first.say(PAY)
+  await first[Symbol.asyncDispose]()
+  await using second = await LiveClient.join(pair.two.url, 'chat-1')
+  await second.status('open')
+  const [asked] = await pair.atOne.approvals()
+  await pair.atOne.decide(asked?.id ?? '', { approved: true })
+  const { requestId } = await second.socket.nextOf('turn')
+  expect(await second.whole(requestId)).toBe('All settled.')
+  expect(model.handles).toEqual([undefined, expect.any(String)])
+  expect(model).toMatchObject({ most: 1, open: 1 })
+  expect(pair.effects()).toHaveLength(1)
+  model.stop()
 })

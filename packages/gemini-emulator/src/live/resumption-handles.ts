@@ -7,7 +7,7 @@ export interface Lineage {
 }
 
 /** A session state, and the lineage that the handle belongs to. */
-export interface Resumable {
+interface Resumable {
   readonly state: ResumableState
   readonly lineage: Lineage
 }

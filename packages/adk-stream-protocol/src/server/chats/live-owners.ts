@@ -17,7 +17,9 @@ export interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
   readonly turnService: Pick<TurnService, 'callState'>
   /** The live sessions of this process. Undefined without the option `live`. */
-  readonly runs: Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'> | undefined
+  readonly runs:
+    | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
+    | undefined
   readonly leases: () => LiveLeases
   /** Another process has recorded a decision about a call of this one. Feeds must hear of it before the call starts. */
   readonly onDecided: (approval: Approval) => void

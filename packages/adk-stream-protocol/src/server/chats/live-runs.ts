@@ -288,14 +288,14 @@ export class LiveRuns {
 
   /** Closes the session of a chat, and stores what another process needs to continue it. */
   #handOver(chat: ChatRef, entry: LiveChat): Promise<void> {
-    entry.handingOver ??= this.#giveUp(entry).finally(() => {
+    entry.handingOver ??= this.#closeAndSave(entry).finally(() => {
       delete entry.handingOver
       this.#keepFor(chat, entry)
     })
     return entry.handingOver
   }
 
-  async #giveUp(entry: LiveChat): Promise<void> {
+  async #closeAndSave(entry: LiveChat): Promise<void> {
     const { run, lease } = entry
     delete entry.run
     delete entry.lease
@@ -309,8 +309,7 @@ export class LiveRuns {
     const isLate = now - this.#checkedAt > SUSPENSION_CHECK_MS + SUSPENSION_MS
     this.#checkedAt = now
     if (!isLate) return
-    for (const entry of this.#chats.values())
-      void this.#isHeld(entry).catch(this.#options.onError)
+    for (const entry of this.#chats.values()) void this.#isHeld(entry).catch(this.#options.onError)
   }
 
   /** Whether the session of a chat still belongs to this process. Ends the session here if not. */
@@ -352,7 +351,7 @@ export class LiveRuns {
       chats.map(async (entry) => {
         await settled(entry.opening)
         await settled(entry.handingOver)
-        await this.#giveUp(entry)
+        await this.#closeAndSave(entry)
       }),
     )
     await Promise.all(this.#ending)

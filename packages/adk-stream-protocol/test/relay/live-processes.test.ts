@@ -1,0 +1,103 @@
+import { type Emulator, startEmulator } from 'gemini-emulator'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { bundleChildren, type Children } from '../faults/support/children.ts'
+import { type Folder, makeFolder } from '../faults/support/folder.ts'
+import { Person, readEffects } from '../faults/support/person.ts'
+import { NATIVE_AUDIO } from '../live/support/reconnecting-run.ts'
+import { textOf } from '../support/chat-probe.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { LiveClient, ModelSockets } from './support/live-pair.ts'
+import { createRelayDatabase } from './support/relays.ts'
+
+let database: TestDatabase
+let children: Children
+let emulator: Emulator
+let folder: Folder & AsyncDisposable
+beforeAll(async () => {
+  database = await createRelayDatabase()
+  children = await bundleChildren()
+  emulator = await startEmulator()
+  folder = await makeFolder()
+})
+afterAll(async () => {
+  await emulator.close()
+  await folder[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
+
+const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]'
+
+async function startTwo() {
+  const env = {
+    DATABASE_URL: database.url,
+    MODEL_URL: emulator.baseUrl,
+    // It speaks on while a call waits.
+    LIVE_MODEL: NATIVE_AUDIO,
+    GRACE_MS: '60000',
+    LEASE_MS: '1000',
+    MAX_BLOCKED_MS: '1000',
+  }
+  const one = children.start(folder, 'one', env)
+  const two = children.start(folder, 'two', env)
+  const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])
+  return {
+    one,
+    urlOne,
+    urlTwo,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([one.kill(), two.kill()])
+    },
+  }
+}
+
+test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
+  await using servers = await startTwo()
+  const { one, urlOne, urlTwo } = servers
+  const chatId = 'killed'
+  const model = new ModelSockets(emulator)
+  const atTwo = new Person(urlTwo, { chatId })
+  const first = await LiveClient.join(urlOne, chatId)
+  await first.say(PAY)
+  const speaking = first.begin('[[say Half of it.]][[wait never]]')
+  await first.socket.untilText('Half of it.', speaking)
+  // The relay has it.
+  await expect
+    .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%Half of it.%'`))
+    .not.toHaveLength(0)
+  await one.kill()
+  await using second = await LiveClient.join(urlTwo, chatId)
+  await second.status('open')
+  await expect.poll(async () => (await atTwo.messages()).map(textOf)).toContain('Half of it.')
+  const [asked] = await atTwo.approvals()
+  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  // The session was restored, so the model receives the result as text.
+  await expect
+    .poll(async () => textOf((await atTwo.messages())[1]), { timeout: 20_000 })
+    .toContain('[pay returned {"paid":50')
+  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+  expect(await second.say('[[say And on.]]')).toBe('And on.')
+  expect(model).toMatchObject({ most: 1, open: 1 })
+  model.stop()
+})
+
+test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
+  await using servers = await startTwo()
+  const { one, urlOne, urlTwo } = servers
+  const chatId = 'suspended'
+  const first = await LiveClient.join(urlOne, chatId)
+  await first.say('[[say One.]]')
+  const [own] = emulator.live.sessions.slice(-1)
+  one.pause()
+  await using second = await LiveClient.join(urlTwo, chatId)
+  expect(await second.say('[[say Two.]]')).toBe('Two.')
+  const frames = own?.received.length
+  one.resume()
+  // It closes its connection by itself, and has sent nothing more to the model.
+  await own?.ended
+  expect(own?.received).toHaveLength(frames ?? 0)
+  await first[Symbol.asyncDispose]()
+  expect(await second.say('[[say Three.]]')).toBe('Three.')
+  const texts = (await new Person(urlTwo, { chatId }).messages()).map(textOf)
+  expect(texts.filter((_, index) => index % 2 === 1)).toEqual(['One.', 'Two.', 'Three.'])
+})
