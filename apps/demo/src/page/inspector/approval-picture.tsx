@@ -54,7 +54,7 @@ function ApprovalPicture({ api, approval, reader }: ApprovalPictureProps) {
   const { toolName, args, title, given, needed, decision, deadline, state } = approval
   return (
     <article className="life">
-      <h3>{describeCall(toolName, args, calls) ?? title ?? toolName}</h3>
+      <h3>{describeCall(toolName, args, { phase: state, labels: calls }) ?? title ?? toolName}</h3>
       <ol className="life-stops">
         {readPath(approval).map((stop) => (
           <StopView key={`${stop.type ?? stop.stage} ${stop.at ?? ''}`} {...{ stop, reader }} />

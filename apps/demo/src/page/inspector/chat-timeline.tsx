@@ -294,7 +294,11 @@ function useRowName({ entry, trace }: Row): string {
     case 'browser-tool':
       return entry.toolName
     case 'approval':
-      return describeCall(entry.toolName, entry.args, calls) ?? entry.title ?? entry.toolName
+      return (
+        describeCall(entry.toolName, entry.args, { phase: entry.state, labels: calls }) ??
+        entry.title ??
+        entry.toolName
+      )
     case 'error':
       return entry.message
     case 'interruption':

@@ -43,16 +43,16 @@ function describeWait(
 ): string {
   const { waitsFor, locale } = labels
   if (wait.for === 'model') return waitsFor.model
-  const deed = describe(wait) ?? wait.toolName
-  if (wait.for !== 'approval') return waitsFor[wait.for](deed)
+  const call = describe(wait) ?? wait.toolName
+  if (wait.for !== 'approval') return waitsFor[wait.for](call)
   const { given, needed, approvers, byReader, votedByReader } = wait
   const until = new Date(wait.deadline).toLocaleTimeString(locale, { timeStyle: 'short' })
   if (given > 0)
-    return waitsFor.nextApprover({ deed, given, needed, until, byReader, votedByReader })
-  if (byReader) return waitsFor.decision({ deed, needed, until })
+    return waitsFor.nextApprover({ call, given, needed, until, byReader, votedByReader })
+  if (byReader) return waitsFor.decision({ call, needed, until })
   const names = [
     ...approvers.principals.map((id) => nameOf(id, labels, undefined)),
     ...approvers.roles,
   ]
-  return waitsFor.others({ deed, names, until })
+  return waitsFor.others({ call, names, until })
 }

@@ -24,7 +24,7 @@ type FactName =
   | 'code'
 
 interface NextApprover {
-  readonly deed: string
+  readonly call: string
   readonly given: number
   readonly needed: number
   readonly until: string
@@ -87,14 +87,14 @@ export interface InspectorLabels {
   readonly waitsFor: {
     readonly you: string
     readonly model: string
-    readonly tool: (deed: string) => string
-    readonly start: (deed: string) => string
-    readonly browser: (deed: string) => string
-    readonly application: (deed: string) => string
+    readonly tool: (call: string) => string
+    readonly start: (call: string) => string
+    readonly browser: (call: string) => string
+    readonly application: (call: string) => string
     /** The reader decides. */
-    readonly decision: (wait: { deed: string; needed: number; until: string }) => string
+    readonly decision: (wait: { call: string; needed: number; until: string }) => string
     /** Other people decide. */
-    readonly others: (wait: { deed: string; names: readonly string[]; until: string }) => string
+    readonly others: (wait: { call: string; names: readonly string[]; until: string }) => string
     /** Some have approved, and others must. */
     readonly nextApprover: (wait: NextApprover) => string
     readonly more: (count: number) => string
@@ -223,18 +223,18 @@ export const en: InspectorLabels = {
   waitsFor: {
     you: 'Idle: waiting for your message.',
     model: 'Waiting for the model.',
-    tool: (deed) => `Waiting for a tool: ${deed}.`,
-    start: (deed) => `Approved, and waiting for a server to start it: ${deed}.`,
-    browser: (deed) => `Waiting for this browser to run a tool: ${deed}.`,
-    application: (deed) => `Waiting for the application to complete: ${deed}.`,
-    decision: ({ deed, needed, until }) =>
-      `Waiting for your decision: ${deed}.${needed > 1 ? ` Needs ${needed} approvals.` : ''} Expires at ${until}.`,
-    others: ({ deed, names, until }) =>
-      `Waiting for ${names.join(' or ') || 'an approver'} to decide: ${deed}. Expires at ${until}.`,
-    nextApprover: ({ deed, given, needed, until, byReader, votedByReader }) =>
+    tool: (call) => `Waiting for a tool: ${call}.`,
+    start: (call) => `Approved, and waiting for a server to start it: ${call}.`,
+    browser: (call) => `Waiting for this browser to run a tool: ${call}.`,
+    application: (call) => `Waiting for the application to complete: ${call}.`,
+    decision: ({ call, needed, until }) =>
+      `Waiting for your decision: ${call}.${needed > 1 ? ` Needs ${needed} approvals.` : ''} Expires at ${until}.`,
+    others: ({ call, names, until }) =>
+      `Waiting for ${names.join(' or ') || 'an approver'} to decide: ${call}. Expires at ${until}.`,
+    nextApprover: ({ call, given, needed, until, byReader, votedByReader }) =>
       byReader
-        ? `Waiting for your approval: ${deed}. ${given} of ${needed} approved. Expires at ${until}.`
-        : `Waiting for ${needed - given === 1 && given === 1 ? 'a second approver' : 'another approver'}: ${deed}. ${given} of ${needed} approved${votedByReader ? ', including you' : ''}. Expires at ${until}.`,
+        ? `Waiting for your approval: ${call}. ${given} of ${needed} approved. Expires at ${until}.`
+        : `Waiting for ${needed - given === 1 && given === 1 ? 'a second approver' : 'another approver'}: ${call}. ${given} of ${needed} approved${votedByReader ? ', including you' : ''}. Expires at ${until}.`,
     more: (count) => ` ${count} more in this chat.`,
     connection: (seconds) =>
       seconds === undefined
@@ -366,18 +366,18 @@ export const ja: InspectorLabels = {
   waitsFor: {
     you: 'メッセージをお待ちしています。',
     model: 'モデルの応答を待っています。',
-    tool: (deed) => `ツールの結果を待っています：${deed}`,
-    start: (deed) => `承認済みです。サーバーが実行を始めるのを待っています：${deed}`,
-    browser: (deed) => `このブラウザーでの実行を待っています：${deed}`,
-    application: (deed) => `アプリケーションの完了を待っています：${deed}`,
-    decision: ({ deed, needed, until }) =>
-      `あなたの承認を待っています：${deed}（${needed > 1 ? `${needed}人の承認が必要、` : ''}期限 ${until}）`,
-    others: ({ deed, names, until }) =>
-      `${names.join('・') || '承認者'} の承認を待っています：${deed}（期限 ${until}）`,
-    nextApprover: ({ deed, given, needed, until, byReader, votedByReader }) =>
+    tool: (call) => `ツールの結果を待っています：${call}`,
+    start: (call) => `承認済みです。サーバーが実行を始めるのを待っています：${call}`,
+    browser: (call) => `このブラウザーでの実行を待っています：${call}`,
+    application: (call) => `アプリケーションの完了を待っています：${call}`,
+    decision: ({ call, needed, until }) =>
+      `あなたの承認を待っています：${call}（${needed > 1 ? `${needed}人の承認が必要、` : ''}期限 ${until}）`,
+    others: ({ call, names, until }) =>
+      `${names.join('・') || '承認者'} の承認を待っています：${call}（期限 ${until}）`,
+    nextApprover: ({ call, given, needed, until, byReader, votedByReader }) =>
       byReader
-        ? `あなたの承認を待っています：${deed}（${needed}人中${given}人が承認、期限 ${until}）`
-        : `${needed - given === 1 && given === 1 ? '二人目' : '次の人'}の承認を待っています：${deed}（${needed}人中${given}人${votedByReader ? '（あなた）' : ''}が承認、期限 ${until}）`,
+        ? `あなたの承認を待っています：${call}（${needed}人中${given}人が承認、期限 ${until}）`
+        : `${needed - given === 1 && given === 1 ? '二人目' : '次の人'}の承認を待っています：${call}（${needed}人中${given}人${votedByReader ? '（あなた）' : ''}が承認、期限 ${until}）`,
     more: (count) => `ほかに${count}件あります。`,
     connection: (seconds) =>
       seconds === undefined

@@ -13,7 +13,7 @@ export function WaitingNote(props: Omit<Waiting, 'now'>) {
   const { calls } = useLabels()
   const describe = (wait: TimelineWait): string | undefined =>
     'toolName' in wait
-      ? (describeCall(wait.toolName, wait.args, calls) ??
+      ? (describeCall(wait.toolName, wait.args, { phase: 'pending', labels: calls }) ??
         ('title' in wait ? wait.title : undefined))
       : undefined
   const now = useNow(props.connection.state === 'lost')
