@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
+import { decide } from './support/approvals.ts'
 import { readBooks } from './support/payments.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -18,14 +19,15 @@ afterEach(() => testDemo.leave())
 
 describe.each(modesOf('sse'))('%s', (mode) => {
   test('[IN1] an answer is a timeline of its chunks, with its times', async () => {
-    const { page, inspector } = await inspect(mode)
+    const { page, inspector, open } = await inspect(mode)
     const { say, tool, idle } = readPage(page)
     await say('What is the weather in Tokyo?')
     await tool('get_weather').getByText('Done').waitFor()
     await idle()
+    await open('Streams')
     const newest = inspector.locator('.turns > li').first()
     await newest.getByText('Sent').waitFor()
-    for (const fact of ['first chunk', 'first word', 'total']) {
+    for (const fact of ['first chunk', 'first token', 'total']) {
       await newest.locator('summary').getByText(fact).first().waitFor()
     }
     const types = await newest.locator('.entry code').allTextContents()
@@ -44,11 +46,13 @@ describe.each(modesOf('live'))('%s', (mode) => {
     const { page, inspector, open } = await inspect(mode)
     const { say, tool } = readPage(page)
     const stops = inspector.locator('.stop')
-    await inspector.getByText('Idle. It is your turn.').waitFor()
+    await inspector.getByText('Idle: waiting for your message.').waitFor()
     await say('Send $50 to Alice')
     const approve = tool('Alice').getByRole('button', { name: 'Approve' })
     await approve.waitFor()
-    await inspector.getByText(/^Waiting for a decision on process_payment, .* left\.$/).waitFor()
+    await inspector
+      .getByText(/^Waiting for your decision: Send \$50\.00 to Alice\. Expires at .*\.$/)
+      .waitFor()
     await open('Approvals')
     await stops.getByText('decision').waitFor()
     expect(await names(stops)).toEqual(['requested', 'decision', 'start', 'result'])
@@ -58,7 +62,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await approve.click()
     await stops.getByText('done').waitFor()
     expect(await names(stops)).toEqual(['requested', 'approved', 'started', 'done'])
-    await inspector.getByText('Idle. It is your turn.').waitFor()
+    await inspector.getByText('Idle: waiting for your message.').waitFor()
     await snap(page, `approval-done-${mode}`)
     const books = readBooks(testDemo, page)
     expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
@@ -74,7 +78,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await answer().getByText('Well…').waitFor()
     await inspector.getByText('Waiting for the model.').waitFor()
     testDemo.emulator.release(`silent-${mode}`)
-    await inspector.getByText('Idle. It is your turn.').waitFor()
+    await inspector.getByText('Idle: waiting for your message.').waitFor()
     expect(testDemo.told(`silent-${mode}`)).toBe(1)
   })
 })
@@ -128,11 +132,11 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
     await snap(page, `replay-${mode}`)
 
-    await replay.getByLabel('Speed').selectOption('instant')
+    await replay.getByLabel('Speed').selectOption('Instant')
     await replay.getByText('Finished').waitFor()
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
 
-    await replay.getByLabel('Speed').selectOption('step by step')
+    await replay.getByLabel('Speed').selectOption('Step')
     const next = replay.getByRole('button', { name: 'Next step' })
     await replay.getByText('Playing').waitFor()
     expect(await textOf(replay.getByRole('log'))).toBe('')
@@ -154,18 +158,53 @@ describe.each(modesOf('sse'))('%s', (mode) => {
   })
 })
 
-test('[IN3] frames that are received are shown too, and can be filtered', async () => {
-  const { page, inspector, open } = await inspect('live')
-  const { say, answer, idle } = readPage(page)
-  await say('[[say Over the wire.]]')
-  await answer().getByText('Over the wire.').waitFor()
-  await idle()
-  await open('Wire')
-  const received = inspector.locator('.wire-line[data-direction=in] code')
-  await received.getByText('chunk', { exact: true }).first().waitFor()
-  await inspector.getByRole('searchbox', { name: 'Filter by type' }).fill('end')
-  await received.getByText('end', { exact: true }).first().waitFor()
-  expect(await received.getByText('chunk', { exact: true }).count()).toBe(0)
+test('[IN3] what is received is shown too, over HTTP and the socket, and can be filtered', async () => {
+  for (const [mode, chunk] of [
+    ['sse', 'text-delta'],
+    ['live', 'chunk'],
+  ] as const) {
+    const { page, inspector, open } = await inspect(mode)
+    const { say, answer, idle } = readPage(page)
+    await say('[[say Over the wire.]]')
+    await answer().getByText('Over the wire.').waitFor()
+    await idle()
+    await open('Wire')
+    const received = inspector.locator('.wire-line[data-direction=in] code')
+    await received.getByText(chunk, { exact: true }).first().waitFor()
+    const filter = inspector.getByRole('searchbox', { name: 'Filter by type' })
+    await filter.fill('end')
+    await received.getByText('end', { exact: true }).first().waitFor()
+    expect(await received.getByText(chunk, { exact: true }).count()).toBe(0)
+    await filter.fill('nothing like it')
+    await inspector.getByText('No traffic of a type with “nothing like it”.').waitFor()
+  }
+})
+
+test('[IN380] [IN382] the timeline is that of the server: it survives a reload, names the vote, and leads to the card and back', async () => {
+  const { page, inspector } = await inspect('sse')
+  const { say, tool } = readPage(page)
+  await say('Send $600 to Bob')
+  await decide(tool('Bob'), 'approve')
+  const waiting =
+    /^Waiting for a second approver: Send \$600\.00 to Bob\. 1 of 2 approved, including you\./
+  await inspector.getByText(waiting).waitFor()
+  await page.reload()
+  await inspector.getByText(waiting).waitFor()
+  const wait = inspector.locator('.row[data-lane=wait]')
+  const summary = wait.locator('summary')
+  await summary.getByText('Send $600.00 to Bob').waitFor()
+  await summary.focus()
+  await page.keyboard.press('Enter')
+  await wait.getByText('Approved by').waitFor()
+  await wait.getByText(/^you · /).waitFor()
+  await snap(page, 'timeline-waiting')
+
+  // From the entry to the card, and back.
+  await wait.getByRole('button', { name: 'Show in the chat' }).press('Enter')
+  expect(await tool('Bob').evaluate((card) => card === document.activeElement)).toBe(true)
+  await page.keyboard.press('Alt+KeyJ')
+  await expect.poll(() => summary.evaluate((row) => row === document.activeElement)).toBe(true)
+  expect(await summary.getAttribute('aria-current')).toBe('true')
 })
 
 async function inspect(mode: 'sse' | 'live') {

@@ -1,10 +1,14 @@
-import type { AdkUIMessage, WireEvent } from 'adk-stream-protocol/client'
+import type { TimelineWait, WireEvent } from 'adk-stream-protocol/client'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { readPath } from '../src/page/inspector/approval-path.ts'
+import { type ApprovalEntry, readPath } from '../src/page/inspector/approval-path.ts'
+import { listFacts } from '../src/page/inspector/list-facts.ts'
+import { describeWaiting, type Waiting } from '../src/page/inspector/describe-waiting.ts'
 import { formatBytes, formatMs } from '../src/page/inspector/format-ms.ts'
 import { startTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
-import { findBlocker } from '../src/page/inspector/find-blocker.ts'
+import { en, type InspectorLabels, ja } from '../src/page/inspector/labels.ts'
+import { createTimeScale } from '../src/page/inspector/time-scale.ts'
+import { arrangeTimeline, costOf } from '../src/page/inspector/timeline-rows.ts'
 import { WireLog } from '../src/page/inspector/wire-log.ts'
 
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
@@ -16,23 +20,31 @@ const BEGUN = {
   trigger: 'submit-message',
 } as const satisfies WireEvent
 
+const path = (facts: Partial<ApprovalEntry>) => readPath({ ...APPROVAL, ...facts })
+const types = (facts: Partial<ApprovalEntry>) => path(facts).map(({ type }) => type)
+
 function traceOf(chunks: readonly [at: number, chunk: Chunk][]): TurnTrace {
   const trace = startTrace(BEGUN, 1000)
   for (const [at, chunk] of chunks) traceChunk(trace, chunk, at)
   return trace
 }
 
-const historyOf = (times: Readonly<Record<string, number>>) =>
-  Object.entries(times).map(([type, time]) => ({ type, at: time }))
+const CALL = { toolCallId: 'k', toolName: 'pay', args: {} }
 
-const message = (...parts: object[]): AdkUIMessage =>
-  // Parts as the bridge makes them; the test names only what is looked at.
-  ({ id: 'm', role: 'assistant', parts }) as unknown as AdkUIMessage
-const call = (state: string) => ({ type: 'tool-pay', toolCallId: 'k', state, input: {} })
-const approval = (state: string) => ({
-  type: 'data-approval',
-  data: { approvalId: 'a', toolCallId: 'k', state, deadline: 99 },
-})
+const APPROVAL = {
+  type: 'approval',
+  id: 'approval:a',
+  messageId: 'm',
+  approvalId: 'a',
+  toolCallId: 'k',
+  toolName: 'pay',
+  args: {},
+  at: 0,
+  state: 'requested',
+  given: 0,
+  needed: 1,
+  votes: [],
+} as const satisfies ApprovalEntry
 
 describe('trace', () => {
   test('[IN1] deltas that follow each other are one line with their text and number', () => {
@@ -96,81 +108,193 @@ describe('trace', () => {
 
 describe('approval path', () => {
   test('[IN2] an approval that was carried out has been everywhere', () => {
-    const path = readPath(
-      historyOf({ requested: 0, approved: 4000, started: 4001, succeeded: 4100 }),
-    )
-    expect(path.map(({ type, tookMs }) => [type, tookMs])).toEqual([
-      ['requested', undefined],
-      ['approved', 4000],
-      ['started', 1],
-      ['succeeded', 99],
+    const done = path({
+      votes: [
+        { by: 'ann', at: 1000 },
+        { by: 'bob', at: 4000 },
+      ],
+      decision: { state: 'approved', at: 4000, by: 'bob' },
+      startedAt: 4001,
+      finishedAt: 4100,
+      state: 'succeeded',
+    })
+    expect(done.map(({ type, tookMs, by }) => [type, tookMs, by])).toEqual([
+      ['requested', undefined, undefined],
+      ['voted', 1000, 'ann'],
+      ['approved', 3000, 'bob'],
+      ['started', 1, undefined],
+      ['succeeded', 99, undefined],
     ])
   })
 
   test('[IN2] what waits shows what is ahead, what was refused goes nowhere', () => {
-    expect(readPath(historyOf({ requested: 0 })).map(({ type }) => type)).toEqual([
-      'requested',
-      undefined,
-      undefined,
-      undefined,
-    ])
-    for (const end of ['denied', 'expired', 'cancelled'])
-      expect(readPath(historyOf({ requested: 0, [end]: 9 })).map(({ type }) => type)).toEqual([
-        'requested',
-        end,
-      ])
+    expect(types({})).toEqual(['requested', undefined, undefined, undefined])
+    for (const state of ['denied', 'expired', 'cancelled'] as const)
+      expect(types({ decision: { state, at: 9 }, state })).toEqual(['requested', state])
   })
 
-  test('[IN2] a vote of several is not yet a decision', () => {
-    expect(readPath(historyOf({ requested: 0, voted: 5 }))[1]).toEqual({ stage: 'decided' })
+  test('[IN2] a vote of several is not yet a decision, and can be withdrawn', () => {
+    const stops = path({ votes: [{ by: 'ann', at: 5, withdrawnAt: 7 }], needed: 2 })
+    expect(stops.map(({ stage, type }) => [stage, type])).toEqual([
+      ['requested', 'requested'],
+      ['decided', 'voted'],
+      ['decided', 'withdrawn'],
+      ['decided', undefined],
+      ['started', undefined],
+      ['ended', undefined],
+    ])
   })
 })
 
 describe('why it waits', () => {
   const open = { state: 'open' } as const
+  const call = { toolCallId: 'k', toolName: 'pay', args: {}, messageId: 'm', since: 0 }
+  const asked = {
+    for: 'approval',
+    ...call,
+    approvalId: 'a',
+    deadline: new Date(2026, 10, 16, 17, 16).getTime(),
+    given: 0,
+    needed: 1,
+    approvers: { principals: ['ann'], roles: ['approver'] },
+    approvedBy: [],
+    byReader: true,
+    votedByReader: false,
+  } as const satisfies TimelineWait
+  const voted = { ...asked, given: 1, needed: 2, byReader: false, votedByReader: true }
 
-  test.each([
-    ['the person', { messages: [], busy: false, connection: open }, undefined],
-    ['the model', { messages: [], busy: true, connection: open }, { for: 'model' }],
+  test.each<[string, Partial<Waiting>, string, string]>([
+    ['the person', {}, 'Idle: waiting for your message.', 'メッセージをお待ちしています。'],
+    ['the model', { busy: true }, 'Waiting for the model.', 'モデルの応答を待っています。'],
+    [
+      'a decision of the reader',
+      { waits: [asked, asked] },
+      'Waiting for your decision: $600.00 to Bob. Expires at 5:16 PM. 1 more in this chat.',
+      'あなたの承認を待っています：$600.00 to Bob（期限 17:16）ほかに1件あります。',
+    ],
+    [
+      'the decision of others',
+      { waits: [{ ...asked, byReader: false }] },
+      'Waiting for ann or approver to decide: $600.00 to Bob. Expires at 5:16 PM.',
+      'ann・approver の承認を待っています：$600.00 to Bob（期限 17:16）',
+    ],
+    [
+      'a second approver',
+      { waits: [voted] },
+      'Waiting for a second approver: $600.00 to Bob. 1 of 2 approved, including you. Expires at 5:16 PM.',
+      '二人目の承認を待っています：$600.00 to Bob（2人中1人（あなた）が承認、期限 17:16）',
+    ],
+    [
+      'the second vote, of the reader',
+      { waits: [{ ...voted, byReader: true, votedByReader: false }] },
+      'Waiting for your approval: $600.00 to Bob. 1 of 2 approved. Expires at 5:16 PM.',
+      'あなたの承認を待っています：$600.00 to Bob（2人中1人が承認、期限 17:16）',
+    ],
     [
       'a tool',
-      { messages: [message(call('input-available'))], busy: true, connection: open },
-      { for: 'tool', toolName: 'pay' },
-    ],
-    [
-      'a decision',
-      {
-        messages: [message(call('approval-requested'), approval('requested')), message()],
-        busy: true,
-        connection: open,
-      },
-      { for: 'decision', toolName: 'pay', deadline: 99 },
-    ],
-    [
-      'a native approval without terms',
-      { messages: [message(call('approval-requested'))], busy: false, connection: open },
-      { for: 'decision', toolName: 'pay' },
-    ],
-    [
-      'what was decided elsewhere',
-      {
-        messages: [message(call('approval-requested'), approval('approved'))],
-        busy: true,
-        connection: open,
-      },
-      { for: 'model' },
+      { waits: [{ for: 'tool', ...call }] },
+      'Waiting for a tool: $600.00 to Bob.',
+      'ツールの結果を待っています：$600.00 to Bob',
     ],
     [
       'the connection',
-      {
-        messages: [message(call('approval-requested'))],
-        busy: true,
-        connection: { state: 'lost', retryAt: 7 } as const,
-      },
-      { for: 'connection', retryAt: 7 },
+      { connection: { state: 'lost', retryAt: 6_500 }, waits: [asked] },
+      'Connection lost. Next attempt in 7 s.',
+      '接続が切れました。7秒後に再接続します。',
     ],
-  ])('[IN4] it waits for %s', (_name, situation, expected) => {
-    expect(findBlocker(situation)).toEqual(expected)
+  ])('[IN4] it waits for %s', (_name, situation, english, japanese) => {
+    const waiting = { connection: open, waits: [], busy: false, now: 0, ...situation }
+    const say = (labels: InspectorLabels) =>
+      // Some versions of ICU write a narrow space before PM.
+      describeWaiting(waiting, labels, () => '$600.00 to Bob').sentence.replaceAll('\u202F', ' ')
+    expect(say(en)).toBe(english)
+    expect(say(ja)).toBe(japanese)
+  })
+})
+
+describe('time axis', () => {
+  test('[IN380] work is drawn to scale; long waits and pauses are shortened and marked', () => {
+    const { position, breaks } = createTimeScale([
+      { from: 0, to: 1_000, waiting: false },
+      { from: 1_000, to: 46_000, waiting: true },
+      { from: 46_000, to: 47_000, waiting: false },
+      { from: 90_000, to: 91_000, waiting: false },
+    ])
+    const length = position(1_000) - position(0)
+    expect(position(47_000) - position(46_000)).toBeCloseTo(length)
+    expect(position(91_000)).toBeCloseTo(1)
+    // The wait takes room, and far less than 45 times that of the work.
+    expect((position(46_000) - position(1_000)) / length).toBeCloseTo(0.9)
+    expect(breaks.map(({ ms }) => ms)).toEqual([45_000, 43_000])
+  })
+
+  test('[IN380] a short wait is drawn to scale, and an empty axis has no length', () => {
+    const { position, breaks } = createTimeScale([
+      { from: 0, to: 1_000, waiting: false },
+      { from: 1_000, to: 1_200, waiting: true },
+    ])
+    expect([position(1_000), position(1_200), breaks]).toEqual([1_000 / 1_200, 1, []])
+    expect(createTimeScale([]).position(5)).toBe(0)
+  })
+
+  test('[IN380] a wait reaches from the request to the decision, over the turns between', () => {
+    const base = { messageId: 'm', at: 0 }
+    const { turns } = arrangeTimeline(
+      {
+        entries: [
+          { ...base, type: 'message', id: 'u', text: 'Pay' },
+          { ...base, type: 'turn', id: 't', state: 'waiting' },
+          { ...base, type: 'model', id: 'model', endedAt: 100 },
+          { ...APPROVAL, at: 100, endedAt: 45_100 },
+          { ...base, type: 'tool', id: 'tool', at: 45_110, ...CALL, state: 'running' },
+          { ...base, type: 'interruption', id: 'i', at: 45_120 },
+        ],
+      },
+      [{ ...startTrace(BEGUN, 0), messageId: 'm', endedAt: 90 }],
+      45_200,
+    )
+    expect(turns).toHaveLength(1)
+    expect(turns[0]?.text).toBe('Pay')
+    expect(turns[0]?.rows.map(({ lane, from, to, isOpen }) => [lane, from, to, isOpen])).toEqual([
+      ['model', 0, 100, false],
+      ['network', 0, 90, false],
+      ['wait', 100, 45_100, false],
+      ['tool', 45_110, 45_200, true],
+      ['moment', 45_120, undefined, false],
+    ])
+  })
+
+  test('[IN381] the cost of a turn is shown only if prices are given', () => {
+    const usage = { inputTokens: 1_000, outputTokens: 500, totalTokens: 1_500 }
+    expect(costOf(usage, undefined)).toBeUndefined()
+    expect(costOf(undefined, { input: 1, output: 1, currency: 'USD' })).toBeUndefined()
+    expect(costOf(usage, { input: 0.3, output: 2.5, currency: 'USD' })).toBeCloseTo(0.00155)
+  })
+
+  test('[IN2] the facts of an approval name each vote, the decision, the person and the time', () => {
+    const facts = listFacts(
+      {
+        ...APPROVAL,
+        needed: 2,
+        given: 2,
+        votes: [
+          { by: 'me', at: 0 },
+          { by: 'browser-0123456789-abcdef', at: 1 },
+        ],
+        decision: { state: 'approved', at: 1, by: 'browser-0123456789-abcdef', reason: 'Fine.' },
+      },
+      en,
+      'me',
+    )
+    const values = Object.fromEntries(facts.map(([name, value]) => [name, value.split(' · ')[0]]))
+    expect(facts.filter(([name]) => name === 'Approved by')).toHaveLength(2)
+    expect(facts[2]?.[1]).toMatch(/^you · /)
+    expect(facts[3]?.[1]).toMatch(/^browser-…cdef · /)
+    expect(values).toMatchObject({
+      Approvals: '2 of 2 approved',
+      Decision: 'approved',
+      Reason: 'Fine.',
+    })
   })
 })
 
@@ -209,6 +333,40 @@ describe('wire log', () => {
     const { lines, turns } = log.view()
     expect([lines.length, turns.length]).toEqual([1000, 20])
     expect([lines.at(-1)?.type, turns.at(-1)?.request]).toEqual(['request', 'r29'])
+  })
+
+  test('[IN3] over HTTP, chunks are lines, and consecutive deltas are one', () => {
+    const log = new WireLog()
+    const stream = { request: 'r1', chatId: 'c1' }
+    log.observe(BEGUN, 'http')
+    for (const delta of ['Hel', 'lo'])
+      log.observe(
+        { type: 'chunk', ...stream, chunk: { type: 'text-delta', id: 't', delta } },
+        'http',
+      )
+    log.observe({ type: 'chunk', ...stream, chunk: { type: 'text-end', id: 't' } }, 'http')
+    log.observe({ type: 'end', ...stream, error: 'lost' }, 'http')
+    expect(log.view().lines.map(({ direction, type, count }) => [direction, type, count])).toEqual([
+      ['out', 'request', 1],
+      ['in', 'text-delta', 2],
+      ['in', 'text-end', 1],
+      ['in', 'end', 1],
+    ])
+    expect(log.view().lines[1]?.content).toMatchObject({ delta: 'Hello' })
+  })
+
+  test('[IN3] a decision outside the stream is a line, and so is its response', () => {
+    const log = new WireLog()
+    const respond = log.observeCall({
+      method: 'POST',
+      path: '/approvals/a',
+      body: { approved: true },
+    })
+    respond(200)
+    expect(log.view().lines.map(({ direction, type }) => [direction, type])).toEqual([
+      ['out', 'POST /approvals/a'],
+      ['in', '200 POST /approvals/a'],
+    ])
   })
 
   test('[IN3] both directions are shown, and sound is counted, not kept', () => {

@@ -89,9 +89,8 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     await using subject = await create()
     const { store, address } = subject
     const ledger = open(store)
-    const call = (name: string) => ({ id: name, toolCallId: `call ${name}` })
     const run = async (name: string): Promise<void> => {
-      const asked = taken(await ledger.request(requestOf(call(name))))
+      const asked = taken(await ledger.request(requestOf({ id: name, toolCallId: `call ${name}` })))
       taken(await ledger.decide(name, { by: hanako, approved: true }))
       if (name !== 'waiting') taken(await ledger.claim(name, asked))
     }

@@ -100,6 +100,7 @@ describe.each(Object.entries(databases))('%s', (_name, open) => {
         approvers: { principals: [], roles: ['manager'] },
         approvedBy: ['hanako'],
         byReader: false,
+        votedByReader: true,
       },
     ])
     expect(waiting.why).toMatch(
@@ -154,8 +155,10 @@ describe.each(Object.entries(databases))('%s', (_name, open) => {
       ...done,
       now: expect.any(Number) as number,
     })
+    const { reader, ...same } = done
+    expect(reader).toBe('hanako')
     expect(await testBridge.bridge.timeline({ principalId: 'hanako', chatId: 'chat-1' })).toEqual({
-      ...done,
+      ...same,
       now: expect.any(Number) as number,
     })
   })
@@ -345,6 +348,7 @@ describe('why a chat waits', () => {
     approvers: { principals: ['hanako'], roles: [] },
     approvedBy: [],
     byReader: true,
+    votedByReader: false,
   } as const satisfies TimelineWait
 
   test.each<[TimelineWait[], string]>([

@@ -4,6 +4,7 @@ import { ChatList } from './chats/chat-list.tsx'
 import { focusComposer } from './composer/composer.tsx'
 import { useLabels } from './i18n/language.tsx'
 import { toggleInbox } from './inbox/inbox.tsx'
+import { inspection } from './inspector/inspection.ts'
 import { useInspectorPanel, useSidebarPanel } from './settings/panels.ts'
 import { ApproverDialog } from './shell/approver-dialog.tsx'
 import { focusNextApproval } from './shell/focus-next-approval.ts'
@@ -42,6 +43,10 @@ export function App() {
     inbox: toggleInbox,
     nextApproval: () => void (focusNextApproval() || toggleInbox()),
     inspector: () => inspector.setOpen(!inspector.open),
+    inspect: () => {
+      inspector.setOpen(true)
+      inspection.focusPlace()
+    },
     help: showShortcuts,
   })
   return (

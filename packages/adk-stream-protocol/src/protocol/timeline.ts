@@ -26,6 +26,8 @@ export interface Timeline {
   readonly why: string
   /** Pass it as `before` to read earlier turns. Undefined on the last page. */
   readonly next?: string | undefined
+  /** The principal who reads, to tell their votes from those of others. Undefined for the application. */
+  readonly reader?: string | undefined
   /** The session state that clients may see. Only for the owner of the chat. */
   readonly state?: Record<string, unknown> | undefined
 }
@@ -136,6 +138,8 @@ export type TimelineWait =
       readonly approvedBy: readonly string[]
       /** Whether the reader may approve now. */
       readonly byReader: boolean
+      /** Whether the reader has approved. */
+      readonly votedByReader: boolean
     })
   /** An approved call that no server has started yet. */
   | (TimelineCall & { readonly for: 'start'; readonly messageId: string; readonly since: number })
@@ -183,5 +187,6 @@ export const isTimeline = isObjectOf({
   waits: isArrayOf(isTimelineWait),
   why: isString,
   next: optional(isString),
+  reader: optional(isString),
   state: optional(isRecord),
 }) as unknown as Guard<Timeline>

@@ -174,65 +174,69 @@ function listApprovals({ pending, now, leaseMs, approved }: OpenWork): Section[]
 function listCalls({ executing, stale, unknown }: OpenWork): Section[] {
   const running = executing.filter(({ id }) => !stale.has(id))
   const lost = executing.filter(({ id }) => stale.has(id))
-  const line = (approval: Approval): string => {
-    const worker = approval.state.name === 'executing' ? ` on ${approval.state.worker}` : ''
-    return `${nameChat(approval.chat)}: ${nameCall(approval)}${worker}`
-  }
   return [
-    { title: 'Running calls', lines: running.map(line) },
+    { title: 'Running calls', lines: running.map(describeRun) },
     {
       title: 'Calls whose server has crashed',
-      lines: lost.map(line),
+      lines: lost.map(describeRun),
       todo: 'start a server on this database. It reports these calls as unknown, or runs them again if they are idempotent.',
       isProblem: true,
     },
     {
       title: 'Calls with an unknown outcome, last 24 hours',
-      lines: unknown.map((approval) => `${line(approval)}, approval ${approval.id}`),
+      lines: unknown.map((approval) => `${describeRun(approval)}, approval ${approval.id}`),
       todo: 'check in the system that the tool changes whether each call took effect. The model was told that it is unknown.',
       isProblem: true,
     },
   ]
 }
 
+function describeRun(approval: Approval): string {
+  const worker = approval.state.name === 'executing' ? ` on ${approval.state.worker}` : ''
+  return `${nameChat(approval.chat)}: ${nameCall(approval)}${worker}`
+}
+
 function listBrowserCalls({ browserCalls, now, leaseMs }: OpenWork): Section[] {
-  const line = ({ chat, toolCallId, deadline }: PendingBrowserCall): string =>
-    `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
   const isLate = ({ deadline }: PendingBrowserCall): boolean => deadline + leaseMs <= now
   return [
     {
       title: 'Tools that wait for a browser',
-      lines: browserCalls.filter((call) => !isLate(call)).map(line),
+      lines: browserCalls.filter((call) => !isLate(call)).map(describeBrowserCall),
       todo: 'the owner opens the chat in a page that has the tool.',
     },
     {
       title: 'Tools that wait for a browser after their timeout',
-      lines: browserCalls.filter(isLate).map(line),
+      lines: browserCalls.filter(isLate).map(describeBrowserCall),
       todo: 'start a server on this database. It tells the model that the browser did not respond.',
       isProblem: true,
     },
   ]
 }
 
+function describeBrowserCall({ chat, toolCallId, deadline }: PendingBrowserCall): string {
+  return `${nameChat(chat)}: call ${toolCallId}, until ${formatTime(deadline)}`
+}
+
 function listServers({ workers = [], leaseMs }: OpenWork): Section[] {
   const isLive = ({ silentMs, ended }: WorkerLease): boolean => !ended && silentMs < leaseMs
-  const line = ({ worker, silentMs, locks }: WorkerLease): string => {
-    const held = locks.map(
-      ({ chat, heldMs, background }) =>
-        `${nameChat(chat)} for ${formatAge(heldMs)}${background ? ' in the background' : ''}`,
-    )
-    const locked = held.length === 0 ? '' : `; locks ${held.join(', ')}`
-    return `${worker}: lease renewed ${formatAge(silentMs)} ago${locked}`
-  }
   const lost = workers.filter((worker) => !isLive(worker) && worker.locks.length > 0)
   return [
-    { title: 'Servers with work', lines: workers.filter(isLive).map(line) },
+    { title: 'Servers with work', lines: workers.filter(isLive).map(describeServer) },
     {
       title: 'Servers that have crashed and hold chat locks',
-      lines: lost.map(line),
+      lines: lost.map(describeServer),
       todo: 'nothing if another server runs: the next request or the recovery takes these chats over. Otherwise start one.',
     },
   ]
+}
+
+function describeServer({ worker, silentMs, locks }: WorkerLease): string {
+  const held = locks.map(
+    ({ chat, heldMs, background }) =>
+      `${nameChat(chat)} for ${formatAge(heldMs)}${background ? ' in the background' : ''}`,
+  )
+  const locked = held.length === 0 ? '' : `; locks ${held.join(', ')}`
+  return `${worker}: lease renewed ${formatAge(silentMs)} ago${locked}`
 }
 
 /** Finds the owner of a chat among what is open. */

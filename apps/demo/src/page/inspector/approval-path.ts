@@ -1,59 +1,49 @@
-import type { ApprovalRecord } from 'adk-stream-protocol/client'
+import type { TimelineEntry } from 'adk-stream-protocol/client'
+
+export type ApprovalEntry = Extract<TimelineEntry, { type: 'approval' }>
 
 /** The stages of an approval, in order. */
-const STAGES = ['requested', 'decided', 'started', 'ended'] as const
-export type ApprovalStage = (typeof STAGES)[number]
+export type ApprovalStage = 'requested' | 'decided' | 'started' | 'ended'
 
-/** A stage of one approval: what happened, when, and how long it took since the previous stage. */
+/** A stage of one approval: what happened, when, by whom, and how long it took since the previous one. */
 export interface Stop {
   readonly stage: ApprovalStage
   /** The type in the audit record, such as `denied`. Undefined if the approval has not reached the stage. */
   readonly type?: string
   readonly at?: number
   readonly tookMs?: number
-  readonly by?: string
+  readonly by?: string | undefined
 }
 
-const STAGE_OF: Readonly<Record<string, ApprovalStage>> = {
-  requested: 'requested',
-  approved: 'decided',
-  denied: 'decided',
-  expired: 'decided',
-  cancelled: 'decided',
-  started: 'started',
-  succeeded: 'ended',
-  failed: 'ended',
-  lost: 'ended',
-}
-
-/** Returns the stages of an approval from its audit record, including those that are still to come. */
-export function readPath(history: readonly ApprovalRecord[]): Stop[] {
-  const records = history.filter(({ type }) => type in STAGE_OF)
-  const stops: Stop[] = []
-  for (const stage of STAGES) {
-    const record = records.findLast(({ type }) => STAGE_OF[type] === stage)
-    const before = stops.at(-1)?.at
-    if (!record) {
-      stops.push({ stage })
+/** Returns the stages of an approval, with each vote, including those that are still to come. */
+export function readPath(approval: ApprovalEntry): Stop[] {
+  const { at, votes, decision, startedAt, finishedAt, state } = approval
+  const reached: Stop[] = [{ stage: 'requested', type: 'requested', at }]
+  for (const vote of votes) {
+    // The last vote is the decision.
+    if (decision?.state === 'approved' && vote.by === decision.by && vote.at === decision.at)
       continue
-    }
-    const { type, at } = record
-    const tookMs = before === undefined ? undefined : at - before
-    const by = 'by' in record && typeof record['by'] === 'string' ? record['by'] : undefined
-    stops.push({
-      stage,
-      type,
-      at,
-      ...(tookMs !== undefined && { tookMs }),
-      ...(by !== undefined && { by }),
-    })
+    reached.push({ stage: 'decided', type: 'voted', at: vote.at, by: vote.by })
+    if (vote.withdrawnAt !== undefined)
+      reached.push({ stage: 'decided', type: 'withdrawn', at: vote.withdrawnAt, by: vote.by })
   }
+  if (decision)
+    reached.push({ stage: 'decided', type: decision.state, at: decision.at, by: decision.by })
+  if (startedAt !== undefined) reached.push({ stage: 'started', type: 'started', at: startedAt })
+  if (finishedAt !== undefined)
+    reached.push({ stage: 'ended', type: state === 'unknown' ? 'lost' : state, at: finishedAt })
+  const path = reached
+    .toSorted((one, other) => Number(one.at) - Number(other.at))
+    .map((stop, index, all) => {
+      const before = all[index - 1]?.at
+      return before === undefined || stop.at === undefined
+        ? stop
+        : { ...stop, tookMs: stop.at - before }
+    })
   // Without an approval, no stage follows.
-  const decided = stops.find(({ stage }) => stage === 'decided')?.type
-  return decided === undefined || decided === 'approved' ? stops : stops.slice(0, 2)
-}
-
-/** Returns the number of votes, if several people must approve. */
-export function countVotes(history: readonly ApprovalRecord[]): number {
-  return history.filter(({ type }) => type === 'voted').length
+  if (decision && decision.state !== 'approved') return path
+  if (!decision) path.push({ stage: 'decided' })
+  if (startedAt === undefined) path.push({ stage: 'started' })
+  if (finishedAt === undefined) path.push({ stage: 'ended' })
+  return path
 }

@@ -1,103 +1,140 @@
-import { Check, CircleDashed, Clock, Play, ShieldQuestion, X } from 'lucide-react'
-import type { AdkApi, ApprovalRecord, PendingApproval } from 'adk-stream-protocol/client'
+import {
+  Check,
+  CircleDashed,
+  Clock,
+  LocateFixed,
+  Play,
+  ShieldQuestion,
+  Undo2,
+  X,
+} from 'lucide-react'
+import type { AdkApi, ApprovalRecord } from 'adk-stream-protocol/client'
 import { useEffect, useState } from 'react'
 
-import { countVotes, readPath, type Stop } from './approval-path.ts'
+import { describeCall } from '../conversation/describe-call.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { type ApprovalEntry, readPath, type Stop } from './approval-path.ts'
 import { formatMs } from './format-ms.ts'
+import { nameOf } from './name-of.ts'
 import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorLabels } from './labels.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
+import { showInChat } from './show-in-chat.ts'
 
 interface ApprovalsProps {
   readonly api: AdkApi
-  /** The approvals of the conversation and their states. If a state changes, the audit record is loaded again. */
-  readonly approvals: readonly ShownApproval[]
+  /** The approvals of the chat, newest first. */
+  readonly approvals: readonly ApprovalEntry[]
+  /** The principal who reads. */
+  readonly reader: string | undefined
 }
 
-export interface ShownApproval {
-  readonly id: string
-  readonly state: string
-}
-
-/** Shows the stages of every approval, from the server's audit record. */
-export function ApprovalPictures({ api, approvals }: ApprovalsProps) {
+/** Shows the stages and votes of every approval, from the timeline of the server. */
+export function ApprovalPictures({ api, approvals, reader }: ApprovalsProps) {
   const labels = useInspectorLabels()
   if (approvals.length === 0) return <p className="inspector-empty">{labels.noApprovals}</p>
   return (
     <ul className="lives">
-      {approvals.map(({ id, state }) => (
-        <li key={id}>
-          <ApprovalPicture api={api} id={id} key={state} />
+      {approvals.map((approval) => (
+        <li key={approval.approvalId}>
+          <ApprovalPicture {...{ api, approval, reader }} />
         </li>
       ))}
     </ul>
   )
 }
 
-interface ApprovalHistory {
-  readonly approval: PendingApproval
-  readonly history: readonly ApprovalRecord[]
+interface ApprovalPictureProps extends Omit<ApprovalsProps, 'approvals'> {
+  readonly approval: ApprovalEntry
 }
 
-/** Mounted again when the state of the approval changes. */
-function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: string }) {
+function ApprovalPicture({ api, approval, reader }: ApprovalPictureProps) {
   const labels = useInspectorLabels()
-  const [life, setLife] = useState<ApprovalHistory | 'failed'>()
-  useEffect(() => {
-    let isCancelled = false
-    api.readApproval(id).then(
-      (read) => !isCancelled && setLife(read),
-      () => !isCancelled && setLife('failed'),
-    )
-    return () => {
-      isCancelled = true
-    }
-  }, [api, id])
-  if (!life) return <p role="status">{labels.reading}</p>
-  if (life === 'failed') return <p className="turn-error">{labels.unreadable}</p>
-  const { approval, history } = life
-  const { given, needed } = approval.approvals
+  const { calls } = useLabels()
+  const [isOpen, setOpen] = useState(false)
+  const { toolName, args, title, given, needed, decision, deadline, state } = approval
   return (
     <article className="life">
-      <h3>
-        {approval.title ?? approval.toolName} <code>{JSON.stringify(approval.args)}</code>
-      </h3>
+      <h3>{describeCall(toolName, args, { phase: state, labels: calls }) ?? title ?? toolName}</h3>
       <ol className="life-stops">
-        {readPath(history).map((stop) => (
-          <StopView key={stop.stage} stop={stop} />
+        {readPath(approval).map((stop) => (
+          <StopView key={`${stop.type ?? stop.stage} ${stop.at ?? ''}`} {...{ stop, reader }} />
         ))}
       </ol>
-      {needed > 1 && <p>{labels.votes(given, needed)}</p>}
-      {countVotes(history) > 0 && given < needed && <p>{labels.secondPerson}</p>}
-      <details>
+      {needed > 1 && (
+        <p>
+          {labels.votes(given, needed)}
+          {!decision &&
+            deadline !== undefined &&
+            ` · ${labels.facts.expires} ${new Date(deadline).toLocaleTimeString(labels.locale, { timeStyle: 'short' })}`}
+        </p>
+      )}
+      {decision?.reason !== undefined && (
+        <p>
+          {labels.facts.reason}: {decision.reason}
+        </p>
+      )}
+      <button type="button" className="show-in-chat" onClick={() => showInChat(approval)}>
+        <LocateFixed size={14} aria-hidden="true" />
+        {labels.showInChat}
+      </button>
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>{labels.record}</summary>
-        <ScrolledText>{history.map((line) => JSON.stringify(line)).join('\n')}</ScrolledText>
+        {isOpen && (
+          <AuditRecord key={`${state} ${given}`} api={api} approvalId={approval.approvalId} />
+        )}
       </details>
     </article>
   )
 }
 
-function StopView({ stop }: { readonly stop: Stop }) {
+/** The audit record of an approval. Mounted again when the approval changes. */
+function AuditRecord({ api, approvalId }: { readonly api: AdkApi; readonly approvalId: string }) {
   const labels = useInspectorLabels()
-  const { stage, type, at, tookMs } = stop
+  const [history, setHistory] = useState<readonly ApprovalRecord[] | 'failed'>()
+  useEffect(() => {
+    let isCancelled = false
+    api.readApproval(approvalId).then(
+      (read) => !isCancelled && setHistory(read.history),
+      () => !isCancelled && setHistory('failed'),
+    )
+    return () => {
+      isCancelled = true
+    }
+  }, [api, approvalId])
+  if (!history) return <p role="status">{labels.reading}</p>
+  if (history === 'failed') return <p className="turn-error">{labels.unreadable}</p>
+  return <ScrolledText>{history.map((line) => JSON.stringify(line)).join('\n')}</ScrolledText>
+}
+
+interface StopViewProps {
+  readonly stop: Stop
+  readonly reader: string | undefined
+}
+
+function StopView({ stop, reader }: StopViewProps) {
+  const labels = useInspectorLabels()
+  const { stage, type, at, tookMs, by } = stop
   const Icon = type === undefined ? CircleDashed : (ICONS[type] ?? Check)
   return (
     <li className="stop" data-stage={stage} data-type={type ?? 'upcoming'}>
-      {tookMs !== undefined && <span className="stop-took">{formatMs(tookMs)}</span>}
       <Icon aria-hidden="true" size={18} />
       <span className="stop-name">
         {type === undefined ? labels.upcoming[stage] : (labels.stops[type] ?? type)}
       </span>
+      {by !== undefined && <span className="stop-by">{nameOf(by, labels, reader)}</span>}
       {at !== undefined && (
         <time dateTime={new Date(at).toISOString()}>
           {new Date(at).toLocaleTimeString(labels.locale)}
         </time>
       )}
+      {tookMs !== undefined && <span className="stop-took">+{formatMs(tookMs)}</span>}
     </li>
   )
 }
 
 const ICONS: Readonly<Record<string, typeof Check>> = {
   requested: ShieldQuestion,
+  withdrawn: Undo2,
   denied: X,
   expired: Clock,
   cancelled: X,

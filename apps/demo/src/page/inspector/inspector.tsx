@@ -1,47 +1,91 @@
-import type { AdkApi, AdkUIMessage, ConnectionState, Recorder } from 'adk-stream-protocol/client'
-import { useSyncExternalStore } from 'react'
+import type { AdkApi, ConnectionState, Recorder } from 'adk-stream-protocol/client'
+import { useEffect, useSyncExternalStore } from 'react'
 
-import { ApprovalPictures, type ShownApproval } from './approval-picture.tsx'
+import { StoredChoice, useChoice } from '../settings/stored-choice.ts'
+import type { ApprovalEntry } from './approval-path.ts'
+import { ApprovalPictures } from './approval-picture.tsx'
+import { ChatTimeline } from './chat-timeline.tsx'
+import { inspection } from './inspection.ts'
 import { RecordingPanel } from './recording-panel.tsx'
+import { Streams } from './streams.tsx'
 import { Tabs } from './tabs.tsx'
-import { useInspectorLabels } from './labels.ts'
-import { Timeline } from './timeline.tsx'
+import { useInspectorLabels } from './use-inspector-labels.ts'
+import type { TokenPrices } from './timeline-rows.ts'
+import { type LoadedTimeline, useTimeline } from './use-timeline.ts'
 import { WaitingNote } from './waiting-note.tsx'
-import { findBlocker } from './find-blocker.ts'
 import { WireList } from './wire-list.tsx'
-import type { WireLog } from './wire-log.ts'
+import type { WireLog, WireView } from './wire-log.ts'
+
+const TABS = ['timeline', 'approvals', 'streams', 'wire', 'recording'] as const
+/** The tab that is shown stays after a reload. */
+const storedTab = new StoredChoice<(typeof TABS)[number]>({
+  key: 'inspector-tab',
+  values: TABS,
+  fallback: 'timeline',
+})
 
 export interface InspectorProps {
   readonly log: WireLog
   readonly recorder: Recorder
   readonly api: AdkApi
-  readonly messages: readonly AdkUIMessage[]
+  /** The chat, if the server stores it. */
+  readonly chatId: string | undefined
   readonly busy: boolean
   readonly connection: ConnectionState
+  readonly prices?: TokenPrices | undefined
   readonly onReplay: (recording: string) => void
 }
 
-/** Shows the traffic of the conversation and what it is waiting for. */
+/** Shows what happened in the chat, from the record of the server, what it is waiting for, and the traffic of this page. */
 export function Inspector(props: InspectorProps) {
-  const { log, recorder, api, messages, onReplay } = props
+  const { log, recorder, api, chatId, busy, connection, prices, onReplay } = props
   const labels = useInspectorLabels()
-  const { turns, lines, sound } = useSyncExternalStore(log.subscribe, log.view)
+  const view = useSyncExternalStore(log.subscribe, log.view)
+  const [tab, chooseTab] = useChoice(storedTab)
+  const loaded = useTimeline(api, chatId, busy)
+  const { timeline } = loaded
+  useEffect(() => {
+    const point = ({ target }: Event): void => inspection.pointAt(target)
+    document.addEventListener('focusin', point)
+    document.addEventListener('click', point)
+    return () => {
+      document.removeEventListener('focusin', point)
+      document.removeEventListener('click', point)
+    }
+  }, [])
   return (
     <div className="inspector">
-      <WaitingNote waiting={findBlocker(props)} />
+      <WaitingNote waits={timeline?.waits} {...{ busy, connection }} />
       <Tabs
         label={labels.title}
+        chosen={tab}
+        choose={(name) => chooseTab(TABS.find((each) => each === name) ?? 'timeline')}
         tabs={[
-          { name: 'timeline', label: labels.timeline, content: <Timeline turns={turns} /> },
+          {
+            name: 'timeline',
+            label: labels.timeline,
+            content: <TimelineTab {...{ chatId, loaded, view, prices }} />,
+          },
           {
             name: 'approvals',
             label: labels.approvals,
-            content: <ApprovalPictures api={api} approvals={findApprovals(messages)} />,
+            content: (
+              <ApprovalPictures
+                api={api}
+                reader={timeline?.reader}
+                approvals={(timeline?.entries ?? []).filter(isApproval).toReversed()}
+              />
+            ),
+          },
+          {
+            name: 'streams',
+            label: labels.streams,
+            content: <Streams turns={view.turns} />,
           },
           {
             name: 'wire',
             label: labels.wire,
-            content: <WireList lines={lines} sound={sound} />,
+            content: <WireList lines={view.lines} sound={view.sound} />,
           },
           {
             name: 'recording',
@@ -54,17 +98,31 @@ export function Inspector(props: InspectorProps) {
   )
 }
 
-/** Returns the approvals of the conversation, newest first, with the state of their call. */
-function findApprovals(messages: readonly AdkUIMessage[]): ShownApproval[] {
-  return messages
-    .flatMap(({ parts }) =>
-      parts.flatMap((part) => {
-        if (part.type !== 'data-approval') return []
-        const { approvalId, toolCallId, state } = part.data
-        const call = parts.find((other) => 'toolCallId' in other && other.toolCallId === toolCallId)
-        const callState = call && 'state' in call ? call.state : ''
-        return [{ id: approvalId, state: `${state} ${callState}` }]
-      }),
-    )
-    .toReversed()
+interface TimelineTabProps extends Pick<InspectorProps, 'chatId' | 'prices'> {
+  readonly loaded: LoadedTimeline
+  readonly view: WireView
+}
+
+function TimelineTab({ chatId, loaded, view, prices }: TimelineTabProps) {
+  const labels = useInspectorLabels()
+  const { timeline, isFailed, loadEarlier } = loaded
+  if (chatId === undefined) return <p className="inspector-empty">{labels.notStored}</p>
+  return (
+    <>
+      {isFailed && <p role="alert">{labels.unreadableTimeline}</p>}
+      {!timeline && !isFailed && <p role="status">{labels.loading}</p>}
+      {timeline && (
+        <ChatTimeline
+          key={chatId}
+          {...{ timeline, prices }}
+          streams={view.turns}
+          onEarlier={loadEarlier}
+        />
+      )}
+    </>
+  )
+}
+
+function isApproval(entry: { readonly type: string }): entry is ApprovalEntry {
+  return entry.type === 'approval'
 }

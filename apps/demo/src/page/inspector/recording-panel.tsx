@@ -3,7 +3,7 @@ import { Circle, Download, FolderOpen, Play, Square } from 'lucide-react'
 import { type ChangeEvent, useId, useState } from 'react'
 
 import { formatBytes } from './format-ms.ts'
-import { useInspectorLabels } from './labels.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
 
 interface RecordingPanelProps {
   readonly recorder: Recorder

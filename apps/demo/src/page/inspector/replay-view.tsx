@@ -2,7 +2,7 @@ import type { AdkUIMessage, Pace } from 'adk-stream-protocol/client'
 import { StepForward, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
-import { useInspectorLabels } from './labels.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
 import { useReplay } from './use-replay.ts'
 
 interface ReplayViewProps {

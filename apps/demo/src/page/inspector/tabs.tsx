@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react'
 
 export interface Tab {
   readonly name: string
@@ -6,10 +6,17 @@ export interface Tab {
   readonly content: ReactNode
 }
 
+interface TabsProps {
+  readonly label: string
+  readonly tabs: readonly Tab[]
+  /** The name of the selected tab. */
+  readonly chosen: string
+  readonly choose: (name: string) => void
+}
+
 /** Tabs as in the WAI-ARIA pattern: arrow keys switch tabs, and only the selected tab is in the tab order. */
-export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
+export function Tabs({ label, tabs, chosen, choose }: TabsProps) {
   const id = useId()
-  const [chosen, choose] = useState(tabs[0]?.name)
   const listRef = useRef<HTMLDivElement>(null)
   const current = tabs.find(({ name }) => name === chosen)
   const onKeyDown = (event: KeyboardEvent) => {

@@ -4,6 +4,8 @@ import type { WireEvent } from 'adk-stream-protocol/client'
 export interface TurnTrace {
   readonly request: string
   readonly trigger: string
+  /** The message that the reply writes, from its first chunk. */
+  messageId?: string
   readonly startedAt: number
   /** When the first chunk arrived. */
   firstAt?: number
@@ -51,6 +53,7 @@ export function startTrace({ request, trigger }: RequestEvent, at: number): Turn
 export function traceChunk(trace: TurnTrace, chunk: Chunk, at: number): void {
   trace.firstAt ??= at
   trace.chunks += 1
+  if (chunk.type === 'start' && chunk.messageId !== undefined) trace.messageId = chunk.messageId
   addEntry(trace.entries, chunk, at)
   addSpans(trace, chunk, at)
 }

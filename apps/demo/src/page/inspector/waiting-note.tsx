@@ -1,55 +1,34 @@
-import { useEffect, useState } from 'react'
+import type { TimelineWait } from 'adk-stream-protocol/client'
 
-import { formatMs } from './format-ms.ts'
-import { type InspectorLabels, useInspectorLabels } from './labels.ts'
-import type { Blocker } from './find-blocker.ts'
+import { describeCall } from '../conversation/describe-call.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { describeWaiting, type Waiting } from './describe-waiting.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
+import { showInChat } from './show-in-chat.ts'
+import { useNow } from './use-now.ts'
 
-/** Shows what the conversation is waiting for. */
-export function WaitingNote({ waiting }: { readonly waiting: Blocker | undefined }) {
+/** Says why the chat waits: for which call, for whom, and until when. */
+export function WaitingNote(props: Omit<Waiting, 'now'>) {
   const labels = useInspectorLabels()
-  const now = useNow(waiting !== undefined && dueAt(waiting) !== undefined)
+  const { calls } = useLabels()
+  const describe = (wait: TimelineWait): string | undefined =>
+    'toolName' in wait
+      ? (describeCall(wait.toolName, wait.args, { phase: 'pending', labels: calls }) ??
+        ('title' in wait ? wait.title : undefined))
+      : undefined
+  const now = useNow(props.connection.state === 'lost')
+  const waiting = { ...props, now }
+  const { for: what, sentence } = describeWaiting(waiting, labels, describe)
+  const first = what === 'connection' ? undefined : waiting.waits?.[0]
   return (
-    <p className="waiting-note" data-for={waiting?.for ?? 'you'}>
+    <div className="waiting-note" data-for={what}>
       <span className="waiting-dot" aria-hidden="true" />
-      {describe(waiting, now, labels)}
-    </p>
+      <p role="status">{sentence}</p>
+      {first && 'toolCallId' in first && (
+        <button type="button" onClick={() => showInChat(first)}>
+          {labels.show}
+        </button>
+      )}
+    </div>
   )
-}
-
-function describe(
-  waiting: Blocker | undefined,
-  now: number,
-  { waitsFor }: InspectorLabels,
-): string {
-  if (!waiting) return waitsFor.you
-  const due = dueAt(waiting)
-  // Whole seconds, because it updates once a second.
-  const left =
-    due === undefined ? undefined : formatMs(Math.max(0, Math.ceil((due - now) / 1000)) * 1000)
-  switch (waiting.for) {
-    case 'connection':
-      return waitsFor.connection(left)
-    case 'decision':
-      return waitsFor.decision(waiting.toolName, left)
-    case 'tool':
-      return waitsFor.tool(waiting.toolName)
-    case 'model':
-      return waitsFor.model
-  }
-}
-
-function dueAt(waiting: Blocker): number | undefined {
-  if (waiting.for === 'connection') return waiting.retryAt
-  return waiting.for === 'decision' ? waiting.deadline : undefined
-}
-
-/** Returns the current time, updated every second while it is needed. */
-function useNow(isNeeded: boolean): number {
-  const [now, setNow] = useState(() => Date.now())
-  useEffect(() => {
-    if (!isNeeded) return undefined
-    const timer = setInterval(() => setNow(Date.now()), 1000)
-    return () => clearInterval(timer)
-  }, [isNeeded])
-  return now
 }

@@ -3,7 +3,7 @@ import { memo, useState } from 'react'
 
 import { formatBytes } from './format-ms.ts'
 import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorLabels } from './labels.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
 import type { SoundCount, WireLine } from './wire-log.ts'
 
 interface WireListProps {
@@ -18,7 +18,7 @@ const SHOWN = 200
 export function WireList({ lines, sound }: WireListProps) {
   const labels = useInspectorLabels()
   const [filter, setFilter] = useState('')
-  const found = lines.filter(({ type }) => type.includes(filter.trim()))
+  const found = lines.filter(({ type }) => type.toLowerCase().includes(filter.trim().toLowerCase()))
   return (
     <>
       <div className="wire-head">
@@ -30,7 +30,11 @@ export function WireList({ lines, sound }: WireListProps) {
           <span>{labels.sound(formatBytes(sound.out), formatBytes(sound.in))}</span>
         )}
       </div>
-      {found.length === 0 && <p className="inspector-empty">{labels.nothingYet}</p>}
+      {found.length === 0 && (
+        <p className="inspector-empty" role="status">
+          {lines.length === 0 ? labels.nothingYet : labels.noMatch(filter.trim())}
+        </p>
+      )}
       <ol className="wire" reversed>
         {found
           .slice(-SHOWN)
@@ -46,7 +50,7 @@ export function WireList({ lines, sound }: WireListProps) {
 const WireLineView = memo(function WireLineView({ line }: { readonly line: WireLine }) {
   const labels = useInspectorLabels()
   const [isOpen, setOpen] = useState(false)
-  const { direction, type, at, content } = line
+  const { direction, type, at, content, count } = line
   const Arrow = direction === 'in' ? ArrowDown : ArrowUp
   return (
     <li className="wire-line" data-direction={direction}>
@@ -54,6 +58,7 @@ const WireLineView = memo(function WireLineView({ line }: { readonly line: WireL
         <summary>
           <Arrow size={14} aria-label={direction === 'in' ? labels.received : labels.sent} />
           <code>{type}</code>
+          {count > 1 && <span className="entry-count">×{count}</span>}
           <time dateTime={new Date(at).toISOString()}>
             {new Date(at).toLocaleTimeString(labels.locale)}
           </time>

@@ -39,30 +39,21 @@ export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProp
       <div className="panel-body inspector-body">
         <Facts chatId={chatId} />
         <Suspense>
-          <LiveInspector onReplay={onReplay} />
+          <LiveInspector chatId={chatId} onReplay={onReplay} />
         </Suspense>
       </div>
     </>
   )
 }
 
+/** The chat and the connection, in one line. */
 function Facts({ chatId }: { readonly chatId: string }) {
   const { inspector, mode: modes } = useLabels().shell
   const [mode] = useMode()
   return (
-    <>
-      <dl className="facts">
-        <dt>{inspector.chat}</dt>
-        <dd>
-          <code>{chatId}</code>
-        </dd>
-        <dt>{inspector.mode}</dt>
-        <dd>
-          {modes.connections[mode]}
-          <br />
-          <span className="fine">{modes.explanations[mode]}</span>
-        </dd>
-      </dl>
+    <p className="facts">
+      <span title={modes.explanations[mode]}>{modes.connections[mode]}</span>
+      <code title={chatId}>{chatId}</code>
       {storesChats(mode) && (
         <a
           href={`/chats/${encodeURIComponent(chatId)}/messages`}
@@ -72,14 +63,15 @@ function Facts({ chatId }: { readonly chatId: string }) {
           {inspector.messages}
         </a>
       )}
-    </>
+    </p>
   )
 }
 
 /** A component of its own, because it renders with every chunk. */
-function LiveInspector({ onReplay }: Pick<InspectorPanelProps, 'onReplay'>) {
+function LiveInspector({ chatId, onReplay }: Pick<InspectorPanelProps, 'chatId' | 'onReplay'>) {
   const [mode] = useMode()
-  const { messages, busy } = useSyncExternalStore(shownChat.subscribe, shownChat.read)
+  const { busy } = useSyncExternalStore(shownChat.subscribe, shownChat.read)
   const connection = useConnection(transports[mode])
-  return <Inspector {...{ log, recorder, api, messages, busy, connection, onReplay }} />
+  const stored = storesChats(mode) ? chatId : undefined
+  return <Inspector {...{ log, recorder, api, busy, connection, onReplay }} chatId={stored} />
 }

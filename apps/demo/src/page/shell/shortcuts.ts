@@ -5,6 +5,7 @@ export type ShortcutName =
   | 'inbox'
   | 'nextApproval'
   | 'inspector'
+  | 'inspect'
   | 'help'
 
 /**
@@ -18,6 +19,7 @@ const CODES: Readonly<Record<ShortcutName, string>> = {
   inbox: 'KeyI',
   nextApproval: 'KeyA',
   inspector: 'KeyL',
+  inspect: 'KeyJ',
   help: 'Slash',
 }
 

@@ -9,7 +9,7 @@ import {
 } from 'adk-stream-protocol/client'
 import { DefaultChatTransport } from 'ai'
 
-import { WireLog } from '../inspector/wire-log.ts'
+import { type Via, WireLog } from '../inspector/wire-log.ts'
 import type { Mode } from '../settings/mode.ts'
 import { observedFetch } from './instance.ts'
 import { observeTransport } from './observe-transport.ts'
@@ -18,20 +18,38 @@ import { observeTransport } from './observe-transport.ts'
 export const log = new WireLog()
 export const recorder = new Recorder()
 
-const observe = (event: WireEvent): void => {
-  log.observe(event)
-  recorder.observe(event)
-}
+const observeVia =
+  (via: Via) =>
+  (event: WireEvent): void => {
+    log.observe(event, via)
+    recorder.observe(event)
+  }
+const observe = observeVia('http')
 
 // The server writes hints in this language. The person may have chosen another one than the browser's.
 const headers = () => ({ 'accept-language': document.documentElement.lang })
 
-export const api = adkApi({ url: '', headers, fetch: observedFetch })
+/** Requests that change something are lines of the log too: decisions, votes, new titles. The lists that the page reads are not. */
+const loggedFetch: typeof fetch = async (input, init) => {
+  const { pathname } = new URL(input instanceof Request ? input.url : input, location.href)
+  const { method = 'GET', body } = init ?? {}
+  if (method === 'GET') return observedFetch(input, init)
+  const respond = log.observeCall({
+    method,
+    path: pathname,
+    ...(typeof body === 'string' && { body: JSON.parse(body) as unknown }),
+  })
+  const response = await observedFetch(input, init)
+  respond(response.status)
+  return response
+}
+
+export const api = adkApi({ url: '', headers, fetch: loggedFetch })
 
 /** The socket of the page. It opens on first use. */
 export const live = webSocketTransport({
   url: socketUrl,
-  observe,
+  observe: observeVia('socket'),
   // The reply ends at a pending approval, as it does over HTTP, so the person can send another message meanwhile.
   hold: false,
 })

@@ -88,6 +88,7 @@ export function buildTimeline(
     waits: sorted,
     why: describeWaits(sorted),
     ...(next !== undefined && { next }),
+    ...(source.reader && { reader: source.reader.id }),
   }
 }
 

@@ -132,5 +132,6 @@ export function readApprovalWait(
     approvers: { principals, roles },
     approvedBy,
     byReader,
+    votedByReader: reader !== undefined && approvedBy.includes(reader.id),
   }
 }

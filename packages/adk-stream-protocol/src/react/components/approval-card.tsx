@@ -82,6 +82,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
       data-severity={approval.severity}
       data-approval={approval.approvalId}
       data-failed={phase === 'failed'}
+      data-tool-call={call.toolCallId}
       aria-label={`${name}: ${toLiteral(description)}`}
       // Focusable by script, and not by the Tab key.
       tabIndex={-1}

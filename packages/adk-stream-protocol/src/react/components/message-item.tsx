@@ -31,7 +31,12 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
   const isUser = message.role === 'user'
   const approvals = readApprovals(message)
   return (
-    <article className="adk-message" data-role={message.role} data-streaming={streaming}>
+    <article
+      className="adk-message"
+      data-role={message.role}
+      data-streaming={streaming}
+      data-message={message.id}
+    >
       <h2 className="adk-hidden">{isUser ? labels.message.you : labels.message.assistant}</h2>
       {message.parts.map((part, index) => (
         // Parts are only appended, so the index identifies a part.

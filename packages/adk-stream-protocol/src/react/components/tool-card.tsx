@@ -14,8 +14,11 @@ export function ToolCard({ call }: { readonly call: Call }) {
       className="adk-tool"
       role="group"
       data-state={call.state}
+      data-tool-call={call.toolCallId}
       data-failed={failure !== undefined}
       aria-label={name}
+      // Focusable by script, and not by the Tab key.
+      tabIndex={-1}
     >
       <header className="adk-tool-header">
         <span className="adk-dot" aria-hidden="true" />

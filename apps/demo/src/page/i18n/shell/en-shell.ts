@@ -47,8 +47,6 @@ export const enShell: ShellLabels = {
     title: 'Inspector',
     show: 'Show inspector',
     hide: 'Hide inspector',
-    chat: 'Chat',
-    mode: 'Mode',
     messages: 'Messages as JSON',
   },
   settings: {
@@ -69,6 +67,7 @@ export const enShell: ShellLabels = {
       inbox: 'Show pending approvals',
       nextApproval: 'Go to the next approval',
       inspector: 'Show or hide inspector',
+      inspect: 'Show this message or card in the inspector',
       help: 'Show keyboard shortcuts',
       send: 'Send the message',
       newLine: 'New line',

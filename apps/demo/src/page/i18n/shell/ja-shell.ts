@@ -47,8 +47,6 @@ export const jaShell: ShellLabels = {
     title: 'インスペクター',
     show: 'インスペクターを表示',
     hide: 'インスペクターを隠す',
-    chat: 'チャット',
-    mode: 'モード',
     messages: 'メッセージ（JSON）',
   },
   settings: {
@@ -69,6 +67,7 @@ export const jaShell: ShellLabels = {
       inbox: '承認待ちを表示',
       nextApproval: '次の承認待ちへ移動',
       inspector: 'インスペクターの表示・非表示',
+      inspect: 'このメッセージやカードをインスペクターで表示',
       help: 'ショートカット一覧を表示',
       send: 'メッセージを送信',
       newLine: '改行',

@@ -60,8 +60,6 @@ export interface ShellLabels {
     readonly title: string
     readonly show: string
     readonly hide: string
-    readonly chat: string
-    readonly mode: string
     readonly messages: string
   }
   readonly settings: {

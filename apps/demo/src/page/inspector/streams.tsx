@@ -3,10 +3,10 @@ import { memo } from 'react'
 import { formatMs } from './format-ms.ts'
 import type { Entry, Span, TurnTrace } from './trace.ts'
 import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorLabels } from './labels.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
 
 /** The replies of the conversation, newest first, with their chunks and times. */
-export function Timeline({ turns }: { readonly turns: readonly TurnTrace[] }) {
+export function Streams({ turns }: { readonly turns: readonly TurnTrace[] }) {
   const labels = useInspectorLabels()
   if (turns.length === 0) return <p className="inspector-empty">{labels.nothingYet}</p>
   return (

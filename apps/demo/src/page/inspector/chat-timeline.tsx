@@ -1,0 +1,380 @@
+import type { Timeline, TimelineEntry } from 'adk-stream-protocol/client'
+import { LocateFixed } from 'lucide-react'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+
+import { describeCall } from '../conversation/describe-call.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { formatMs } from './format-ms.ts'
+import { after, formatTime, listFacts } from './list-facts.ts'
+import { inspection } from './inspection.ts'
+import { useInspectorLabels } from './use-inspector-labels.ts'
+import { ScrolledText } from './scrolled-text.tsx'
+import { type ChatPlace, showInChat } from './show-in-chat.ts'
+import type { TimeScale } from './time-scale.ts'
+import {
+  arrangeTimeline,
+  costOf,
+  LANES,
+  type Row,
+  type TokenPrices,
+  type TurnRows,
+} from './timeline-rows.ts'
+import type { TurnTrace } from './trace.ts'
+import { useNow } from './use-now.ts'
+
+export interface ChatTimelineProps {
+  readonly timeline: Timeline
+  /** The streams of this page. */
+  readonly streams: readonly TurnTrace[]
+  /** Prices of tokens. Without them no cost is shown. */
+  readonly prices?: TokenPrices | undefined
+  readonly onEarlier: () => void
+}
+
+/** What happened in the chat, from the server's record: one axis for all turns, and each turn with its entries. */
+export function ChatTimeline({ timeline, streams, prices, onEarlier }: ChatTimelineProps) {
+  const labels = useInspectorLabels()
+  const isOpen = timeline.entries.some(
+    ({ type, endedAt }) => endedAt === undefined && type === 'turn',
+  )
+  const now = useNow(isOpen)
+  // Times of the server. The clock of this device may differ.
+  const [offset] = useState(() => timeline.now - Date.now())
+  const { turns, scale } = arrangeTimeline(timeline, streams, now + offset)
+  const { reader } = timeline
+  const [selected, setSelected] = useState<string>()
+  useInspected(turns, setSelected)
+  if (turns.length === 0) return <p className="inspector-empty">{labels.noTurns}</p>
+  return (
+    <>
+      <Overview {...{ turns, scale }} onSelect={setSelected} />
+      <ol className="chat-turns" reversed>
+        {turns.toReversed().map((turn) => (
+          <li key={turn.messageId}>
+            <TurnView {...{ turn, prices, selected, reader }} />
+          </li>
+        ))}
+      </ol>
+      {timeline.next !== undefined && (
+        <button type="button" className="inspector-more" onClick={onEarlier}>
+          {labels.earlier}
+        </button>
+      )}
+      {timeline.state && Object.keys(timeline.state).length > 0 && (
+        <details className="session-state">
+          <summary>{labels.state}</summary>
+          <ScrolledText>{JSON.stringify(timeline.state, undefined, 2)}</ScrolledText>
+        </details>
+      )}
+    </>
+  )
+}
+
+/** Follows the place in the conversation that was clicked, focused or asked for. */
+function useInspected(turns: readonly TurnRows[], select: (id: string) => void): void {
+  const inspected = useSyncExternalStore(inspection.subscribe, inspection.read)
+  const newest = useRef(turns)
+  useEffect(() => {
+    newest.current = turns
+  })
+  useEffect(() => {
+    const id = inspected && findRow(newest.current, inspected.place)
+    if (id === undefined) return
+    select(id)
+    if (inspected?.focus !== true) return
+    inspection.settle()
+    focusRow(id)
+  }, [inspected, select])
+}
+
+/** Returns the id of the row about a call or a message. */
+function findRow(turns: readonly TurnRows[], place: ChatPlace): string | undefined {
+  const turn = turns.find(
+    ({ messageId, turn: { id } }) => messageId === place.messageId || id === place.messageId,
+  )
+  const rows = turns.flatMap(({ rows: own }) => own)
+  const row = rows.find(
+    ({ entry }) =>
+      place.toolCallId !== undefined &&
+      entry &&
+      'toolCallId' in entry &&
+      entry.toolCallId === place.toolCallId,
+  )
+  return row?.id ?? turn?.turn.id
+}
+
+function focusRow(id: string): void {
+  requestAnimationFrame(() => {
+    const row = document.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"] > summary`)
+    row?.scrollIntoView({ block: 'center' })
+    row?.focus({ preventScroll: true })
+  })
+}
+
+interface OverviewProps {
+  readonly turns: readonly TurnRows[]
+  readonly scale: TimeScale
+  readonly onSelect: (id: string) => void
+}
+
+/** All turns on one axis, with a lane for each kind of work. The list below contains the same data for the keyboard and screen readers. */
+function Overview({ turns, scale, onSelect }: OverviewProps) {
+  const labels = useInspectorLabels()
+  const rows = turns.flatMap((turn) => turn.rows)
+  const first = Math.min(...rows.map(({ from }) => from))
+  const last = Math.max(...rows.map(({ from, to }) => to ?? from))
+  return (
+    <figure className="overview">
+      <figcaption className="visually-hidden">{labels.overview}</figcaption>
+      <div aria-hidden="true">
+        {LANES.map((lane) => (
+          <div className="overview-lane" key={lane}>
+            <span className="overview-name">{labels.lanes[lane]}</span>
+            <span className="track" data-lane={lane}>
+              <Breaks scale={scale} />
+              {rows
+                .filter((row) => row.lane === lane)
+                .map((row) => (
+                  <Bar
+                    key={row.id}
+                    {...{ row, scale }}
+                    onClick={() => {
+                      onSelect(row.id)
+                      focusRow(row.id)
+                    }}
+                  />
+                ))}
+            </span>
+          </div>
+        ))}
+        <div className="overview-lane overview-times">
+          <span />
+          <span>
+            <time>{formatTime(first, labels)}</time>
+            <time>{formatTime(last, labels)}</time>
+          </span>
+        </div>
+      </div>
+    </figure>
+  )
+}
+
+function Breaks({ scale }: { readonly scale: TimeScale }) {
+  return scale.breaks.map(({ at, width, ms }) => (
+    <span
+      key={at}
+      className="axis-break"
+      title={formatMs(ms)}
+      style={{ insetInlineStart: percent(at), inlineSize: percent(width) }}
+    />
+  ))
+}
+
+interface BarProps {
+  readonly row: Row
+  readonly scale: TimeScale
+  readonly onClick?: () => void
+}
+
+function Bar({ row, scale, onClick }: BarProps) {
+  const { lane, from, to = from, isOpen, entry } = row
+  const start = scale.position(from)
+  const votes = entry?.type === 'approval' ? entry.votes : []
+  return (
+    <>
+      {/* Not a button: the list contains the same entry for the keyboard. */}
+      {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions */}
+      <span
+        className="bar"
+        data-lane={lane}
+        data-open={isOpen}
+        data-state={entry && 'state' in entry ? entry.state : undefined}
+        onClick={onClick}
+        style={{
+          insetInlineStart: percent(start),
+          inlineSize: percent(scale.position(to) - start),
+        }}
+      />
+      {votes.map(({ by, at }) => (
+        <span
+          key={`${by} ${at}`}
+          className="bar-vote"
+          style={{ insetInlineStart: percent(scale.position(at)) }}
+        />
+      ))}
+    </>
+  )
+}
+
+interface TurnViewProps {
+  readonly turn: TurnRows
+  readonly reader: string | undefined
+  readonly prices: TokenPrices | undefined
+  readonly selected: string | undefined
+}
+
+function TurnView({ turn: rowsOfTurn, prices, selected, reader }: TurnViewProps) {
+  const { turn, text, rows, messageId, scale } = rowsOfTurn
+  const labels = useInspectorLabels()
+  const cost = costOf(turn.usage, prices)
+  return (
+    <section className="chat-turn" aria-label={text === undefined ? labels.turn : text}>
+      <details className="turn-head" data-row={turn.id} data-selected={selected === turn.id}>
+        <summary>
+          <span className="turn-text">{text || labels.turn}</span>
+          <span className="turn-facts">
+            <time dateTime={new Date(turn.at).toISOString()}>{formatTime(turn.at, labels)}</time>
+            <span data-state={turn.state}>{labels.turnStates[turn.state]}</span>
+            {turn.endedAt !== undefined && <span>{formatMs(turn.endedAt - turn.at)}</span>}
+            {turn.usage && <span>{labels.tokens(turn.usage.totalTokens)}</span>}
+            {cost !== undefined && prices && (
+              <span>{formatCost(cost, prices.currency, labels.locale)}</span>
+            )}
+          </span>
+        </summary>
+        <Details entry={turn} place={{ messageId }} reader={reader} />
+      </details>
+      <ol className="turn-rows">
+        {rows.map((row) => (
+          <li key={row.id}>
+            <RowView {...{ row, scale, reader }} isSelected={selected === row.id} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+interface RowViewProps {
+  readonly row: Row
+  readonly scale: TimeScale
+  readonly reader: string | undefined
+  readonly isSelected: boolean
+}
+
+function RowView({ row, scale, reader, isSelected }: RowViewProps) {
+  const labels = useInspectorLabels()
+  const name = useRowName(row)
+  const { lane, from, to, isOpen, entry, trace } = row
+  const took = to === undefined ? '' : formatMs(to - from)
+  const messageId = entry?.messageId ?? trace?.messageId ?? ''
+  const toolCallId = entry && 'toolCallId' in entry ? entry.toolCallId : undefined
+  return (
+    <details className="row" data-row={row.id} data-lane={lane} data-selected={isSelected}>
+      <summary aria-current={isSelected ? 'true' : undefined}>
+        <span className="row-name">
+          <span className="row-mark" data-lane={lane} aria-hidden="true" />
+          <span className="visually-hidden">{lane === 'moment' ? '' : labels.lanes[lane]} </span>
+          {name}
+        </span>
+        <span className="track" aria-hidden="true">
+          <Breaks scale={scale} />
+          <Bar {...{ row, scale }} />
+        </span>
+        <span className="row-took">{isOpen ? `${took}…` : took}</span>
+      </summary>
+      {entry ? (
+        <Details entry={entry} place={{ messageId, toolCallId }} reader={reader} />
+      ) : (
+        trace && <NetworkDetails trace={trace} />
+      )}
+    </details>
+  )
+}
+
+/** Returns what a row is about, in words. */
+function useRowName({ entry, trace }: Row): string {
+  const labels = useInspectorLabels()
+  const { calls } = useLabels()
+  if (!entry) return labels.triggers[trace?.trigger ?? ''] ?? ''
+  switch (entry.type) {
+    case 'model':
+      return entry.model ?? entry.agent ?? labels.lanes.model
+    case 'tool':
+    case 'browser-tool':
+      return entry.toolName
+    case 'approval':
+      return (
+        describeCall(entry.toolName, entry.args, { phase: entry.state, labels: calls }) ??
+        entry.title ??
+        entry.toolName
+      )
+    case 'error':
+      return entry.message
+    case 'interruption':
+      return labels.interruption
+    case 'hand-over':
+      return labels.handOver[entry.to](entry.name ?? '')
+    case 'message':
+    case 'turn':
+      return ''
+  }
+}
+
+interface DetailsProps {
+  readonly entry: TimelineEntry
+  readonly place: ChatPlace
+  readonly reader: string | undefined
+}
+
+/** The facts of an entry, and a button that leads to it in the conversation. */
+function Details({ entry, place, reader }: DetailsProps) {
+  const labels = useInspectorLabels()
+  const [isMissing, setMissing] = useState(false)
+  const facts = listFacts(entry, labels, reader)
+  return (
+    <div className="row-details">
+      <dl>
+        {facts.map(([name, value]) => (
+          <div key={`${name} ${value}`}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {'args' in entry && Object.keys(entry.args).length > 0 && (
+        <ScrolledText>{JSON.stringify(entry.args, undefined, 2)}</ScrolledText>
+      )}
+      <button type="button" className="show-in-chat" onClick={() => setMissing(!showInChat(place))}>
+        <LocateFixed size={14} aria-hidden="true" />
+        {labels.showInChat}
+      </button>
+      {isMissing && <p role="status">{labels.notInChat}</p>}
+    </div>
+  )
+}
+
+function NetworkDetails({ trace }: { readonly trace: TurnTrace }) {
+  const labels = useInspectorLabels()
+  const { startedAt, firstAt, firstWordAt, endedAt, chunks, error } = trace
+  const facts: [string, string | undefined][] = [
+    [labels.firstChunk, after(startedAt, firstAt)],
+    [labels.firstWord, after(startedAt, firstWordAt)],
+    [labels.whole, after(startedAt, endedAt)],
+    [labels.received, labels.chunks(chunks)],
+    [labels.error, error],
+  ]
+  return (
+    <div className="row-details">
+      <dl>
+        {facts.map(
+          ([name, value]) =>
+            value !== undefined && (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ),
+        )}
+      </dl>
+    </div>
+  )
+}
+
+function formatCost(cost: number, currency: string, locale: string): string {
+  return cost.toLocaleString(locale, { style: 'currency', currency, maximumFractionDigits: 4 })
+}
+
+function percent(part: number): string {
+  return `${part * 100}%`
+}

@@ -1,0 +1,115 @@
+import type { Timeline, TimelineEntry } from 'adk-stream-protocol/client'
+
+import { createTimeScale, type TimeScale } from './time-scale.ts'
+import type { TurnTrace } from './trace.ts'
+
+export const LANES = ['model', 'tool', 'wait', 'network'] as const
+export type Lane = (typeof LANES)[number]
+
+/** A bar or a moment on the axis. */
+export interface Row {
+  readonly id: string
+  readonly lane: Lane | 'moment'
+  readonly from: number
+  /** Undefined for a moment. */
+  readonly to?: number
+  readonly isOpen: boolean
+  /** Undefined for the traffic of this page. */
+  readonly entry?: TimelineEntry
+  readonly trace?: TurnTrace
+}
+
+/** A turn with its rows. */
+export interface TurnRows {
+  readonly messageId: string
+  readonly turn: Extract<TimelineEntry, { type: 'turn' }>
+  readonly text: string | undefined
+  readonly rows: readonly Row[]
+  /** The axis of this turn. */
+  readonly scale: TimeScale
+}
+
+/** The turns of a timeline, oldest first, and the axis of all of them. */
+export interface TimelineRows {
+  readonly turns: readonly TurnRows[]
+  readonly scale: TimeScale
+}
+
+/** Arranges a timeline, with the streams of this page, on one axis. `now` ends what is still open. */
+export function arrangeTimeline(
+  { entries }: Pick<Timeline, 'entries'>,
+  streams: readonly TurnTrace[],
+  now: number,
+): TimelineRows {
+  const turns = entries.flatMap((turn): TurnRows[] => {
+    if (turn.type !== 'turn') return []
+    const { messageId } = turn
+    const own = entries.filter((entry) => entry.messageId === messageId)
+    const message = own.find((entry) => entry.type === 'message')
+    const rows = [
+      ...own.flatMap((entry) => toRow(entry, now) ?? []),
+      ...streams
+        .filter((trace) => trace.messageId === messageId)
+        .map((trace): Row => toNetworkRow(trace, now)),
+    ]
+    const sorted = rows.toSorted((one, other) => one.from - other.from)
+    return [{ messageId, turn, text: message?.text, rows: sorted, scale: scaleOf(sorted) }]
+  })
+  return { turns, scale: scaleOf(turns.flatMap(({ rows }) => rows)) }
+}
+
+function scaleOf(rows: readonly Row[]): TimeScale {
+  return createTimeScale(
+    rows.map(({ lane, from, to = from }) => ({ from, to, waiting: lane === 'wait' })),
+  )
+}
+
+function toRow(entry: TimelineEntry, now: number): Row | undefined {
+  const { id, at: from, endedAt } = entry
+  const lane = LANE_OF[entry.type]
+  if (lane === undefined) return undefined
+  if (lane === 'moment') return { id, lane, from, isOpen: false, entry }
+  const to = Math.max(from, endedAt ?? now)
+  return { id, lane, from, to, isOpen: endedAt === undefined, entry }
+}
+
+const LANE_OF: Readonly<Record<TimelineEntry['type'], Lane | 'moment' | undefined>> = {
+  message: undefined,
+  turn: undefined,
+  model: 'model',
+  tool: 'tool',
+  'browser-tool': 'tool',
+  approval: 'wait',
+  error: 'moment',
+  interruption: 'moment',
+  'hand-over': 'moment',
+}
+
+function toNetworkRow(trace: TurnTrace, now: number): Row {
+  const { request, startedAt: from, endedAt } = trace
+  const to = Math.max(from, endedAt ?? now)
+  return {
+    id: `network:${request}`,
+    lane: 'network',
+    from,
+    to,
+    isOpen: endedAt === undefined,
+    trace,
+  }
+}
+
+/** Prices in a currency per million tokens. */
+export interface TokenPrices {
+  readonly input: number
+  readonly output: number
+  readonly currency: string
+}
+
+/** Returns the cost of a turn. Undefined without prices. */
+export function costOf(
+  usage: Extract<TimelineEntry, { type: 'turn' }>['usage'],
+  prices: TokenPrices | undefined,
+): number | undefined {
+  if (!usage || !prices) return undefined
+  return (usage.inputTokens * prices.input + usage.outputTokens * prices.output) / 1_000_000
+}
