@@ -10,6 +10,8 @@ import { median } from './statistics.ts'
 
 const [TURNS, TOKENS, ROUNDS] = [20, 2_000, 7]
 const [PACED_TOKENS, PACE_MS] = [400, 10]
+/** Turns at once, and how many of them are read on another server. */
+const [MANY_TURNS, MANY_READERS] = [200, 50]
 
 /** A model that says the time at which it speaks, at a steady pace. */
 class ClockModel extends BaseLlm {
@@ -41,7 +43,8 @@ setLogger(null)
 const postgres = await startPostgres(['fsync=on', 'full_page_writes=on', 'autovacuum=on'])
 try {
   await compareCpu()
-  await measureDelay()
+  await measureDelay(1, 1)
+  await measureDelay(MANY_TURNS, MANY_READERS)
 } finally {
   await postgres.stop()
 }
@@ -79,21 +82,29 @@ async function compareCpu(): Promise<void> {
   }
 }
 
-/** The time from the model to a reader on another server. */
-async function measureDelay(): Promise<void> {
+/** The time from the model to readers on another server, while so many turns run. */
+async function measureDelay(turns: number, readers: number): Promise<void> {
   const [one, two] = [await open(clockAgent(), true), await open(clockAgent(), true)]
-  const local = drain(await one.send('delay', 'go'))
-  const delays: number[] = []
-  await drain(await two.resume('delay'), (text) => {
-    const now = performance.now()
-    for (const said of text.trim().split(' ')) delays.push(now - Number(said))
+  const chats = Array.from({ length: turns }, (_, turn) => `delay-${turns}-${turn}`)
+  const local = await Promise.all(chats.map((chat) => one.send(chat, 'go')))
+  const drained = local.map((response) => drain(response))
+  const samples: number[] = []
+  const remote = chats.slice(0, readers).map(async (chat) => {
+    const delays: number[] = []
+    await drain(await two.resume(chat), (text) => {
+      const now = performance.now()
+      for (const said of text.trim().split(' ')) delays.push(now - Number(said))
+    })
+    // What was said before the reader came is not delayed.
+    samples.push(...delays.slice(PACED_TOKENS / 4))
   })
-  await local
-  // What was said before the reader came is not delayed.
-  const sorted = delays.slice(PACED_TOKENS / 4).toSorted((a, b) => a - b)
+  await Promise.all([...drained, ...remote])
+  const sorted = samples.toSorted((first, second) => first - second)
   const at = (share: number): string =>
     (sorted[Math.floor(sorted.length * share)] ?? NaN).toFixed(0)
-  print(`delay of a chunk for a reader on another server: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
+  print(
+    `delay of a chunk for ${readers} readers on another server, ${turns} turns: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`,
+  )
   await one.close()
   await two.close()
 }
