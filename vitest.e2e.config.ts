@@ -9,9 +9,9 @@ export default defineConfig({
     include: ['e2e/**/*.test.ts'],
     globalSetup: ['test/support/temporary-folder.ts', 'e2e/support/prepare.ts'],
     // A test that does not move ends by the time limit of its page, which says what it waited for.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 45_000, interval: 25 } },
+    testTimeout: 360_000,
+    hookTimeout: 360_000,
+    expect: { poll: { timeout: 120_000, interval: 25 } },
     // On CI a failed test runs once more. The report marks it as repeated, and its cause is still to be fixed.
     retry: process.env['CI'] === undefined ? 0 : 1,
     // A browser test waits for a third of its time: three processes keep two cores busy. Each has one browser for all of its files.

@@ -1,5 +1,5 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
@@ -44,9 +44,10 @@ function compress(): Plugin {
   let folder = ''
   return {
     name: 'compress',
-    apply: 'build',
+    // A test builds in its own mode and needs no copies.
+    apply: (_config, { command, mode }) => command === 'build' && mode === 'production',
     configResolved({ root, build }) {
-      folder = join(root, build.outDir)
+      folder = resolve(root, build.outDir)
     },
     async closeBundle() {
       const files = await readdir(folder, { recursive: true })

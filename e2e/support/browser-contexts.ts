@@ -80,4 +80,4 @@ export async function giveBack(used: Used): Promise<string[]> {
 }
 
 /** How long a test waits for a page that does not move. A busy machine may take seconds for a click. */
-const PATIENCE_MS = 45_000
+export const PATIENCE_MS = 120_000

@@ -7,6 +7,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { build, type InlineConfig } from 'vite'
 
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { PATIENCE_MS } from './browser-contexts.ts'
 import { launchChromium, microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
 import { serveWithBridge } from './serve-with-bridge.ts'
@@ -62,7 +63,7 @@ export async function openVoiceTestPage(library: 'source' | 'package'): Promise<
       const browser = await launchChromium(tones ? microphoneFlags(wav, person) : NOBODY)
       browsers.push(browser)
       const page = await browser.newPage()
-      page.setDefaultTimeout(45_000)
+      page.setDefaultTimeout(PATIENCE_MS)
       page.on('pageerror', ({ message }) => faults.push(message))
       page.on('console', (line) => {
         if (line.text().includes('Content Security Policy')) faults.push(line.text())
@@ -88,6 +89,7 @@ async function buildVoicePage(library: 'source' | 'package', outDir: string): Pr
   const config: InlineConfig = {
     root: fileURLToPath(new URL('../voice-page', import.meta.url)),
     configFile: library === 'source' && configFile,
+    mode: 'test',
     logLevel: 'error',
     build: { outDir },
   }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 
 import * as fc from 'fast-check'
@@ -158,21 +160,47 @@ describe('pressure', () => {
     expect(log.congested).toBe(false)
   })
 
-  test('[TU4] a reader that takes nothing for the stall time is let go', () => {
-    vi.useFakeTimers()
+  test('[TU4] a reader that takes nothing for the stall time is let go', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const log = new TurnLog(LIMITS)
       const reader = new Reader(1)
       log.attach(reader)
       log.append(delta('x'))
       vi.advanceTimersByTime(LIMITS.stallTimeoutMs - 1)
+      await setImmediate()
       expect(reader.abandoned).toBe(false)
       vi.advanceTimersByTime(1)
+      await setImmediate()
       expect(reader.abandoned).toBe(true)
       expect(log.watched).toBe(false)
     } finally {
       vi.useRealTimers()
     }
+  })
+
+  test('[TU355] a reader that has read while the process was paused stays', async () => {
+    const server = createServer((socket) => socket.end('read')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    // A server that listens on a port has such an address.
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+    await Promise.all([once(socket, 'connect'), once(server, 'connection')])
+    const log = new TurnLog({ ...LIMITS, stallTimeoutMs: 20 })
+    const reader = new Reader(1)
+    const attached = log.attach(reader)
+    log.append(delta('x'))
+    const read = once(socket, 'end')
+    socket.once('data', () => {
+      reader.credit = Number.POSITIVE_INFINITY
+      attached?.drained()
+    })
+    socket.resume()
+    // The event loop stands still for longer than the stall time. What the client has sent is there when it goes on.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+    await read
+    await setImmediate()
+    expect(reader.abandoned).toBe(false)
+    server.close()
   })
 
   test('[TU3] a turn too long for replay goes on for its reader, also through a stall', () => {

@@ -104,8 +104,13 @@ export class LogReader {
   }
 
   #fallBehind(at: Position): void {
-    const stall = setTimeout(() => this.detach('slow'), this.#options.stallTimeoutMs)
-    this.#state = { name: 'lagging', at, stall }
+    const detach = (): void => {
+      if (this.#state === lagging) this.detach('slow')
+    }
+    // TU355: after a pause of the process the timer is due before the sockets are polled. The immediate comes after them.
+    const stall = setTimeout(() => setImmediate(detach), this.#options.stallTimeoutMs)
+    const lagging: State = { name: 'lagging', at, stall }
+    this.#state = lagging
   }
 
   #leave(): void {

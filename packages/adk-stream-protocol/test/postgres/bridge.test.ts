@@ -16,7 +16,12 @@ const LIFE = ['requested', 'approved', 'started', 'succeeded']
 async function openDatabase() {
   const database = await createDatabase()
   return {
-    openStore: () => openPostgresStore({ connectionString: database.url, maxConnections: 4 }),
+    openStore: () =>
+      openPostgresStore({
+        connectionString: database.url,
+        maxConnections: 4,
+        busyTimeoutMs: 60_000,
+      }),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

@@ -167,7 +167,7 @@ async function age(turnId: string): Promise<void> {
 test('[RL21] [RL23] [RL30] between two processes, a turn is read and stopped, and the text of a killed one is kept', async () => {
   const children = await bundleChildren()
   await using folder = await makeFolder()
-  const env = { DATABASE_URL: database.url, GRACE_MS: '60000', LEASE_MS: '1000' }
+  const env = { DATABASE_URL: database.url, GRACE_MS: '60000', LEASE_MS: '4000' }
   await using one = children.start(folder, 'one', env)
   await using two = children.start(folder, 'two', env)
   const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])

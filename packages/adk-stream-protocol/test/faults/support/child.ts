@@ -83,7 +83,7 @@ const connectionString = process.env['DATABASE_URL']
 const store = hookStore(
   connectionString === undefined
     ? await openJumpingStore(database)
-    : await openPostgresStore({ connectionString, schema: 'public' }),
+    : await openPostgresStore({ connectionString, schema: 'public', busyTimeoutMs: 60_000 }),
   reached,
 )
 const modelUrl = process.env['MODEL_URL']

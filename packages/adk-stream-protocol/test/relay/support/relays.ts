@@ -19,7 +19,11 @@ export const SCHEMA = 'public'
 /** A database with the tables of the relay. */
 export async function createRelayDatabase(): Promise<TestDatabase> {
   const database = await createDatabase()
-  const store = await openPostgresStore({ connectionString: database.url, schema: SCHEMA })
+  const store = await openPostgresStore({
+    connectionString: database.url,
+    busyTimeoutMs: 60_000,
+    schema: SCHEMA,
+  })
   await store.close()
   return database
 }

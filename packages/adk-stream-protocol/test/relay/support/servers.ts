@@ -30,7 +30,11 @@ export async function openRelayPair(
   const folder = await makeFolder()
   const relay = openRelay(url)
   const open = async () => {
-    const store = await openPostgresStore({ connectionString: url, schema: SCHEMA })
+    const store = await openPostgresStore({
+      connectionString: url,
+      schema: SCHEMA,
+      busyTimeoutMs: 60_000,
+    })
     const server = await openPaymentServer({
       effects: folder.effects,
       disconnectGraceMs: 60_000,
