@@ -11,7 +11,7 @@ import type {
 import { createEvent, isBaseAgent, Runner, StreamingMode } from '@google/adk'
 import type { Content, FunctionCall } from '@google/genai'
 
-import { hasEarlyCallbacks } from '../../agent/adk-workarounds/plugin-callbacks.ts'
+import { hasEarlyCallbacks, skipTokenCallbacks } from '../../agent/adk-workarounds/plugin-callbacks.ts'
 import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
 import type { NotedContent } from '../../agent/history/input-response.ts'
@@ -137,10 +137,9 @@ export class AgentHost {
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const shared = { appName, sessionService: this.#appends.observe(sessions), ...services }
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
-      return {
-        runner: new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] }),
-        gate,
-      }
+      const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
+      skipTokenCallbacks(runner.pluginManager, plugins)
+      return { runner, gate }
     }
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
   }
