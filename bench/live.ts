@@ -39,6 +39,13 @@ async function ask(child: ChildProcess, order: Order): Promise<Reading> {
   return reading
 }
 
+/** Ends a subject, and waits until its live sessions are closed with it. */
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.disconnect()
+  await exited
+}
+
 interface Figures {
   readonly bytesPerChat: number
   readonly microsecondsPerEvent: number
@@ -73,7 +80,7 @@ async function measureAdk(): Promise<Figures> {
     open: async (from, to) => void (await ask(child, { type: 'open', count: to - from })),
     say: async () => void (await ask(child, { type: 'say', text: answer })),
   })
-  child.disconnect()
+  await stop(child)
   return figures
 }
 
@@ -87,7 +94,7 @@ async function measureBridge(): Promise<Figures> {
     say: async () => void (await client.say('chat-0', answer)),
   })
   client.close()
-  child.disconnect()
+  await stop(child)
   return figures
 }
 

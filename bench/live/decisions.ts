@@ -28,15 +28,23 @@ export async function measureDecisions(
   const [bridge, floor] = [await openBridge(baseUrl, folder), await openFloor(folder)]
   const figures: { bridge: number[]; floor: number[] } = { bridge: [], floor: [] }
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {
-    const [ours, bare] = [await bridge(), await floor()]
+    const [ours, bare] = [await bridge.decide(), await floor()]
     if (round < 0) continue
     figures.bridge.push(ours)
     figures.floor.push(bare)
   }
+  await bridge.close()
   return { bridgeMs: median(figures.bridge), floorMs: median(figures.floor) }
 }
 
-async function openBridge(baseUrl: string, folder: string): Promise<() => Promise<number>> {
+interface OpenBridge {
+  /** Measures one decision. */
+  readonly decide: () => Promise<number>
+  /** Ends the live sessions. Otherwise they would reconnect when the emulator closes. */
+  readonly close: () => Promise<void>
+}
+
+async function openBridge(baseUrl: string, folder: string): Promise<OpenBridge> {
   class LiveGemini extends Gemini {
     protected override getLiveHttpOptions() {
       return { ...super.getLiveHttpOptions(), baseUrl }
@@ -61,7 +69,7 @@ async function openBridge(baseUrl: string, folder: string): Promise<() => Promis
   const server = createServer().on('upgrade', toUpgradeListener(bridge))
   const client = await LiveClient.open(`${await listen(server)}/live`)
   let round = 0
-  return async () => {
+  const decide = async (): Promise<number> => {
     round += 1
     const id = `chat-${Math.floor(round / 20)}`
     const approvalId = await client.say(id, '[[call pay {}]] [[then]] [[say Paid.]]')
@@ -72,6 +80,12 @@ async function openBridge(baseUrl: string, folder: string): Promise<() => Promis
     await client.say(id, '[[say Next.]]')
     return took
   }
+  const close = async (): Promise<void> => {
+    client.close()
+    await bridge.close()
+    await store.close()
+  }
+  return { decide, close }
 }
 
 async function openFloor(folder: string): Promise<() => Promise<number>> {

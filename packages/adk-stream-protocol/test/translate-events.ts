@@ -2,8 +2,8 @@ import type { CreateEventParams } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { Part } from '@google/genai'
 
+import { ChunkWriter } from '../src/agent/translate/chunk-writer.ts'
 import { finishTranslation, translateEvent } from '../src/agent/translate/translate-event.ts'
-import { beginTranslation } from '../src/agent/translate/translation.ts'
 import type { Chunk } from '../src/protocol/chunk.ts'
 
 /** An event of the agent `assistant`. */
@@ -48,14 +48,9 @@ function follow(
   events: readonly ReturnType<typeof createEvent>[],
   exposeState: (key: string) => boolean,
 ) {
-  let state = beginTranslation()
-  const chunks: Chunk[] = []
-  for (const next of events) {
-    const [after, written] = translateEvent(state, next, { exposeState })
-    state = after
-    chunks.push(...written)
-  }
-  return { state, chunks }
+  const writer = new ChunkWriter()
+  for (const event of events) translateEvent(writer, event, { exposeState })
+  return writer
 }
 
 /** Chunks as short lines: `text-delta text-1 "Hello"`. */

@@ -1,13 +1,14 @@
 import type { Event } from '@google/adk'
 
+import { ChunkWriter } from '../agent/translate/chunk-writer.ts'
 import { finishTranslation, translateEvent } from '../agent/translate/translate-event.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'
 import { isAudioOnly } from '../agent/translate/translate-parts.ts'
 import type { Translation } from '../agent/translate/translation.ts'
-import { beginTranslation, isWaiting } from '../agent/translate/translation.ts'
+import { isWaiting } from '../agent/translate/translation.ts'
 import type { PartialReply } from '../agent/history/repair-session.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
-import { isAudio } from '../protocol/chunk.ts'
+import { isAudio, isDelta } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
@@ -74,7 +75,7 @@ export async function runTurn(
 class TurnWriter {
   readonly #turn: Turn
   readonly #options: RunTurnOptions
-  #state: Translation
+  readonly #chunks: ChunkWriter
   #unstored: { readonly kind: TextKind; readonly id: string }[] = []
   #lastStored: string | undefined
   #author = ''
@@ -88,7 +89,7 @@ class TurnWriter {
   constructor(turn: Turn, options: RunTurnOptions) {
     this.#turn = turn
     this.#options = options
-    this.#state = options.from ?? beginTranslation()
+    this.#chunks = new ChunkWriter(options.from)
   }
 
   async follow(events: AsyncIterable<Event>): Promise<void> {
@@ -103,20 +104,28 @@ class TurnWriter {
     }
   }
 
+  get #state(): Translation {
+    return this.#chunks.state
+  }
+
   append(chunk: Chunk): void {
     this.#chunkCount += 1
     if (this.#options.passSound === true && isAudio(chunk)) this.#turn.log.pass(chunk)
     else this.#turn.log.append(chunk)
+    if (!isDelta(chunk)) this.#mark(chunk)
+    this.#options.onChunk?.(chunk)
+  }
+
+  #mark(chunk: Chunk): void {
     // A client may lose its connection and respond over another one while this turn runs.
     if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
     if (chunk.type === 'tool-output-error') this.#failedCalls.add(chunk.toolCallId)
     if (chunk.type === 'tool-approval-request') this.#turn.log.markPause(chunk.approvalId)
-    this.#options.onChunk?.(chunk)
   }
 
   fail(thrown: unknown): void {
     this.#options.onError(thrown)
-    this.#state = { ...this.#state, error: toProtocolError(thrown).toJSON().error }
+    this.#chunks.update({ error: toProtocolError(thrown).toJSON().error })
   }
 
   finish(): RunOutcome {
@@ -164,8 +173,8 @@ class TurnWriter {
   }
 
   #write(event: Event): void {
-    const [state, chunks] = translateEvent(this.#state, event, this.#options)
-    this.#state = state
+    translateEvent(this.#chunks, event, this.#options)
+    const chunks = this.#chunks.take()
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
     // A complete event repeats the streamed output. An error has no content: the output before it is not stored.

@@ -1,5 +1,5 @@
 import type { BaseTool } from '@google/adk'
-import { getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@google/adk'
+import { BasePlugin, getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@google/adk'
 import type { Action } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
@@ -73,3 +73,27 @@ test.each([
     expect(messages.at(-1)?.metadata).toMatchObject({ error })
   },
 )
+
+test.each(['afterModelCallback', 'onEventCallback'] as const)(
+  '[MP350] a plugin of the application receives every token in %s',
+  async (callback) => {
+    const texts: string[] = []
+    const plugin = new (class extends BasePlugin {})('listener')
+    Object.assign(plugin, {
+      [callback]: async ({ event, llmResponse = event }: { event?: Said; llmResponse?: Said }) => {
+        if (llmResponse?.partial) texts.push(llmResponse.content?.parts?.[0]?.text ?? '')
+      },
+    })
+    await using server = await serve({
+      respond: () => [{ type: 'say', text: 'One two three.' }],
+      plugins: [plugin],
+    })
+    await (await server.browser().say('Go.')).text()
+    expect(texts.join('')).toBe('One two three.')
+  },
+)
+
+interface Said {
+  readonly partial?: boolean
+  readonly content?: { readonly parts?: readonly { readonly text?: string }[] }
+}

@@ -31,7 +31,7 @@ export function checkSessions<Service extends BaseSessionService>(
     if (!event.partial) setTimestamp(session, event)
     return service.appendEvent(request)
   }
-  return interceptAppend(service, appendEvent)
+  return intercept(service, { appendEvent })
 }
 
 function setTimestamp({ events }: Session, event: Event): void {
@@ -68,14 +68,15 @@ function readToolName({ originalFunctionCall: call }: Record<string, unknown>): 
   return typeof name === 'string' ? name : ''
 }
 
-/** Returns the session service with a different `appendEvent`. */
-export function interceptAppend<Service extends BaseSessionService>(
+/** Returns the session service with other methods in place of some of its own. */
+export function intercept<Service extends BaseSessionService>(
   service: Service,
-  appendEvent: BaseSessionService['appendEvent'],
+  methods: Partial<Pick<BaseSessionService, 'appendEvent' | 'getSession'>>,
 ): Service {
   return new Proxy(service, {
     get(target, name) {
-      if (name === 'appendEvent') return appendEvent
+      const own: unknown = Reflect.get(methods, name)
+      if (own !== undefined) return own
       const value: unknown = Reflect.get(target, name)
       // Private fields exist on the service, not on the proxy.
       return typeof value === 'function' ? (value.bind(target) as unknown) : value

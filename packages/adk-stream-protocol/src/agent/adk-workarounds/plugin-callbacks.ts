@@ -1,3 +1,4 @@
+import type { PluginManager } from '@google/adk'
 import { BasePlugin } from '@google/adk'
 
 /**
@@ -28,7 +29,23 @@ const EARLY_CALLBACKS = [
 
 /** Whether a plugin can affect a run before its tools are called. */
 export function hasEarlyCallbacks(plugin: BasePlugin): boolean {
-  return EARLY_CALLBACKS.some(
-    (name) => Reflect.get(plugin, name) !== Reflect.get(BasePlugin.prototype, name),
-  )
+  return EARLY_CALLBACKS.some((name) => hasCallback(plugin, name))
+}
+
+/**
+ * Saves the callbacks that do nothing for a streamed token. ADK 2.0.0 calls and awaits two callbacks of every plugin for each
+ * token, even if no plugin implements them. `plugins` are those of the application; ours ignore tokens.
+ */
+export function skipTokenCallbacks(manager: PluginManager, plugins: readonly BasePlugin[]): void {
+  const runOnEvent = manager.runOnEventCallback.bind(manager)
+  if (!plugins.some((plugin) => hasCallback(plugin, 'afterModelCallback')))
+    manager.runAfterModelCallback = () => NOTHING
+  if (!plugins.some((plugin) => hasCallback(plugin, 'onEventCallback')))
+    manager.runOnEventCallback = (params) => (params.event.partial ? NOTHING : runOnEvent(params))
+}
+
+const NOTHING = Promise.resolve(undefined)
+
+function hasCallback(plugin: BasePlugin, name: keyof BasePlugin): boolean {
+  return Reflect.get(plugin, name) !== Reflect.get(BasePlugin.prototype, name)
 }

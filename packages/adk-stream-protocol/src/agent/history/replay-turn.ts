@@ -8,7 +8,6 @@ import { ChunkWriter } from '../translate/chunk-writer.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
 import type { Translation } from '../translate/translation.ts'
-import { beginTranslation } from '../translate/translation.ts'
 import { readUserContent } from '../translate/user-content.ts'
 import { readNotes } from './event-notes.ts'
 
@@ -71,24 +70,19 @@ export interface ReplayedTurn {
 
 /** Replays a stored turn up to its last event. */
 export function replayTurn(turn: StoredTurn, options: TranslationOptions): ReplayedTurn {
-  let state = beginTranslation()
-  const chunks: Chunk[] = []
+  const writer = new ChunkWriter()
+  const { state, chunks } = writer
   const pauses: number[] = []
   const pause = (): void => {
-    const closing = new ChunkWriter(state)
-    closing.closeStep()
-    chunks.push(...closing.chunks)
+    writer.closeStep()
     pauses.push(chunks.length)
-    state = closing.state
   }
   for (const [index, events] of turn.runs.entries()) {
     if (index > 0) pause()
     for (const event of errorsLast(events)) {
       // A live run is a single run, however often it pauses. It paused wherever it waited for a response.
       if (pauses.at(-1) !== chunks.length && endsPause(state, event)) pause()
-      const [next, written] = translateEvent(state, event, options)
-      state = next
-      chunks.push(...written)
+      translateEvent(writer, event, options)
     }
   }
   return { state, chunks, pauses }

@@ -2,9 +2,11 @@ import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { DecidedNote } from '../history/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
-import { NOTHING_STREAMED } from './translation.ts'
+import { beginTranslation, NOTHING_STREAMED } from './translation.ts'
 
+/** The tail is cut to the first length when it is longer than the second, and not for each delta. */
 const TAIL_LENGTH = 32
+const MAX_TAIL_LENGTH = 1_024
 
 /** The result of a call. */
 export type ToolResult =
@@ -12,22 +14,34 @@ export type ToolResult =
   | { readonly errorText: string }
   | { readonly denied: true }
 
-/** Collects the chunks of an event and the state after them. Keeps parts and steps properly nested (CH3, CH4). */
+/**
+ * Collects the chunks of events, and the state of the translation after them. Keeps parts and steps properly nested
+ * (CH3, CH4).
+ */
 export class ChunkWriter {
-  readonly chunks: Chunk[] = []
-  #state: Translation
+  chunks: Chunk[] = []
+  /** A copy that only this writer changes. Copying it for every delta would cost more than the rest of the translation. */
+  readonly #state: { -readonly [Key in keyof Translation]: Translation[Key] }
   #calls: Map<string, Call> | undefined
 
-  constructor(state: Translation) {
-    this.#state = state
+  constructor(state: Translation = beginTranslation()) {
+    this.#state = { ...state }
   }
 
+  /** The current state. It changes with the next event. */
   get state(): Translation {
     return this.#state
   }
 
   update(change: Partial<Translation>): void {
-    this.#state = { ...this.#state, ...change }
+    Object.assign(this.#state, change)
+  }
+
+  /** Returns the chunks that were written since the last call. */
+  take(): readonly Chunk[] {
+    const { chunks } = this
+    this.chunks = []
+    return chunks
   }
 
   /** Adds a part that is neither text nor a tool call. */
@@ -163,13 +177,11 @@ export class ChunkWriter {
 
   /** Records streamed text, because the complete event will repeat it. */
   recordStreamed(kind: TextKind, delta: string): void {
-    const { speaker } = this.#state
-    const { length, tail } = speaker[kind]
-    const streamed: Streamed = {
-      length: length + delta.length,
-      tail: (tail + delta).slice(-TAIL_LENGTH),
-    }
-    this.update({ speaker: { ...speaker, [kind]: streamed } })
+    const { author, branch, text, reasoning } = this.#state.speaker
+    this.#state.speaker =
+      kind === 'text'
+        ? { author, branch, text: extend(text, delta), reasoning }
+        : { author, branch, text, reasoning: extend(reasoning, delta) }
   }
 
   /** Returns how many characters of a complete text were already streamed. Returns 0 if the text differs from the streamed one. */
@@ -206,11 +218,19 @@ export class ChunkWriter {
     this.update({ step: 'open', stepCount: this.#state.stepCount + 1, hasResults: false })
   }
 
-  // Copied once per event, because a single event may contain a thousand calls.
+  // Copied once, because a turn may contain a thousand calls.
   #updateCall(toolCallId: string, call: Call): void {
     this.#calls ??= new Map(this.#state.calls)
     this.#calls.set(toolCallId, call)
-    if (this.#state.calls !== this.#calls) this.update({ calls: this.#calls })
+    this.#state.calls = this.#calls
+  }
+}
+
+function extend({ length, tail }: Streamed, delta: string): Streamed {
+  const longer = tail + delta
+  return {
+    length: length + delta.length,
+    tail: longer.length > MAX_TAIL_LENGTH ? longer.slice(-TAIL_LENGTH) : longer,
   }
 }
 

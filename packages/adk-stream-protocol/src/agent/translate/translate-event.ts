@@ -19,16 +19,15 @@ export interface TranslationOptions {
 }
 
 /**
- * Translates an ADK event into chunks. A pure function. It writes, in this order: the author, the content, the
- * sources, the state changes, the usage and the end.
+ * Translates an ADK event into chunks. It writes, in this order: the author, the content, the sources, the state
+ * changes, the usage and the end.
  */
 export function translateEvent(
-  state: Translation,
+  writer: ChunkWriter,
   event: Event,
   options: TranslationOptions,
-): [Translation, Chunk[]] {
-  if (state.error) return [state, []]
-  const writer = new ChunkWriter(state)
+): void {
+  if (writer.state.error) return
   // A usage report may arrive when another agent is already speaking.
   if (event.author !== 'user' && (event.content || event.outputTranscription)) {
     writer.switchTo(event.author ?? '', event.branch ?? '')
@@ -43,7 +42,6 @@ export function translateEvent(
   recordUsage(writer, event)
   recordAudio(writer, notes)
   recordEnd(writer, event)
-  return [writer.state, writer.chunks]
 }
 
 /** Writes the calls that the client has to run. */

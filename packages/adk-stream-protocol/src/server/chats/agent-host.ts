@@ -5,13 +5,17 @@ import type {
   BasePlugin,
   BaseSessionService,
   Event,
+  GetSessionRequest,
   RunConfig,
   Session,
 } from '@google/adk'
 import { createEvent, isBaseAgent, Runner, StreamingMode } from '@google/adk'
 import type { Content, FunctionCall } from '@google/genai'
 
-import { hasEarlyCallbacks } from '../../agent/adk-workarounds/plugin-callbacks.ts'
+import {
+  hasEarlyCallbacks,
+  skipTokenCallbacks,
+} from '../../agent/adk-workarounds/plugin-callbacks.ts'
 import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
 import type { NotedContent } from '../../agent/history/input-response.ts'
@@ -28,6 +32,7 @@ import type { ReadConversationOptions, StoredTurn } from '../../agent/history/re
 import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
 import { findUnstored } from '../../agent/history/unstored-text.ts'
+import { intercept } from '../../agent/adk-workarounds/checked-sessions.ts'
 import { scopeArtifacts } from '../../agent/adk-workarounds/scope-artifacts.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { Approval } from '../../approvals/approval.ts'
@@ -93,8 +98,8 @@ interface DriveOptions {
   readonly state?: StateDelta
   /** Called when ADK has stored the message that starts the run. */
   readonly onStored?: (() => void) | undefined
-  /** Repairs the session. Returns events to yield before those of the run. */
-  readonly prepare: () => Promise<Event[]>
+  /** Repairs the session. Returns it, if ADK need not read it again, and events to yield before those of the run. */
+  readonly prepare: () => Promise<{ readonly session?: Session; readonly events?: Event[] }>
 }
 
 interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
@@ -115,6 +120,8 @@ export class AgentHost {
   readonly #runConfig: RunConfig
   readonly #runs = new Set<RunState>()
   readonly #appends = new RunAppends()
+  /** Sessions of runs that start: session id → session. The chat is locked, so ADK need not read them again. */
+  readonly #prepared = new Map<string, Session>()
 
   constructor(options: AgentHostOptions) {
     const {
@@ -135,12 +142,14 @@ export class AgentHost {
     this.#chats = chats
     const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
-    const shared = { appName, sessionService: this.#appends.observe(sessions), ...services }
+    const getSession: BaseSessionService['getSession'] = async (request) =>
+      this.#takePrepared(request) ?? sessions.getSession(request)
+    const sessionService = this.#appends.observe(intercept(sessions, { getSession }))
+    const shared = { appName, sessionService, ...services }
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
-      return {
-        runner: new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] }),
-        gate,
-      }
+      const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
+      skipTokenCallbacks(runner.pluginManager, plugins)
+      return { runner, gate }
     }
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
   }
@@ -170,11 +179,12 @@ export class AgentHost {
       state,
     }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
   ): AsyncGenerator<Event> {
-    const prepare = async (): Promise<Event[]> => {
+    const prepare = async (): Promise<{ session?: Session }> => {
       const session = await this.#sessions.getOrCreateSession(keyOf(chat))
       if (replaces) await this.#rewind(session, userMessageId)
       await respondToDanglingCalls(this.#sessions, session)
-      return []
+      // A rewind also changes the state of the session.
+      return replaces ? {} : { session }
     }
     const notes = { messageId, userMessageId }
     const how = { notes, cause: 'message' as const, signal, prepare, state }
@@ -249,7 +259,7 @@ export class AgentHost {
     const notes = { ...added, messageId }
     const event = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
     // ADK stores the responses but does not yield them. Clients receive them like any tool result.
-    const prepare = async (): Promise<Event[]> => [event]
+    const prepare = async (): Promise<{ events: Event[] }> => ({ events: [event] })
     return this.#drive(chat, content, { notes, cause: 'responses', signal, prepare, onStored })
   }
 
@@ -378,7 +388,9 @@ export class AgentHost {
     run.onStored = onStored
     this.#runs.add(run)
     try {
-      yield* await prepare()
+      const { session, events: first = [] } = await prepare()
+      yield* first
+      if (session) this.#prepared.set(session.id, session)
       const events = runner.runAsync({
         userId: chat.principalId,
         sessionId: chat.chatId,
@@ -402,6 +414,7 @@ export class AgentHost {
         for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
       throw run.loss ?? (await this.#explain(chat, thrown))
     } finally {
+      this.#takePrepared(keyOf(chat))
       gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
       await this.#ledger.markReported(chat, [...run.endingsStored])
@@ -459,6 +472,13 @@ export class AgentHost {
     const found = this.#agents.get(await this.#agentOf(chat))
     if (!found) throw new ProtocolError('unknown-agent')
     return found
+  }
+
+  #takePrepared({ appName, userId, sessionId }: GetSessionRequest): Session | undefined {
+    const session = this.#prepared.get(sessionId)
+    if (session?.userId !== userId || session.appName !== appName) return undefined
+    this.#prepared.delete(sessionId)
+    return session
   }
 
   get #gates(): ApprovalPlugin[] {

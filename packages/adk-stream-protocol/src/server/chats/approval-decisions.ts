@@ -23,6 +23,7 @@ import type { BridgeLimits } from '../options.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
+import type { Turn } from '../../turns/turn.ts'
 import type { TurnService } from './turn-service.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkEdit } from './policy-checks.ts'
@@ -83,13 +84,19 @@ export class ApprovalDecisions {
   ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
     const entries: Entry[] = []
+    // ADK runs several calls one after the other, and a live session runs its calls itself.
+    const isAlone =
+      decisions.length === 1 && outputs.length === 0 && !this.#options.runs?.find(chat)
+    let turn: Promise<Turn> | undefined
     // Check all payloads first, so that a request that is too large records nothing.
     for (const decision of decisions) checkPayload(decision, this.#options.limits)
     for (const decision of decisions) {
       // Each decision takes at least one transaction. Other requests run between them.
       if (entries.length > 0) await setImmediate()
-      const { result } = await this.#record(backend, principal, { decision, chat })
-      entries.push({ decision, result })
+      const resumes = isAlone ? 'read' : undefined
+      const recorded = await this.#record(backend, principal, { decision, chat, resumes })
+      entries.push({ decision, result: recorded.result })
+      turn = recorded.turn
     }
     const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
     const rejected = entries.find((entry) => !isConsistent(entry))
@@ -102,7 +109,7 @@ export class ApprovalDecisions {
     for (const { decision, result } of entries)
       if (isRefusal(result)) await this.#reportRepeated(backend, decision.approvalId)
     const [first] = taken
-    if (first) return { messageId: first.messageId, seen: first.id, taken }
+    if (first) return { messageId: first.messageId, seen: first.id, taken, turn }
     if (outputs.length > 0 && messageId !== undefined)
       return { messageId, seen: outputs.at(-1)?.toolCallId, taken: [] }
     // The last decision is the newest: a client may send all decisions of the message.
@@ -120,7 +127,11 @@ export class ApprovalDecisions {
     const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
     const open = new Set(pending.map(({ id }) => id))
     for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
-      const recorded = await this.#record(backend, principal, { decision, chat, resumes: true })
+      const recorded = await this.#record(backend, principal, {
+        decision,
+        chat,
+        resumes: 'background',
+      })
       this.#resume(recorded)
       await setImmediate()
     }
@@ -132,7 +143,11 @@ export class ApprovalDecisions {
    */
   async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const recorded = await this.#record(backend, principal, { decision, chat, resumes: true })
+    const recorded = await this.#record(backend, principal, {
+      decision,
+      chat,
+      resumes: 'background',
+    })
     const { result } = recorded
     this.#resume(recorded)
     if (!isRefusal(result)) return result
@@ -145,7 +160,7 @@ export class ApprovalDecisions {
   /** Records a decision from outside the chat, such as an inbox, and resumes the turn without a reader. */
   async decideById(principal: Principal, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const recorded = await this.#record(backend, principal, { decision, resumes: true })
+    const recorded = await this.#record(backend, principal, { decision, resumes: 'background' })
     const { result } = recorded
     if (isRefusal(result)) {
       if (result.refused === 'already-decided')
@@ -181,15 +196,15 @@ export class ApprovalDecisions {
     if (isSettled(result) && !continues) this.#options.resume(result)
   }
 
-  /** Checks a decision and records it. With `resumes`, the turn of the call resumes without a reader. */
+  /** Checks a decision and records it. With `resumes`, the turn of the call resumes in the same step, if the chat is free. */
   async #record(
     backend: Backend,
     principal: Principal,
     {
       decision,
       chat,
-      resumes = false,
-    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: boolean },
+      resumes,
+    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: Resumption },
   ): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
@@ -223,7 +238,7 @@ export class ApprovalDecisions {
   /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
   async #decide(
     ledger: Ledger,
-    { approval, resumes }: { readonly approval: Approval; readonly resumes: boolean },
+    { approval, resumes }: { readonly approval: Approval; readonly resumes: Resumption },
     decision: Decision,
   ): Promise<Recorded> {
     const { runs, turnService } = this.#options
@@ -234,8 +249,9 @@ export class ApprovalDecisions {
     const isElsewhere =
       approval.liveWorker !== undefined && (await this.#options.isLiveElsewhere(approval.chat))
     if (resumes && !isElsewhere && isCompletedBy(approval, decision)) {
-      const result = await turnService.decideAndResume(approval, decision)
-      if (result) return { result, continues: true }
+      const isRead = resumes === 'read'
+      const decided = await turnService.decideAndResume(approval, decision, { isRead })
+      if (decided) return { ...decided, continues: true }
     }
     return { result: await ledger.decide(approval.id, decision, approval), continues: false }
   }
@@ -259,12 +275,18 @@ interface Continuation {
   readonly seen: string | undefined
   /** The approvals that this request decided. */
   readonly taken: readonly Approval[]
+  /** The turn, if the decision was recorded under the chat lock. */
+  readonly turn?: Promise<Turn> | undefined
 }
+
+/** How the turn of a decided call resumes with the decision: with or without a reader, or later if undefined. */
+type Resumption = 'read' | 'background' | undefined
 
 /** The result of recording a decision, and whether its call continues without a further step. */
 interface Recorded {
   readonly result: Approval | Refusal
   readonly continues: boolean
+  readonly turn?: Promise<Turn>
 }
 
 function toRecorded(result: Refusal): Recorded {

@@ -102,7 +102,8 @@ export class ChatService {
     const chat = { principalId: principal.id, chatId: request.chatId }
     const run = runs?.find(chat)
     const responses = request.results.length === 0 ? request : await this.#resolve(chat, request)
-    const { messageId, seen, taken } = await decisions.decideAll(principal, chat, responses)
+    const decided = await decisions.decideAll(principal, chat, responses)
+    const { messageId, seen, taken } = decided
     onDecided?.()
     const unknown = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
     // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
@@ -116,6 +117,7 @@ export class ChatService {
       responses.decisions.map(({ approvalId }) => approvalId),
     )
     try {
+      if (decided.turn) return { turn: await decided.turn, from: 'pause' }
       const { own, outputs, follow } = await this.#leaveToOwners(chat, {
         messageId,
         taken,
@@ -204,6 +206,13 @@ export class ChatService {
     return chat
       ? decisions.decide(principal, chat, decision)
       : decisions.decideById(principal, decision)
+  }
+
+  /** Stops the running turn of a chat, in any process, and waits until it is settled. */
+  async stop(chat: ChatRef): Promise<void> {
+    const { backend, turns } = this.#parts
+    await backend.get()
+    await turns.stop(chat)
   }
 
   /** Submits the result of a browser tool. */

@@ -1,6 +1,6 @@
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
-import { interceptAppend } from '../../agent/adk-workarounds/checked-sessions.ts'
+import { intercept } from '../../agent/adk-workarounds/checked-sessions.ts'
 import type { PartialReply } from '../../agent/history/repair-session.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import { keepNewest } from '../../shared/keep-newest.ts'
@@ -22,7 +22,7 @@ export class RunAppends {
 
   /** Returns the session service for a runner. */
   observe(sessions: BaseSessionService): BaseSessionService {
-    return interceptAppend(sessions, async (request) => {
+    const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
       const { event } = request
       if (event.partial || event.author === 'user') return sessions.appendEvent(request)
       const appends = this.#of(request)
@@ -34,7 +34,8 @@ export class RunAppends {
       } finally {
         appends.pending.delete(appended)
       }
-    })
+    }
+    return intercept(sessions, { appendEvent })
   }
 
   /** Waits until nothing is being stored in a chat. Returns the newest event of the agent that ADK has tried to store since the last call. */

@@ -89,6 +89,12 @@ interface PendingDecision {
   readonly result: Deferred<Approval | Refusal>
 }
 
+/** The result of recording a decision, and the turn that resumes with it. The turn fails if the decision is refused. */
+export interface DecidedTurn {
+  readonly result: Approval | Refusal
+  readonly turn: Promise<Turn>
+}
+
 interface Completion extends OutputResponse {
   /** Called when the result is stored. */
   readonly onStored: () => void
@@ -440,28 +446,31 @@ export class TurnService {
   }
 
   /**
-   * Records a decision that completes an approval, starts the call, and resumes its turn without a reader. Returns
-   * undefined, and records nothing, if the chat is not free: then the turn resumes when it is.
+   * Records a decision that completes an approval, starts the call in the same commit, and resumes its turn. Returns undefined, and
+   * records nothing, if the chat is not free: then the turn resumes when it is.
    */
   async decideAndResume(
     approval: Approval,
     decision: Decision,
-  ): Promise<Approval | Refusal | undefined> {
-    const { chat, messageId } = approval
+    { isRead }: { readonly isRead: boolean },
+  ): Promise<DecidedTurn | undefined> {
+    const { id, chat, messageId } = approval
     const result = defer<Approval | Refusal>()
-    let isRecorded = false
-    const recorded = result.promise.then((decided) => {
-      isRecorded = true
-      return decided
+    const turn = this.resume(chat, messageId, {
+      outputs: [],
+      decision: { approval, decision, result },
+      ...(isRead ? { seen: id } : { background: true }),
     })
-    const pending = { approval, decision, result }
-    const ended = this.resume(chat, messageId, { outputs: [], background: true, decision: pending })
-      .then((turn) => this.#finishDecision(approval, turn))
-      .catch((error: unknown) => {
-        // The decision is recorded, and a sweep resumes the turn. Otherwise the caller records it.
-        if (isRecorded && !isNothingNew(error)) this.#options.onError(error)
-      })
-    return Promise.race([recorded, ended.then(() => undefined)])
+    const decided = result.promise.then((outcome) => {
+      if (!isRead) this.#finishDecision(approval, turn)
+      return { result: outcome, turn }
+    })
+    // If the chat is not free, the turn fails before the decision is recorded.
+    const failed = turn.then(
+      () => undefined,
+      () => undefined,
+    )
+    return Promise.race([decided, failed])
   }
 
   /** Resumes the turn of a call when the call ends. The turn that started the call was stopped before ADK collected its result. */
@@ -517,11 +526,20 @@ export class TurnService {
       return this.#orphans.reconcileOrphan(backend, approval)
     if (!this.#attempts.isDue(approval.id)) return
     const responses = { outputs: [], background: true, ...(isNew && { approval }) }
-    await this.#finishDecision(approval, await this.resume(chat, messageId, responses))
+    await this.#checkOutcome(approval, await this.resume(chat, messageId, responses))
+  }
+
+  /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
+  #finishDecision(approval: Approval, turn: Promise<Turn>): void {
+    turn
+      .then((opened) => this.#checkOutcome(approval, opened))
+      .catch((error: unknown) => {
+        if (!isNothingNew(error)) this.#options.onError(error)
+      })
   }
 
   /** Checks, when the turn of a decision has ended, that the conversation shows the outcome. */
-  async #finishDecision(approval: Approval, turn: Turn): Promise<void> {
+  async #checkOutcome(approval: Approval, turn: Turn): Promise<void> {
     await turn.settled
     if (turn.signal.aborted) return
     if ((await this.callState(approval)) !== 'asked') {

@@ -34,7 +34,7 @@ export function trustProxies(trusted: TrustedProxies = 0): Proxies {
   const networks = toBlockList(typeof trusted === 'number' ? [] : trusted)
   const isDeclared = hops > 0 || networks.rules.length > 0
   const isProxied = (peer: string | undefined): boolean =>
-    hops > 0 || (peer !== undefined && isIn(networks, peer))
+    isDeclared && (hops > 0 || (peer !== undefined && isIn(networks, peer)))
   // Skips the trusted proxies from the end of the path. A client can write the entries before the result.
   const findClient = (path: readonly string[]): string => {
     const client =

@@ -98,15 +98,14 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   }
 
   const stop = async (request: AuthenticatedRequest): Promise<Reply> => {
-    await backend.get()
-    await turns.stop(chatOf(request))
+    await chats.stop(chatOf(request))
     return reply(204)
   }
 
   const remove = async (request: AuthenticatedRequest): Promise<Reply> => {
     const opened = await backend.get()
     await runs?.leave(chatOf(request))
-    await turns.stop(chatOf(request))
+    await chats.stop(chatOf(request))
     const chat = toApprovalChat(opened, chatOf(request))
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.browserCalls.dropChat(chat)

@@ -32,6 +32,8 @@ export interface SocketConnectionOptions {
   readonly findCall: FindCall
   readonly drain: Drain
   readonly heartbeats: Heartbeats
+  /** Called when a connection is closed. */
+  readonly onClosed?: (connection: SocketConnection) => void
   readonly onError: (error: unknown) => void
   readonly onRefused: (error: ProtocolError) => void
 }
@@ -116,6 +118,10 @@ export class SocketConnection implements SocketEvents, Rechecked {
     this.#recheck.stop()
     this.#handling?.readers.leaveAll()
     this.#handling?.handlers.close()
+  }
+
+  onClosed(): void {
+    this.#options.onClosed?.(this)
   }
 
   async checkPrincipal(): Promise<Principal> {

@@ -25,6 +25,8 @@ export interface SocketEvents {
   onDrain(): void
   /** Called once when the socket starts to close. The connection may stay open for a while. */
   onClose(): void
+  /** Called when the connection is closed. */
+  onClosed?(): void
 }
 
 /** A frame of this size counts as two, because parsing a large frame is expensive. */
@@ -139,7 +141,7 @@ export class SocketPeer implements HeartbeatPeer {
 
   close(reason: CloseReason): void {
     if (this.#state === 'closing') return
-    this.#handleClose()
+    this.handleClosing()
     this.#socket.close(CLOSE_CODES[reason].code, reason)
     // Do not read the rest of a flood.
     if (reason === 'too-fast') this.#socket.pause()
@@ -155,16 +157,15 @@ export class SocketPeer implements HeartbeatPeer {
     }
   }
 
+  // The listeners are the same functions for all sockets: thousands of idle sockets would keep thousands of closures.
   #listen(): void {
-    this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
-    this.#socket.on('pong', () => this.#heartbeats.beat(this))
-    this.#socket.on('ping', () => this.#admit(1))
+    this.#socket.peer = this
+    this.#socket.on('message', SocketPeer.#onMessage)
+    this.#socket.on('pong', SocketPeer.#onPong)
+    this.#socket.on('ping', SocketPeer.#onPing)
     // `ws` sends a close code for connection and protocol errors; a `close` event follows.
     this.#socket.on('error', ignoreError)
-    // `onClosing` runs at the close handshake. If the connection breaks, there is only `close`.
-    const leave = (): void => this.#handleClose()
-    this.#socket.onClosing = leave
-    this.#socket.on('close', leave)
+    this.#socket.on('close', SocketPeer.#onClosed)
     this.#stream.on('drain', () => {
       // The client has read data, so it is alive. Pings wait behind the same data.
       this.#heartbeats.beat(this)
@@ -173,7 +174,28 @@ export class SocketPeer implements HeartbeatPeer {
     })
   }
 
-  #handleClose(): void {
+  static #onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
+    peerOf(this).#receive(data, isBinary)
+  }
+
+  static #onPong(this: WebSocket): void {
+    const peer = peerOf(this)
+    peer.#heartbeats.beat(peer)
+  }
+
+  static #onPing(this: WebSocket): void {
+    peerOf(this).#admit(1)
+  }
+
+  // If the connection breaks, there was no close handshake before.
+  static #onClosed(this: WebSocket): void {
+    const peer = peerOf(this)
+    peer.handleClosing()
+    peer.#events.onClosed?.()
+  }
+
+  /** Called when either side starts to close the socket. */
+  handleClosing(): void {
     if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#heartbeats.remove(this)
@@ -231,17 +253,22 @@ export class SocketPeer implements HeartbeatPeer {
 function ignoreError(): void {}
 
 /**
- * A socket that reports when either side starts to close it. `ws` reports only the end of the connection; until then, a client that is
- * slow to disconnect would count as a reader.
+ * A socket that tells its peer when either side starts to close it. `ws` reports only the end of the connection; until then, a client
+ * that is slow to disconnect would count as a reader.
  */
 export class ClosingSocket extends WebSocket {
-  onClosing: (() => void) | undefined
+  peer: SocketPeer | undefined
 
   // `ws` also calls this method when the client closes the socket.
   override close(code?: number, data?: string | Buffer): void {
     super.close(code, data)
-    this.onClosing?.()
+    this.peer?.handleClosing()
   }
+}
+
+function peerOf(socket: WebSocket): SocketPeer {
+  if (socket instanceof ClosingSocket && socket.peer) return socket.peer
+  throw new TypeError('This socket has no peer.')
 }
 
 /** Limits for the frames of one socket. */

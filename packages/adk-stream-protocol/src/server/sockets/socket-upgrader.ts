@@ -56,7 +56,11 @@ export class SocketUpgrader {
 
   constructor(options: SocketUpgraderOptions) {
     this.#options = options
-    this.#shared = { ...options, heartbeats: new Heartbeats(options.limits.keepAliveMs) }
+    this.#shared = {
+      ...options,
+      heartbeats: new Heartbeats(options.limits.keepAliveMs),
+      onClosed: (connection) => this.#open.delete(connection),
+    }
     this.#identify = (request) => options.router.identify(request)
     this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
     this.#perAddress = new Quota(options.limits.maxSocketsPerAddress)
@@ -153,7 +157,6 @@ export class SocketUpgrader {
   #accept(connected: Connected): void {
     const connection = new SocketConnection(this.#shared, connected)
     this.#open.add(connection)
-    connected.socket.on('close', () => this.#open.delete(connection))
   }
 
   #findFault(exchange: Exchange): ProtocolError | undefined {

@@ -1,19 +1,28 @@
 import type { AuditHead } from '../../approvals/approval-store.ts'
+import type { AuditEntry } from '../../approvals/audit-entry.ts'
 import { type AuditReader, type ChainedRow, GENESIS, hashEntry } from '../audit-chain.ts'
+import { encodeJson } from '../stored-json.ts'
 import type { Connection } from './connection.ts'
 
-/** Prepares a function that appends an entry within a write transaction. */
+/** Prepares a function that appends entries within a write transaction. */
 export function prepareAppend(connection: Connection) {
-  const last = connection.prepare<AuditHead>(SELECT_LAST)
-  const count = connection.prepare<{ seq: number }>(SELECT_COUNTER)
+  const head = connection.prepare<{ seq: number | null; hash: string | null }>(
+    `SELECT (${SELECT_COUNTER}) AS seq, (SELECT hash FROM (${SELECT_LAST})) AS hash`,
+  )
   const insert = connection.prepare(
     'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)',
   )
-  return (approvalId: string, version: number, entry: string): void => {
-    const seq = (count.rows()[0]?.seq ?? 0) + 1
-    const row = { seq, approval_id: approvalId, version, entry }
-    const hash = hashEntry(last.rows()[0]?.hash ?? GENESIS, row)
-    insert.run(seq, approvalId, version, entry, hash)
+  return (entries: readonly AuditEntry[]): void => {
+    const [last] = head.rows()
+    let seq = last?.seq ?? 0
+    let hash = last?.hash ?? GENESIS
+    for (const added of entries) {
+      const { approvalId, version } = added
+      const entry = encodeJson(added)
+      seq += 1
+      hash = hashEntry(hash, { seq, approval_id: approvalId, version, entry })
+      insert.run(seq, approvalId, version, entry, hash)
+    }
   }
 }
 

@@ -114,7 +114,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       if (isFull) return 'too-many-pending'
       this.#statements.insert.run(...row)
       this.#insertDeciders(approval)
-      this.#appendAudit(entry)
+      this.#statements.appendAudit([entry])
       return 'inserted'
     })
   }
@@ -132,18 +132,11 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async replace(transition: Transition): Promise<boolean> {
-    return this.#connection.write(() => this.#replace(transition))
+    return this.#connection.write(() => this.#replaceAll([transition]))
   }
 
-  async replaceAll([first, ...rest]: readonly Transition[]): Promise<boolean> {
-    return this.#connection.write(() => {
-      if (!first || !this.#replace(first)) return false
-      for (const transition of rest)
-        // Throws to roll back the first one.
-        if (!this.#replace(transition))
-          throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
-      return true
-    })
+  async replaceAll(transitions: readonly Transition[]): Promise<boolean> {
+    return this.#connection.write(() => this.#replaceAll(transitions))
   }
 
   async list(filter: ApprovalFilter): Promise<Approval[]> {
@@ -308,7 +301,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       const open = this.#statements.findOpen.rows(...key).map(decodeApproval)
       const cancelled = open.flatMap((approval) => {
         const transition = cancelApproval(approval, reason, this.#now())
-        return transition && this.#replace(transition) ? [transition.next] : []
+        return transition && this.#replaceAll([transition]) ? [transition.next] : []
       })
       this.#statements.markAllReported.run(...key)
       return cancelled
@@ -319,7 +312,24 @@ export class SqliteApprovalStore implements ApprovalStore {
     return this.#statements.now.rows()[0]?.now ?? Number.NaN
   }
 
-  #replace({ next, entry, before, silent }: Transition): boolean {
+  /** Stores consecutive transitions of an approval, the deciders after them, and their audit entries. */
+  #replaceAll(transitions: readonly Transition[]): boolean {
+    for (const [index, transition] of transitions.entries()) {
+      if (this.#replace(transition)) continue
+      if (index === 0) return false
+      // Throws to roll back the first one.
+      throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
+    }
+    const last = transitions.at(-1)
+    if (!last) return false
+    // The vote that completes a step changes the deciders.
+    this.#statements.deleteDeciders.run(last.next.id)
+    this.#insertDeciders(last.next)
+    this.#statements.appendAudit(transitions.map(({ entry }) => entry))
+    return true
+  }
+
+  #replace({ next, before, silent }: Transition): boolean {
     const { id, version, state } = next
     // Read within the write transaction, so that it is later than all stored times.
     const now = this.#leaseNow()
@@ -330,20 +340,11 @@ export class SqliteApprovalStore implements ApprovalStore {
     const [worker, startedAt] =
       state.name === 'executing' ? [checkName('worker', state.worker), now] : [null, null]
     const row = [id, version, state.name, worker, startedAt, isUnreported(next) ? now : null]
-    if (this.#statements.replace.run(...row, encodeMoved(next), before ?? null) === 0) return false
-    // The vote that completes a step changes the deciders.
-    this.#statements.deleteDeciders.run(id)
-    this.#insertDeciders(next)
-    this.#appendAudit(entry)
-    return true
+    return this.#statements.replace.run(...row, encodeMoved(next), before ?? null) > 0
   }
 
   #insertDeciders(approval: Approval): void {
     for (const name of deciderNames(approval)) this.#statements.insertDecider.run(name, approval.id)
-  }
-
-  #appendAudit(entry: AuditEntry): void {
-    this.#statements.appendAudit(entry.approvalId, entry.version, encodeJson(entry))
   }
 }
 
