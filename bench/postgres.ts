@@ -20,6 +20,13 @@ import { median } from './statistics.ts'
 const ROUNDS = Number(process.argv[2] ?? 200)
 const WARM_UP = Math.ceil(ROUNDS / 5)
 
+const DECIDE = `
+  WITH moved AS (
+    UPDATE floor_approvals SET state = 'executing' WHERE id = $1 AND state = 'requested' RETURNING id)
+  SELECT pg_notify('floor_decided', id) FROM moved`
+
+let started: (at: number) => void = () => undefined
+
 setLogger(null)
 const folder = await mkdtemp(join(tmpdir(), 'postgres-bench-'))
 // As a server in production: every commit waits for the disk.
@@ -72,7 +79,6 @@ async function compare(title: string, { goal, floor, us }: Pair): Promise<void> 
 
 /** One instance requests the approval, and the other one decides it. */
 async function openDecisions(): Promise<() => Promise<number>> {
-  let started: (at: number) => void = () => undefined
   const open = async (): Promise<string> => {
     const pay = new FunctionTool({
       name: 'pay',
@@ -113,16 +119,10 @@ async function openFloor(): Promise<() => Promise<number>> {
     'CREATE TABLE floor_approvals (id text PRIMARY KEY, state text); LISTEN floor_decided',
   )
   const bare = createServer((request, response) => {
-    request.setEncoding('utf8').once('data', async (body: string) => {
+    request.setEncoding('utf8').once('data', (body: string) => {
       // The body is ours, and small enough to come in one piece.
       const { id } = JSON.parse(body) as { id: string }
-      await pool.query(
-        `WITH moved AS (
-           UPDATE floor_approvals SET state = 'executing' WHERE id = $1 AND state = 'requested' RETURNING id)
-         SELECT pg_notify('floor_decided', id) FROM moved`,
-        [id],
-      )
-      response.end('{}')
+      void pool.query(DECIDE, [id]).then(() => response.end('{}'))
     })
   })
   bare.listen(0, '127.0.0.1')

@@ -78,6 +78,10 @@ test('[ST316] a bridge does not delete a chat in which another process runs a tu
 
 const ALL_CHATS = { appName: 'adk-stream-protocol', userId: 'hanako' }
 const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
+const PAYING = {
+  authenticate: () => ({ id: 'hanako' }),
+  agent: (model: BaseLlm) => assistant(model, { tools: [paymentTool(new Wallet())] }),
+}
 const ENDLESS = '[[say So far.]][[wait never]][[say Not this.]]'
 
 test('[ST316] deleting a principal stops their running turn, at the model too', async () => {
@@ -96,13 +100,11 @@ test('[ST316] deleting a principal stops their running turn, at the model too', 
 
 test('[ST343] any server deletes a principal whose turn and whose approval are on another one', async () => {
   await using database = await createDatabase()
-  const authenticate = () => ({ id: 'hanako' })
   const open = () => openPostgresStore({ connectionString: database.url })
   await using firstStore = await open()
   await using secondStore = await open()
-  const agent = (model: BaseLlm) => assistant(model, { tools: [paymentTool(new Wallet())] })
-  await using first = await serve({ store: firstStore, authenticate, agent })
-  await using second = await serve({ store: secondStore, authenticate, agent })
+  await using first = await serve({ store: firstStore, ...PAYING })
+  await using second = await serve({ store: secondStore, ...PAYING })
   const browser = first.browser()
   const asked = await (await browser.say(callPayment(50), 'chat-2')).text()
   const approvalId = /"approvalId":"([^"]+)"/.exec(asked)?.[1] ?? ''

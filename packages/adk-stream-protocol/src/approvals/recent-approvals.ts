@@ -1,3 +1,4 @@
+import { keepNewest } from '../shared/keep-newest.ts'
 import type { Approval } from './approval.ts'
 
 /** Caches approvals that wait for their next transition, so that the ledger can try it without reading them again. */
@@ -12,8 +13,7 @@ export class RecentApprovals {
     this.#approvals.delete(approval.id)
     if (!isCacheable(approval)) return
     this.#approvals.set(approval.id, approval)
-    const [oldest] = this.#approvals.keys()
-    if (this.#approvals.size > MAX_KEPT && oldest !== undefined) this.#approvals.delete(oldest)
+    keepNewest(this.#approvals, MAX_KEPT)
   }
 }
 

@@ -4,6 +4,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { keepNewest } from '../shared/keep-newest.ts'
 import {
   mergeContext,
   confirmCall,
@@ -96,7 +97,8 @@ export class CallRunner {
     outcome.catch(ignoreError)
     const { toolContext } = call
     this.#started.set(claimed.id, { toolContext, note: toApprovedNote(claimed), outcome })
-    this.#forgetOldest()
+    // A result that ADK never takes, for example in a deleted chat, is in the ledger and need not be kept.
+    keepNewest(this.#started, MAX_STARTED)
   }
 
   /**
@@ -183,12 +185,6 @@ export class CallRunner {
     const response = result === undefined ? { result } : toResponse(result)
     const failed = outcome.by === 'failure' && outcome.hidden
     return { response, failed, note: toApprovedNote(ended) }
-  }
-
-  /** A result that ADK never takes, for example in a deleted chat, is in the ledger and need not be kept. */
-  #forgetOldest(): void {
-    const [oldest] = this.#started.keys()
-    if (this.#started.size > MAX_STARTED && oldest !== undefined) this.#started.delete(oldest)
   }
 }
 

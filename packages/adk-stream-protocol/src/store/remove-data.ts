@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:time
 
 import type { BaseSessionService } from '@google/adk'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Owner, RetentionStore } from './retention-store.ts'
+import type { Orphans, Owner, RetentionStore } from './retention-store.ts'
 import type { Store } from './store.ts'
 import { StoreError } from './store-error.ts'
 
@@ -104,18 +104,17 @@ export async function removeOrphans(
   { appName, found, signal }: OrphanRun,
 ): Promise<Set<string>> {
   const left = new Set<string>()
-  let last: AppChatRef | undefined
-  do {
-    const after: AppChatRef | undefined = last
-    const page = await store.listOrphans?.({ appName, after, limit: BATCH })
+  for (let after: AppChatRef | undefined; ;) {
+    const page: Orphans | undefined = await store.listOrphans?.({ appName, after, limit: BATCH })
     for (const chat of page?.orphans ?? []) {
       const id = JSON.stringify([chat.principalId, chat.chatId])
       if (found.has(id)) await store.removeOrphan?.(chat)
       else if (left.size < MAX_ORPHANS) left.add(id)
     }
-    last = page?.last
+    after = page?.last
+    if (!after || signal?.aborted === true) break
     await yieldToEventLoop()
-  } while (last && signal?.aborted !== true)
+  }
   if (found.size > 0) await store.overwriteRemoved?.()
   return left
 }

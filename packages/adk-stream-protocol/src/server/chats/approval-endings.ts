@@ -5,6 +5,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Backend } from './backend.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { keepNewest } from '../../shared/keep-newest.ts'
 
 const MOVED_ON = 'the person wrote something else'
 
@@ -72,8 +73,7 @@ export class OrphanedApprovals {
   #isStale(id: string, leaseMs: number): boolean {
     const foundAt = this.#foundAt.get(id) ?? performance.now()
     this.#foundAt.set(id, foundAt)
-    const [oldest] = this.#foundAt.keys()
-    if (this.#foundAt.size > MAX_FOUND && oldest !== undefined) this.#foundAt.delete(oldest)
+    keepNewest(this.#foundAt, MAX_FOUND)
     return performance.now() - foundAt >= leaseMs
   }
 }

@@ -1,9 +1,12 @@
+import { keepNewest } from '../../shared/keep-newest.ts'
+
 /** How often a call is resumed that does not start although the run ends without an error. Another attempt would not change that. */
 const MAX_WITHOUT_ERROR = 2
 /** How often a call is resumed whose run fails. The cause may be temporary. */
 const MAX_WITH_ERROR = 20
 const FIRST_DELAY_MS = 250
 const LONGEST_DELAY_MS = 60_000
+const MAX_KEPT = 10_000
 
 interface Attempts {
   readonly failed: number
@@ -33,6 +36,8 @@ export class ResumeAttempts {
     }
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (failed + ended), LONGEST_DELAY_MS)
     this.#attempts.set(approvalId, { ...after, nextAt: performance.now() + delayMs })
+    // Another process may resume the call, and this one is not told.
+    keepNewest(this.#attempts, MAX_KEPT)
     return true
   }
 
