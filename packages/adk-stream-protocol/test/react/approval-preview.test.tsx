@@ -84,7 +84,8 @@ describe('previews', () => {
     const now = balance('$550.00', '$500.00')
     const details = new Map([['approval-1', { preview: now }]])
     update(pending(SEEN), { details })
-    expect(screen.getByRole('alert').textContent).toMatch(/^This has changed since you looked/)
+    const announced = screen.getAllByRole('status').map(({ textContent }) => textContent)
+    expect(announced).toContain('This has changed since you looked. Check it before you approve.')
     expect(card().querySelector('[data-changed]')?.textContent).toBe(
       'Balance$550.00 →becomes $500.00was $1,000.00 → $950.00',
     )

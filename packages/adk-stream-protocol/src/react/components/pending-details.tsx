@@ -69,13 +69,15 @@ interface PendingDetailsProps {
   readonly preview: ShownPreview | undefined
   readonly seen: ShownPreview | undefined
   readonly sum: PendingSum | undefined
+  /** Whether the server rejected the last approval because the preview had changed. */
+  readonly isRefused: boolean
   /** Whether the headline is the default one, which says nothing about the arguments. */
   readonly isDescribed: boolean
 }
 
 /** Shows what a pending call would do: the preview, the hint, and the arguments, folded where they repeat the headline. */
 export function PendingDetails(props: PendingDetailsProps): ReactNode {
-  const { args, description, hint, preview, seen, sum, isDescribed } = props
+  const { args, description, hint, preview, seen, sum, isRefused, isDescribed } = props
   const { approval, tool } = useAdkLabels()
   const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
   const isCovered = preview !== undefined && !Object.values(unmentioned).some(isSuspicious)
@@ -84,18 +86,26 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
   return (
     <>
       {preview && <PreviewView preview={preview} seen={seen} />}
-      {hint && (
-        <p className="adk-hint">
-          <LiteralText text={hint} />
-        </p>
-      )}
       <ArgumentsTable args={open} />
-      {sum && <SumNote sum={sum} />}
-      {seen && (
+      {(hint ?? sum) !== undefined && (
+        <div className="adk-notes">
+          {hint && (
+            <p className="adk-hint">
+              <LiteralText text={hint} />
+            </p>
+          )}
+          {sum && <SumNote sum={sum} />}
+        </div>
+      )}
+      {isRefused && (
         <p className="adk-changed" role="alert">
           {approval.previewChanged}
         </p>
       )}
+      {/* The marks of the values show a change that the person did not cause. It is announced to screen readers. */}
+      <p className="adk-hidden" role="status">
+        {seen && !isRefused && approval.previewChanged}
+      </p>
       {isFolded && (
         <details className="adk-details">
           <summary>{tool.details}</summary>

@@ -63,7 +63,7 @@ export const en: AdkLabels = {
     approveAction: (action) => `Approve ${action}`,
     holdHint: 'Hold to approve, or press twice.',
     pressAgain: 'Press again to approve',
-    previewChanged: 'This has changed since you looked. Check it, then approve again.',
+    previewChanged: 'This has changed since you looked. Check it before you approve.',
     previewMissing: 'It is not known right now what this call would do. You can deny it.',
     retryPreview: 'Check again',
     becomes: 'becomes',

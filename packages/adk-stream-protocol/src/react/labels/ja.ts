@@ -61,7 +61,7 @@ export const ja: AdkLabels = {
     approveAction: (action) => `${action}を承認`,
     holdHint: '長押し、または2回押すと承認します。',
     pressAgain: 'もう一度押すと承認',
-    previewChanged: '内容が変わりました。確認してから、もう一度承認してください。',
+    previewChanged: '表示後に内容が変わりました。確認してから承認してください。',
     previewMissing: '現在、実行した場合の結果を確認できません。拒否はできます。',
     retryPreview: 'もう一度確認',
     becomes: 'から',
