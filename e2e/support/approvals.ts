@@ -45,7 +45,7 @@ export async function decide(card: Locator, choice: Choice): Promise<void> {
 const SETTLED_MS = 600
 
 /** Presses Approve until the card takes it: a preview that has changed asks again, and a high risk needs two presses. */
-export async function approve(card: Locator): Promise<void> {
+async function approve(card: Locator): Promise<void> {
   const button = card.getByRole('button', { name: /approve/i })
   const isAskedOnce = (await card.locator('.adk-preview, .adk-hold').count()) === 0
   await button.click()

@@ -39,7 +39,8 @@ export function useShownPreview(
   // The newest of the two: the list is read again after a refusal.
   const isGiven = preview !== undefined && preview.digest !== shown.given?.digest
   const isRefused = refusal?.preview !== undefined && refusal !== shown.refusal
-  const next = isGiven ? preview : isRefused ? refusal.preview : undefined
+  const refused = isRefused ? refusal.preview : undefined
+  const next = isGiven ? preview : refused
   // Adjusts the state while rendering, so that the person never sees a preview without the mark of its change.
   if (next) {
     const { current, seen = current } = shown
@@ -48,7 +49,8 @@ export function useShownPreview(
   const hasChanged = shown.seen !== undefined && shown.seen.digest !== shown.current?.digest
   const digest = shown.current?.digest
   useEffect(() => {
-    if (hasChanged) changedAt.current = Date.now()
+    // Each change counts, not only the first one.
+    if (hasChanged && digest !== undefined) changedAt.current = Date.now()
   }, [digest, hasChanged])
   return {
     preview: shown.current,
