@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { untilChanged } from './support/approvals.ts'
 import { readPage } from './support/chat-page.ts'
 import { isFocused } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
@@ -184,7 +185,9 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
   await tool('Alice').getByText('Approved.').waitFor()
 
   await press('Alt+KeyI')
-  await page.locator('.popover.inbox').getByRole('listitem', { name: 'Bob' }).waitFor()
+  const item = page.locator('.popover.inbox').getByRole('listitem', { name: 'Bob' })
+  await item.waitFor()
+  await untilChanged(item)
   await reach('Approve')
   await press('Enter')
   await tool('Bob').getByText('Approved.').waitFor()

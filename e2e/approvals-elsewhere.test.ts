@@ -137,7 +137,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await payment.getByText('High risk').waitFor()
     await payment.getByText('Needs approval from 2 people').waitFor()
     expect(await payment.getByRole('button', { name: 'Edit…' }).count()).toBe(0)
-    await payment.getByRole('button', { name: 'Approve' }).click()
+    await decide(payment, 'approve')
     await payment.getByText('You approved this (1 of 2)').waitFor()
     expect(await books.paid()).toEqual([])
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { ask, ending, RAN } from './support/approvals.ts'
+import { ask, ending, RAN, untilChanged } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
@@ -25,7 +25,7 @@ describe('sse alone', () => {
       await page.keyboard.press('Shift+Tab')
       order.push(await focused(page))
     }
-    expect(order).toEqual(['Edit…', 'Deny…', 'Approve'])
+    expect(order).toEqual(['Edit…', 'Deny…', 'Approve $50.00'])
     await snap(page, `keyboard-approve-${mode}`)
     await page.keyboard.press('Enter')
     await ending(card('Alice'))
@@ -64,10 +64,11 @@ describe('live alone', () => {
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('a')
-    expect(await focused(page)).toBe('Approve')
+    expect(await focused(page)).toBe('Approve $40.00')
     expect(await books.pending()).toHaveLength(2)
     await page.keyboard.press('Enter')
     await ending(card('Bob'))
+    await untilChanged(card('Alice'))
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('Enter')
     await ending(card('Alice'))
@@ -103,7 +104,7 @@ describe('live alone', () => {
     await page.keyboard.press('Alt+I')
     const approve = page.getByRole('listitem', { name: 'Alice' }).getByRole('button').first()
     await approve.waitFor()
-    await tabTo(page, 'Approve')
+    await tabTo(page, 'Approve $50.00')
     await snap(page, `keyboard-inbox-${mode}`)
     await page.keyboard.press('Enter')
     await page.getByText('No approvals are pending.').waitFor()

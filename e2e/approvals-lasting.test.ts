@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { modesOf } from './support/modes.ts'
-import { ask, decide, ending, RAN } from './support/approvals.ts'
+import { ask, decide, ending, RAN, untilChanged } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
@@ -88,6 +88,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     const ids = await books.pending()
     await card('Alice').getByRole('button', { name: 'Approve' }).dblclick()
     await ending(card('Alice'))
+    await untilChanged(card('Bob'))
     // Faster than anybody can: both come before the page has shown the first.
     await card('Bob')
       .getByRole('button', { name: 'Approve' })

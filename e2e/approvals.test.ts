@@ -54,10 +54,12 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const visit = { mode, locale: 'ja-JP' }
     const { page, card, books, id, idle, answers, results } = await ask(testDemo, words, visit)
     const payment = card('花子')
-    expect(await payment.locator('.adk-call-description').textContent()).toMatch(
-      /花子 に .*50.* を送金/,
+    expect(await payment.locator('.adk-call-description').textContent()).toBe(
+      '花子さんに50.00ドルを送金',
     )
-    expect(await payment.locator('.adk-hint').textContent()).toContain('残高は 1000 USD')
+    const preview = await payment.locator('.adk-preview').textContent()
+    expect(preview).toMatch(/残高.*1,000.00ドル.*950.00ドル/)
+    await payment.getByText('詳細').click()
     expect(await readArguments(payment)).toEqual([
       ['項目', '値'],
       ['金額', '50'],
@@ -199,7 +201,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await payment.getByLabel('Amount').fill('20')
     await payment.getByLabel('Recipient').fill('')
     await approve.click()
-    await payment.getByText(/do not fit the tool: recipient/).waitFor()
+    await payment.getByText('Enter a value.').waitFor()
     expect(await books.pending()).toHaveLength(1)
     expect(await books.paid()).toEqual([])
     await snap(page, `approval-refused-${mode}`)
@@ -218,15 +220,23 @@ describe.each(modesOf('live'))('%s', (mode) => {
     const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
     const { page, card, books, idle } = await ask(testDemo, words, { mode })
     for (const name of ['Ann', 'Ben']) {
-      await card(name).getByRole('button', { name: 'Approve' }).click()
+      await decide(card(name), 'approve')
       await card(name).getByText('Done').waitFor()
     }
     const refused = card('Cid')
-    await refused.getByText('Your wallet holds only 100 USD').waitFor()
-    await refused.getByRole('button', { name: 'Approve' }).click()
+    const reason = 'Not enough money: the balance is $100.00.'
+    await refused.getByText(`${reason} This payment would fail.`).waitFor()
+    const button = refused.getByRole('button', { name: 'Approve $450.00' })
+    expect(await button.getAttribute('aria-disabled')).toBe('true')
+    // A stock client does not see the preview.
+    const [id = ''] = await books.pending()
+    const { url } = testDemo.demo
+    const data = { approved: true }
+    await page.request.post(`${url}/approvals/${id}`, { data, headers: { origin: url } })
     await refused.getByText('Approved, but the call failed.').waitFor()
+    await refused.getByText('Not sent: $450.00 to Cid').waitFor()
     expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
-    expect(await refused.locator('.adk-failure').textContent()).toContain('Insufficient funds')
+    expect(await refused.locator('.adk-failure').textContent()).toBe(reason)
     await idle()
     expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
     await snap(page, `payment-refused-${mode}`)

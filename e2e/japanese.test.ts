@@ -69,7 +69,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 
     await say('花子さんに120ドル送金してください')
     const card = tool('花子')
-    await card.getByRole('button', { name: '承認', exact: true }).waitFor()
+    await card.getByRole('button', { name: '120.00ドルを承認', exact: true }).waitFor()
     await check('asked')
     await card.getByRole('button', { name: '編集…' }).click()
     await check('edit')

@@ -1,4 +1,5 @@
 import type { Locator } from 'playwright-core'
+import { expect } from 'vitest'
 
 import { readPage } from './chat-page.ts'
 import { listenToResults } from './model-told.ts'
@@ -35,12 +36,41 @@ export async function ask(
 }
 
 export async function decide(card: Locator, choice: Choice): Promise<void> {
-  if (choice === 'approve') {
-    await card.getByRole('button', { name: 'Approve' }).click()
-    return
-  }
+  if (choice === 'approve') return approve(card)
   await card.getByRole('button', { name: 'Deny…' }).click()
   await card.getByRole('button', { name: 'Deny', exact: true }).click()
+}
+
+/** A click counts half a second after the preview has changed, and a second press half a second after the first. */
+const SETTLED_MS = 600
+
+/** Presses Approve until the card takes it: a preview that has changed asks again, and a high risk needs two presses. */
+async function approve(card: Locator): Promise<void> {
+  const button = card.getByRole('button', { name: /approve/i })
+  const isAskedOnce = (await card.locator('.adk-preview, .adk-hold').count()) === 0
+  await button.click()
+  if (isAskedOnce) return
+  const isTaken = async (): Promise<boolean> => {
+    if ((await card.count()) === 0) return true
+    if (await button.isVisible()) {
+      await button.click({ timeout: 1_000 }).catch(() => undefined)
+      return false
+    }
+    const hasVoted = (await card.getByText('You approved this').count()) > 0
+    // An item of the inbox has no state: it disappears.
+    const state =
+      (await card.getAttribute('data-state', { timeout: 1_000 })) ?? 'approval-responded'
+    return hasVoted || !state.startsWith('approval-')
+  }
+  await expect
+    .poll(() => isTaken().catch(() => false), { interval: SETTLED_MS, timeout: 30_000 })
+    .toBe(true)
+}
+
+/** Waits until a card shows a preview that has changed, and takes a decision about it. */
+export async function untilChanged(card: Locator): Promise<void> {
+  await card.locator('[data-changed]').first().waitFor({ state: 'attached' })
+  await card.page().waitForTimeout(SETTLED_MS)
 }
 
 /** Waits until a card says what came of it. */

@@ -119,7 +119,9 @@ function markFailures(content: Content, toolCallIds: readonly string[]): Content
     const { functionResponse } = part
     if (!functionResponse?.response || !toolCallIds.includes(functionResponse.id ?? '')) return part
     const response = markFailed(functionResponse.response)
-    return { ...part, functionResponse: { ...functionResponse, response } }
+    return response === functionResponse.response
+      ? part
+      : { ...part, functionResponse: Object.assign({}, functionResponse, { response }) }
   })
   return { ...content, ...(parts && { parts }) }
 }

@@ -16,7 +16,7 @@ export class AdkError extends Error {
     code: ErrorCode,
     message: string,
     retryAfterSeconds?: number,
-    preview?: ShownPreview | undefined,
+    preview?: ShownPreview,
   ) {
     super(message)
     this.code = code

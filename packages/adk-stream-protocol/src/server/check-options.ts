@@ -36,6 +36,10 @@ function checkVerdict(toolName: string, verdict: unknown): void {
       `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
     )
   refuseFirst(PolicyTerms.safeParse(verdict).error, path)
+  if (verdict['requirePreview'] === true && verdict['preview'] === undefined)
+    throw new TypeError(
+      `createBridge: \`${path.join('.')}.requirePreview\` needs \`preview\`, which returns what the call would do.`,
+    )
 }
 
 function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[] = []): void {

@@ -52,6 +52,24 @@ const SEEN = balance('$1,000.00', '$950.00')
 const pending = (preview: ShownPreview | undefined, data: Partial<DataParts['approval']> = {}) =>
   answer(payment(), approvalPart({ hasPreview: true, ...(preview && { preview }), ...data }))
 
+const part = (id: string, value: number) => [
+  payment({ toolCallId: `call-${id}`, approval: { id } }),
+  approvalPart({
+    approvalId: id,
+    toolCallId: `call-${id}`,
+    hasPreview: true,
+    preview: { amount: { value, currency: 'USD', available: 1000 }, digest: id },
+  }),
+]
+const sums = () => Array.from(document.querySelectorAll('.adk-sum'))
+const high = () => show(answer(payment(), approvalPart({ severity: 'high' })))
+const hold = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms))
+const enter = async (name: string, text: string): Promise<void> => {
+  await user.clear(screen.getByLabelText(name))
+  if (text !== '') await user.type(screen.getByLabelText(name), text)
+}
+const describeCall = (_name: string, _args: object, phase: string) => `It is ${phase}.`
+
 describe('previews', () => {
   test('[RE360] a card shows the preview, folds the arguments, and the decision names what was shown', async () => {
     const { decided } = show(
@@ -84,7 +102,8 @@ describe('previews', () => {
     const now = balance('$550.00', '$500.00')
     const details = new Map([['approval-1', { preview: now }]])
     update(pending(SEEN), { details })
-    expect(screen.getByRole('alert').textContent).toMatch(/^This has changed since you looked/)
+    const announced = screen.getAllByRole('status').map(({ textContent }) => textContent)
+    expect(announced).toContain('This has changed since you looked. Check it before you approve.')
     expect(card().querySelector('[data-changed]')?.textContent).toBe(
       'Balance$550.00 →becomes $500.00was $1,000.00 → $950.00',
     )
@@ -125,17 +144,7 @@ describe('previews', () => {
   })
 
   test('[RE365] the cards of pending calls show their sum', () => {
-    const part = (id: string, value: number) => [
-      payment({ toolCallId: `call-${id}`, approval: { id } }),
-      approvalPart({
-        approvalId: id,
-        toolCallId: `call-${id}`,
-        hasPreview: true,
-        preview: { amount: { value, currency: 'USD', available: 1000 }, digest: id },
-      }),
-    ]
     const { update } = show(answer(...part('a', 450), ...part('b', 0.1), ...part('c', 900.2)))
-    const sums = () => Array.from(document.querySelectorAll('.adk-sum'))
     expect(sums().map(({ textContent }) => textContent)).toEqual(
       Array.from({ length: 3 }, () => '3 pending: $1,350.30 of $1,000.00'),
     )
@@ -149,9 +158,6 @@ describe('previews', () => {
 })
 
 describe('high severity', () => {
-  const high = () => show(answer(payment(), approvalPart({ severity: 'high' })))
-  const hold = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms))
-
   test('[RE363] holding the pointer approves, and letting go early does not', async () => {
     const { decided } = high()
     const approve = button('Approve')
@@ -271,7 +277,6 @@ describe('receipts', () => {
   })
 
   test('[RE366] the page describes a call in each phase', () => {
-    const describeCall = (_name: string, _args: object, phase: string) => `It is ${phase}.`
     const { update } = show(pending(SEEN), { describeCall })
     const headline = () => card().querySelector('.adk-call-description')?.textContent
     expect(headline()).toBe('It is pending.')
@@ -311,10 +316,6 @@ describe('editing by schema', () => {
     const shown = show(answer(call, approvalPart()), { details, locale })
     await user.click(button(locale === 'en' ? 'Edit…' : '編集…'))
     return shown
-  }
-  const enter = async (name: string, text: string): Promise<void> => {
-    await user.clear(screen.getByLabelText(name))
-    if (text !== '') await user.type(screen.getByLabelText(name), text)
   }
 
   test('[RE367] fields follow the schema, and the types of the values are kept', async () => {

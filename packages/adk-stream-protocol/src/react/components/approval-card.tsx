@@ -95,6 +95,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         <PendingDetails
           {...{ args, description, isDescribed, preview, seen, sum }}
           hint={approval.hint}
+          isRefused={refusal?.code === 'preview-changed'}
         />
       )}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}

@@ -163,6 +163,7 @@ function InboxItem(props: InboxItemProps) {
       </p>
       <PendingDetails
         {...{ args, description, isDescribed, hint, preview, seen }}
+        isRefused={refusal?.code === 'preview-changed'}
         sum={undefined}
       />
       {approvals.needed > 1 && (

@@ -40,10 +40,8 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
     if (read.state === 'valid') return onSubmit(read.args)
     setProblems(read.problems)
     const index = fields.findIndex(({ name }) => read.problems.has(name))
-    formRef.current
-      ?.querySelectorAll<HTMLElement>('.adk-field-cell')
-      [index]?.querySelector<HTMLElement>('input, textarea, select')
-      ?.focus()
+    const cells = formRef.current?.querySelectorAll<HTMLElement>('.adk-field-cell')
+    cells?.item(index)?.querySelector<HTMLElement>('input, textarea, select')?.focus()
   }
   return (
     <form

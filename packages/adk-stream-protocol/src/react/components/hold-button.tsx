@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from 'react'
 import { useAdkLabels } from '../provider.tsx'
 
 /** How long a person holds the button, in ms. */
-export const HOLD_MS = 800
+const HOLD_MS = 800
 /** How long a first press waits for the second one, in ms. */
 const ARMED_MS = 5_000
 /** A second press counts only after this time, in ms, so that a double click does not approve. */
@@ -18,6 +18,14 @@ interface HoldButtonProps {
 }
 
 type Press = 'none' | 'held' | 'armed'
+
+/** Whether a key presses a button. */
+function isPress(event: KeyboardEvent): boolean {
+  if (event.key !== 'Enter' && event.key !== ' ') return false
+  // The browser would click at once, and again while the key repeats.
+  event.preventDefault()
+  return true
+}
 
 /**
  * A button that acts when it is held for 0.8 s, by pointer or by key. People who cannot hold a button press it twice
@@ -60,12 +68,6 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
     after(ARMED_MS, disarm)
   }
   const isPressed = press === 'held'
-  const onKey = (event: KeyboardEvent): boolean => {
-    if (event.key !== 'Enter' && event.key !== ' ') return false
-    // The browser would click at once, and again while the key repeats.
-    event.preventDefault()
-    return true
-  }
   const onPointerDown = (event: PointerEvent): void => {
     if (event.button === 0) start()
   }
@@ -82,8 +84,8 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
         onPointerLeave={() => isPressed && disarm()}
         onPointerCancel={disarm}
         onContextMenu={(event) => isPressed && event.preventDefault()}
-        onKeyDown={(event) => onKey(event) && !event.repeat && start()}
-        onKeyUp={(event) => onKey(event) && isPressed && release()}
+        onKeyDown={(event) => isPress(event) && !event.repeat && start()}
+        onKeyUp={(event) => isPress(event) && isPressed && release()}
         onBlur={() => isPressed && disarm()}
         // A pointer that was released after the hold has acted already. A screen reader only clicks.
         onClick={({ detail }) => (isPressed || detail === 0) && release()}

@@ -48,7 +48,14 @@ export function MessageList(props: MessageListProps) {
   const sums = useSums(messages, details)
   const context = useMemo(
     () => ({
-      ...{ onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected },
+      onDecide,
+      onRefresh,
+      refusals,
+      votes,
+      hints,
+      details,
+      unconfirmed,
+      isConnected,
       sums,
     }),
     [onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected, sums],

@@ -39,7 +39,8 @@ export function useShownPreview(
   // The newest of the two: the list is read again after a refusal.
   const isGiven = preview !== undefined && preview.digest !== shown.given?.digest
   const isRefused = refusal?.preview !== undefined && refusal !== shown.refusal
-  const next = isGiven ? preview : isRefused ? refusal.preview : undefined
+  const refused = isRefused ? refusal.preview : undefined
+  const next = isGiven ? preview : refused
   // Adjusts the state while rendering, so that the person never sees a preview without the mark of its change.
   if (next) {
     const { current, seen = current } = shown
@@ -48,7 +49,8 @@ export function useShownPreview(
   const hasChanged = shown.seen !== undefined && shown.seen.digest !== shown.current?.digest
   const digest = shown.current?.digest
   useEffect(() => {
-    if (hasChanged) changedAt.current = Date.now()
+    // Each change counts, not only the first one.
+    if (hasChanged && digest !== undefined) changedAt.current = Date.now()
   }, [digest, hasChanged])
   return {
     preview: shown.current,
@@ -69,13 +71,15 @@ interface PendingDetailsProps {
   readonly preview: ShownPreview | undefined
   readonly seen: ShownPreview | undefined
   readonly sum: PendingSum | undefined
+  /** Whether the server rejected the last approval because the preview had changed. */
+  readonly isRefused: boolean
   /** Whether the headline is the default one, which says nothing about the arguments. */
   readonly isDescribed: boolean
 }
 
 /** Shows what a pending call would do: the preview, the hint, and the arguments, folded where they repeat the headline. */
 export function PendingDetails(props: PendingDetailsProps): ReactNode {
-  const { args, description, hint, preview, seen, sum, isDescribed } = props
+  const { args, description, hint, preview, seen, sum, isRefused, isDescribed } = props
   const { approval, tool } = useAdkLabels()
   const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
   const isCovered = preview !== undefined && !Object.values(unmentioned).some(isSuspicious)
@@ -84,18 +88,26 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
   return (
     <>
       {preview && <PreviewView preview={preview} seen={seen} />}
-      {hint && (
-        <p className="adk-hint">
-          <LiteralText text={hint} />
-        </p>
-      )}
       <ArgumentsTable args={open} />
-      {sum && <SumNote sum={sum} />}
-      {seen && (
+      {(hint ?? sum) !== undefined && (
+        <div className="adk-notes">
+          {hint && (
+            <p className="adk-hint">
+              <LiteralText text={hint} />
+            </p>
+          )}
+          {sum && <SumNote sum={sum} />}
+        </div>
+      )}
+      {isRefused && (
         <p className="adk-changed" role="alert">
           {approval.previewChanged}
         </p>
       )}
+      {/* The marks of the values show a change that the person did not cause. It is announced to screen readers. */}
+      <p className="adk-hidden" role="status">
+        {seen && !isRefused && approval.previewChanged}
+      </p>
       {isFolded && (
         <details className="adk-details">
           <summary>{tool.details}</summary>

@@ -4,12 +4,12 @@ function money(amount: number, currency: string): string {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount)
 }
 
-function count(value: number): string {
+function decimal(value: number): string {
   return new Intl.NumberFormat('en', { maximumFractionDigits: 20 }).format(value)
 }
 
 function characters(length: number): string {
-  return length === 1 ? '1 character' : `${count(length)} characters`
+  return length === 1 ? '1 character' : `${decimal(length)} characters`
 }
 
 /** The labels in English. */
@@ -63,7 +63,7 @@ export const en: AdkLabels = {
     approveAction: (action) => `Approve ${action}`,
     holdHint: 'Hold to approve, or press twice.',
     pressAgain: 'Press again to approve',
-    previewChanged: 'This has changed since you looked. Check it, then approve again.',
+    previewChanged: 'This has changed since you looked. Check it before you approve.',
     previewMissing: 'It is not known right now what this call would do. You can deny it.',
     retryPreview: 'Check again',
     becomes: 'becomes',
@@ -101,15 +101,15 @@ export const en: AdkLabels = {
         case 'pattern':
           return 'This does not have the expected form.'
         case 'min':
-          return `Enter ${count(problem.limit)} or more.`
+          return `Enter ${decimal(problem.limit)} or more.`
         case 'max':
-          return `Enter ${count(problem.limit)} or less.`
+          return `Enter ${decimal(problem.limit)} or less.`
         case 'above':
-          return `Enter more than ${count(problem.limit)}.`
+          return `Enter more than ${decimal(problem.limit)}.`
         case 'below':
-          return `Enter less than ${count(problem.limit)}.`
+          return `Enter less than ${decimal(problem.limit)}.`
         case 'step':
-          return `Enter a multiple of ${count(problem.limit)}.`
+          return `Enter a multiple of ${decimal(problem.limit)}.`
         case 'minLength':
           return `Enter at least ${characters(problem.limit)}.`
         case 'maxLength':

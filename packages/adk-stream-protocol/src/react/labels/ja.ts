@@ -7,7 +7,7 @@ function money(amount: number, currency: string): string {
   return new Intl.NumberFormat('ja', { style: 'currency', currency }).format(amount)
 }
 
-function count(value: number): string {
+function decimal(value: number): string {
   return new Intl.NumberFormat('ja', { maximumFractionDigits: 20 }).format(value)
 }
 
@@ -61,13 +61,13 @@ export const ja: AdkLabels = {
     approveAction: (action) => `${action}を承認`,
     holdHint: '長押し、または2回押すと承認します。',
     pressAgain: 'もう一度押すと承認',
-    previewChanged: '内容が変わりました。確認してから、もう一度承認してください。',
+    previewChanged: '表示後に内容が変わりました。確認してから承認してください。',
     previewMissing: '現在、実行した場合の結果を確認できません。拒否はできます。',
     retryPreview: 'もう一度確認',
     becomes: 'から',
     was: (value) => `変更前：${value}`,
-    sum: ({ count: pending, total, currency, available }) => {
-      const sum = `承認待ち${pending}件：合計${money(total, currency)}`
+    sum: ({ count, total, currency, available }) => {
+      const sum = `承認待ち${count}件：合計${money(total, currency)}`
       return available === undefined ? sum : `${sum}（利用可能額${money(available, currency)}）`
     },
     decidedBy: ({ own, others: { length } }) => {
@@ -98,19 +98,19 @@ export const ja: AdkLabels = {
         case 'pattern':
           return '形式が正しくありません。'
         case 'min':
-          return `${count(problem.limit)}以上を入力してください。`
+          return `${decimal(problem.limit)}以上を入力してください。`
         case 'max':
-          return `${count(problem.limit)}以下を入力してください。`
+          return `${decimal(problem.limit)}以下を入力してください。`
         case 'above':
-          return `${count(problem.limit)}より大きい数値を入力してください。`
+          return `${decimal(problem.limit)}より大きい数値を入力してください。`
         case 'below':
-          return `${count(problem.limit)}より小さい数値を入力してください。`
+          return `${decimal(problem.limit)}より小さい数値を入力してください。`
         case 'step':
-          return `${count(problem.limit)}の倍数を入力してください。`
+          return `${decimal(problem.limit)}の倍数を入力してください。`
         case 'minLength':
-          return `${count(problem.limit)}文字以上で入力してください。`
+          return `${decimal(problem.limit)}文字以上で入力してください。`
         case 'maxLength':
-          return `${count(problem.limit)}文字以内で入力してください。`
+          return `${decimal(problem.limit)}文字以内で入力してください。`
       }
     },
     argument: '項目',

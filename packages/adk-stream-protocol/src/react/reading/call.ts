@@ -52,7 +52,7 @@ export function getArguments({ input }: Pick<Call, 'input'>): Arguments {
  */
 export function readFailure(
   call: Call,
-  outcome?: 'succeeded' | 'failed' | undefined,
+  outcome?: 'succeeded' | 'failed',
 ): ReportedFailure | undefined {
   if (call.state === 'output-error') return toReportedFailure(call.errorText)
   if (call.state !== 'output-available' || outcome === 'succeeded') return undefined

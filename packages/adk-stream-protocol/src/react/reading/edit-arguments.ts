@@ -132,8 +132,7 @@ export function readFields(fields: readonly Field[], locale = 'en'): Reading {
 type FieldReading =
   | { readonly value: unknown }
   | { readonly problem: FieldProblem }
-  /** The argument is left out. */
-  | Record<never, never>
+  | { readonly isLeftOut: true }
 
 function readField(field: Field, locale: string): FieldReading {
   const { kind, value, rules } = field
@@ -166,10 +165,10 @@ function readEmpty(
   { required, isGiven, minLength = 0 }: Rules,
 ): FieldReading {
   if (kind === 'text') {
-    if (!required && !isGiven) return {}
+    if (!required && !isGiven) return { isLeftOut: true }
     return minLength > 0 ? { problem: { type: 'required' } } : { value }
   }
-  if (!required) return {}
+  if (!required) return { isLeftOut: true }
   return { problem: { type: kind === 'select' ? 'option' : kind } }
 }
 
@@ -220,7 +219,6 @@ function isMultiple(value: number, step: number): boolean {
 export function parseNumber(text: string, locale: string): number | undefined {
   const { group, decimal } = readSigns(locale)
   const plain = text.normalize('NFKC').trim().replace('−', '-')
-  const escape = (sign: string): string => sign.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
   const grouped = new RegExp(
     String.raw`^[+-]?\d{1,3}(?:${escape(group)}\d{3})+(?:${escape(decimal)}\d+)?$`,
   )
@@ -229,6 +227,10 @@ export function parseNumber(text: string, locale: string): number | undefined {
   if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(ascii)) return undefined
   const value = Number(ascii)
   return Number.isFinite(value) ? value : undefined
+}
+
+function escape(sign: string): string {
+  return sign.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 }
 
 function readSigns(locale: string): { group: string; decimal: string } {

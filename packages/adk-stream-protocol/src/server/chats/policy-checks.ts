@@ -106,7 +106,7 @@ export function createRefresh(
 }
 
 /** The preview that an approver named. */
-export interface NamedPreview {
+interface NamedPreview {
   readonly by: Decider
   /** The digest of the preview that the person saw, if the client sent it. */
   readonly digest: string | undefined
