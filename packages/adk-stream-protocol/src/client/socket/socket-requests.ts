@@ -166,7 +166,7 @@ export class SocketRequests {
     if (request.state === 'resuming') return this.#continue(request)
     this.#dependencies.responses.mark(request.responseIds, 'accepted')
     // The turn has this reader now, so that the server does not stop it when the others are gone.
-    for (const replaced of request.replaced.splice(0)) this.#abort(replaced)
+    for (const replaced of request.replaced.splice(0)) this.#abort(replaced, false)
     request.start()
     if (request.frame.type === 'resume')
       for (const abandoned of this.#abandonedIn(request.chatId)) this.#leave(abandoned)
@@ -267,8 +267,10 @@ export class SocketRequests {
     if (newer.state === 'reading') this.#start(newer)
   }
 
-  #abort({ id: requestId }: SocketRequest): boolean {
-    return this.#dependencies.socket().send({ type: 'abort', requestId })
+  /** Ends a request on the server. If the person pressed Stop, the turn ends too, whichever tab started it. */
+  #abort({ id: requestId, signal }: SocketRequest, isStopped = signal?.aborted === true): boolean {
+    const frame = { type: 'abort' as const, requestId, ...(isStopped && { stop: true }) }
+    return this.#dependencies.socket().send(frame)
   }
 
   #stop(request: SocketRequest): void {
