@@ -1,4 +1,4 @@
-import { render, screen, waitFor } from '@testing-library/react'
+import { act, render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test, vi } from 'vitest'
 
 import type { AdkApi } from '../../src/client/index.ts'
@@ -36,6 +36,34 @@ describe.each(ways)('over %s', (way) => {
     expect(browser.sent.filter((sent) => /^resume$|^GET \/stream\/chat-1/.test(sent))).toHaveLength(
       1,
     )
+  })
+
+  test('[RE374] a stopped reply says so at once, and after a reload', async () => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[say One.]][[wait never]]')
+    await page.until('One.')
+    expect(screen.queryByText('Stopped')).toBeNull()
+    await act(() => page.chat.stop())
+    await waitFor(() => expect(screen.getAllByText('Stopped')).toHaveLength(1))
+    page.say('[[say Two.]]')
+    await page.until('Two.')
+    await page.untilReady()
+    const { messages } = await browser.api.loadChat('chat-1')
+    const again = browser.show({ messages })
+    expect(again.text).toContain('One.Stopped')
+    expect(screen.getAllByText('Stopped')).toHaveLength(2)
+  })
+
+  test('[RE374] a reply that was stopped before it started says so', async () => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[wait never]]')
+    await waitFor(() => expect(page.chat.status).not.toBe('ready'))
+    await act(() => page.chat.stop())
+    await waitFor(() => expect(screen.getAllByText('Stopped')).toHaveLength(1))
   })
 
   test('[RE5] [DM92] a click approves: the call runs once, the reply continues, and both states are announced', async () => {

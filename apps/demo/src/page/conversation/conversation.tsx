@@ -4,8 +4,7 @@ import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
 import { memo, useCallback, useEffect, useMemo, useRef } from 'react'
 
-import { Composer, type ComposerHandle } from '../composer/composer.tsx'
-import type { Draft } from '../composer/use-draft.ts'
+import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
 import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
 import type { Mode } from '../settings/mode.ts'
@@ -45,6 +44,13 @@ export function Conversation(props: ConversationProps) {
       composerRef.current?.focus()
     },
     [send, onSent, goToEnd],
+  )
+  const interrupt = useCallback(
+    (text: string) => {
+      chat.interrupt(text)
+      goToEnd()
+    },
+    [chat.interrupt, goToEnd],
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
   const edit = useRefusedEdit(chat, chat.edit, write)
@@ -89,9 +95,11 @@ export function Conversation(props: ConversationProps) {
         {!following && <LatestButton onClick={goToEnd} />}
         <StableComposer
           handleRef={composerRef}
-          busy={busy}
+          status={status}
+          draftKey={id}
           onSend={sendDraft}
           onStop={chat.stop}
+          onInterrupt={mode === 'live' ? interrupt : undefined}
           voice={slot}
         />
       </footer>

@@ -2,6 +2,7 @@ import { useInbox } from 'adk-stream-protocol/react'
 import { useCallback, useEffect, useRef } from 'react'
 
 import { useChats } from '../chats/use-chats.ts'
+import { focusComposer } from '../composer/composer.tsx'
 import { useLanguage } from '../i18n/language.tsx'
 import { api } from '../wire/wire.ts'
 import { useCurrentChat } from './use-current-chat.ts'
@@ -24,7 +25,11 @@ export function useWorkspace(onLeave: () => void) {
   const { id } = location
   return {
     location,
-    startNew,
+    startNew: useCallback(() => {
+      startNew()
+      // An empty chat stays open and does not take the focus by itself.
+      focusComposer()
+    }, [startNew]),
     open,
     inbox,
     store,

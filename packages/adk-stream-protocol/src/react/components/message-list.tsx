@@ -4,6 +4,7 @@ import { type ReactNode, useMemo } from 'react'
 import { useAdkLabels } from '../provider.tsx'
 import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
 import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
+import { isRecord } from '../../protocol/guards.ts'
 import { isWaiting } from '../reading/call.ts'
 import { type PendingSum, sumPending } from '../reading/preview.ts'
 import { hasRunApprovedCall } from '../reading/problem.ts'
@@ -78,6 +79,9 @@ export function MessageList(props: MessageListProps) {
           {labels.thinking}
         </p>
       )}
+      {!busy && last?.role === 'user' && isStopped(last) && (
+        <p className="adk-stopped">{labels.stopped}</p>
+      )}
     </div>
   )
 }
@@ -116,6 +120,11 @@ function Speech({ voice }: { readonly voice: VoiceSource<SpeechView> }) {
 }
 
 /** Returns whether there is anything to show. A new reply is empty. */
-function hasContent({ parts }: UIMessage): boolean {
-  return parts.some(({ type }) => type !== 'step-start')
+function hasContent(message: UIMessage): boolean {
+  const isEmpty = message.parts.every(({ type }) => type === 'step-start')
+  return !isEmpty || (message.role === 'assistant' && isStopped(message))
+}
+
+function isStopped({ metadata }: UIMessage): boolean {
+  return isRecord(metadata) && metadata['stopped'] === true
 }

@@ -1,6 +1,6 @@
-import { useChat, type UseChatHelpers } from '@ai-sdk/react'
+import { type Chat, useChat, type UseChatHelpers } from '@ai-sdk/react'
 import type { UITools } from 'ai'
-import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { ResponseChannel } from '../../client/transports/response-channel.ts'
@@ -10,7 +10,7 @@ import type { ConnectionState } from '../../client/transports/connection-state.t
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
-import { sendDecision, recoverChat } from './chat-actions.ts'
+import { markStopped, sendDecision, recoverChat } from './chat-actions.ts'
 import { type Refusals, useAttachedChat } from './use-attached-chat.ts'
 import {
   type BrowserToolsOf,
@@ -126,9 +126,11 @@ export function useAdkChat<Tools extends UITools = UITools>(
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const problem = useMemo(() => error && readProblem(error, shown.messages, Date.now()), [error])
   const isRefusal = error !== undefined && [...refusals.values()].includes(error as never)
+  const stop = useStop(chat, status)
   const actions = useMemo(
     () => ({
       ...bindChat(chat),
+      stop,
       recover: () => recoverChat(chat, api),
       decide,
       approve: (
@@ -138,7 +140,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
       deny: (approvalId: string, reason?: string) =>
         decide(approvalId, { approved: false, ...(reason !== undefined && { reason }) }),
     }),
-    [chat, api, decide],
+    [chat, api, decide, stop],
   )
   return {
     ...shown,
@@ -154,6 +156,23 @@ export function useAdkChat<Tools extends UITools = UITools>(
     unconfirmed: useUnconfirmed(channel),
     problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
+}
+
+/** Returns a function that stops the reply and shows where it was stopped. The server's mark arrives with the stream that was left. */
+function useStop<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  status: string,
+): () => Promise<void> {
+  const stopped = useRef<object>(undefined)
+  useEffect(() => {
+    if (stopped.current !== chat || isBusy({ status })) return
+    stopped.current = undefined
+    markStopped(chat)
+  }, [chat, status])
+  return useCallback(() => {
+    if (isBusy(chat)) stopped.current = chat
+    return chat.stop()
+  }, [chat])
 }
 
 const NO_IDS: ReadonlySet<string> = new Set()

@@ -150,6 +150,18 @@ export const en: AdkLabels = {
     loadingMore: 'Loading more…',
     withdraw: 'Withdraw vote',
   },
+  composer: {
+    message: 'Message',
+    send: 'Send',
+    stop: 'Stop',
+    enterSends: 'Enter to send, Shift+Enter for a new line',
+    enterQueues: 'Enter to send when the reply is finished',
+    enterInterrupts: 'Enter to interrupt and send',
+    queue: 'Messages waiting to be sent',
+    queued: 'Sends when the reply is finished. Press Esc to take it back.',
+    queueWaits: 'Not sent yet, because the reply failed.',
+    takeBack: 'Take back',
+  },
   problem: {
     rateLimited: 'The model is busy',
     rateLimitedText: (seconds) =>

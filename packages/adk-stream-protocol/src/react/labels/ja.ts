@@ -159,6 +159,18 @@ export const ja: AdkLabels = {
     loadingMore: '読み込んでいます…',
     withdraw: '承認を取り消す',
   },
+  composer: {
+    message: 'メッセージ',
+    send: '送信',
+    stop: '停止',
+    enterSends: 'Enter で送信、Shift+Enter で改行',
+    enterQueues: 'Enter を押すと、応答が終わってから送信します',
+    enterInterrupts: 'Enter で応答を中断して送信',
+    queue: '送信待ちのメッセージ',
+    queued: '応答が終わると送信されます。Esc で入力欄に戻せます。',
+    queueWaits: '応答に失敗したため、まだ送信していません。',
+    takeBack: '入力欄に戻す',
+  },
   problem: {
     rateLimited: 'モデルが混み合っています',
     rateLimitedText: (seconds) =>

@@ -53,6 +53,23 @@ export interface AdkLabels {
     /** The button that withdraws the person's own vote. */
     readonly withdraw: string
   }
+  readonly composer: {
+    /** The accessible name of the input. */
+    readonly message: string
+    readonly send: string
+    readonly stop: string
+    /** What Enter does now. */
+    readonly enterSends: string
+    readonly enterQueues: string
+    readonly enterInterrupts: string
+    /** The accessible name of the list of queued messages. */
+    readonly queue: string
+    readonly queued: string
+    /** The reply failed, so that the queued messages were not sent. */
+    readonly queueWaits: string
+    /** Moves a queued message back to the input. */
+    readonly takeBack: string
+  }
   readonly problem: ProblemLabels
   readonly connection: Readonly<Record<'idle' | 'connecting' | 'open' | 'lost' | 'closed', string>>
   readonly voice: VoiceLabels
