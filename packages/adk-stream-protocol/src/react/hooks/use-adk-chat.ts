@@ -40,7 +40,7 @@ export interface UseAdkChatOptions<Tools extends UITools = UITools> {
   readonly resume?: boolean
   /** Called with every error, including those that are not the chat's `error`. */
   readonly onError?: (error: unknown) => void
-  /** The minimum time between two renders while chunks arrive, in ms. Default 33. */
+  /** The minimum time between two renders while chunks arrive, in ms. A slow page renders less often. 0: every chunk renders. Default 33. */
   readonly throttleMs?: number
 }
 
