@@ -26,7 +26,11 @@ for (let pass = 0; pass < PASSES; pass += 1) {
   for (const subject of subjects) {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     add(starts, subject, await measureStart(page, subject))
-    add(answers, subject, await measureAnswer(page, subject, { earlier: EARLIER, prompt: 'many words' }))
+    add(
+      answers,
+      subject,
+      await measureAnswer(page, subject, { earlier: EARLIER, prompt: 'many words' }),
+    )
     await page.close()
   }
   for (const prompt of Object.keys(LONG_BLOCKS))

@@ -6,10 +6,9 @@ export const LONG_BLOCKS = {
     '|---|---|---|',
     ...lines(200, (n) => `| row ${n} | **${n}** | some words |`),
   ].join('\n'),
-  'a paragraph of 27 kB': lines(
-    660,
-    (n) => `Sentence ${n} has **bold** words and \`code\`.`,
-  ).join(' '),
+  'a paragraph of 27 kB': lines(660, (n) => `Sentence ${n} has **bold** words and \`code\`.`).join(
+    ' ',
+  ),
 } as const
 
 function lines(count: number, write: (n: number) => string): string[] {

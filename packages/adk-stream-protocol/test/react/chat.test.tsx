@@ -284,6 +284,81 @@ test('[RE162] over the socket, a decision without a connection waits for it and 
   expect([...page.chat.unconfirmed]).toEqual([])
 })
 
+test.each([true, false])(
+  '[CL371] [RE378] a decision without a connection can be taken back and given again, hold %s',
+  async (hold) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, 'live', 'hanako', { hold })
+    const page = browser.show({ api: browser.api })
+    page.say(PAY)
+    await screen.findByRole('button', { name: 'Approve' })
+    if (!hold) await page.untilReady()
+    browser.isOffline = true
+    browser.cut()
+    await waitFor(() => expect(page.chat.connection.state).not.toBe('open'))
+    await page.click('Approve')
+    await screen.findByText('Your decision will be sent when the connection is back.')
+    await page.click('Take back')
+    await screen.findByRole('button', { name: 'Approve' })
+    expect([...page.chat.unconfirmed]).toEqual([])
+    expect([page.chat.problem, page.chat.refusals.size, page.errors]).toEqual([undefined, 0, []])
+    browser.isOffline = false
+    await waitFor(() => expect(page.chat.connection.state).not.toBe('lost'))
+    expect(testBridge.wallet.payments).toEqual([])
+    // The reply that was held open is replayed first.
+    if (hold && 'ping' in browser.transport) await browser.transport.ping()
+    await page.click('Approve')
+    await page.until('Paid.')
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(screen.queryByText('Take back')).toBeNull()
+  },
+)
+
+test.each(ways)(
+  '[CL370] [RE377] over %s, a message that found no server is sent by itself when the server is back',
+  async (way) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way, 'hanako', { attempts: 2 })
+    const page = browser.show({ api: browser.api })
+    page.say('[[say One.]]')
+    await page.until('One.')
+    await page.untilReady()
+    browser.isOffline = true
+    browser.cut()
+    page.say('[[say Two.]]')
+    await waitFor(() =>
+      expect(page.chat.problem).toEqual({ kind: 'disconnected', lost: 'message' }),
+    )
+    await screen.findByText('Your message will be sent when the connection is back.')
+    browser.isOffline = false
+    // The socket is tried again by itself; a request over HTTP when the browser is online again.
+    if (way === 'sse') window.dispatchEvent(new window.Event('online'))
+    await page.until('Two.')
+    await page.untilReady()
+    expect(page.chat.problem).toBeUndefined()
+    expect(testBridge.asked).toBe(2)
+    expect(screen.queryByText(/when the connection is back/)).toBeNull()
+  },
+)
+
+test('[CL370] a decision outlives the attempts after which requests fail', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'live', 'hanako', { attempts: 2 })
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  browser.isOffline = true
+  browser.cut()
+  await waitFor(() => expect(page.chat.connection.attempt ?? 0).toBeGreaterThan(3))
+  await page.click('Approve')
+  await screen.findByText(/Your decision will be sent when the connection is back. Nothing/)
+  const before = page.chat.connection.attempt ?? 0
+  await waitFor(() => expect(page.chat.connection.attempt ?? 0).toBeGreaterThan(before + 2))
+  browser.isOffline = false
+  await page.until('Paid.')
+  expect(testBridge.wallet.payments).toHaveLength(1)
+})
+
 test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', async (way) => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: () => ({ hint: `Balance: ${testBridge.wallet.balance}.` }) },

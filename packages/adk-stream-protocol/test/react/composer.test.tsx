@@ -123,7 +123,7 @@ describe('writing', () => {
       </AdkProvider>,
     )
     await user.type(screen.getByRole('textbox', { name: 'メッセージ' }), '次{Enter}')
-    expect(screen.getByRole('status').textContent).toContain('応答が終わると送信されます')
+    expect(screen.getByRole('status').textContent).toContain('回答が終わると送信されます')
     expect(screen.getByRole('button', { name: '停止' })).not.toBeNull()
   })
 })

@@ -1,5 +1,5 @@
 import type { LoadedChat } from 'adk-stream-protocol/client'
-import { MessageList, ProblemCard } from 'adk-stream-protocol/react'
+import { ConnectionNotice, MessageList, ProblemCard } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
 import { memo, useCallback, useEffect, useMemo, useRef } from 'react'
@@ -83,15 +83,21 @@ export function Conversation(props: ConversationProps) {
               onRefresh={chat.onRefresh}
               unconfirmed={chat.unconfirmed}
               isConnected={chat.isConnected}
+              onTakeBack={chat.takeBack}
               onRegenerate={chat.regenerate}
               renderActions={renderActions}
               voice={voice}
             />
           </EditContext>
-          {problem && <ProblemCard problem={problem} onRecover={chat.recover} />}
+          {problem && problem.kind !== 'disconnected' && (
+            <ProblemCard problem={problem} onRecover={chat.recover} />
+          )}
         </div>
       </main>
       <footer className="footer">
+        <div className="column-width">
+          <ConnectionNotice chat={chat.chat} />
+        </div>
         {!following && <LatestButton onClick={goToEnd} />}
         <StableComposer
           handleRef={composerRef}

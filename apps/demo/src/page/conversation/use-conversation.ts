@@ -40,7 +40,10 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     messages,
     status,
     busy,
+    /** For the notice about the connection. */
+    chat,
     problem: chat.problem,
+    takeBack: chat.takeBack,
     refusals: chat.refusals,
     votes: chat.votes,
     hints: chat.hints,

@@ -2,6 +2,7 @@ import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ChatObserver, FindObserver } from '../transports/response-channel.ts'
+import { TAKEN_BACK } from '../transports/response-channel.ts'
 import type { WireObserver } from '../transports/wire-events.ts'
 import { tapStream } from '../transports/wire-events.ts'
 import type { IncomingFrameOf, RequestFrame } from './socket-request.ts'
@@ -116,8 +117,25 @@ export class SocketRequests {
     for (const request of this.#abandonedIn(chatId)) if (request.isWaiting) this.#leave(request)
   }
 
-  failAll(error: unknown): void {
-    for (const request of this.#all) this.#fail(request, error)
+  failAll(error: unknown, { keepResponses }: { readonly keepResponses: boolean }): void {
+    for (const request of this.#all) {
+      const isUnconfirmed = request.state === 'unsent' || request.state === 'sent'
+      if (keepResponses && isUnconfirmed && request.responseIds.length > 0) continue
+      this.#fail(request, error)
+    }
+  }
+
+  /** Takes back the responses of a request that was not sent. Returns false if there is none, or if it may have arrived. */
+  takeBack(id: string): boolean {
+    const request = this.#all.find(
+      ({ state, responseIds }) => state === 'unsent' && responseIds.includes(id),
+    )
+    if (!request) return false
+    this.#requests.delete(request.id)
+    this.#dependencies.responses.mark(request.responseIds, 'refused')
+    this.#observerOf(request)?.onResponsesRefused(request.responseIds, TAKEN_BACK)
+    request.end()
+    return true
   }
 
   /** A copy: a request that is sent again gets another id. */

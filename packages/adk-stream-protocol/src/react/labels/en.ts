@@ -52,6 +52,8 @@ export const en: AdkLabels = {
     sending: 'Sending your decision…',
     waitingForConnection:
       'Your decision will be sent when the connection is back. Nothing has run yet.',
+    takeBack: 'Take back',
+    maybeSent: 'The decision may have been sent already. Wait for the connection.',
     failed: 'Approved, but the call failed.',
     lookAlike: (words) => `Contains look-alike letters: ${words}`,
     refused: 'Your decision was not accepted.',
@@ -172,6 +174,10 @@ export const en: AdkLabels = {
       title: 'The connection was lost',
       text: 'Check your network. The reply continues when you reconnect.',
     },
+    unsent: {
+      title: 'Your message was not sent',
+      text: 'Check your network. The message is sent when you reconnect.',
+    },
     busy: {
       title: 'A reply is still in progress',
       text: 'Wait until it ends, then try again.',
@@ -203,6 +209,17 @@ export const en: AdkLabels = {
     open: 'Connected',
     lost: 'Connection lost, reconnecting…',
     closed: 'Disconnected',
+  },
+  connectionNotice: {
+    offline: 'You are offline',
+    kept: {
+      message: 'Your message will be sent when the connection is back.',
+      reply: 'The reply continues when the connection is back.',
+      decision: 'Your decision will be sent when the connection is back.',
+      nothing: 'What you write is kept.',
+    },
+    nextAttempt: (seconds) => `Next attempt in ${seconds} s`,
+    tryNow: 'Try now',
   },
   voice: {
     hold: 'Hold to talk',

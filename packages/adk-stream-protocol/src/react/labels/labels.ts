@@ -72,6 +72,14 @@ export interface AdkLabels {
   }
   readonly problem: ProblemLabels
   readonly connection: Readonly<Record<'idle' | 'connecting' | 'open' | 'lost' | 'closed', string>>
+  readonly connectionNotice: {
+    /** The browser reports that there is no network. */
+    readonly offline: string
+    /** What happens to the interrupted message, reply or decision. */
+    readonly kept: Readonly<Record<'message' | 'reply' | 'decision' | 'nothing', string>>
+    readonly nextAttempt: (seconds: number) => string
+    readonly tryNow: string
+  }
   readonly voice: VoiceLabels
 }
 
@@ -86,6 +94,10 @@ interface ApprovalLabels {
   readonly sending: string
   /** The decision is sent when the connection is back. */
   readonly waitingForConnection: string
+  /** Takes back a decision that waits for the connection. */
+  readonly takeBack: string
+  /** The decision cannot be taken back, because it may have arrived. */
+  readonly maybeSent: string
   /** The call was approved and ran, and its tool reported a failure. */
   readonly failed: string
   readonly lookAlike: (words: string) => string
@@ -150,7 +162,10 @@ interface Notice {
 export interface ProblemLabels {
   readonly rateLimited: string
   readonly rateLimitedText: (seconds: number | undefined) => string
+  /** The connection was lost during a reply. */
   readonly disconnected: Notice
+  /** The connection was lost before a message arrived. */
+  readonly unsent: Notice
   readonly busy: Notice
   readonly blocked: Notice
   readonly unavailable: Notice

@@ -38,7 +38,6 @@ export const enShell: ShellLabels = {
       direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
     },
   },
-  offline: 'Offline',
   instance: {
     name: (name) => `Instance ${name}`,
     explanation: 'The server instance that sent the last response',

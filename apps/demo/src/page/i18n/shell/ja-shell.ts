@@ -38,7 +38,6 @@ export const jaShell: ShellLabels = {
       direct: 'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用、保存されません）。',
     },
   },
-  offline: 'オフライン',
   instance: {
     name: (name) => `インスタンス ${name}`,
     explanation: '最後に応答したサーバーインスタンス',

@@ -53,7 +53,6 @@ export interface ShellLabels {
     readonly connections: Readonly<Record<Mode, string>>
     readonly explanations: Readonly<Record<Mode, string>>
   }
-  readonly offline: string
   /** The mark of the server instance that responded last. */
   readonly instance: { name(name: string): string; readonly explanation: string }
   readonly inspector: {
