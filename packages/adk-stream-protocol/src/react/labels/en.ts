@@ -152,6 +152,14 @@ export const en: AdkLabels = {
     loadingMore: 'Loading more…',
     withdraw: 'Withdraw vote',
   },
+  attention: {
+    title: 'Approval needed',
+    needed: ({ deed, severity, minutes }) => {
+      const time = `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`
+      const details = [deed, severity?.toLowerCase(), minutes > 0 && time].filter(Boolean)
+      return `Approval needed: ${details.join(', ')}.`
+    },
+  },
   composer: {
     message: 'Message',
     send: 'Send',

@@ -161,6 +161,13 @@ export const ja: AdkLabels = {
     loadingMore: '読み込んでいます…',
     withdraw: '承認を取り消す',
   },
+  attention: {
+    title: '承認が必要です',
+    needed: ({ deed, severity, minutes }) => {
+      const details = [deed, severity, minutes > 0 && `期限は${minutes}分`].filter(Boolean)
+      return `承認が必要です：${details.join('、')}。`
+    },
+  },
   composer: {
     message: 'メッセージ',
     send: '送信',

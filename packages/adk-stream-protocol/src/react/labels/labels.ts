@@ -53,6 +53,17 @@ export interface AdkLabels {
     /** The button that withdraws the person's own vote. */
     readonly withdraw: string
   }
+  /** How a person who looks elsewhere is told about an approval. */
+  readonly attention: {
+    /** The title of the browser notification. */
+    readonly title: string
+    /** `minutes` is the time to decide. */
+    readonly needed: (approval: {
+      readonly deed: string
+      readonly severity: string | undefined
+      readonly minutes: number
+    }) => string
+  }
   readonly composer: {
     /** The accessible name of the input. */
     readonly message: string

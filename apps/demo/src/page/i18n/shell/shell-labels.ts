@@ -68,6 +68,11 @@ export interface ShellLabels {
     readonly language: string
     readonly theme: string
     readonly themes: Readonly<Record<Theme, string>>
+    readonly notifications: string
+    readonly notificationsOff: string
+    readonly notificationsOn: string
+    /** The browser does not allow notifications. */
+    readonly notificationsBlocked: string
     readonly music: string
     readonly musicOff: string
     readonly shortcuts: string
