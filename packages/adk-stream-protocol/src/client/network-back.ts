@@ -27,7 +27,7 @@ export function onNetworkBack(listener: () => void): () => void {
 /** Opens lost connections again without waiting for their next attempt. */
 export function retryConnections(): void {
   // A copy: an attempt that fails at once subscribes again.
-  for (const listener of [...listeners]) listener()
+  for (const listener of Array.from(listeners)) listener()
 }
 
 /** Resolves after `ms`, as soon as the signal is aborted, or when another attempt is worthwhile. */

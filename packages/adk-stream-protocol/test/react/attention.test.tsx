@@ -43,6 +43,8 @@ function show(first: PendingApproval[], options: Options = {}, locale: 'en' | 'j
   return (next: PendingApproval[]) => view.rerender(page(next))
 }
 
+const said = () => screen.getByRole('status').textContent
+
 afterEach(() => {
   vi.unstubAllGlobals()
   vi.restoreAllMocks()
@@ -59,7 +61,6 @@ test('[RE379] the title has the number of approvals that wait for this person', 
 
 test('[RE379] a new approval is announced with what it does, its severity and the time', () => {
   const change = show([approval('a')])
-  const said = () => screen.getByRole('status').textContent
   expect(said()).toBe('Approval needed: Send $30 to ⟨U+202E⟩Alice, medium risk, 10 minutes.')
   change([approval('a'), approval('b', { args: { amount: 5 }, severity: undefined })])
   expect(said()).toBe('Approval needed: Send $5 to ⟨U+202E⟩Alice, 10 minutes.')

@@ -184,9 +184,6 @@ describe('drafts', () => {
   test.each(['throws', 'is missing', 'contains something else'])(
     '[RE373] the composer works if the storage %s',
     async (state) => {
-      const fail = (): never => {
-        throw new DOMException('blocked', 'SecurityError')
-      }
       const value = {
         throws: { getItem: fail, setItem: fail, removeItem: fail },
         'is missing': undefined,
@@ -199,6 +196,10 @@ describe('drafts', () => {
     },
   )
 })
+
+const fail = (): never => {
+  throw new DOMException('blocked', 'SecurityError')
+}
 
 const PICTURE = {
   type: 'file' as const,

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 import { act, render, screen } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import type { ComponentProps } from 'react'
@@ -313,7 +315,7 @@ describe('the connection', () => {
     reconnect,
     ...state,
   })
-  const retryAt = Date.now() + 9_500
+  const retryAt = Date.now() + 3_600_000
   const lost = { state: 'lost' as const, attempt: 9, retryAt }
   const said: AdkUIMessage = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }
 
@@ -351,4 +353,19 @@ describe('the connection', () => {
     view.rerender(<ProblemCard problem={{ kind: 'disconnected' }} onRecover={vi.fn()} />)
     expect(view.container.textContent).toContain('The reply continues when you reconnect')
   })
+})
+
+test('[RE376] messages above the newest six cost no layout while they are out of view', () => {
+  const styles = readFileSync(new URL('../../src/react/styles.css', import.meta.url), 'utf8')
+  const [selector = '', ...rest] = /(\.adk-message:not\([^{]*)\{([^}]*content-visibility[^}]*)/
+    .exec(styles)
+    ?.slice(1) ?? ['']
+  expect(rest.join('')).toContain('contain-intrinsic-size: auto')
+  const messages = Array.from({ length: 8 }, (_, index) => says(`m${index}`, `${index}`))
+  const view = render(<MessageList messages={messages} />)
+  const skipped = view.container.querySelectorAll(selector.trim())
+  expect(Array.from(skipped, ({ textContent }) => textContent)).toEqual([
+    'Assistant0',
+    'Assistant1',
+  ])
 })

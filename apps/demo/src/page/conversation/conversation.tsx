@@ -29,7 +29,7 @@ export interface ConversationProps {
 export function Conversation(props: ConversationProps) {
   const { id, mode, onSent } = props
   const chat = useConversation(props)
-  const { messages, status, busy, problem, send } = chat
+  const { messages, status, busy, problem, send, interrupt } = chat
   const isEmpty = messages.length === 0 && !busy
   const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
     HTMLElement,
@@ -45,12 +45,12 @@ export function Conversation(props: ConversationProps) {
     },
     [send, onSent, goToEnd],
   )
-  const interrupt = useCallback(
+  const interruptWith = useCallback(
     (text: string) => {
-      chat.interrupt(text)
+      interrupt(text)
       goToEnd()
     },
-    [chat.interrupt, goToEnd],
+    [interrupt, goToEnd],
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
   const edit = useRefusedEdit(chat, chat.edit, write)
@@ -83,7 +83,7 @@ export function Conversation(props: ConversationProps) {
               onRefresh={chat.onRefresh}
               unconfirmed={chat.unconfirmed}
               isConnected={chat.isConnected}
-              onTakeBack={chat.takeBack}
+              onCancelDecision={chat.cancelDecision}
               onRegenerate={chat.regenerate}
               renderActions={renderActions}
               voice={voice}
@@ -105,7 +105,7 @@ export function Conversation(props: ConversationProps) {
           draftKey={id}
           onSend={sendDraft}
           onStop={chat.stop}
-          onInterrupt={mode === 'live' ? interrupt : undefined}
+          onInterrupt={mode === 'live' ? interruptWith : undefined}
           voice={slot}
         />
       </footer>

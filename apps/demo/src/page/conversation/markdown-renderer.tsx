@@ -39,6 +39,8 @@ interface BlockProps {
 const Block = memo(function Block({ token }: BlockProps) {
   // `Generic` is the type of extensions. There are none.
   const block = token as MarkedToken
+  // Inline parts are not blocks.
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (block.type) {
     case 'paragraph':
       return (
@@ -197,6 +199,8 @@ const Run = memo(
 
 function renderPart(token: Token, index: number): ReactNode {
   const part = token as MarkedToken
+  // Blocks are not inline.
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (part.type) {
     case 'strong':
       return <strong key={index}>{part.tokens.map(renderPart)}</strong>

@@ -43,7 +43,7 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     /** For the notice about the connection. */
     chat,
     problem: chat.problem,
-    takeBack: chat.takeBack,
+    cancelDecision: chat.cancelDecision,
     refusals: chat.refusals,
     votes: chat.votes,
     hints: chat.hints,

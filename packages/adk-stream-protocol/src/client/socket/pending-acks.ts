@@ -3,7 +3,7 @@ import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import { newId } from '../../shared/new-id.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
-import { TAKEN_BACK } from '../transports/response-channel.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import type { IncomingFrameOf } from './socket-request.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
@@ -63,13 +63,13 @@ export class PendingAcks {
   }
 
   /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
-  takeBack(approvalId: string): boolean {
+  cancelDecision(approvalId: string): boolean {
     const found = [...this.#pending.values()].find(
       ({ frame, isSent }) => !isSent && frame.type === 'decide' && frame.approvalId === approvalId,
     )
     if (!found) return false
     this.#pending.delete(idOf(found.frame))
-    found.reject(TAKEN_BACK)
+    found.reject(DECISION_CANCELLED)
     return true
   }
 

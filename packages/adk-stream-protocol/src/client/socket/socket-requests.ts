@@ -2,7 +2,7 @@ import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ChatObserver, FindObserver } from '../transports/response-channel.ts'
-import { TAKEN_BACK } from '../transports/response-channel.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import type { WireObserver } from '../transports/wire-events.ts'
 import { tapStream } from '../transports/wire-events.ts'
 import type { IncomingFrameOf, RequestFrame } from './socket-request.ts'
@@ -126,14 +126,14 @@ export class SocketRequests {
   }
 
   /** Takes back the responses of a request that was not sent. Returns false if there is none, or if it may have arrived. */
-  takeBack(id: string): boolean {
+  cancelDecision(id: string): boolean {
     const request = this.#all.find(
       ({ state, responseIds }) => state === 'unsent' && responseIds.includes(id),
     )
     if (!request) return false
     this.#requests.delete(request.id)
     this.#dependencies.responses.mark(request.responseIds, 'refused')
-    this.#observerOf(request)?.onResponsesRefused(request.responseIds, TAKEN_BACK)
+    this.#observerOf(request)?.onResponsesRefused(request.responseIds, DECISION_CANCELLED)
     request.end()
     return true
   }

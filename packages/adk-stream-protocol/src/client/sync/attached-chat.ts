@@ -11,7 +11,7 @@ import type {
   ResponseChannel,
   StoredConversation,
 } from '../transports/response-channel.ts'
-import { TAKEN_BACK } from '../transports/response-channel.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import { readChunks } from '../transports/chunk-stream.ts'
 import type {
   AttachableChat,
@@ -104,8 +104,8 @@ export class AttachedChat {
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
-  takeBack(approvalId: string): boolean {
-    return this.channel.takeBack?.(approvalId) ?? false
+  cancelDecision(approvalId: string): boolean {
+    return this.channel.cancelDecision?.(approvalId) ?? false
   }
 
   /** Calls the listener when calls of the chat may have changed. Returns a function that unsubscribes. */
@@ -218,7 +218,7 @@ export class AttachedChat {
         clearTimeout(this.#retryTimer)
         return undefined
       case 'report-refusal':
-        if (effect.error !== TAKEN_BACK) this.#options.onRefused?.(effect.ids, effect.error)
+        if (effect.error !== DECISION_CANCELLED) this.#options.onRefused?.(effect.ids, effect.error)
         return undefined
       case 'report-error':
         this.#reportError(effect.error)
@@ -459,7 +459,7 @@ export class AttachedChat {
   }
 
   readonly #reportError = (error: unknown): undefined => {
-    if (error !== TAKEN_BACK) this.#options.onError?.(error)
+    if (error !== DECISION_CANCELLED) this.#options.onError?.(error)
   }
 }
 

@@ -7,7 +7,7 @@ import type { ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { Message } from '../../protocol/message.ts'
 
 /** Why a decision that a person took back was not sent. It is not reported as an error. */
-export const TAKEN_BACK = new AdkError('unavailable', 'The decision was taken back.')
+export const DECISION_CANCELLED = new AdkError('unavailable', 'The decision was taken back.')
 
 export interface SentDecision {
   readonly chatId: string
@@ -51,7 +51,7 @@ export interface ResponseChannel {
   /** Sends the output of a browser tool outside requests. Resolves when the server has it. */
   toolOutput?(output: SentOutput): Promise<void>
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
-  takeBack?(approvalId: string): boolean
+  cancelDecision?(approvalId: string): boolean
   /** Returns a function that removes the observer. */
   observeChat(chatId: string, observer: ChatObserver): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>

@@ -119,8 +119,11 @@ export class WebSocketTransport
   }
 
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
-  takeBack(approvalId: string): boolean {
-    return this.#session.acks.takeBack(approvalId) || this.#session.requests.takeBack(approvalId)
+  cancelDecision(approvalId: string): boolean {
+    return (
+      this.#session.acks.cancelDecision(approvalId) ||
+      this.#session.requests.cancelDecision(approvalId)
+    )
   }
 
   /** Sends the output of a browser tool. Resolves when the server has it. */

@@ -23,7 +23,7 @@ import {
 } from './approval-form.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { DecidedBy, Receipt } from './receipt.tsx'
-import { TakeBack } from './take-back.tsx'
+import { CancelDecision } from './cancel-decision.tsx'
 
 /**
  * Props of `ApprovalCard`.
@@ -48,7 +48,7 @@ export interface ApprovalCardProps {
   /** Reads the approval again, for a preview that could not be made. */
   readonly onRefresh?: (() => void) | undefined
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
-  readonly onTakeBack?: (() => boolean) | undefined
+  readonly onCancelDecision?: (() => boolean) | undefined
 }
 
 /** Shows a call that needs approval: what it would do, the form to decide it, and a receipt of what it did. */
@@ -118,8 +118,8 @@ export function ApprovalCard(props: ApprovalCardProps) {
         </p>
         {!pending && <DecidedBy approval={approval} />}
       </div>
-      {delivery === 'waiting-for-connection' && props.onTakeBack && (
-        <TakeBack onTakeBack={props.onTakeBack} />
+      {delivery === 'waiting-for-connection' && props.onCancelDecision && (
+        <CancelDecision onCancelDecision={props.onCancelDecision} />
       )}
       {!pending && <Outcome call={call} approval={approval} />}
     </div>

@@ -23,7 +23,7 @@ export interface ApprovalContextValue {
   /** Whether a decision can be sent now. Default true. */
   readonly isConnected: boolean
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
-  readonly onTakeBack?: ((approvalId: string) => boolean) | undefined
+  readonly onCancelDecision?: ((approvalId: string) => boolean) | undefined
 }
 
 /** The context of the cards of a list, with what the list computes. */

@@ -51,7 +51,7 @@ export function Composer(props: ComposerProps) {
     if (event.key === 'Escape' && queue.length > 0) {
       // Escape does nothing else, such as closing a panel.
       event.stopPropagation()
-      composer.takeBack()
+      composer.unqueue()
     } else if (event.key === 'Enter' && !event.shiftKey) {
       event.preventDefault()
       composer.submit()
@@ -137,14 +137,14 @@ function describeEnter(
 }
 
 interface QueueProps {
-  readonly composer: Pick<ReturnType<typeof useComposer>, 'queue' | 'takeBack'>
+  readonly composer: Pick<ReturnType<typeof useComposer>, 'queue' | 'unqueue'>
   readonly status: string | undefined
 }
 
 /** The queued messages. The status is there before its text, so that screen readers announce it. */
 function Queue({ composer, status }: QueueProps) {
   const { composer: labels } = useAdkLabels()
-  const { queue, takeBack } = composer
+  const { queue, unqueue } = composer
   const note = status === 'error' ? labels.queueWaits : labels.queued
   return (
     <>
@@ -158,8 +158,8 @@ function Queue({ composer, status }: QueueProps) {
               <span className="adk-queued" dir="auto">
                 {text || files.map(({ filename = '' }) => filename).join(', ')}
               </span>
-              <button type="button" className="adk-link" onClick={() => takeBack(id)}>
-                {labels.takeBack}
+              <button type="button" className="adk-link" onClick={() => unqueue(id)}>
+                {labels.unqueue}
               </button>
             </li>
           ))}

@@ -82,7 +82,7 @@ function findInterrupted({
 function useIsOnline(): boolean {
   return useSyncExternalStore(
     subscribe,
-    () => navigator.onLine !== false,
+    () => navigator.onLine,
     () => true,
   )
 }

@@ -44,15 +44,26 @@ export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions, voice } = props
   const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
   const { hints = EMPTY, details = EMPTY, onRefresh } = props
-  const { unconfirmed = NO_IDS, isConnected = true, onTakeBack } = props
+  const { unconfirmed = NO_IDS, isConnected = true, onCancelDecision } = props
   const { message: labels } = useAdkLabels()
   const sums = useSums(messages, details)
   const context = useMemo(
     () => ({
       ...{ onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected },
-      ...{ sums, onTakeBack },
+      ...{ sums, onCancelDecision },
     }),
-    [onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected, sums, onTakeBack],
+    [
+      onDecide,
+      onRefresh,
+      refusals,
+      votes,
+      hints,
+      details,
+      unconfirmed,
+      isConnected,
+      sums,
+      onCancelDecision,
+    ],
   )
   const busy = isBusy({ status })
   const last = messages.at(-1)

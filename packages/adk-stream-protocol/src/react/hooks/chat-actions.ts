@@ -6,7 +6,6 @@ import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import type { Approval, Decision } from '../reading/approval.ts'
 import { readApprovals } from '../reading/approval.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
-import { isRecord } from '../../protocol/guards.ts'
 import { readProblem, planRecovery, planLocalRecovery } from '../reading/problem.ts'
 
 interface DecisionTarget {
@@ -105,9 +104,9 @@ async function recoverLocally<Tools extends UITools>(
 }
 
 /** Marks the last message as stopped, as the server does in the messages that it stores. */
-export function markStopped<Message extends UIMessage>(chat: { messages: Message[] }): void {
+export function markStopped<Tools extends UITools>(chat: Chat<AdkUIMessage<Tools>>): void {
   const last = chat.messages.at(-1)
   if (!last) return
-  const metadata = { ...(isRecord(last.metadata) && last.metadata), stopped: true }
+  const metadata = { ...last.metadata, stopped: true as const }
   chat.messages = [...chat.messages.slice(0, -1), { ...last, metadata }]
 }

@@ -3,6 +3,8 @@ const MAX_REST_MS = 250
 /** A hidden page gets no animation frames. */
 const HIDDEN_MS = 500
 
+const IGNORE = (): void => undefined
+
 /** Calls that are passed on at most once per animation frame. */
 export interface PacedRender {
   readonly request: () => void
@@ -17,7 +19,7 @@ export function paceRenders(render: () => void, minMs: number): PacedRender {
   let state: 'idle' | 'scheduled' | 'drawing' = 'idle'
   let isRequested = false
   let restUntil = 0
-  let cancelScheduled = (): void => undefined
+  let cancelScheduled: () => void = IGNORE
 
   const draw = (): void => {
     cancelScheduled()

@@ -79,7 +79,7 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   /** Why there is no reply, for `ProblemCard`. */
   readonly problem: Problem | undefined
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
-  readonly takeBack: (approvalId: string) => boolean
+  readonly cancelDecision: (approvalId: string) => boolean
   /** Opens lost connections again without waiting for the next attempt, and recovers. */
   readonly reconnect: () => void
   /** Recovers from a problem: sends the message again, resumes the reply or regenerates it. Never repeats a call that ran. */
@@ -145,7 +145,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
       stop,
       recover,
       reconnect,
-      takeBack: (approvalId: string) => attached?.takeBack(approvalId) ?? false,
+      cancelDecision: (approvalId: string) => attached?.cancelDecision(approvalId) ?? false,
       decide,
       approve: (
         approvalId: string,

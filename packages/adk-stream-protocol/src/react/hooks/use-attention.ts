@@ -64,7 +64,7 @@ export function useAttention(
     .map((approval) => {
       const { severity, requestedAt, deadline } = approval
       return attention.needed({
-        deed: toLiteral(describe(approval.toolName, approval.args)),
+        action: toLiteral(describe(approval.toolName, approval.args)),
         severity: severity && approvalLabels.severity[severity],
         // Not the time that is left: the sentence must not change every minute.
         minutes: Math.round((deadline - requestedAt) / 60_000),

@@ -10,7 +10,7 @@ import { useLatest } from './use-stable.ts'
  *
  * @inline
  */
-export interface ComposedMessage {
+interface ComposedMessage {
   readonly text: string
   readonly files: FileUIPart[]
 }
@@ -72,7 +72,7 @@ export function useComposer(options: UseComposerOptions) {
     update(({ text, queue }) => ({ text, queue: queue.filter(({ id }) => id !== message.id) }))
     onSend({ text: message.text, files: message.files })
   })
-  const takeBack = (taken: readonly QueuedMessage[]): void => {
+  const unqueue = (taken: readonly QueuedMessage[]): void => {
     if (taken.length === 0) return
     files?.restore(taken.flatMap((message) => message.files))
     update(({ text, queue }) => ({
@@ -97,8 +97,8 @@ export function useComposer(options: UseComposerOptions) {
     /** Messages that are sent when the reply has ended. */
     queue: draft.queue,
     /** Moves a queued message back to the input. Without an id, the newest one. */
-    takeBack: (id?: number) =>
-      takeBack(
+    unqueue: (id?: number) =>
+      unqueue(
         id === undefined ? draft.queue.slice(-1) : draft.queue.filter((each) => each.id === id),
       ),
     /** Sends the message, or queues it during a reply. */
@@ -116,7 +116,7 @@ export function useComposer(options: UseComposerOptions) {
     },
     /** Stops the reply. Sends nothing: queued messages return to the input. */
     stop: () => {
-      takeBack(draft.queue)
+      unqueue(draft.queue)
       onStop?.()
       focus()
     },

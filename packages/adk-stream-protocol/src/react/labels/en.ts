@@ -52,7 +52,7 @@ export const en: AdkLabels = {
     sending: 'Sending your decision…',
     waitingForConnection:
       'Your decision will be sent when the connection is back. Nothing has run yet.',
-    takeBack: 'Take back',
+    cancelDecision: 'Take back',
     maybeSent: 'The decision may have been sent already. Wait for the connection.',
     failed: 'Approved, but the call failed.',
     lookAlike: (words) => `Contains look-alike letters: ${words}`,
@@ -154,9 +154,9 @@ export const en: AdkLabels = {
   },
   attention: {
     title: 'Approval needed',
-    needed: ({ deed, severity, minutes }) => {
+    needed: ({ action, severity, minutes }) => {
       const time = `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`
-      const details = [deed, severity?.toLowerCase(), minutes > 0 && time].filter(Boolean)
+      const details = [action, severity?.toLowerCase(), minutes > 0 && time].filter(Boolean)
       return `Approval needed: ${details.join(', ')}.`
     },
   },
@@ -170,7 +170,7 @@ export const en: AdkLabels = {
     queue: 'Messages waiting to be sent',
     queued: 'Sends when the reply is finished. Press Esc to take it back.',
     queueWaits: 'Not sent yet, because the reply failed.',
-    takeBack: 'Take back',
+    unqueue: 'Take back',
   },
   problem: {
     rateLimited: 'The model is busy',

@@ -51,7 +51,7 @@ export const ja: AdkLabels = {
     denying: '拒否しました。アシスタントに伝えています…',
     sending: '送信しています…',
     waitingForConnection: '接続が回復したら送信します。まだ実行されていません。',
-    takeBack: '取り消す',
+    cancelDecision: '取り消す',
     maybeSent: 'すでに送信された可能性があり、取り消せません。接続の回復をお待ちください。',
     failed: '承認しましたが、実行に失敗しました。',
     lookAlike: (words) => `見分けにくい文字が含まれています：${words}`,
@@ -163,8 +163,8 @@ export const ja: AdkLabels = {
   },
   attention: {
     title: '承認が必要です',
-    needed: ({ deed, severity, minutes }) => {
-      const details = [deed, severity, minutes > 0 && `期限は${minutes}分`].filter(Boolean)
+    needed: ({ action, severity, minutes }) => {
+      const details = [action, severity, minutes > 0 && `期限は${minutes}分`].filter(Boolean)
       return `承認が必要です：${details.join('、')}。`
     },
   },
@@ -178,7 +178,7 @@ export const ja: AdkLabels = {
     queue: '送信待ちのメッセージ',
     queued: '回答が終わると送信されます。Esc で入力欄に戻せます。',
     queueWaits: '回答に失敗したため、まだ送信していません。',
-    takeBack: '入力欄に戻す',
+    unqueue: '入力欄に戻す',
   },
   problem: {
     rateLimited: 'モデルが混み合っています',

@@ -59,7 +59,7 @@ export interface AdkLabels {
     readonly title: string
     /** `minutes` is the time to decide. */
     readonly needed: (approval: {
-      readonly deed: string
+      readonly action: string
       readonly severity: string | undefined
       readonly minutes: number
     }) => string
@@ -79,7 +79,7 @@ export interface AdkLabels {
     /** The reply failed, so that the queued messages were not sent. */
     readonly queueWaits: string
     /** Moves a queued message back to the input. */
-    readonly takeBack: string
+    readonly unqueue: string
   }
   readonly problem: ProblemLabels
   readonly connection: Readonly<Record<'idle' | 'connecting' | 'open' | 'lost' | 'closed', string>>
@@ -106,7 +106,7 @@ interface ApprovalLabels {
   /** The decision is sent when the connection is back. */
   readonly waitingForConnection: string
   /** Takes back a decision that waits for the connection. */
-  readonly takeBack: string
+  readonly cancelDecision: string
   /** The decision cannot be taken back, because it may have arrived. */
   readonly maybeSent: string
   /** The call was approved and ran, and its tool reported a failure. */

@@ -190,11 +190,16 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   const chat = useAdkChat(options)
   onShown(chat)
   const { messages, status, decide, refusals, votes, problem, recover } = chat
-  const { hints, unconfirmed, isConnected, takeBack } = chat
+  const { hints, unconfirmed, isConnected, cancelDecision } = chat
   const desk = { onDecide: decide, refusals, votes, hints, unconfirmed, isConnected }
   return (
     <>
-      <MessageList messages={messages} status={status} {...desk} onTakeBack={takeBack} />
+      <MessageList
+        messages={messages}
+        status={status}
+        {...desk}
+        onCancelDecision={cancelDecision}
+      />
       <ConnectionNotice chat={chat} />
       {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
     </>

@@ -2,13 +2,13 @@ import { useState } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 
-interface TakeBackProps {
+interface CancelDecisionProps {
   /** Returns false if the decision may have arrived. */
-  readonly onTakeBack: () => boolean
+  readonly onCancelDecision: () => boolean
 }
 
 /** Takes back a decision that waits for the connection. */
-export function TakeBack({ onTakeBack }: TakeBackProps) {
+export function CancelDecision({ onCancelDecision }: CancelDecisionProps) {
   const { approval } = useAdkLabels()
   const [isRefused, setRefused] = useState(false)
   if (isRefused) return <p className="adk-status">{approval.maybeSent}</p>
@@ -17,9 +17,9 @@ export function TakeBack({ onTakeBack }: TakeBackProps) {
       <button
         type="button"
         className="adk-button adk-outlined"
-        onClick={() => setRefused(!onTakeBack())}
+        onClick={() => setRefused(!onCancelDecision())}
       >
-        {approval.takeBack}
+        {approval.cancelDecision}
       </button>
     </div>
   )
