@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { launchChromium } from '../e2e/support/launch-chromium.ts'
 import { readBundle } from './page/bundle.ts'
 import type { Start } from './page/instruments.ts'
+import { LONG_BLOCKS } from './page/long-blocks.ts'
 import { type Answer, measureAnswer, measureStart } from './page/measure.ts'
 import { type Addresses, listSubjects, type Subject } from './page/subjects.ts'
 import { median } from './statistics.ts'
@@ -19,13 +20,28 @@ const browser = await launchChromium()
 
 const starts = new Map<Subject, Start[]>()
 const answers = new Map<Subject, Answer[]>()
+const blocks = new Map<string, Map<Subject, Answer[]>>()
+const blockSubjects = subjects.filter(({ settings }) => settings['inspector'] !== 'open')
 for (let pass = 0; pass < PASSES; pass += 1) {
   for (const subject of subjects) {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     add(starts, subject, await measureStart(page, subject))
-    add(answers, subject, await measureAnswer(page, subject, EARLIER))
+    add(
+      answers,
+      subject,
+      await measureAnswer(page, subject, { earlier: EARLIER, prompt: 'many words' }),
+    )
     await page.close()
   }
+  for (const prompt of Object.keys(LONG_BLOCKS))
+    for (const subject of blockSubjects) {
+      const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+      await measureStart(page, subject)
+      const measured = blocks.get(prompt) ?? new Map<Subject, Answer[]>()
+      blocks.set(prompt, measured)
+      add(measured, subject, await measureAnswer(page, subject, { earlier: 2, prompt }))
+      await page.close()
+    }
 }
 await browser.close()
 servers.disconnect()
@@ -84,4 +100,28 @@ table(
       ({ rerendered }) => rerendered,
     ]),
   ]),
+)
+table(
+  [
+    'one block, 200 words a second',
+    'page',
+    'CPU ms',
+    'key p50 ms',
+    'key p95 ms',
+    'longest task ms',
+    'longest frame ms',
+  ],
+  [...blocks].flatMap(([prompt, measured]) =>
+    blockSubjects.map((subject) => [
+      prompt,
+      subject.name,
+      ...row(measured, subject, [
+        ({ cpu }) => cpu,
+        ({ p50 }) => p50,
+        ({ p95 }) => p95,
+        ({ longestTask }) => longestTask,
+        ({ longestFrame }) => longestFrame,
+      ]),
+    ]),
+  ),
 )

@@ -228,7 +228,7 @@ test('[DM68] the theme is the one of the system, or the one that was chosen', as
 
 test('[DM70] the page says that there is no network, until there is', async () => {
   const page = await testDemo.visit()
-  const offline = page.getByRole('banner').getByText('Offline')
+  const offline = page.getByText('You are offline')
   await page.getByRole('button', { name: 'Settings' }).waitFor()
   expect(await offline.count()).toBe(0)
   await page.context().setOffline(true)

@@ -11,6 +11,8 @@ export interface Reading {
   readonly whole: number
   /** Earlier messages that were rendered again. */
   readonly rerendered: number
+  /** The longest time between two animation frames. */
+  readonly longestFrame: number
   /** How often the page changed what it shows of the answer. */
   readonly updates: number
 }
@@ -27,6 +29,7 @@ interface Instruments {
   readonly tasks: number[]
   readonly keys: number[]
   writable: number
+  longestFrame: number
   updates: number
   begunAt: number
   endedAt: number
@@ -44,6 +47,7 @@ export async function instrument(page: Page): Promise<void> {
       tasks: [],
       keys: [],
       writable: 0,
+      longestFrame: 0,
       updates: 0,
       begunAt: 0,
       endedAt: 0,
@@ -97,6 +101,18 @@ export function begin(page: Page): Promise<void> {
     bench.tasks.length = 0
     bench.keys.length = 0
     bench.updates = 0
+    bench.longestFrame = 0
+    let before = performance.now()
+    const onFrame = (now: number): void => {
+      if (bench.endedAt > 0) return
+      bench.longestFrame = Math.max(bench.longestFrame, now - before)
+      before = now
+      requestAnimationFrame(onFrame)
+    }
+    requestAnimationFrame((now) => {
+      before = now
+      requestAnimationFrame(onFrame)
+    })
     const shown = document.querySelectorAll('[role=log] .adk-message, .message')
     bench.props = [...shown].map((element) => {
       const key = Object.keys(element).find((name) => name.startsWith('__reactProps$'))
@@ -121,7 +137,7 @@ export function isAnswered(page: Page): Promise<boolean> {
 export function readAnswer(page: Page): Promise<Reading> {
   return page.evaluate(() => {
     const { bench } = window as unknown as Instrumented
-    const { tasks, keys, updates, props } = bench
+    const { tasks, keys, updates, props, longestFrame } = bench
     const shown = [...document.querySelectorAll('[role=log] .adk-message, .message')]
     const rerendered = props.filter((before, index) => {
       const element = shown[index]
@@ -134,6 +150,7 @@ export function readAnswer(page: Page): Promise<Reading> {
       keys: [...keys],
       whole: bench.endedAt - bench.begunAt,
       rerendered: rerendered.length,
+      longestFrame,
       updates,
     }
   })

@@ -40,18 +40,20 @@ const KEY_EVERY_MS = 50
 export async function measureAnswer(
   page: Page,
   { url }: Subject,
-  earlier: number,
+  { earlier, prompt }: { readonly earlier: number; readonly prompt: string },
 ): Promise<Answer> {
   const chat = `bench-${crypto.randomUUID()}`
   await fill(page, chat, earlier / 2)
   await page.goto(`${url}/?chat=${chat}`)
   const { say, log } = readPage(page)
-  const last = log.locator('.adk-message, .message').nth(earlier - 1)
-  await last.waitFor()
+  await log
+    .locator('.adk-message, .message')
+    .nth(earlier - 1)
+    .waitFor()
   await quiet(page)
   const cpu = await watchCpu(page)
   await begin(page)
-  await say('many words')
+  await say(prompt)
   while (!(await isAnswered(page))) {
     await page.keyboard.press('x')
     await new Promise((resolve) => setTimeout(resolve, KEY_EVERY_MS))

@@ -10,11 +10,16 @@ import { startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { buildPage } from '../../apps/demo/scripts/build-page.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
+import { LONG_BLOCKS } from './long-blocks.ts'
 
 /** A process of its own: the model, the demo, and the peer behind a bridge of its own. It ends with the one that started it. */
 setLogLevel(LogLevel.ERROR)
 await using emulator = await startEmulator({
-  respond: firstOf(speaker('many words', 5_000), speaker('few words', 60)),
+  respond: firstOf(
+    speaker('many words', 5_000),
+    speaker('few words', 60),
+    ...Object.entries(LONG_BLOCKS).map(([name, text]) => slowSpeaker(name, text)),
+  ),
 })
 await using demoData = await temporaryDirectory()
 await using peerData = await temporaryDirectory()
@@ -44,5 +49,16 @@ function speaker(prompt: string, count: number): Responder {
   return ({ contents }) =>
     JSON.stringify(contents.at(-1)).includes(prompt)
       ? [{ type: 'say', text: pieces.join(''), pieces }]
+      : undefined
+}
+
+/** Says a text word by word, 200 words a second. */
+function slowSpeaker(prompt: string, text: string): Responder {
+  return ({ contents }) =>
+    JSON.stringify(contents.at(-1)).includes(prompt)
+      ? [
+          { type: 'pace', ms: 5 },
+          { type: 'say', text, pieces: text.match(/\s*\S+/g) ?? [] },
+        ]
       : undefined
 }

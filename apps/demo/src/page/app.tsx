@@ -1,3 +1,4 @@
+import { useAttention } from 'adk-stream-protocol/react'
 import { useState } from 'react'
 
 import { ChatList } from './chats/chat-list.tsx'
@@ -5,6 +6,8 @@ import { focusComposer } from './composer/composer.tsx'
 import { useLabels } from './i18n/language.tsx'
 import { toggleInbox } from './inbox/inbox.tsx'
 import { inspection } from './inspector/inspection.ts'
+import { useMode } from './settings/mode.ts'
+import { useNotifications } from './settings/notifications.ts'
 import { useInspectorPanel, useSidebarPanel } from './settings/panels.ts'
 import { ApproverDialog } from './shell/approver-dialog.tsx'
 import { focusNextApproval } from './shell/focus-next-approval.ts'
@@ -13,7 +16,6 @@ import { Panel } from './shell/panel.tsx'
 import { ShortcutsDialog } from './shell/shortcuts-dialog.tsx'
 import { MainArea } from './shell/main-area.tsx'
 import { useWorkspace } from './shell/use-workspace.ts'
-import { useDocumentTitle } from './shell/use-document-title.ts'
 import { usePanel } from './shell/use-panel.ts'
 import { useShortcuts } from './shell/use-shortcuts.ts'
 
@@ -35,7 +37,14 @@ export function App() {
     inspector.closeDrawer()
     setRecording(chosen)
   }
-  useDocumentTitle(`${title} · ${labels.title}`)
+  const [mode] = useMode()
+  const [notifications] = useNotifications()
+  const announcement = useAttention(workspace.inbox.approvals, {
+    title: `${title} · ${labels.title}`,
+    notify: notifications === 'on',
+    sound: mode === 'live',
+    onOpen: ({ chatId }) => chatId !== undefined && open(chatId),
+  })
   useShortcuts({
     newChat: startNew,
     composer: focusComposer,
@@ -73,6 +82,10 @@ export function App() {
           onClose={() => inspector.setOpen(false)}
         />
       </Panel>
+      {/* Approvals of all chats, also while their list is closed. */}
+      <p className="visually-hidden" role="status">
+        {announcement}
+      </p>
       <ApproverDialog />
       <ShortcutsDialog open={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>

@@ -41,7 +41,7 @@ const FRAMES = [
     id: ChatId,
     body: z.object({ dialect: z.string().max(64).optional() }).optional(),
   }),
-  z.object({ type: z.literal('abort'), requestId: Id }),
+  z.object({ type: z.literal('abort'), requestId: Id, stop: z.boolean().optional() }),
   z.object({ type: z.literal('leave'), requestId: Id }),
 
   z.object({

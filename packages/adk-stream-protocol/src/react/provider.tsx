@@ -77,3 +77,14 @@ export function useCallDescription(
     isDescribed: own !== undefined,
   }
 }
+
+/** Returns a function that describes pending calls. */
+export function useDescribeCall(): (
+  toolName: string,
+  args: Arguments,
+  headline?: string,
+) => string {
+  const { describeCall, labels } = use(Settings)
+  return (toolName, args, headline) =>
+    describeCall?.(toolName, args, 'pending') ?? headline ?? labels.tool.describe(toolName)
+}

@@ -44,4 +44,21 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       await expectValid(chat.messages)
     },
   )
+
+  test('[CL23] stop() in another tab stops the reply that the first tab reads', async () => {
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    await using first = new ClientPage({ url: testBridge.url, version })
+    const started = await first.open()
+    const reply = started.send('[[say One.]][[wait never]]')
+    await started.untilShown('One.')
+    await using second = new ClientPage({ url: testBridge.url, version })
+    const chat = await second.open()
+    const resumed = chat.resume()
+    await chat.untilShown('One.')
+    await chat.stop()
+    // The reply ends in both tabs. Without the stop, the first tab would wait for ever.
+    await Promise.all([resumed, reply])
+    const { messages } = await second.sse().api.loadChat('chat-1')
+    expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
+  })
 })

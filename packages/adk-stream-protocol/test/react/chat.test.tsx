@@ -1,4 +1,4 @@
-import { render, screen, waitFor } from '@testing-library/react'
+import { act, render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test, vi } from 'vitest'
 
 import type { AdkApi } from '../../src/client/index.ts'
@@ -35,6 +35,34 @@ describe.each(ways)('over %s', (way) => {
     expect(browser.sent.filter((sent) => /^resume$|^GET \/stream\/chat-1/.test(sent))).toHaveLength(
       1,
     )
+  })
+
+  test('[RE374] a stopped reply says so at once, and after a reload', async () => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[say One.]][[wait never]]')
+    await page.until('One.')
+    expect(screen.queryByText('Stopped')).toBeNull()
+    await act(() => page.chat.stop())
+    await waitFor(() => expect(screen.getAllByText('Stopped')).toHaveLength(1))
+    page.say('[[say Two.]]')
+    await page.until('Two.')
+    await page.untilReady()
+    const { messages } = await browser.api.loadChat('chat-1')
+    const again = browser.show({ messages })
+    expect(again.text).toContain('One.Stopped')
+    expect(screen.getAllByText('Stopped')).toHaveLength(2)
+  })
+
+  test('[RE374] a reply that was stopped before it started says so', async () => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[wait never]]')
+    await waitFor(() => expect(page.chat.status).not.toBe('ready'))
+    await act(() => page.chat.stop())
+    await waitFor(() => expect(screen.getAllByText('Stopped')).toHaveLength(1))
   })
 
   test('[RE5] [DM92] a click approves: the call runs once, the reply continues, and both states are announced', async () => {
@@ -253,6 +281,81 @@ test('[RE162] over the socket, a decision without a connection waits for it and 
   await page.until('Paid.')
   expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
   expect([...page.chat.unconfirmed]).toEqual([])
+})
+
+test.each([true, false])(
+  '[CL371] [RE378] a decision without a connection can be taken back and given again, hold %s',
+  async (hold) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, 'live', 'hanako', { hold })
+    const page = browser.show({ api: browser.api })
+    page.say(PAY)
+    await screen.findByRole('button', { name: 'Approve' })
+    if (!hold) await page.untilReady()
+    browser.isOffline = true
+    browser.cut()
+    await waitFor(() => expect(page.chat.connection.state).not.toBe('open'))
+    await page.click('Approve')
+    await screen.findByText('Your decision will be sent when the connection is back.')
+    await page.click('Take back')
+    await screen.findByRole('button', { name: 'Approve' })
+    expect([...page.chat.unconfirmed]).toEqual([])
+    expect([page.chat.problem, page.chat.refusals.size, page.errors]).toEqual([undefined, 0, []])
+    browser.isOffline = false
+    await waitFor(() => expect(page.chat.connection.state).not.toBe('lost'))
+    expect(testBridge.wallet.payments).toEqual([])
+    // The reply that was held open is replayed first.
+    if (hold && 'ping' in browser.transport) await browser.transport.ping()
+    await page.click('Approve')
+    await page.until('Paid.')
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(screen.queryByText('Take back')).toBeNull()
+  },
+)
+
+test.each(ways)(
+  '[CL370] [RE377] over %s, a message that found no server is sent by itself when the server is back',
+  async (way) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way, 'hanako', { attempts: 2 })
+    const page = browser.show({ api: browser.api })
+    page.say('[[say One.]]')
+    await page.until('One.')
+    await page.untilReady()
+    browser.isOffline = true
+    browser.cut()
+    page.say('[[say Two.]]')
+    await waitFor(() =>
+      expect(page.chat.problem).toEqual({ kind: 'disconnected', lost: 'message' }),
+    )
+    await screen.findByText('Your message will be sent when the connection is back.')
+    browser.isOffline = false
+    // The socket is tried again by itself; a request over HTTP when the browser is online again.
+    if (way === 'sse') window.dispatchEvent(new window.Event('online'))
+    await page.until('Two.')
+    await page.untilReady()
+    expect(page.chat.problem).toBeUndefined()
+    expect(testBridge.asked).toBe(2)
+    expect(screen.queryByText(/when the connection is back/)).toBeNull()
+  },
+)
+
+test('[CL370] a decision outlives the attempts after which requests fail', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'live', 'hanako', { attempts: 2 })
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  browser.isOffline = true
+  browser.cut()
+  await waitFor(() => expect(page.chat.connection.attempt ?? 0).toBeGreaterThan(3))
+  await page.click('Approve')
+  await screen.findByText(/Your decision will be sent when the connection is back. Nothing/)
+  const before = page.chat.connection.attempt ?? 0
+  await waitFor(() => expect(page.chat.connection.attempt ?? 0).toBeGreaterThan(before + 2))
+  browser.isOffline = false
+  await page.until('Paid.')
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', async (way) => {

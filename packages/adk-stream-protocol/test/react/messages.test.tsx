@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
+
 import { act, render, screen } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
+import type { ComponentProps } from 'react'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
@@ -7,6 +10,7 @@ import {
   AdkProvider,
   type AdkLabels,
   ConnectionBadge,
+  ConnectionNotice,
   en,
   ja,
   MessageList,
@@ -299,3 +303,69 @@ function sentencesOf(labels: object): string[] {
     return typeof value === 'string' ? [value] : []
   })
 }
+
+describe('the connection', () => {
+  const reconnect = vi.fn()
+  const chat = (state: Partial<ComponentProps<typeof ConnectionNotice>['chat']>) => ({
+    connection: { state: 'open' as const },
+    messages: [],
+    status: 'ready' as const,
+    unconfirmed: new Set<string>(),
+    problem: undefined,
+    reconnect,
+    ...state,
+  })
+  const retryAt = Date.now() + 3_600_000
+  const lost = { state: 'lost' as const, attempt: 9, retryAt }
+  const said: AdkUIMessage = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }
+
+  test.each([
+    [{}, /^$/],
+    [{ connection: lost }, /reconnecting….*What you write is kept/],
+    [{ connection: lost, status: 'submitted' as const, messages: [said] }, /Your message will be/],
+    [
+      { connection: lost, status: 'streaming' as const, messages: [said, says('a', 'One')] },
+      /The reply continues/,
+    ],
+    [{ connection: lost, unconfirmed: new Set(['a']) }, /Your decision will be sent/],
+    [
+      { problem: { kind: 'disconnected' as const }, messages: [said] },
+      /The connection was lost.*Your message/,
+    ],
+    [{ connection: { state: 'closed' as const } }, /Disconnected/],
+  ])('[RE378] one notice says what is lost and what is kept: %j', (state, text) => {
+    render(<ConnectionNotice chat={chat(state)} />)
+    expect(screen.getByRole('status').textContent).toMatch(text)
+  })
+
+  test('[RE378] the notice counts down to the next attempt, and a button tries at once', async () => {
+    render(<ConnectionNotice chat={chat({ connection: lost })} />)
+    expect(screen.getByText(/^Next attempt in \d+ s$/).getAttribute('aria-hidden')).toBe('true')
+    await user.click(screen.getByRole('button', { name: 'Try now' }))
+    expect(reconnect).toHaveBeenCalledTimes(1)
+  })
+
+  test('[RE10] a message that was not sent is told apart from a reply that was interrupted', () => {
+    const view = render(
+      <ProblemCard problem={{ kind: 'disconnected', lost: 'message' }} onRecover={vi.fn()} />,
+    )
+    expect(view.container.textContent).toContain('Your message was not sent')
+    view.rerender(<ProblemCard problem={{ kind: 'disconnected' }} onRecover={vi.fn()} />)
+    expect(view.container.textContent).toContain('The reply continues when you reconnect')
+  })
+})
+
+test('[RE376] messages above the newest six cost no layout while they are out of view', () => {
+  const styles = readFileSync(new URL('../../src/react/styles.css', import.meta.url), 'utf8')
+  const [selector = '', ...rest] = /(\.adk-message:not\([^{]*)\{([^}]*content-visibility[^}]*)/
+    .exec(styles)
+    ?.slice(1) ?? ['']
+  expect(rest.join('')).toContain('contain-intrinsic-size: auto')
+  const messages = Array.from({ length: 8 }, (_, index) => says(`m${index}`, `${index}`))
+  const view = render(<MessageList messages={messages} />)
+  const skipped = view.container.querySelectorAll(selector.trim())
+  expect(Array.from(skipped, ({ textContent }) => textContent)).toEqual([
+    'Assistant0',
+    'Assistant1',
+  ])
+})

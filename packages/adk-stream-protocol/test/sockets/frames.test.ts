@@ -144,6 +144,24 @@ test('[WS4] who has only joined an answer does not stop it for others; the last 
   expect(request.aborted).toBe(true)
 })
 
+test('[WS4] with `stop`, a client that has only joined a reply stops it for all readers', async () => {
+  await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
+  await using first = await SocketClient.open(server.url)
+  await using second = await SocketClient.open(server.url)
+  for (const [request, text] of [
+    ['r1', 'One.'],
+    ['r2', 'Two.'],
+  ] as const) {
+    first.say(`[[say ${text}]][[wait never]]`, request)
+    await first.untilText(text, request)
+    second.resume(`joined-${request}`)
+    // The second time, the frame arrives while the turn is still being looked up.
+    if (request === 'r1') await second.untilText(text, `joined-${request}`)
+    second.send({ type: 'abort', requestId: `joined-${request}`, stop: true })
+    await first.nextOf('end', request)
+  }
+})
+
 test('[WS4] an abort that comes before the turn has begun stops it; a late one is ignored', async () => {
   await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
   await using client = await SocketClient.open(server.url)

@@ -41,6 +41,10 @@ export function usePictures() {
       setProblems([])
       update(latest.current.filter((picture) => picture.id !== id))
     },
+    /** Adds pictures that were taken before. */
+    restore: (files: readonly FileUIPart[]) => {
+      if (files.length > 0) update([...latest.current, ...files.map(toPicture)])
+    },
     /** Returns the pictures and clears them. */
     take: (): FileUIPart[] => {
       const files = latest.current.map(toPart)
@@ -53,6 +57,12 @@ export function usePictures() {
 
 function toPart({ name, type, url }: Picture): FileUIPart {
   return { type: 'file', mediaType: type, filename: name, url }
+}
+
+function toPicture({ filename = '', mediaType, url }: FileUIPart): Picture {
+  // Four characters of a `data:` URL are three bytes.
+  const size = Math.floor((url.length - url.indexOf(',') - 1) * 0.75)
+  return { id: crypto.randomUUID(), name: filename, type: mediaType, size, url }
 }
 
 async function readPicture(

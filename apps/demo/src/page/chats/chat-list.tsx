@@ -72,7 +72,10 @@ export function ChatList(props: ChatListProps) {
         </SearchResults>
       </div>
       <DeleteDialog chat={deleting} onDelete={remove} onClose={() => setDeleting(undefined)} />
-      {list.problem && <ListProblem problem={list.problem} onDismiss={store.dismiss} />}
+      {/* If the list is only out of date, the notice about the connection is enough. */}
+      {list.problem && !(list.problem === 'list' && list.chats.length > 0) && (
+        <ListProblem problem={list.problem} onDismiss={store.dismiss} />
+      )}
     </>
   )
 }

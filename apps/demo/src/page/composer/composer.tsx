@@ -1,22 +1,25 @@
+import { Composer as ChatComposer } from 'adk-stream-protocol/react'
+import { ArrowUp, Square } from 'lucide-react'
 import {
   type ClipboardEvent,
-  type KeyboardEvent,
+  type ComponentProps,
+  type ComponentRef,
   type ReactNode,
   type RefObject,
-  useEffect,
-  useId,
   useImperativeHandle,
   useRef,
 } from 'react'
 
 import { picturesIn } from '../attachments/pictures-in.ts'
+import { usePictures } from '../attachments/use-pictures.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { DropZone } from './drop-zone.tsx'
-import { isComposing } from './is-composing.ts'
 import { PictureButton } from './picture-button.tsx'
 import { PictureProblems, Previews } from './previews.tsx'
-import { SendButton } from './send-button.tsx'
-import { type Draft, useDraft } from './use-draft.ts'
+
+type ChatComposerProps = ComponentProps<typeof ChatComposer>
+/** A message to send: text, pictures, or both. */
+export type Draft = Parameters<ChatComposerProps['onSend']>[0]
 
 /** The methods of the composer for the page around it. */
 export interface ComposerHandle {
@@ -27,74 +30,54 @@ export interface ComposerHandle {
   write(text: string): void
 }
 
-interface ComposerProps {
+interface ComposerProps extends Pick<
+  ChatComposerProps,
+  'status' | 'draftKey' | 'onSend' | 'onStop' | 'onInterrupt'
+> {
   readonly handleRef: RefObject<ComposerHandle | null>
-  readonly busy: boolean
-  readonly onSend: (draft: Draft) => void
-  readonly onStop: () => void
   /** The voice controls next to the send button. */
   readonly voice?: ReactNode
 }
 
-/** The message input: a growing text field, pictures, and one button that sends or stops. */
-export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerProps) {
+/** The message input of the library, with pictures and voice. */
+export function Composer({ handleRef, voice, ...props }: ComposerProps) {
   const labels = useLabels()
-  const { text, setText, pictures, isEmpty, take } = useDraft()
-  const inputRef = useRef<HTMLTextAreaElement>(null)
+  const pictures = usePictures()
+  const composerRef = useRef<ComponentRef<typeof ChatComposer>>(null)
   const chooserRef = useRef<HTMLInputElement>(null)
-  const hintId = useId()
-  const focus = () => inputRef.current?.focus()
-  useEffect(() => inputRef.current?.focus(), [])
+  const focus = () => composerRef.current?.focus()
   useImperativeHandle(handleRef, () => ({
     focus,
-    write: (added) => {
-      setText((written) => (written.trim() === '' ? added : `${written}\n${added}`))
-      focus()
-    },
+    write: (text) => composerRef.current?.write(text),
     askAboutPicture: (question) => {
-      setText(question)
+      composerRef.current?.write(question)
       chooserRef.current?.click()
-      focus()
     },
   }))
-  const submit = () => {
-    if (!busy && !isEmpty) onSend(take())
-  }
   return (
-    <form
-      className="composer"
-      onSubmit={(event) => {
-        event.preventDefault()
-        submit()
-      }}
-    >
+    <div className="composer">
       <PictureProblems problems={pictures.problems} />
-      <div className="composer-box">
-        <Previews pictures={pictures.held} onRemove={pictures.remove} />
-        <textarea
-          ref={inputRef}
-          id={INPUT_ID}
-          rows={1}
-          value={text}
-          aria-label={labels.message}
-          aria-describedby={hintId}
-          placeholder={labels.placeholder}
-          enterKeyHint="send"
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => sendOnEnter(event, submit)}
-          onPaste={(event) => pictures.add(takePasted(event))}
-        />
-        <div className="composer-tools">
-          <PictureButton chooserRef={chooserRef} onChoose={pictures.add} onDone={focus} />
-          <p id={hintId} className="hint">
-            {labels.hint}
-          </p>
-          {voice}
-          <SendButton busy={busy} disabled={isEmpty} onSend={submit} onStop={onStop} />
-        </div>
-      </div>
+      <ChatComposer
+        {...props}
+        ref={composerRef}
+        inputId={INPUT_ID}
+        placeholder={labels.placeholder}
+        focusOnMount
+        files={{
+          count: pictures.held.length,
+          take: pictures.take,
+          restore: pictures.restore,
+        }}
+        before={<Previews pictures={pictures.held} onRemove={pictures.remove} />}
+        sendIcon={<ArrowUp aria-hidden="true" />}
+        stopIcon={<Square aria-hidden="true" className="filled" />}
+        onPaste={(event) => pictures.add(takePasted(event))}
+      >
+        <PictureButton chooserRef={chooserRef} onChoose={pictures.add} onDone={focus} />
+        {voice}
+      </ChatComposer>
       <DropZone onDrop={pictures.add} />
-    </form>
+    </div>
   )
 }
 
@@ -103,12 +86,6 @@ const INPUT_ID = 'message-input'
 /** Moves the focus to the message input. */
 export function focusComposer(): void {
   document.getElementById(INPUT_ID)?.focus()
-}
-
-function sendOnEnter(event: KeyboardEvent, send: () => void): void {
-  if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return
-  event.preventDefault()
-  send()
 }
 
 function takePasted(event: ClipboardEvent): File[] {

@@ -1,11 +1,10 @@
 import type { LoadedChat } from 'adk-stream-protocol/client'
-import { MessageList, ProblemCard } from 'adk-stream-protocol/react'
+import { ConnectionNotice, MessageList, ProblemCard } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
 import { memo, useCallback, useEffect, useMemo, useRef } from 'react'
 
-import { Composer, type ComposerHandle } from '../composer/composer.tsx'
-import type { Draft } from '../composer/use-draft.ts'
+import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
 import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
 import type { Mode } from '../settings/mode.ts'
@@ -30,7 +29,7 @@ export interface ConversationProps {
 export function Conversation(props: ConversationProps) {
   const { id, mode, onSent } = props
   const chat = useConversation(props)
-  const { messages, status, busy, problem, send } = chat
+  const { messages, status, busy, problem, send, interrupt } = chat
   const isEmpty = messages.length === 0 && !busy
   const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
     HTMLElement,
@@ -45,6 +44,13 @@ export function Conversation(props: ConversationProps) {
       composerRef.current?.focus()
     },
     [send, onSent, goToEnd],
+  )
+  const interruptWith = useCallback(
+    (text: string) => {
+      interrupt(text)
+      goToEnd()
+    },
+    [interrupt, goToEnd],
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
   const edit = useRefusedEdit(chat, chat.edit, write)
@@ -77,21 +83,29 @@ export function Conversation(props: ConversationProps) {
               onRefresh={chat.onRefresh}
               unconfirmed={chat.unconfirmed}
               isConnected={chat.isConnected}
+              onCancelDecision={chat.cancelDecision}
               onRegenerate={chat.regenerate}
               renderActions={renderActions}
               voice={voice}
             />
           </EditContext>
-          {problem && <ProblemCard problem={problem} onRecover={chat.recover} />}
+          {problem && problem.kind !== 'disconnected' && (
+            <ProblemCard problem={problem} onRecover={chat.recover} />
+          )}
         </div>
       </main>
       <footer className="footer">
+        <div className="column-width">
+          <ConnectionNotice chat={chat.chat} />
+        </div>
         {!following && <LatestButton onClick={goToEnd} />}
         <StableComposer
           handleRef={composerRef}
-          busy={busy}
+          status={status}
+          draftKey={id}
           onSend={sendDraft}
           onStop={chat.stop}
+          onInterrupt={mode === 'live' ? interruptWith : undefined}
           voice={slot}
         />
       </footer>

@@ -2,11 +2,11 @@ import { useAdkChat } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { useCallback, useEffect } from 'react'
 
-import type { Draft } from '../composer/use-draft.ts'
+import type { Draft } from '../composer/composer.tsx'
 import { storesChats } from '../settings/mode.ts'
 import { BROWSER_TOOLS } from '../tools/browser-tools.ts'
 import { shownChat } from '../wire/shown-chat.ts'
-import { api, transports } from '../wire/wire.ts'
+import { api, live, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
 import { storeDirectChat } from './direct-chat.ts'
 
@@ -40,7 +40,10 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     messages,
     status,
     busy,
+    /** For the notice about the connection. */
+    chat,
     problem: chat.problem,
+    cancelDecision: chat.cancelDecision,
     refusals: chat.refusals,
     votes: chat.votes,
     hints: chat.hints,
@@ -53,6 +56,8 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
       ({ text, files }: Draft) => void sendMessage(text === '' ? { files } : { text, files }),
       [sendMessage],
     ),
+    /** Sends text during a reply over the socket, and interrupts the reply. */
+    interrupt: useCallback((text: string) => live.sendText(id, text), [id]),
     /** Replaces a message and everything after it. */
     edit: useCallback(
       (message: UIMessage, text: string) => {

@@ -8,11 +8,7 @@ export interface Labels {
   readonly tagline: string
   readonly intro: string
   readonly newChat: string
-  readonly message: string
   readonly placeholder: string
-  readonly hint: string
-  readonly send: string
-  readonly stop: string
   readonly reload: string
   readonly latest: string
   readonly loading: string

@@ -45,10 +45,6 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           </span>
         )}
       </button>
-      {/* Announces approvals of other chats, also while the list is closed. */}
-      <span className="visually-hidden" role="status">
-        {approvals.length > 0 && label}
-      </span>
       <div id={POPOVER_ID} className="popover inbox" popover="auto">
         <h2>{labels.title}</h2>
         <ApprovalInbox

@@ -4,7 +4,8 @@ import { StoredChoice, useChoice } from './stored-choice.ts'
 export const MODES = ['sse', 'live', 'direct'] as const
 export type Mode = (typeof MODES)[number]
 
-const mode = new StoredChoice<Mode>({ key: 'mode', values: MODES, fallback: 'sse' })
+/** Each tab has its own mode: another tab must not end a voice conversation. */
+const mode = new StoredChoice<Mode>({ key: 'mode', values: MODES, fallback: 'sse', perTab: true })
 
 export function useMode() {
   return useChoice(mode)

@@ -5,9 +5,11 @@ interface StoredChoiceOptions<Value extends string> {
   readonly key: string
   readonly values: readonly Value[]
   readonly fallback: Value
+  /** Whether each tab has its own value. A new tab starts with the value that was chosen last. Default false. */
+  readonly perTab?: boolean
 }
 
-/** A setting in `localStorage` that all tabs share. */
+/** A setting in `localStorage` that all tabs share, unless it belongs to a tab. */
 export class StoredChoice<Value extends string> {
   readonly #options: StoredChoiceOptions<Value>
   readonly #listeners = new Set<() => void>()
@@ -17,13 +19,18 @@ export class StoredChoice<Value extends string> {
   }
 
   readonly read = (): Value => {
-    const { key, values, fallback } = this.#options
-    const stored = localStorage.getItem(key)
-    return values.find((value) => value === stored) ?? fallback
+    const { key, values, fallback, perTab } = this.#options
+    const stored = (perTab && sessionStorage.getItem(key)) || localStorage.getItem(key)
+    const value = values.find((each) => each === stored) ?? fallback
+    // From now on, the choice of another tab does not change this one.
+    if (perTab) sessionStorage.setItem(key, value)
+    return value
   }
 
   readonly choose = (value: Value): void => {
-    localStorage.setItem(this.#options.key, value)
+    const { key, perTab } = this.#options
+    localStorage.setItem(key, value)
+    if (perTab) sessionStorage.setItem(key, value)
     for (const listener of this.#listeners) listener()
   }
 

@@ -3,9 +3,10 @@ import { ConnectionBadge, useConnection } from 'adk-stream-protocol/react'
 import { useMode } from '../settings/mode.ts'
 import { transports } from '../wire/wire.ts'
 
-/** Shows the state of the connection. Shows nothing in a mode without a connection. */
+/** Shows that there is a connection. A notice in the conversation says when it is lost. */
 export function Connection() {
   const [mode] = useMode()
   const connection = useConnection(transports[mode])
-  return connection.state === 'idle' ? null : <ConnectionBadge connection={connection} />
+  const isOpen = connection.state === 'open' || connection.state === 'connecting'
+  return isOpen ? <ConnectionBadge connection={connection} /> : null
 }

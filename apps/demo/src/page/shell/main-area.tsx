@@ -4,7 +4,6 @@ import { Inbox } from '../inbox/inbox.tsx'
 import { MusicControl } from '../music/music-control.tsx'
 import { Connection } from './connection.tsx'
 import { InstanceMark } from './instance-mark.tsx'
-import { OfflineMark } from './offline-mark.tsx'
 import { SettingsMenu } from './settings-menu.tsx'
 import { TopBar, type TopBarProps } from './top-bar.tsx'
 import type { Workspace } from './use-workspace.ts'
@@ -33,7 +32,6 @@ export function MainArea({
         onNewChat={startNew}
         connection={
           <>
-            <OfflineMark />
             <InstanceMark />
             <Connection />
           </>

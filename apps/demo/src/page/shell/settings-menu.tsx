@@ -1,9 +1,10 @@
 import { Keyboard, Settings2 } from 'lucide-react'
-import { type ReactNode, useSyncExternalStore } from 'react'
+import { type ReactNode, useState, useSyncExternalStore } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
+import { type Notifications, useNotifications } from '../settings/notifications.ts'
 import { THEMES, useTheme } from '../settings/theme.ts'
 import { ConnectionChoice } from './mode-switch.tsx'
 import { Segmented } from './segmented.tsx'
@@ -33,6 +34,7 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
         <h2>{settings.title}</h2>
         <LanguageChoice />
         <ThemeChoice />
+        <NotificationsChoice />
         <MusicChoice />
         <Setting name={mode.connection}>
           <ConnectionChoice />
@@ -79,6 +81,35 @@ function ThemeChoice() {
   return (
     <Setting name={settings.theme}>
       <Segmented label={settings.theme} options={options} value={theme} onChoose={choose} />
+    </Setting>
+  )
+}
+
+function NotificationsChoice() {
+  const { settings } = useLabels().shell
+  const [chosen, choose] = useNotifications()
+  const [isBlocked, setBlocked] = useState(false)
+  if (typeof Notification === 'undefined') return null
+  const change = async (value: Notifications): Promise<void> => {
+    // Browsers ask only in response to a click.
+    const isAllowed = value === 'off' || (await Notification.requestPermission()) === 'granted'
+    setBlocked(!isAllowed)
+    choose(isAllowed ? value : 'off')
+  }
+  return (
+    <Setting name={settings.notifications}>
+      <Segmented
+        label={settings.notifications}
+        options={[
+          { value: 'off', name: settings.notificationsOff },
+          { value: 'on', name: settings.notificationsOn },
+        ]}
+        value={chosen}
+        onChoose={(value) => void change(value)}
+      />
+      <p className="fine" role="status">
+        {isBlocked && settings.notificationsBlocked}
+      </p>
     </Setting>
   )
 }

@@ -22,7 +22,13 @@ export function useChatLocation() {
   }, [])
   const startNew = useCallback(() => go('/'), [go])
   /** Opens a chat. Also called for the open chat after its first message. */
-  const open = useCallback((id: string) => go(chatUrl(id)), [go])
+  const open = useCallback(
+    (id: string) => {
+      if (id === sessionStorage.getItem(NEW_CHAT)) sessionStorage.removeItem(NEW_CHAT)
+      go(chatUrl(id))
+    },
+    [go],
+  )
   return { location, startNew, open }
 }
 
@@ -34,5 +40,14 @@ function readLocation(): ChatLocation {
   const id = new URLSearchParams(window.location.search).get('chat')
   return id && /^[\w.~:-]{1,128}$/.test(id)
     ? { id, isNew: false }
-    : { id: crypto.randomUUID(), isNew: true }
+    : { id: findNewChat(), isNew: true }
+}
+
+const NEW_CHAT = 'new-chat'
+
+/** Returns the id of the chat of this tab that has no message yet. It survives a reload, and so does its draft. */
+function findNewChat(): string {
+  const id = sessionStorage.getItem(NEW_CHAT) ?? crypto.randomUUID()
+  sessionStorage.setItem(NEW_CHAT, id)
+  return id
 }

@@ -2,7 +2,9 @@ import { useInbox } from 'adk-stream-protocol/react'
 import { useCallback, useEffect, useRef } from 'react'
 
 import { useChats } from '../chats/use-chats.ts'
+import { focusComposer } from '../composer/composer.tsx'
 import { useLanguage } from '../i18n/language.tsx'
+import { useNotifications } from '../settings/notifications.ts'
 import { api } from '../wire/wire.ts'
 import { useCurrentChat } from './use-current-chat.ts'
 
@@ -11,7 +13,8 @@ export type Workspace = ReturnType<typeof useWorkspace>
 /** The list of chats, the open chat, and the pending approvals of all chats. */
 export function useWorkspace(onLeave: () => void) {
   const { location, isStored, startNew, open, remember } = useCurrentChat(onLeave)
-  const inbox = useInbox(api)
+  const [notifications] = useNotifications()
+  const inbox = useInbox(api, { whileHidden: notifications === 'on' })
   const { refresh } = inbox
   const { store, list } = useChats()
   const { language } = useLanguage()
@@ -24,7 +27,11 @@ export function useWorkspace(onLeave: () => void) {
   const { id } = location
   return {
     location,
-    startNew,
+    startNew: useCallback(() => {
+      startNew()
+      // An empty chat stays open and does not take the focus by itself.
+      focusComposer()
+    }, [startNew]),
     open,
     inbox,
     store,

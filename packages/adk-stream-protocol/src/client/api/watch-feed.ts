@@ -4,7 +4,8 @@ import type { Http } from './http.ts'
 import type { Guard } from '../../protocol/guards.ts'
 import { readKeepAlive } from '../../protocol/sse.ts'
 import type { Backoff } from '../../shared/backoff.ts'
-import { delayBefore, sleep, withDefaults } from '../../shared/backoff.ts'
+import { delayBefore, withDefaults } from '../../shared/backoff.ts'
+import { waitForNextAttempt } from '../network-back.ts'
 import { disconnected, parseJson } from '../adk-error.ts'
 import { readEvents } from '../transports/read-sse.ts'
 
@@ -188,7 +189,7 @@ async function follow<Event>(
     const delay = delayBefore(attempt, backoff)
     attempt += 1
     notify({ type: 'lost', attempt, retryAt: Date.now() + delay, error })
-    await sleep(delay, signal)
+    await waitForNextAttempt(delay, signal)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import { newId } from '../../shared/new-id.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import type { IncomingFrameOf } from './socket-request.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
@@ -10,6 +11,7 @@ type ResponseFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
 
 interface PendingAck extends Deferred<string> {
   readonly frame: ResponseFrame
+  isSent: boolean
   /** Whether the frame was sent over a connection that was lost. */
   isRepeated: boolean
 }
@@ -31,10 +33,10 @@ export class PendingAcks {
   async send(frame: ResponseFrame): Promise<string> {
     // Throws here if JSON cannot represent the frame. Otherwise it would be tried again with every socket.
     JSON.stringify(frame)
-    const pending = { ...defer<string>(), frame, isRepeated: false }
+    const pending = { ...defer<string>(), frame, isSent: false, isRepeated: false }
     this.#pending.set(idOf(frame), pending)
     this.#socket().open()
-    this.#socket().send(frame)
+    pending.isSent = this.#socket().send(frame)
     return pending.promise
   }
 
@@ -52,11 +54,23 @@ export class PendingAcks {
   }
 
   onOpen(): void {
-    for (const { frame } of this.#pending.values()) this.#socket().send(frame)
+    for (const pending of this.#pending.values())
+      if (this.#socket().send(pending.frame)) pending.isSent = true
   }
 
   onLost(): void {
-    for (const pending of this.#pending.values()) pending.isRepeated = true
+    for (const pending of this.#pending.values()) pending.isRepeated = pending.isSent
+  }
+
+  /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
+  cancelDecision(approvalId: string): boolean {
+    const found = [...this.#pending.values()].find(
+      ({ frame, isSent }) => !isSent && frame.type === 'decide' && frame.approvalId === approvalId,
+    )
+    if (!found) return false
+    this.#pending.delete(idOf(found.frame))
+    found.reject(DECISION_CANCELLED)
+    return true
   }
 
   failAll(error: unknown): void {

@@ -2,6 +2,7 @@ import type { ClientFrame } from '../../protocol/client-frame.ts'
 import { CLOSE_CODES, mayRetry } from '../../protocol/close-codes.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import { disconnected } from '../adk-error.ts'
+import { onNetworkBack } from '../network-back.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore } from '../../shared/backoff.ts'
 import { createConnectionStatus } from '../transports/connection-state.ts'
@@ -35,8 +36,8 @@ export interface ReconnectingSocketOptions {
   readonly onOpen: () => void
   /** The socket was lost. Returns whether another one is needed. */
   readonly onLost: () => boolean
-  /** No other socket is opened until `open()` is called. */
-  readonly onGivenUp: (error: unknown) => void
+  /** The server could not be reached. If `isFinal`, no other socket is opened until `open()` is called; otherwise a page tries again. */
+  readonly onGivenUp: (error: unknown, options: { readonly isFinal: boolean }) => void
 }
 
 /** The queued bytes from which on audio is dropped: two seconds at 16 kHz. Late audio is of no use. */
@@ -49,7 +50,7 @@ type State =
   | { readonly name: 'idle' | 'closed' }
   | { readonly name: 'opening'; readonly socket?: SocketLike }
   | { readonly name: 'open'; readonly socket: SocketLike }
-  | { readonly name: 'waiting'; readonly timer: ReturnType<typeof setTimeout> }
+  | { readonly name: 'waiting'; readonly cancel: () => void }
 
 /** A socket that is opened when it is needed, and again when it is lost, as the table of close codes says. */
 export class ReconnectingSocket {
@@ -57,6 +58,8 @@ export class ReconnectingSocket {
   readonly #options: ReconnectingSocketOptions
   #state: State = { name: 'idle' }
   #attempts = 0
+  /** Whether requests have failed because the server could not be reached. A page tries on, so that it can recover by itself. */
+  #isUnreachable = false
 
   constructor(options: ReconnectingSocketOptions) {
     this.#options = options
@@ -74,6 +77,8 @@ export class ReconnectingSocket {
 
   /** Opens a socket, unless one is open or being opened. */
   open(): void {
+    // A new request does not wait for a slow attempt.
+    if (this.#isUnreachable && this.#state.name === 'waiting') return this.#retryNow()
     if (this.#state.name !== 'idle' && this.#state.name !== 'closed') return
     this.#attempts = 0
     void this.#connect()
@@ -110,9 +115,10 @@ export class ReconnectingSocket {
     const state = this.#state
     this.#state = { name: 'closed' }
     this.status.set({ state: 'closed' })
-    if (state.name === 'waiting') clearTimeout(state.timer)
+    this.#isUnreachable = false
+    if (state.name === 'waiting') state.cancel()
     if (state.name === 'open' || state.name === 'opening') state.socket?.close(1000)
-    this.#options.onGivenUp(disconnected('the transport was closed'))
+    this.#options.onGivenUp(disconnected('the transport was closed'), { isFinal: true })
   }
 
   async #connect(): Promise<void> {
@@ -145,7 +151,8 @@ export class ReconnectingSocket {
   #abort(error: unknown): void {
     this.#state = { name: 'idle' }
     this.status.set({ state: 'closed' })
-    this.#options.onGivenUp(error)
+    this.#isUnreachable = false
+    this.#options.onGivenUp(error, { isFinal: true })
   }
 
   #listen(socket: SocketLike): void {
@@ -175,24 +182,52 @@ export class ReconnectingSocket {
   #onOpen(socket: SocketLike): void {
     if (!this.#isCurrent(socket)) return socket.close(1000)
     this.#state = { name: 'open', socket }
+    this.#isUnreachable = false
     this.status.set({ state: 'open' })
     this.#options.onOpen()
   }
 
   #onLost(code: number, cause?: unknown): void {
     this.#state = { name: 'idle' }
-    if (!this.#options.onLost()) return this.status.set({ state: 'idle' })
+    const isNeeded = this.#options.onLost()
+    if (!isNeeded && !this.#isUnreachable) return this.status.set({ state: 'idle' })
     const retry = mayRetry(code)
     const { backoff } = this.#options
+    const error = disconnected(`the socket closed with ${code}`, cause)
     // A browser does not learn why a server rejected the upgrade: the code is 1006 in any case.
-    const isFinal = retry === 'no' || retry === 'changed' || this.#attempts >= backoff.attempts
-    if (isFinal) return this.#abort(disconnected(`the socket closed with ${code}`, cause))
+    if (retry === 'no' || retry === 'changed') return this.#abort(error)
+    if (this.#attempts >= backoff.attempts) {
+      if (!isPage()) return this.#abort(error)
+      if (!this.#isUnreachable) this.#options.onGivenUp(error, { isFinal: false })
+      this.#isUnreachable = true
+    }
     const isFirst = this.#attempts === 0
     const delay = retry === 'yes' && isFirst ? 0 : delayBefore(this.#attempts, backoff)
     this.#attempts += 1
     this.status.set({ state: 'lost', attempt: this.#attempts, retryAt: Date.now() + delay })
-    this.#state = { name: 'waiting', timer: setTimeout(() => void this.#connect(), delay) }
+    this.#waitToConnect(delay)
   }
+
+  #waitToConnect(delayMs: number): void {
+    const timer = setTimeout(() => this.#retryNow(), delayMs)
+    const unsubscribe = onNetworkBack(() => this.#retryNow())
+    const cancel = (): void => {
+      clearTimeout(timer)
+      unsubscribe()
+    }
+    this.#state = { name: 'waiting', cancel }
+  }
+
+  #retryNow(): void {
+    if (this.#state.name !== 'waiting') return
+    this.#state.cancel()
+    void this.#connect()
+  }
+}
+
+/** A program handles the error of its request, and must be able to exit. A page is there for a person who waits. */
+function isPage(): boolean {
+  return typeof document !== 'undefined'
 }
 
 /** The start of the server's first frame. */

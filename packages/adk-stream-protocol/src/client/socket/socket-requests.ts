@@ -2,6 +2,7 @@ import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ChatObserver, FindObserver } from '../transports/response-channel.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import type { WireObserver } from '../transports/wire-events.ts'
 import { tapStream } from '../transports/wire-events.ts'
 import type { IncomingFrameOf, RequestFrame } from './socket-request.ts'
@@ -116,8 +117,25 @@ export class SocketRequests {
     for (const request of this.#abandonedIn(chatId)) if (request.isWaiting) this.#leave(request)
   }
 
-  failAll(error: unknown): void {
-    for (const request of this.#all) this.#fail(request, error)
+  failAll(error: unknown, { keepResponses }: { readonly keepResponses: boolean }): void {
+    for (const request of this.#all) {
+      const isUnconfirmed = request.state === 'unsent' || request.state === 'sent'
+      if (keepResponses && isUnconfirmed && request.responseIds.length > 0) continue
+      this.#fail(request, error)
+    }
+  }
+
+  /** Takes back the responses of a request that was not sent. Returns false if there is none, or if it may have arrived. */
+  cancelDecision(id: string): boolean {
+    const request = this.#all.find(
+      ({ state, responseIds }) => state === 'unsent' && responseIds.includes(id),
+    )
+    if (!request) return false
+    this.#requests.delete(request.id)
+    this.#dependencies.responses.mark(request.responseIds, 'refused')
+    this.#observerOf(request)?.onResponsesRefused(request.responseIds, DECISION_CANCELLED)
+    request.end()
+    return true
   }
 
   /** A copy: a request that is sent again gets another id. */
@@ -166,7 +184,7 @@ export class SocketRequests {
     if (request.state === 'resuming') return this.#continue(request)
     this.#dependencies.responses.mark(request.responseIds, 'accepted')
     // The turn has this reader now, so that the server does not stop it when the others are gone.
-    for (const replaced of request.replaced.splice(0)) this.#abort(replaced)
+    for (const replaced of request.replaced.splice(0)) this.#abort(replaced, false)
     request.start()
     if (request.frame.type === 'resume')
       for (const abandoned of this.#abandonedIn(request.chatId)) this.#leave(abandoned)
@@ -267,8 +285,10 @@ export class SocketRequests {
     if (newer.state === 'reading') this.#start(newer)
   }
 
-  #abort({ id: requestId }: SocketRequest): boolean {
-    return this.#dependencies.socket().send({ type: 'abort', requestId })
+  /** Ends a request on the server. If the person pressed Stop, the turn ends too, whichever tab started it. */
+  #abort({ id: requestId, signal }: SocketRequest, isStopped = signal?.aborted === true): boolean {
+    const frame = { type: 'abort' as const, requestId, ...(isStopped && { stop: true }) }
+    return this.#dependencies.socket().send(frame)
   }
 
   #stop(request: SocketRequest): void {

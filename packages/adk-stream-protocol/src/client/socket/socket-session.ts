@@ -64,7 +64,7 @@ export class SocketSession {
       },
       onOpen: () => this.#onOpen(),
       onLost: () => this.#onLost(),
-      onGivenUp: (error) => this.#onGivenUp(error),
+      onGivenUp: (error, { isFinal }) => this.#onGivenUp(error, isFinal),
     })
   }
 
@@ -140,10 +140,11 @@ export class SocketSession {
     return this.#isWaiting
   }
 
-  #onGivenUp(error: unknown): void {
+  /** Decisions and tool results wait for a page that tries on. The person can take a decision back. */
+  #onGivenUp(error: unknown, isFinal: boolean): void {
     this.#heartbeat.stop()
-    this.requests.failAll(error)
-    this.acks.failAll(error)
+    this.requests.failAll(error, { keepResponses: !isFinal })
+    if (isFinal) this.acks.failAll(error)
     const unsent = this.#unsent
     this.#unsent = []
     const message = 'There is no connection.'

@@ -11,6 +11,7 @@ import type {
   ResponseChannel,
   StoredConversation,
 } from '../transports/response-channel.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import { readChunks } from '../transports/chunk-stream.ts'
 import type {
   AttachableChat,
@@ -100,6 +101,11 @@ export class AttachedChat {
 
   deny(id: string, reason?: string): Promise<void> {
     return this.#decide({ id, approved: false, ...(reason !== undefined && { reason }) })
+  }
+
+  /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
+  cancelDecision(approvalId: string): boolean {
+    return this.channel.cancelDecision?.(approvalId) ?? false
   }
 
   /** Calls the listener when calls of the chat may have changed. Returns a function that unsubscribes. */
@@ -212,7 +218,7 @@ export class AttachedChat {
         clearTimeout(this.#retryTimer)
         return undefined
       case 'report-refusal':
-        this.#options.onRefused?.(effect.ids, effect.error)
+        if (effect.error !== DECISION_CANCELLED) this.#options.onRefused?.(effect.ids, effect.error)
         return undefined
       case 'report-error':
         this.#reportError(effect.error)
@@ -453,7 +459,7 @@ export class AttachedChat {
   }
 
   readonly #reportError = (error: unknown): undefined => {
-    this.#options.onError?.(error)
+    if (error !== DECISION_CANCELLED) this.#options.onError?.(error)
   }
 }
 

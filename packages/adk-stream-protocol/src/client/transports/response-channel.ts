@@ -1,9 +1,13 @@
+import { AdkError } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { AdkChunkStream, ReconnectOptions } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { Message } from '../../protocol/message.ts'
+
+/** Why a decision that a person took back was not sent. It is not reported as an error. */
+export const DECISION_CANCELLED = new AdkError('unavailable', 'The decision was taken back.')
 
 export interface SentDecision {
   readonly chatId: string
@@ -46,6 +50,8 @@ export interface ResponseChannel {
   openStream(chatId: string): OpenStream | undefined
   /** Sends the output of a browser tool outside requests. Resolves when the server has it. */
   toolOutput?(output: SentOutput): Promise<void>
+  /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
+  cancelDecision?(approvalId: string): boolean
   /** Returns a function that removes the observer. */
   observeChat(chatId: string, observer: ChatObserver): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>

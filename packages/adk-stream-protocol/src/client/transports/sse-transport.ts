@@ -1,7 +1,7 @@
 import type { ChatTransport } from 'ai'
 
 import type { Backoff } from '../../shared/backoff.ts'
-import { withDefaults, delayBefore, sleep } from '../../shared/backoff.ts'
+import { withDefaults, delayBefore } from '../../shared/backoff.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
@@ -29,6 +29,7 @@ import type { WireObserver, WireTap } from './wire-events.ts'
 import { tapStream } from './wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
+import { waitForNextAttempt } from '../network-back.ts'
 import { toChunkStream } from './chunk-stream.ts'
 import { readSse } from './read-sse.ts'
 
@@ -287,7 +288,7 @@ export class SseStreams {
       if (signal.aborted || !findObserver(chatId, chat)) return false
       const delay = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
       report(stream, { state: 'lost', attempt: attempt + 1, retryAt: Date.now() + delay })
-      await sleep(delay, signal)
+      await waitForNextAttempt(delay, signal)
       const result = await this.#resume(stream, messageId)
       if (result !== 'retry') return result === 'recovered'
     }

@@ -118,6 +118,14 @@ export class WebSocketTransport
     return this.#session.acks.send({ type: 'decide', decisionId, id, ...decision })
   }
 
+  /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
+  cancelDecision(approvalId: string): boolean {
+    return (
+      this.#session.acks.cancelDecision(approvalId) ||
+      this.#session.requests.cancelDecision(approvalId)
+    )
+  }
+
   /** Sends the output of a browser tool. Resolves when the server has it. */
   async toolOutput({ chatId: id, ...output }: SentOutput): Promise<void> {
     const outputId = newId()

@@ -23,6 +23,7 @@ import {
 } from './approval-form.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { DecidedBy, Receipt } from './receipt.tsx'
+import { CancelDecision } from './cancel-decision.tsx'
 
 /**
  * Props of `ApprovalCard`.
@@ -46,6 +47,8 @@ export interface ApprovalCardProps {
   readonly sum?: PendingSum | undefined
   /** Reads the approval again, for a preview that could not be made. */
   readonly onRefresh?: (() => void) | undefined
+  /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
+  readonly onCancelDecision?: (() => boolean) | undefined
 }
 
 /** Shows a call that needs approval: what it would do, the form to decide it, and a receipt of what it did. */
@@ -117,6 +120,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
         </p>
         {!pending && <DecidedBy approval={approval} />}
       </div>
+      {delivery === 'waiting-for-connection' && props.onCancelDecision && (
+        <CancelDecision onCancelDecision={props.onCancelDecision} />
+      )}
       {!pending && <Outcome call={call} approval={approval} />}
     </div>
   )

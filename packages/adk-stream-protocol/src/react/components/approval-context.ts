@@ -22,6 +22,8 @@ export interface ApprovalContextValue {
   readonly unconfirmed: ReadonlySet<string>
   /** Whether a decision can be sent now. Default true. */
   readonly isConnected: boolean
+  /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
+  readonly onCancelDecision?: ((approvalId: string) => boolean) | undefined
 }
 
 /** The context of the cards of a list, with what the list computes. */

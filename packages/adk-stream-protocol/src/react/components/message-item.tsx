@@ -60,13 +60,14 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
 function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProps) {
   const labels = useAdkLabels()
   const metadata = isRecord(message.metadata) ? message.metadata : {}
-  const { usage, modelVersion, stopped } = metadata
+  const { usage, modelVersion } = metadata
+  const stopped = message.role === 'assistant' && metadata['stopped'] === true
   const actions = renderActions?.(message)
   const isEmpty = !usage && !modelVersion && !stopped && !onRegenerate && !actions
   if (isEmpty) return null
   return (
     <footer className="adk-message-footer">
-      {stopped === true && <span>{labels.message.stopped}</span>}
+      {stopped && <span className="adk-stopped">{labels.message.stopped}</span>}
       {isUsage(usage) && <Usage usage={usage} />}
       {typeof modelVersion === 'string' && <span>{modelVersion}</span>}
       {onRegenerate && (

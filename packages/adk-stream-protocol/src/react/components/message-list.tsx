@@ -4,6 +4,7 @@ import { type ReactNode, useMemo } from 'react'
 import { useAdkLabels } from '../provider.tsx'
 import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
 import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
+import { isRecord } from '../../protocol/guards.ts'
 import { isWaiting } from '../reading/call.ts'
 import { type PendingSum, sumPending } from '../reading/preview.ts'
 import { hasRunApprovedCall } from '../reading/problem.ts'
@@ -43,7 +44,7 @@ export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions, voice } = props
   const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
   const { hints = EMPTY, details = EMPTY, onRefresh } = props
-  const { unconfirmed = NO_IDS, isConnected = true } = props
+  const { unconfirmed = NO_IDS, isConnected = true, onCancelDecision } = props
   const { message: labels } = useAdkLabels()
   const sums = useSums(messages, details)
   const context = useMemo(
@@ -57,8 +58,20 @@ export function MessageList(props: MessageListProps) {
       unconfirmed,
       isConnected,
       sums,
+      onCancelDecision,
     }),
-    [onDecide, onRefresh, refusals, votes, hints, details, unconfirmed, isConnected, sums],
+    [
+      onDecide,
+      onRefresh,
+      refusals,
+      votes,
+      hints,
+      details,
+      unconfirmed,
+      isConnected,
+      sums,
+      onCancelDecision,
+    ],
   )
   const busy = isBusy({ status })
   const last = messages.at(-1)
@@ -84,6 +97,9 @@ export function MessageList(props: MessageListProps) {
           <span className="adk-pulse" aria-hidden="true" />
           {labels.thinking}
         </p>
+      )}
+      {!busy && last?.role === 'user' && isStopped(last) && (
+        <p className="adk-stopped">{labels.stopped}</p>
       )}
     </div>
   )
@@ -123,6 +139,11 @@ function Speech({ voice }: { readonly voice: VoiceSource<SpeechView> }) {
 }
 
 /** Returns whether there is anything to show. A new reply is empty. */
-function hasContent({ parts }: UIMessage): boolean {
-  return parts.some(({ type }) => type !== 'step-start')
+function hasContent(message: UIMessage): boolean {
+  const isEmpty = message.parts.every(({ type }) => type === 'step-start')
+  return !isEmpty || (message.role === 'assistant' && isStopped(message))
+}
+
+function isStopped({ metadata }: UIMessage): boolean {
+  return isRecord(metadata) && metadata['stopped'] === true
 }

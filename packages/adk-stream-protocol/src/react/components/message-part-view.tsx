@@ -47,7 +47,7 @@ function CallView({ call, approval }: CallViewProps) {
   const { renderCall } = useRenderers()
   const context = useApprovalContext()
   const { onDecide, onRefresh, refusals, votes, hints, details, sums } = context
-  const { unconfirmed, isConnected } = context
+  const { unconfirmed, isConnected, onCancelDecision } = context
   if (!approval) return renderCall?.(getToolName(call), call) ?? <ToolCard call={call} />
   const { approvalId } = approval
   const hint = hints.get(approvalId) ?? approval.hint
@@ -64,6 +64,7 @@ function CallView({ call, approval }: CallViewProps) {
       onDecide={(decision) => void onDecide(approvalId, decision)}
       refusal={refusals.get(approvalId)}
       votes={votes.get(approvalId)}
+      onCancelDecision={onCancelDecision && (() => onCancelDecision(approvalId))}
       delivery={unconfirmed.has(approvalId) ? sending : 'confirmed'}
     />
   )

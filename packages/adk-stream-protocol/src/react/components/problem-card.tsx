@@ -65,7 +65,10 @@ function describe(
         action: labels.retry,
       }
     case 'disconnected':
-      return { ...labels.disconnected, action: labels.reconnect }
+      return {
+        ...(problem.lost === 'message' ? labels.unsent : labels.disconnected),
+        action: labels.reconnect,
+      }
     case 'busy':
       return { ...labels.busy, action: labels.retry }
     case 'blocked':

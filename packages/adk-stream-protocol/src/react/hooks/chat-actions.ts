@@ -102,3 +102,11 @@ async function recoverLocally<Tools extends UITools>(
       return chat.regenerate()
   }
 }
+
+/** Marks the last message as stopped, as the server does in the messages that it stores. */
+export function markStopped<Tools extends UITools>(chat: Chat<AdkUIMessage<Tools>>): void {
+  const last = chat.messages.at(-1)
+  if (!last) return
+  const metadata = { ...last.metadata, stopped: true as const }
+  chat.messages = [...chat.messages.slice(0, -1), { ...last, metadata }]
+}

@@ -1,6 +1,6 @@
-import { useChat, type UseChatHelpers } from '@ai-sdk/react'
+import { type Chat, useChat, type UseChatHelpers } from '@ai-sdk/react'
 import type { UITools } from 'ai'
-import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { ResponseChannel } from '../../client/transports/response-channel.ts'
@@ -8,9 +8,10 @@ import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
 import type { ConnectionState } from '../../client/transports/connection-state.ts'
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
+import { onNetworkBack, retryConnections } from '../../client/network-back.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
-import { sendDecision, recoverChat } from './chat-actions.ts'
+import { markStopped, sendDecision, recoverChat } from './chat-actions.ts'
 import { type Refusals, useAttachedChat } from './use-attached-chat.ts'
 import {
   type BrowserToolsOf,
@@ -40,7 +41,7 @@ export interface UseAdkChatOptions<Tools extends UITools = UITools> {
   readonly resume?: boolean
   /** Called with every error, including those that are not the chat's `error`. */
   readonly onError?: (error: unknown) => void
-  /** The minimum time between two renders while chunks arrive, in ms. Default 33. */
+  /** The minimum time between two renders while chunks arrive, in ms. A slow page renders less often. 0: every chunk renders. Default 33. */
   readonly throttleMs?: number
 }
 
@@ -77,6 +78,10 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly unconfirmed: ReadonlySet<string>
   /** Why there is no reply, for `ProblemCard`. */
   readonly problem: Problem | undefined
+  /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
+  readonly cancelDecision: (approvalId: string) => boolean
+  /** Opens lost connections again without waiting for the next attempt, and recovers. */
+  readonly reconnect: () => void
   /** Recovers from a problem: sends the message again, resumes the reply or regenerates it. Never repeats a call that ran. */
   readonly recover: () => Promise<void>
 }
@@ -98,7 +103,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
   const { status, error } = shown
   const last = shown.messages.at(-1)
   const { votes, hints, details, onApproval, onRefresh } = useVotes(api, shown.messages)
-  const { attached, refusals, refuse, clearRefusal } = useAttachedChat(instance, {
+  const { attached, refusals, refuse, clearRefusal, clearUnavailable } = useAttachedChat(instance, {
     api,
     onApproval,
     onError,
@@ -126,10 +131,21 @@ export function useAdkChat<Tools extends UITools = UITools>(
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const problem = useMemo(() => error && readProblem(error, shown.messages, Date.now()), [error])
   const isRefusal = error !== undefined && [...refusals.values()].includes(error as never)
+  const stop = useStop(chat, status)
+  const recover = useCallback(() => recoverChat(chat, api), [chat, api])
+  const isDisconnected = problem?.kind === 'disconnected' && !isBusy({ status })
+  const reconnect = useReconnect({ recover: api && recover, isDisconnected, connection })
+  useEffect(() => {
+    // The server can be reached again, so that the reason does not apply any more.
+    if (connection.state === 'open') clearUnavailable()
+  }, [connection, clearUnavailable])
   const actions = useMemo(
     () => ({
       ...bindChat(chat),
-      recover: () => recoverChat(chat, api),
+      stop,
+      recover,
+      reconnect,
+      cancelDecision: (approvalId: string) => attached?.cancelDecision(approvalId) ?? false,
       decide,
       approve: (
         approvalId: string,
@@ -138,7 +154,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
       deny: (approvalId: string, reason?: string) =>
         decide(approvalId, { approved: false, ...(reason !== undefined && { reason }) }),
     }),
-    [chat, api, decide],
+    [chat, attached, recover, reconnect, decide, stop],
   )
   return {
     ...shown,
@@ -154,6 +170,48 @@ export function useAdkChat<Tools extends UITools = UITools>(
     unconfirmed: useUnconfirmed(channel),
     problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
+}
+
+interface ReconnectOptions {
+  /** Undefined without an `api`: only the server knows what it has received. */
+  readonly recover: (() => Promise<void>) | undefined
+  readonly isDisconnected: boolean
+  readonly connection: ConnectionState
+}
+
+/** Recovers once whenever the connection is back. Returns a function that does so without waiting for it. */
+function useReconnect({ recover, isDisconnected, connection }: ReconnectOptions): () => void {
+  const recoveredOver = useRef<ConnectionState>(undefined)
+  // If the server cannot be reached, the problem stays, and the next connection recovers from it.
+  const recoverNow = useCallback(() => void recover?.().catch(() => undefined), [recover])
+  useEffect(() => {
+    if (!isDisconnected || connection.state !== 'open') return
+    if (recoveredOver.current === connection) return
+    recoveredOver.current = connection
+    recoverNow()
+  }, [isDisconnected, connection, recoverNow])
+  useEffect(
+    () => (isDisconnected ? onNetworkBack(recoverNow) : undefined),
+    [isDisconnected, recoverNow],
+  )
+  return retryConnections
+}
+
+/** Returns a function that stops the reply and shows where it was stopped. The server's mark arrives with the stream that was left. */
+function useStop<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  status: string,
+): () => Promise<void> {
+  const stopped = useRef<object>(undefined)
+  useEffect(() => {
+    if (stopped.current !== chat || isBusy({ status })) return
+    stopped.current = undefined
+    markStopped(chat)
+  }, [chat, status])
+  return useCallback(() => {
+    if (isBusy(chat)) stopped.current = chat
+    return chat.stop()
+  }, [chat])
 }
 
 const NO_IDS: ReadonlySet<string> = new Set()

@@ -54,6 +54,14 @@ export function useAttachedChat<Tools extends UITools>(
     },
     [chat],
   )
+  /** Removes refusals whose reason was that the server could not be reached. */
+  const clearUnavailable = useCallback(() => {
+    setRefused((known) => {
+      const refusals = [...ofChat(known, chat)]
+      const others = refusals.filter(([, { code }]) => code !== 'unavailable')
+      return others.length === refusals.length ? known : { chat, refusals: new Map(others) }
+    })
+  }, [chat])
   // A layout effect: the chat is attached before the first effect of the page runs.
   useLayoutEffect(() => {
     if (!channel) return
@@ -70,7 +78,13 @@ export function useAttachedChat<Tools extends UITools>(
   }, [chat, channel, api, onApproval, onError, refuse])
   const isOurs = attached?.chat === (chat as unknown as AttachableChat)
   const current: TypedAttachedChat<Tools> | undefined = isOurs ? attached : undefined
-  return { attached: current, refusals: ofChat(refused, chat), refuse, clearRefusal }
+  return {
+    attached: current,
+    refusals: ofChat(refused, chat),
+    refuse,
+    clearRefusal,
+    clearUnavailable,
+  }
 }
 
 function ofChat({ chat, refusals }: ChatRefusals, wanted: object): Refusals {

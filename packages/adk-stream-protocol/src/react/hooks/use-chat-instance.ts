@@ -4,6 +4,7 @@ import { useState } from 'react'
 
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { ResponseChannel } from '../../client/transports/response-channel.ts'
+import { paceRenders } from './pace-renders.ts'
 import { LocalToolResults } from './use-local-browser-tools.ts'
 
 /** Any AI SDK transport. Only `webSocketTransport` and `sseTransport` send decisions and tool results at any time. */
@@ -56,7 +57,27 @@ function createInstance<Tools extends UITools>(
     onError,
     ...(results && { sendAutomaticallyWhen: results.areComplete }),
   })
+  paceMessages(chat)
   return { id, transport, chat, channel, results }
+}
+
+interface ObservableMessages {
+  '~registerMessagesCallback'?: (onChange: () => void, minMs?: number) => () => void
+}
+
+/** `useChat` renders whenever its own throttle allows it, even if the last drawing is not finished. This replaces the throttle. */
+function paceMessages(chat: ObservableMessages): void {
+  const register = chat['~registerMessagesCallback']
+  if (!register) return
+  chat['~registerMessagesCallback'] = (onChange, minMs = 0) => {
+    if (minMs <= 0) return register(onChange)
+    const { request, cancel } = paceRenders(onChange, minMs)
+    const unregister = register(request)
+    return () => {
+      unregister()
+      cancel()
+    }
+  }
 }
 
 function isChannel(transport: object): transport is ResponseChannel {

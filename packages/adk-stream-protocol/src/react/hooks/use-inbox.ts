@@ -16,6 +16,8 @@ import { usePendingIds } from './use-pending-ids.ts'
 export interface UseInboxOptions {
   /** The interval between refreshes while the page is visible, in ms. It covers a lost feed. Default 60,000. */
   readonly pollMs?: number
+  /** Whether the list is also refreshed while the page is hidden, for notifications. Default false. */
+  readonly whileHidden?: boolean | undefined
   /** Refreshes the inbox when a call of this chat progresses. */
   readonly attached?: AttachedChat | undefined
 }
@@ -62,7 +64,7 @@ const EMPTY: readonly PendingApproval[] = []
 /** Lists the pending approvals of all chats. Refreshes when the server reports a change, when the page becomes visible, and every `pollMs`. */
 export function useInbox(
   api: InboxApi,
-  { pollMs = 60_000, attached }: UseInboxOptions = {},
+  { pollMs = 60_000, whileHidden = false, attached }: UseInboxOptions = {},
 ): Inbox {
   const [approvals, setApprovals] = useState(EMPTY)
   const [problem, setProblem] = useState<ServerError>()
@@ -94,7 +96,7 @@ export function useInbox(
     setLoadingMore(true)
     void load().finally(() => setLoadingMore(false))
   }, [load])
-  useAutoRefresh(refresh, { api, pollMs, attached, newest })
+  useAutoRefresh(refresh, { api, pollMs, whileHidden, attached, newest })
   const change = useCallback(
     async (approvalId: string, ask: () => Promise<unknown>): Promise<void> => {
       if (!add(approvalId)) return
@@ -151,7 +153,9 @@ async function readPages(api: InboxApi, wanted: number): Promise<Listed> {
   return { approvals, hasMore: after !== undefined }
 }
 
-interface RefreshOptions extends Required<Pick<UseInboxOptions, 'pollMs'>> {
+interface RefreshOptions {
+  readonly pollMs: number
+  readonly whileHidden: boolean
   readonly api: InboxApi
   readonly attached: AttachedChat | undefined
   readonly newest: { current: Promise<void> | undefined }
@@ -159,7 +163,7 @@ interface RefreshOptions extends Required<Pick<UseInboxOptions, 'pollMs'>> {
 
 function useAutoRefresh(
   refresh: () => void,
-  { api, pollMs, attached, newest }: RefreshOptions,
+  { api, pollMs, whileHidden, attached, newest }: RefreshOptions,
 ): void {
   useEffect(() => {
     let pendingRefresh: ReturnType<typeof setTimeout> | undefined
@@ -182,14 +186,14 @@ function useAutoRefresh(
       clearTimeout(pendingRefresh)
       pendingRefresh = undefined
     }
-    const isVisible = (): boolean => document.visibilityState === 'visible'
-    // A browser opens few connections per server, so a hidden page holds none.
+    const isWanted = (): boolean => whileHidden || document.visibilityState === 'visible'
+    // A browser opens few connections per server, so a hidden page holds none for long.
     const start = (): void => {
       stop()
-      if (!isVisible()) return
+      if (!isWanted()) return
       refresh()
       unwatch = watch()
-      timer = setInterval(() => isVisible() && refresh(), pollMs)
+      timer = setInterval(() => isWanted() && refresh(), pollMs)
     }
     start()
     document.addEventListener('visibilitychange', start)
@@ -199,7 +203,7 @@ function useAutoRefresh(
       // Ignores the response of a request in progress.
       newest.current = undefined
     }
-  }, [api, refresh, pollMs, newest])
+  }, [api, refresh, pollMs, whileHidden, newest])
   useEffect(() => attached?.onProgress(refresh), [attached, refresh])
 }
 

@@ -52,6 +52,8 @@ export const en: AdkLabels = {
     sending: 'Sending your decision…',
     waitingForConnection:
       'Your decision will be sent when the connection is back. Nothing has run yet.',
+    cancelDecision: 'Take back',
+    maybeSent: 'The decision may have been sent already. Wait for the connection.',
     failed: 'Approved, but the call failed.',
     lookAlike: (words) => `Contains look-alike letters: ${words}`,
     refused: 'Your decision was not accepted.',
@@ -150,6 +152,26 @@ export const en: AdkLabels = {
     loadingMore: 'Loading more…',
     withdraw: 'Withdraw vote',
   },
+  attention: {
+    title: 'Approval needed',
+    needed: ({ action, severity, minutes }) => {
+      const time = `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`
+      const details = [action, severity?.toLowerCase(), minutes > 0 && time].filter(Boolean)
+      return `Approval needed: ${details.join(', ')}.`
+    },
+  },
+  composer: {
+    message: 'Message',
+    send: 'Send',
+    stop: 'Stop',
+    enterSends: 'Enter to send, Shift+Enter for a new line',
+    enterQueues: 'Enter to send when the reply is finished',
+    enterInterrupts: 'Enter to interrupt and send',
+    queue: 'Messages waiting to be sent',
+    queued: 'Sends when the reply is finished. Press Esc to take it back.',
+    queueWaits: 'Not sent yet, because the reply failed.',
+    unqueue: 'Take back',
+  },
   problem: {
     rateLimited: 'The model is busy',
     rateLimitedText: (seconds) =>
@@ -159,6 +181,10 @@ export const en: AdkLabels = {
     disconnected: {
       title: 'The connection was lost',
       text: 'Check your network. The reply continues when you reconnect.',
+    },
+    unsent: {
+      title: 'Your message was not sent',
+      text: 'Check your network. The message is sent when you reconnect.',
     },
     busy: {
       title: 'A reply is still in progress',
@@ -191,6 +217,17 @@ export const en: AdkLabels = {
     open: 'Connected',
     lost: 'Connection lost, reconnecting…',
     closed: 'Disconnected',
+  },
+  connectionNotice: {
+    offline: 'You are offline',
+    kept: {
+      message: 'Your message will be sent when the connection is back.',
+      reply: 'The reply continues when the connection is back.',
+      decision: 'Your decision will be sent when the connection is back.',
+      nothing: 'What you write is kept.',
+    },
+    nextAttempt: (seconds) => `Next attempt in ${seconds} s`,
+    tryNow: 'Try now',
   },
   voice: {
     hold: 'Hold to talk',

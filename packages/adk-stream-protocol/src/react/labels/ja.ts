@@ -51,6 +51,8 @@ export const ja: AdkLabels = {
     denying: '拒否しました。アシスタントに伝えています…',
     sending: '送信しています…',
     waitingForConnection: '接続が回復したら送信します。まだ実行されていません。',
+    cancelDecision: '取り消す',
+    maybeSent: 'すでに送信された可能性があり、取り消せません。接続の回復をお待ちください。',
     failed: '承認しましたが、実行に失敗しました。',
     lookAlike: (words) => `見分けにくい文字が含まれています：${words}`,
     refused: '操作は受け付けられませんでした。',
@@ -159,6 +161,25 @@ export const ja: AdkLabels = {
     loadingMore: '読み込んでいます…',
     withdraw: '承認を取り消す',
   },
+  attention: {
+    title: '承認が必要です',
+    needed: ({ action, severity, minutes }) => {
+      const details = [action, severity, minutes > 0 && `期限は${minutes}分`].filter(Boolean)
+      return `承認が必要です：${details.join('、')}。`
+    },
+  },
+  composer: {
+    message: 'メッセージ',
+    send: '送信',
+    stop: '停止',
+    enterSends: 'Enter で送信、Shift+Enter で改行',
+    enterQueues: 'Enter を押すと、回答が終わってから送信します',
+    enterInterrupts: 'Enter で回答を中断して送信',
+    queue: '送信待ちのメッセージ',
+    queued: '回答が終わると送信されます。Esc で入力欄に戻せます。',
+    queueWaits: '回答に失敗したため、まだ送信していません。',
+    unqueue: '入力欄に戻す',
+  },
   problem: {
     rateLimited: 'モデルが混み合っています',
     rateLimitedText: (seconds) =>
@@ -168,6 +189,10 @@ export const ja: AdkLabels = {
     disconnected: {
       title: '接続が切れました',
       text: 'ネットワークを確認してください。再接続すると回答の続きが表示されます。',
+    },
+    unsent: {
+      title: 'メッセージを送信できませんでした',
+      text: 'ネットワークを確認してください。再接続すると送信されます。',
     },
     busy: {
       title: '回答を作成中です',
@@ -200,6 +225,17 @@ export const ja: AdkLabels = {
     open: '接続済み',
     lost: '接続が切れました。再接続しています…',
     closed: '切断されました',
+  },
+  connectionNotice: {
+    offline: 'オフラインです',
+    kept: {
+      message: '接続が回復したら、メッセージを送信します。',
+      reply: '接続が回復したら、回答の続きを表示します。',
+      decision: '接続が回復したら、承認または拒否を送信します。',
+      nothing: '入力した内容は保持されます。',
+    },
+    nextAttempt: (seconds) => `${seconds}秒後に再接続します`,
+    tryNow: '今すぐ再接続',
   },
   voice: {
     hold: '押しながら話す',

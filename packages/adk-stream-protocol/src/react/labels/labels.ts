@@ -53,8 +53,44 @@ export interface AdkLabels {
     /** The button that withdraws the person's own vote. */
     readonly withdraw: string
   }
+  /** How a person who looks elsewhere is told about an approval. */
+  readonly attention: {
+    /** The title of the browser notification. */
+    readonly title: string
+    /** `minutes` is the time to decide. */
+    readonly needed: (approval: {
+      readonly action: string
+      readonly severity: string | undefined
+      readonly minutes: number
+    }) => string
+  }
+  readonly composer: {
+    /** The accessible name of the input. */
+    readonly message: string
+    readonly send: string
+    readonly stop: string
+    /** What Enter does now. */
+    readonly enterSends: string
+    readonly enterQueues: string
+    readonly enterInterrupts: string
+    /** The accessible name of the list of queued messages. */
+    readonly queue: string
+    readonly queued: string
+    /** The reply failed, so that the queued messages were not sent. */
+    readonly queueWaits: string
+    /** Moves a queued message back to the input. */
+    readonly unqueue: string
+  }
   readonly problem: ProblemLabels
   readonly connection: Readonly<Record<'idle' | 'connecting' | 'open' | 'lost' | 'closed', string>>
+  readonly connectionNotice: {
+    /** The browser reports that there is no network. */
+    readonly offline: string
+    /** What happens to the interrupted message, reply or decision. */
+    readonly kept: Readonly<Record<'message' | 'reply' | 'decision' | 'nothing', string>>
+    readonly nextAttempt: (seconds: number) => string
+    readonly tryNow: string
+  }
   readonly voice: VoiceLabels
 }
 
@@ -69,6 +105,10 @@ interface ApprovalLabels {
   readonly sending: string
   /** The decision is sent when the connection is back. */
   readonly waitingForConnection: string
+  /** Takes back a decision that waits for the connection. */
+  readonly cancelDecision: string
+  /** The decision cannot be taken back, because it may have arrived. */
+  readonly maybeSent: string
   /** The call was approved and ran, and its tool reported a failure. */
   readonly failed: string
   readonly lookAlike: (words: string) => string
@@ -133,7 +173,10 @@ interface Notice {
 export interface ProblemLabels {
   readonly rateLimited: string
   readonly rateLimitedText: (seconds: number | undefined) => string
+  /** The connection was lost during a reply. */
   readonly disconnected: Notice
+  /** The connection was lost before a message arrived. */
+  readonly unsent: Notice
   readonly busy: Notice
   readonly blocked: Notice
   readonly unavailable: Notice

@@ -12,7 +12,8 @@ import { readApprovals } from './approval.ts'
 export type Problem =
   /** `retryAt` is in ms since 1970. */
   | { readonly kind: 'rate-limited'; readonly retryAt: number | undefined }
-  | { readonly kind: 'disconnected' }
+  /** `lost` is what was interrupted: a message that may not have arrived, or a reply. */
+  | { readonly kind: 'disconnected'; readonly lost?: 'message' | 'reply' }
   | { readonly kind: 'busy' }
   | { readonly kind: 'blocked' }
   | { readonly kind: 'signed-out' }
@@ -45,7 +46,13 @@ export function readProblem(error: Error, messages: readonly UIMessage[], now: n
   const reported = readServerError(failure)
   if (reported) return classify(reported, now)
   // `fetch` and our sockets throw a TypeError if the network fails, before or during a reply.
-  return { kind: error instanceof TypeError ? 'disconnected' : 'unavailable' }
+  if (!(error instanceof TypeError)) return { kind: 'unavailable' }
+  return { kind: 'disconnected', lost: readLoss(messages) }
+}
+
+/** Returns what a lost connection interrupts: the last message of the person, or the reply to it. */
+export function readLoss(messages: readonly UIMessage[]): 'message' | 'reply' {
+  return messages.at(-1)?.role === 'user' ? 'message' : 'reply'
 }
 
 /** Returns the error in the metadata of a failed reply, or undefined. */

@@ -35,6 +35,8 @@ export interface Connection {
   readonly sendAudio: (bytes: Uint8Array) => boolean
   /** Sends a turn under a request id. Returns false if the turn is too long to be replayed. */
   readonly read: (requestId: string, turn: Turn, options: ReadOptions) => boolean
+  /** Returns the turn that is read under a request. */
+  readonly turnOf: (requestId: string) => Turn | undefined
   /** Stops reading a turn, and returns it. */
   readonly leave: (requestId: string) => Turn | undefined
   /** Whether a turn is read under this request. */

@@ -162,6 +162,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
       send: (frame) => this.#peer.send(frame),
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
       read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
+      turnOf: (requestId) => readers.turnOf(requestId),
       leave: (requestId) => readers.leave(requestId),
       reads: (requestId) => readers.has(requestId),
       reading: () => readers.size,

@@ -115,6 +115,8 @@ class SocketRequests {
   readonly #own = new Set<string>()
   /** Requests that the client left before their turn started. */
   readonly #left = new Set<string>()
+  /** Requests whose turn is to be stopped as soon as it is found. */
+  readonly #stopping = new Set<string>()
   #closed = false
 
   constructor(connection: Connection, options: TurnHandlersOptions) {
@@ -150,6 +152,7 @@ class SocketRequests {
     } finally {
       this.#opening.delete(requestId)
       this.#left.delete(requestId)
+      this.#stopping.delete(requestId)
     }
   }
 
@@ -160,6 +163,7 @@ class SocketRequests {
     const dialect = readDialect(exchange(), body?.dialect)
     this.#opening.add(requestId)
     const turn = await this.#options.chats.resume({ principalId: principal.id, chatId: id })
+    if (this.#stopping.delete(requestId)) turn?.stop()
     // The client aborted the request, left it, or disconnected.
     if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
     if (!turn) return send({ type: 'no-active', requestId })
@@ -168,11 +172,13 @@ class SocketRequests {
   }
 
   /**
-   * Stops a turn because a person pressed stop, without a grace period. A client that only joined the turn does not stop it while
-   * others read it.
+   * Stops a turn without a grace period. A client that only joined the turn does not stop it while others read it, unless its person
+   * pressed Stop (`stop`).
    */
-  abort({ requestId }: ClientFrameOf<'abort'>): void {
-    this.#opening.delete(requestId)
+  abort({ requestId, stop = false }: ClientFrameOf<'abort'>): void {
+    if (this.#opening.delete(requestId) && stop) this.#stopping.add(requestId)
+    // While it is still read here: without a reader, a turn of another server continues for its other readers.
+    if (stop) this.#connection.turnOf(requestId)?.stop()
     const turn = this.#connection.leave(requestId)
     const own = this.#own.delete(requestId)
     if (turn && (own || !turn.log.watched)) turn.stop()
@@ -189,6 +195,7 @@ class SocketRequests {
     this.#closed = true
     this.#opening.clear()
     this.#own.clear()
+    this.#stopping.clear()
   }
 
   #audioOf(chatId: string): AudioMode {

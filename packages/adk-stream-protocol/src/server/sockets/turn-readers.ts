@@ -45,6 +45,10 @@ export class TurnReaders {
     return this.#readers.has(requestId)
   }
 
+  turnOf(requestId: string): Turn | undefined {
+    return this.#readers.get(requestId)?.turn
+  }
+
   /** The turns that are being read. */
   get turns(): Turn[] {
     return [...this.#readers.values()].map(({ turn }) => turn)

@@ -8,6 +8,7 @@ import { adkApi, webSocketTransport, sseTransport } from '../../../src/client/in
 import {
   type AdkChat,
   AdkProvider,
+  ConnectionNotice,
   MessageList,
   ProblemCard,
   useAdkChat,
@@ -23,6 +24,12 @@ export const ways: readonly Way[] = isLong
   ? ['live', 'sse']
   : [process.env['AI_SDK'] === '6' ? 'sse' : 'live']
 
+interface BrowserOptions {
+  /** Attempts to reconnect before requests fail. */
+  readonly attempts?: number
+  readonly hold?: boolean
+}
+
 /** A person's browser with one transport in it, and all that it sent. */
 export class TestBrowser implements AsyncDisposable {
   /** Frames, or the addresses of requests. */
@@ -31,17 +38,23 @@ export class TestBrowser implements AsyncDisposable {
   readonly api
   /** Another one for the same server. */
   readonly newApi
-  /** Whether new sockets find no server. */
+  /** Whether new sockets and requests find no server. */
   isOffline = false
   readonly #sockets: WebSocket[] = []
   readonly #unmounts: (() => void)[] = []
 
-  constructor({ url }: Pick<TestBridge, 'url'>, way: Way, person: Person = 'hanako') {
+  constructor(
+    { url }: Pick<TestBridge, 'url'>,
+    way: Way,
+    person: Person = 'hanako',
+    { attempts = 50, hold = true }: BrowserOptions = {},
+  ) {
     const headers = { 'x-api-key': person }
     const { sent } = this
     const sockets = this.#sockets
     const fetch: typeof globalThis.fetch = (address, init) => {
       const { pathname } = new URL(String(address))
+      if (this.isOffline) return Promise.reject(new TypeError('network: offline'))
       if (!pathname.endsWith('/events')) sent.push(`${init?.method ?? 'GET'} ${pathname}`)
       return globalThis.fetch(address, init)
     }
@@ -62,7 +75,8 @@ export class TestBrowser implements AsyncDisposable {
         : webSocketTransport({
             url: toLiveUrl(url),
             webSocket: PageSocket,
-            backoff: { firstMs: 1, maxMs: 20, attempts: 50 },
+            backoff: { firstMs: 1, maxMs: 20, attempts },
+            hold,
             observe: (event) => {
               if (event.type === 'frame' && event.direction === 'out' && 'type' in event.frame)
                 sent.push(String(event.frame.type))
@@ -182,11 +196,17 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   const chat = useAdkChat(options)
   onShown(chat)
   const { messages, status, decide, refusals, votes, problem, recover } = chat
-  const { hints, unconfirmed, isConnected } = chat
+  const { hints, unconfirmed, isConnected, cancelDecision } = chat
   const desk = { onDecide: decide, refusals, votes, hints, unconfirmed, isConnected }
   return (
     <>
-      <MessageList messages={messages} status={status} {...desk} />
+      <MessageList
+        messages={messages}
+        status={status}
+        {...desk}
+        onCancelDecision={cancelDecision}
+      />
+      <ConnectionNotice chat={chat} />
       {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
     </>
   )

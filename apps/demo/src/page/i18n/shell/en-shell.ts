@@ -38,7 +38,6 @@ export const enShell: ShellLabels = {
       direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
     },
   },
-  offline: 'Offline',
   instance: {
     name: (name) => `Instance ${name}`,
     explanation: 'The server instance that sent the last response',
@@ -54,6 +53,10 @@ export const enShell: ShellLabels = {
     language: 'Language',
     theme: 'Theme',
     themes: { system: 'System', light: 'Light', dark: 'Dark' },
+    notifications: 'Notifications',
+    notificationsOff: 'Off',
+    notificationsOn: 'When this page is hidden',
+    notificationsBlocked: 'Allow notifications for this page in the browser settings.',
     music: 'Music',
     musicOff: 'Off',
     shortcuts: 'Keyboard shortcuts',

@@ -38,7 +38,6 @@ export const jaShell: ShellLabels = {
       direct: 'エージェントを介さず、AI SDK だけで Gemini に接続します（比較用、保存されません）。',
     },
   },
-  offline: 'オフライン',
   instance: {
     name: (name) => `インスタンス ${name}`,
     explanation: '最後に応答したサーバーインスタンス',
@@ -54,6 +53,10 @@ export const jaShell: ShellLabels = {
     language: '言語',
     theme: 'テーマ',
     themes: { system: 'システム', light: 'ライト', dark: 'ダーク' },
+    notifications: '通知',
+    notificationsOff: 'オフ',
+    notificationsOn: 'ページが非表示のとき',
+    notificationsBlocked: 'ブラウザの設定で、このページの通知を許可してください。',
     music: '音楽',
     musicOff: 'オフ',
     shortcuts: 'キーボードショートカット',

@@ -53,7 +53,6 @@ export interface ShellLabels {
     readonly connections: Readonly<Record<Mode, string>>
     readonly explanations: Readonly<Record<Mode, string>>
   }
-  readonly offline: string
   /** The mark of the server instance that responded last. */
   readonly instance: { name(name: string): string; readonly explanation: string }
   readonly inspector: {
@@ -67,6 +66,11 @@ export interface ShellLabels {
     readonly language: string
     readonly theme: string
     readonly themes: Readonly<Record<Theme, string>>
+    readonly notifications: string
+    readonly notificationsOff: string
+    readonly notificationsOn: string
+    /** The browser does not allow notifications. */
+    readonly notificationsBlocked: string
     readonly music: string
     readonly musicOff: string
     readonly shortcuts: string

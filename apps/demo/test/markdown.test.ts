@@ -1,0 +1,87 @@
+import { createElement } from 'react'
+import { renderToStaticMarkup } from 'react-dom/server'
+import { expect, test } from 'vitest'
+
+import { BlockLexer } from '../src/page/conversation/markdown-blocks.ts'
+import { MarkdownRenderer } from '../src/page/conversation/markdown-renderer.tsx'
+
+const TEXT = `# Tea & more
+
+A paragraph with **bold**, *emphasis*, \`code\`, [a link][ref] and https://example.com.
+Setext
+------
+
+- one
+- two
+  1. nested
+
+  still two
+
+- [x] done
+
+| a | b |
+|:--|--:|
+| 1 | 2<br>3 |
+
+> quoted **text**
+> more
+
+\`\`\`ts
+const one = '**'
+\`\`\`
+
+[ref]: https://example.com/ref "title"
+
+1) last
+2) words &amp; marks
+`
+
+const show = (text: string, streaming = false): string =>
+  renderToStaticMarkup(createElement(MarkdownRenderer, { text, streaming }))
+
+test('[DM80] headings, lists, tables, quotes, code, links and emphasis become elements', () => {
+  expect(show(TEXT)).toMatchInlineSnapshot(`
+    "<div class="markdown"><h3 dir="auto">Tea &amp; more</h3><h4 dir="auto">A paragraph with <strong>bold</strong>, <em>emphasis</em>, <code>code</code>, <a href="https://example.com/ref" target="_blank" rel="noopener noreferrer">a link</a> and <a href="https://example.com" target="_blank" rel="noopener noreferrer">https://example.com</a>.
+    Setext</h4><ul><li dir="auto"><p dir="auto">one</p></li><li dir="auto"><p dir="auto">two</p><ol start="1"><li dir="auto">nested</li></ol><p dir="auto">still two</p></li><li dir="auto"><input type="checkbox" disabled="" readOnly="" checked=""/><p dir="auto">done</p></li></ul><div class="wide" tabindex="0"><table><thead><tr><th dir="auto" style="text-align:left">a</th><th dir="auto" style="text-align:right">b</th></tr></thead><tbody><tr><td dir="auto" style="text-align:left">1</td><td dir="auto" style="text-align:right">2<br/>3</td></tr></tbody></table></div><blockquote dir="auto"><p dir="auto">quoted <strong>text</strong>
+    more</p></blockquote><div class="wide" tabindex="0"><pre><code>const one = &#x27;**&#x27;</code></pre></div><ol start="1"><li dir="auto">last</li><li dir="auto">words &amp; marks</li></ol></div>"
+  `)
+})
+
+test.each(['- [x] done\n- [ ] open', '- [x] done\n\n- [ ] open'])(
+  '[DM80] tasks have checkboxes: %j',
+  (text) => {
+    expect(show(text).match(/<input[^>]*>/g)).toHaveLength(2)
+    expect(show(text)).not.toContain('[')
+  },
+)
+
+test('[DM373] a text that grows character by character has the blocks of the whole text', () => {
+  const growing = new BlockLexer()
+  for (let end = 1; end <= TEXT.length; end += 1) {
+    const text = TEXT.slice(0, end)
+    growing.lex(text, { streaming: true })
+    const { blocks } = growing.lex(text, { streaming: false })
+    const whole = new BlockLexer().lex(text, { streaming: false }).blocks
+    expect(blocks.map(({ raw }) => raw)).toEqual(whole.map(({ raw }) => raw))
+  }
+})
+
+test('[DM373] a text that does not continue the last one is read anew', () => {
+  const lexer = new BlockLexer()
+  lexer.lex('one\n\ntwo\n\nthree', { streaming: true })
+  const { blocks } = lexer.lex('other\n\ntext', { streaming: true })
+  expect(blocks.map(({ raw }) => raw)).toEqual(['other', '\n\n', 'text'])
+})
+
+test('[DM80] unfinished emphasis and links are shown as if they were finished', () => {
+  expect(show('Some **bold', true)).toContain('<strong>bold</strong>')
+  expect(show('Some **bold', false)).toContain('**bold')
+})
+
+test('[DM32] [DM373] HTML is text, and only links of the web are links', () => {
+  const html = show(
+    'a <script>x()</script> <img src=x onerror=y> [run](javascript:alert(1)) [enc](java&#115;cript:x) ![spy](https://spy.example/1) ![odd](data:text/html,x)\n\n<iframe src="https://spy.example"></iframe>',
+  )
+  expect(html).not.toMatch(/<(script|iframe|img)|href="(?!https:\/\/spy\.example\/1")/)
+  expect(html).toContain('&lt;script&gt;')
+})

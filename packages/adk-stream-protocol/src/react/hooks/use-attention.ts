@@ -1,0 +1,99 @@
+import { useEffect, useRef, useState } from 'react'
+
+import type { PendingApproval } from '../../protocol/server-views.ts'
+import { useAdkLabels, useDescribeCall } from '../provider.tsx'
+import { toLiteral } from '../reading/literal-text.ts'
+import { playTone } from '../reading/play-tone.ts'
+import { showIconCount } from '../reading/icon-count.ts'
+import { useLatest } from './use-stable.ts'
+
+/**
+ * Options of `useAttention`.
+ *
+ * @inline
+ */
+export interface UseAttentionOptions {
+  /** The title of the page. The number of pending approvals is put before it. Default: the title is not changed. */
+  readonly title?: string | undefined
+  /** Whether a hidden page shows a browser notification. The page asks for the permission, in a click handler. Default false. */
+  readonly notify?: boolean | undefined
+  /** Whether a tone is played, for example during a voice conversation. Default false. */
+  readonly sound?: boolean | undefined
+  /** Called when the person clicks a notification. */
+  readonly onOpen?: ((approval: PendingApproval) => void) | undefined
+}
+
+/**
+ * Draws attention to pending approvals: by the number in the page's title and icon, by a browser notification while the page is
+ * hidden, and by a tone. Pass `approvals` of `useInbox`, with `whileHidden` for notifications. Returns a sentence about the newest
+ * approvals, to be shown in a live region.
+ */
+export function useAttention(
+  approvals: readonly PendingApproval[],
+  options: UseAttentionOptions = {},
+): string {
+  const { title } = options
+  const labels = useAdkLabels()
+  const describe = useDescribeCall()
+  const undecided = approvals.filter(({ voted }) => !voted)
+  const count = undecided.length
+  useEffect(() => {
+    if (title !== undefined) document.title = count > 0 ? `(${count}) ${title}` : title
+  }, [title, count])
+  useEffect(() => showIconCount(count), [count])
+  const [announced, setAnnounced] = useState<readonly PendingApproval[]>([])
+  const latest = useLatest({ ...options, labels, describe })
+  const known = useRef<ReadonlySet<string>>(new Set())
+  const ids = undecided.map(({ id }) => id).join(' ')
+  useEffect(() => {
+    const added = undecided.filter(({ id }) => !known.current.has(id))
+    known.current = new Set(undecided.map(({ id }) => id))
+    // The sentence of an approval that is decided must not be read again.
+    setAnnounced((before) =>
+      added.length > 0 ? added : before.filter(({ id }) => known.current.has(id)),
+    )
+    if (added.length === 0) return
+    if (latest.current.sound) playTone()
+    if (latest.current.notify && document.visibilityState === 'hidden')
+      for (const approval of added) notify(approval, latest.current)
+    // The ids tell whether the list has changed.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [ids, latest])
+  const { attention, approval: approvalLabels } = labels
+  return announced
+    .map((approval) => {
+      const { severity, requestedAt, deadline } = approval
+      return attention.needed({
+        action: toLiteral(describe(approval.toolName, approval.args)),
+        severity: severity && approvalLabels.severity[severity],
+        // Not the time that is left: the sentence must not change every minute.
+        minutes: Math.round((deadline - requestedAt) / 60_000),
+      })
+    })
+    .join(' ')
+}
+
+interface NotifyOptions extends UseAttentionOptions {
+  readonly labels: ReturnType<typeof useAdkLabels>
+  readonly describe: ReturnType<typeof useDescribeCall>
+}
+
+/** A browser may have no notifications, or only those of a service worker. The title and the icon show the approval anyway. */
+function notify(approval: PendingApproval, { labels, describe, onOpen }: NotifyOptions): void {
+  if (typeof Notification === 'undefined' || Notification.permission !== 'granted') return
+  try {
+    const notification = new Notification(labels.attention.title, {
+      body: toLiteral(describe(approval.toolName, approval.args)),
+      // Several tabs show it once.
+      tag: approval.id,
+      lang: labels.locale,
+    })
+    notification.addEventListener('click', () => {
+      window.focus()
+      notification.close()
+      onOpen?.(approval)
+    })
+  } catch {
+    // Chrome on Android throws.
+  }
+}

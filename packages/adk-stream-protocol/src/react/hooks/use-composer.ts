@@ -1,0 +1,176 @@
+import type { FileUIPart } from 'ai'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+
+import { isBusy } from '../../client/sync/attachable-chat.ts'
+import { readDraft, storeDraft } from '../reading/drafts.ts'
+import { useLatest } from './use-stable.ts'
+
+/**
+ * A message of the person.
+ *
+ * @inline
+ */
+interface ComposedMessage {
+  readonly text: string
+  readonly files: FileUIPart[]
+}
+
+/**
+ * A message that is sent when the reply has ended.
+ *
+ * @inline
+ */
+export interface QueuedMessage extends ComposedMessage {
+  readonly id: number
+}
+
+/**
+ * Options of `useComposer`.
+ *
+ * @inline
+ */
+export interface UseComposerOptions {
+  /** The `status` of `useAdkChat` or `useChat`. Default `ready`. */
+  readonly status?: string | undefined
+  /** Sends a message, for example with `sendMessage` of `useAdkChat`. */
+  readonly onSend: (message: ComposedMessage) => void
+  /** Stops the reply. Without it, there is no stop button. */
+  readonly onStop?: (() => void) | undefined
+  /** Sends text during a reply and interrupts it, as `sendText` of `webSocketTransport` does in a live chat. Without it, messages are queued. */
+  readonly onInterrupt?: ((text: string) => void) | undefined
+  /** Stores the unsent text in `localStorage` under this key, for example the id of the chat. The newest 30 drafts are kept. */
+  readonly draftKey?: string | undefined
+  /** The files of the draft, if the page can attach files. */
+  readonly files?: ComposerFiles | undefined
+}
+
+interface ComposerFiles {
+  readonly count: number
+  /** Returns the files and removes them from the draft. */
+  readonly take: () => FileUIPart[]
+  /** Adds the files of a queued message to the draft again. */
+  readonly restore: (files: FileUIPart[]) => void
+}
+
+interface Draft {
+  readonly text: string
+  readonly queue: readonly QueuedMessage[]
+}
+
+const EMPTY: Draft = { text: '', queue: [] }
+
+/** The message that a person writes. During a reply, a message is queued or interrupts the reply. Drafts survive a reload. */
+export function useComposer(options: UseComposerOptions) {
+  const { status = 'ready', onSend, onStop, onInterrupt, draftKey, files } = options
+  const inputRef = useRef<HTMLTextAreaElement>(null)
+  const { draft, update } = useStoredDraft(draftKey)
+  const nextId = useRef(0)
+  const isRunning = isBusy({ status })
+  const isEmpty = draft.text.trim() === '' && (files?.count ?? 0) === 0
+  const focus = useCallback(() => inputRef.current?.focus(), [])
+  useSendQueued(draft.queue, status, (message) => {
+    update(({ text, queue }) => ({ text, queue: queue.filter(({ id }) => id !== message.id) }))
+    onSend({ text: message.text, files: message.files })
+  })
+  const unqueue = (taken: readonly QueuedMessage[]): void => {
+    if (taken.length === 0) return
+    files?.restore(taken.flatMap((message) => message.files))
+    update(({ text, queue }) => ({
+      text: joinTexts([...taken.map((message) => message.text), text]),
+      queue: queue.filter((message) => !taken.includes(message)),
+    }))
+    focus()
+  }
+  return {
+    inputRef,
+    focus,
+    text: draft.text,
+    setText: (text: string) => update(({ queue }) => ({ text, queue })),
+    /** Appends a paragraph to the text and moves the focus to the input. */
+    write: (added: string) => {
+      update(({ text, queue }) => ({ text: joinTexts([text, added]), queue }))
+      focus()
+    },
+    isEmpty,
+    /** Whether a reply is running. */
+    isRunning,
+    /** Messages that are sent when the reply has ended. */
+    queue: draft.queue,
+    /** Moves a queued message back to the input. Without an id, the newest one. */
+    unqueue: (id?: number) =>
+      unqueue(
+        id === undefined ? draft.queue.slice(-1) : draft.queue.filter((each) => each.id === id),
+      ),
+    /** Sends the message, or queues it during a reply. */
+    submit: () => {
+      if (isEmpty) return
+      const message = { text: draft.text.trim(), files: files?.take() ?? [] }
+      if (isRunning && (!onInterrupt || message.files.length > 0)) {
+        nextId.current += 1
+        const queued = { ...message, id: nextId.current }
+        return update(({ queue }) => ({ text: '', queue: [...queue, queued] }))
+      }
+      update(({ queue }) => ({ text: '', queue }))
+      if (isRunning) onInterrupt?.(message.text)
+      else onSend(message)
+    },
+    /** Stops the reply. Sends nothing: queued messages return to the input. */
+    stop: () => {
+      unqueue(draft.queue)
+      onStop?.()
+      focus()
+    },
+  }
+}
+
+function joinTexts(texts: readonly string[]): string {
+  return texts.filter((text) => text.trim() !== '').join('\n')
+}
+
+/** The draft in the storage contains the queued messages too. They are text again after a reload. */
+function useStoredDraft(key: string | undefined) {
+  const [shown, setShown] = useState({ key, draft: EMPTY })
+  const latest = useRef(EMPTY)
+  const update = useCallback(
+    (change: (before: Draft) => Draft): void => {
+      const draft = change(latest.current)
+      latest.current = draft
+      setShown({ key, draft })
+      const texts = [...draft.queue.map((each) => each.text), draft.text]
+      if (key !== undefined) storeDraft(key, joinTexts(texts))
+    },
+    [key],
+  )
+  // Not the initial state: a page that is rendered on a server has no storage.
+  useLayoutEffect(() => {
+    const text = key === undefined ? '' : readDraft(key)
+    latest.current = text === '' ? EMPTY : { text, queue: [] }
+    // oxlint-disable-next-line react/set-state-in-effect
+    setShown({ key, draft: latest.current })
+  }, [key])
+  // The queue of one chat must not be sent in another.
+  return { draft: shown.key === key ? shown.draft : EMPTY, update }
+}
+
+/** Sends the queued messages one after the other, each when the reply before it has ended. After an error, they wait. */
+function useSendQueued(
+  queue: readonly QueuedMessage[],
+  status: string,
+  send: (message: QueuedMessage) => void,
+): void {
+  const latestSend = useLatest(send)
+  const isSending = useRef(false)
+  const [next] = queue
+  useEffect(() => {
+    // The reply to a message starts some time after the message was sent.
+    if (status !== 'ready') isSending.current = false
+    else if (next && !isSending.current) {
+      isSending.current = true
+      latestSend.current(next)
+    }
+  }, [next, status, latestSend])
+  const isEmpty = next === undefined
+  useEffect(() => {
+    if (isEmpty) isSending.current = false
+  }, [isEmpty])
+}
