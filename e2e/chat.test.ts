@@ -141,7 +141,9 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await answer().getByText('Here it is.').waitFor()
     expect(await page.getByText('Thinking…').count()).toBe(0)
   })
+})
 
+describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM80] an answer in Markdown is shown as headings, lists, tables and code', async () => {
     testDemo.answer('about tea', () => [{ type: 'say', text: RICH }])
     const page = await testDemo.visit({ mode })

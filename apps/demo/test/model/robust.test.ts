@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { shareOf } from '../../../../test/support/long-run.ts'
+import { shareOf, times } from '../../../../test/support/long-run.ts'
 import { naturalPieces } from '../../src/model/replies/natural-pieces.ts'
 import type { FunctionDeclaration } from 'gemini-emulator'
 import { ask, declare, demoTools } from './prompt.ts'
@@ -72,7 +72,7 @@ test('[ED11] whatever is said, only declared functions are called', () => {
       const names = functions.map(({ name }) => name)
       for (const { name } of ask(text, { functions }).calls) expect(names).toContain(name)
     }),
-    { numRuns: 500 },
+    { numRuns: times(100, 500) },
   )
 })
 
@@ -86,7 +86,7 @@ test('[ED12] whatever is declared, the arguments fit its schema', () => {
         })
       }
     }),
-    { numRuns: 500 },
+    { numRuns: times(100, 500) },
   )
 })
 

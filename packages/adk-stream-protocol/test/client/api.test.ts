@@ -254,11 +254,12 @@ test('[CL18] a feed whose signs come is not given up, however little happens', a
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     let signs = 0
     const sign = setInterval(() => {
-      response.write(': keep-alive 100\n\n')
-      if ((signs += 1) < 20) return
+      // The feed would be lost after three intervals.
+      response.write(': keep-alive 600\n\n')
+      if ((signs += 1) < 40) return
       clearInterval(sign)
       response.write('data: {"type":"chat","chatId":"a"}\n\n')
-    }, 25)
+    }, 50)
   })
   const events: WatchEvent<ListEvent>[] = []
   const told = defer()

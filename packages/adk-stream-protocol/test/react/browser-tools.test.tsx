@@ -3,9 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { callTool } from '../../src/client/tools/browser-tools.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
-import { TestBrowser, type Way } from './support/chat-page.tsx'
-
-const ways: readonly Way[] = ['live', 'sse']
+import { TestBrowser, ways } from './support/chat-page.tsx'
 
 describe.each(ways)('over %s', (way) => {
   test('[RE9] a tool runs once, though effects run twice and its function is another at every rendering', async () => {

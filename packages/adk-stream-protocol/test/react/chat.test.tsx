@@ -5,10 +5,9 @@ import type { AdkApi } from '../../src/client/index.ts'
 import { useAdkChat } from '../../src/react/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, type Way } from './support/chat-page.tsx'
+import { TestBrowser, ways } from './support/chat-page.tsx'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
-const ways: readonly Way[] = ['live', 'sse']
 
 describe.each(ways)('over %s', (way) => {
   test('[RE1][RE2] in StrictMode a message is sent once and its answer shown', async () => {

@@ -2,7 +2,6 @@ import { act, render, screen, waitFor, within } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { shareOf } from '../../../../test/support/long-run.ts'
 import type { AttachedChat } from '../../src/client/index.ts'
 import { AdkProvider, ApprovalInbox, type Inbox, useInbox } from '../../src/react/index.ts'
 import { en } from '../../src/react/labels/en.ts'
@@ -423,9 +422,7 @@ const words = [
   ['ja', ja],
 ] as const
 
-// A hundred forms take a second to render. The versions of the AI SDK share the languages.
-const group = Number(process.env['AI_SDK'])
-test.each(shareOf(words, { group, groups: words.length }))(
+test.each(words)(
   '[RE190] a button loads more and shows when it is busy (%s)',
   async (_language, labels) => {
     const { loadMore, loadingMore, withdraw } = labels.inbox

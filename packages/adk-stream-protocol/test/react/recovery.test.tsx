@@ -4,10 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, type Way } from './support/chat-page.tsx'
+import { TestBrowser, ways } from './support/chat-page.tsx'
 import { answer, payment, approvalPart } from './support/messages.ts'
 
-const ways: readonly Way[] = ['live', 'sse']
 const FAIL_AFTER = `${callPayment(50)}[[then]][[fail 429 retry=0]]`
 
 describe.each(ways)('over %s', (way) => {

@@ -3,6 +3,7 @@ import { userEvent } from '@testing-library/user-event'
 import type { ReactNode } from 'react'
 import { WebSocket } from 'ws'
 
+import { isLong } from '../../../../../test/support/long-run.ts'
 import { adkApi, webSocketTransport, sseTransport } from '../../../src/client/index.ts'
 import {
   type AdkChat,
@@ -16,6 +17,11 @@ import type { TestBridge, Person } from '../../approvals/support/test-bridge.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 
 export type Way = 'live' | 'sse'
+
+/** The transports with which a version of the AI SDK is tried: both in `npm run test:long`. In `npm test` each version has one. */
+export const ways: readonly Way[] = isLong
+  ? ['live', 'sse']
+  : [process.env['AI_SDK'] === '6' ? 'sse' : 'live']
 
 /** A person's browser with one transport in it, and all that it sent. */
 export class TestBrowser implements AsyncDisposable {

@@ -26,6 +26,6 @@ if (!('document' in globalThis)) {
 const { cleanup, configure } = await import('@testing-library/react')
 
 // The server that answers is a real one.
-configure({ asyncUtilTimeout: 15_000, reactStrictMode: true })
+configure({ asyncUtilTimeout: 120_000, reactStrictMode: true })
 
 afterEach(cleanup)
