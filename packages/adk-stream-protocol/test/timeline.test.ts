@@ -6,13 +6,13 @@ import { readApprovals } from '../src/agent/timeline/timeline-approvals.ts'
 import type { AuditEvent, AuditRecord } from '../src/approvals/audit-entry.ts'
 import type { Timeline, TimelineEntry, TimelineWait } from '../src/protocol/timeline.ts'
 import { browserTool } from '../src/server/index.ts'
-import { openPostgresStore } from '../src/store/postgres/index.ts'
 import type { Page } from './approvals/support/page.ts'
 import { callPayment, paymentTool } from './approvals/support/payments.ts'
 import { TestBridge, type TestBridgeOptions } from './approvals/support/test-bridge.ts'
 import { openRelayPair } from './relay/support/servers.ts'
 import { assistant, defer, tool } from './support/agents.ts'
 import { createDatabase } from './support/postgres.ts'
+import { openStoreDatabase } from './support/postgres-stores.ts'
 
 const PATIENCE = { timeout: 30_000, interval: 20 }
 
@@ -64,13 +64,9 @@ const recordsOf = (...events: AuditEvent[]): AuditRecord[] =>
 const databases = {
   SQLite: async () => ({ options: {}, [Symbol.asyncDispose]: async () => {} }),
   PostgreSQL: async () => {
-    const database = await createDatabase()
-    return {
-      options: {
-        openStore: () => openPostgresStore({ connectionString: database.url, maxConnections: 4 }),
-      },
-      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
-    }
+    const database = await openStoreDatabase()
+    const { openStore } = database
+    return { options: { openStore }, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
   },
 }
 

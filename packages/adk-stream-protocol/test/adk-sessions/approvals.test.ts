@@ -4,6 +4,7 @@ import type { BaseSessionService, Context } from '@google/adk'
 import { LlmAgent } from '@google/adk'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
+import { isLong } from '../../../../test/support/long-run.ts'
 import {
   type ApprovingChat,
   approvingClients,
@@ -34,7 +35,8 @@ const withTeller: TestBridgeOptions['agent'] = (model, tools) => {
 
 // The scenarios of the approval suites that depend most on the order of stored events.
 describe.each([
-  ['SQLite', startLibSql, [...stockOnly, liveClient]],
+  // PostgreSQL has the other client. `npm run test:long` has both here.
+  ['SQLite', startLibSql, isLong ? [...stockOnly, liveClient] : [liveClient]],
   ['PostgreSQL', startPostgres, stockOnly],
 ] as const)('ADK sessions in %s', (_name, start, clients) => {
   let databases: Databases

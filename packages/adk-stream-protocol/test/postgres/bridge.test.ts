@@ -1,34 +1,19 @@
 import { describe, expect, test } from 'vitest'
 
-import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { approvingClients, liveClient } from '../approvals/support/approving-chat.ts'
 import { expectRecord } from '../approvals/support/expect-record.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { openPair } from '../faults/support/pair.ts'
 import { defer } from '../support/agents.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { openStoreDatabase } from '../support/postgres-stores.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-/** A database of its own, with the clock of the database. */
-async function openDatabase() {
-  const database = await createDatabase()
-  return {
-    openStore: () =>
-      openPostgresStore({
-        connectionString: database.url,
-        maxConnections: 4,
-        busyTimeoutMs: 60_000,
-      }),
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
-  }
-}
-
 describe.each([...approvingClients.slice(0, 1), liveClient])('$name', (client) => {
   test.each([true, false])('[ST230] a call is decided on PostgreSQL: %s', async (approved) => {
-    await using database = await openDatabase()
+    await using database = await openStoreDatabase()
     await using testBridge = await TestBridge.open({ openStore: database.openStore })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -44,7 +29,7 @@ describe.each([...approvingClients.slice(0, 1), liveClient])('$name', (client) =
 })
 
 test('[ST230] an approval survives a restart of the server on PostgreSQL', async () => {
-  await using database = await openDatabase()
+  await using database = await openStoreDatabase()
   await using testBridge = await TestBridge.open({ openStore: database.openStore })
   const [client] = approvingClients
   if (client === undefined) throw new Error('There is no client.')
@@ -60,7 +45,7 @@ test('[ST230] an approval survives a restart of the server on PostgreSQL', async
 })
 
 test('[ST230] two servers on one PostgreSQL: one chat has one turn, and a decision at the other server runs the call once', async () => {
-  await using database = await openDatabase()
+  await using database = await openStoreDatabase()
   await using pair = await openPair({ openStore: database.openStore })
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
   expect(await pair.atTwo.say('[[say Me too.]]')).toMatchObject({
@@ -88,7 +73,7 @@ test('[ST230] a message waits for a turn that another server runs in the backgro
     started.resolve()
     await gate.promise
   }
-  await using database = await openDatabase()
+  await using database = await openStoreDatabase()
   await using pair = await openPair({ openStore: database.openStore, ofOne: { reached } })
   const { approvalId } = await pair.atOne.ask()
   await pair.atOne.decide(approvalId, { approved: true })

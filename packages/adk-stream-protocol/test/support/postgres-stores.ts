@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
+import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { openWithClocks } from '../../src/store/postgres/postgres-store.ts'
 import { NOON } from '../ledger/fixture.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
@@ -13,6 +14,20 @@ export interface TestStores extends AsyncDisposable {
   run(sql: string): Promise<Record<string, unknown>[]>
   open(): Promise<TestPostgresStore>
   setClocks(at: number, leaseAt?: number): Promise<void>
+}
+
+/** A database of its own, with the clock of the database, and a function that opens the store of a server on it. */
+export async function openStoreDatabase() {
+  const database = await createDatabase()
+  return {
+    openStore: () =>
+      openPostgresStore({
+        connectionString: database.url,
+        maxConnections: 4,
+        busyTimeoutMs: 60_000,
+      }),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
 }
 
 /** One database per worker. Creating one takes longer than creating a schema. */
