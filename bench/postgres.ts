@@ -79,20 +79,7 @@ async function compare(title: string, { goal, floor, us }: Pair): Promise<void> 
 
 /** One instance requests the approval, and the other one decides it. */
 async function openDecisions(): Promise<() => Promise<number>> {
-  const open = async (): Promise<string> => {
-    const pay = new FunctionTool({
-      name: 'pay',
-      description: 'Pays.',
-      requireConfirmation: true,
-      execute: () => {
-        started(performance.now())
-        return { paid: true }
-      },
-    })
-    const agent = new LlmAgent({ name: 'assistant', model: new PayingModel(), tools: [pay] })
-    return listen(openBridge(agent, await openPostgres()))
-  }
-  const [one, other] = [await open(), await open()]
+  const [one, other] = [await openInstance(), await openInstance()]
   let chat = 0
   return async () => {
     chat += 1
@@ -108,6 +95,21 @@ async function openDecisions(): Promise<() => Promise<number>> {
     await decided
     return took
   }
+}
+
+/** Serves an agent whose tool needs approval. Returns the URL. */
+async function openInstance(): Promise<string> {
+  const pay = new FunctionTool({
+    name: 'pay',
+    description: 'Pays.',
+    requireConfirmation: true,
+    execute: () => {
+      started(performance.now())
+      return { paid: true }
+    },
+  })
+  const agent = new LlmAgent({ name: 'assistant', model: new PayingModel(), tools: [pay] })
+  return listen(openBridge(agent, await openPostgres()))
 }
 
 /** What a decision costs at least: a request, one durable commit, and a notification to the process that runs the tool. */
