@@ -44,6 +44,8 @@ describe('sse alone', () => {
     await page.keyboard.press('Escape')
     expect(await focused(page)).toBe('Deny…')
     await page.keyboard.press('Enter')
+    // What was typed before is still there.
+    await page.keyboard.press('Control+A')
     await page.keyboard.type('later, dear')
     await page.keyboard.press('Enter')
     await card('Alice').getByText('Denied. It did not run. Reason: later, dear').waitFor()

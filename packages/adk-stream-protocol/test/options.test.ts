@@ -79,6 +79,16 @@ test.each<[name: string, options: object, sentence: string]>([
   ['a path without a slash', { basePath: 'api' }, '`basePath` must be a path that starts with'],
   ['an observer that is none', { onError: 'console' }, '`onError` must be a function'],
   ['approvals as a list', { approvals: ['pay'] }, '`approvals` must be a function, or an object'],
+  [
+    'a required preview without a preview',
+    { approvals: { pay: { requirePreview: true } } },
+    '`approvals.pay.requirePreview` needs `preview`',
+  ],
+  [
+    'a preview that is no function',
+    { approvals: { pay: { preview: 'soon' } } },
+    '`approvals.pay.preview`',
+  ],
   ['an approval in words', { approvals: { pay: 'yes' } }, '`approvals.pay` must be true, false'],
   [
     'a typo in terms',
