@@ -87,6 +87,8 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
      DROP INDEX approval_deciders_approval;
      ALTER TABLE chats DROP COLUMN agent;
      DROP TABLE audit_cut;
+     DROP TABLE live_sessions;
+     DROP TABLE signals;
      UPDATE schema_version SET version = 5;`,
   )
   await using store = await openSqliteStore({ path })

@@ -32,6 +32,7 @@ test('[LG190] opening a database with the deciders of all steps reduces them to 
   const before = migrations.findIndex((step) => String(step).includes('approval_deciders_approval'))
   database.exec('DROP INDEX approval_deciders_approval; DELETE FROM approval_deciders')
   database.exec('ALTER TABLE chats DROP COLUMN agent; DROP TABLE audit_cut')
+  database.exec('DROP TABLE live_sessions; DROP TABLE signals')
   database.exec(`UPDATE schema_version SET version = ${before}`)
   const insert = database.prepare('INSERT INTO approval_deciders VALUES (?, ?)')
   for (const id of ['first', 'second'])

@@ -104,7 +104,8 @@ test('[ST180] a database from before there were several agents keeps its chats',
   }
   const before = new Database(path)
   before.exec('ALTER TABLE chats DROP COLUMN agent; DROP TABLE audit_cut')
-  before.exec('UPDATE schema_version SET version = version - 2')
+  before.exec('DROP TABLE live_sessions; DROP TABLE signals')
+  before.exec('UPDATE schema_version SET version = version - 3')
   before.close()
   await using store = await openSqliteStore({ path })
   expect((await store.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ name: 'A name' })

@@ -65,6 +65,11 @@ test('[LV329] only the owner of a live session stores snapshots, and the end of 
   expect(next.continues).toEqual(SNAPSHOT)
   await next.release()
   expect(await first.liveSessions?.find(CHAT)).toBeUndefined()
+  // A session that was handed over, and whose chat is deleted before another process continues it.
+  const last = await take(open(first))
+  await last.release(SNAPSHOT)
+  await open(second).end(CHAT)
+  expect(await first.liveSessions?.find(CHAT)).toBeUndefined()
 })
 
 test.each([

@@ -92,8 +92,10 @@ export class LiveLeases {
     }
   }
 
-  /** Ends the live session of a chat in another process, because the chat is rewound or deleted here. */
+  /** Ends the live session of a chat in another process, because the chat is rewound or deleted here. Removes its snapshot. */
   async end(chat: AppChatRef): Promise<void> {
+    if ((await this.findOther(chat)) === undefined)
+      return this.#options.store.liveSessions?.drop(chat)
     const lease = await this.take(chat, 'input')
     if (typeof lease !== 'string') await lease.release()
   }

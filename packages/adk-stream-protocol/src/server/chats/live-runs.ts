@@ -274,8 +274,7 @@ export class LiveRuns {
     await settled(entry?.handingOver)
     if (entry?.run) return this.#leaveHere(entry)
     const key = toApprovalChat(await this.#options.backend.get(), chat)
-    if ((await this.#options.leases().findOther(key)) !== undefined)
-      await this.#options.leases().end(key)
+    await this.#options.leases().end(key)
   }
 
   async #leaveHere(entry: LiveChat): Promise<void> {
