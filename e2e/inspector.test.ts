@@ -207,6 +207,43 @@ test('[IN380] [IN382] the timeline is that of the server: it survives a reload, 
   expect(await summary.getAttribute('aria-current')).toBe('true')
 })
 
+test('[IN383] a replay stands at the recorded time, with votes and disabled buttons, and can be moved', async () => {
+  const { page, inspector, open } = await inspect('sse')
+  const { say, tool } = readPage(page)
+  await open('Recording')
+  await inspector.getByRole('button', { name: 'Record', exact: true }).click()
+  await say('Send $600 to Bob')
+  await decide(tool('Bob'), 'approve')
+  await inspector.getByText(/^Waiting for a second approver/).waitFor()
+  const voted = tool('Bob').getByText(/1 of 2/)
+  await voted.waitFor()
+  const shown = await voted.textContent()
+  await inspector.getByRole('button', { name: 'Stop recording' }).click()
+  await inspector.getByRole('button', { name: 'Play', exact: true }).click()
+  const replay = page.getByRole('region', { name: 'Replay' })
+  await replay.getByLabel('Speed').selectOption('Instant')
+  await replay.getByText('Finished').waitFor()
+  const card = replay.locator('.adk-approval')
+  await card.getByText(shown ?? '', { exact: true }).waitFor()
+  const time = await card.getByRole('timer').textContent()
+  await snap(page, 'replay-voted')
+
+  // Before the vote, the card asks, and its button has no effect.
+  const position = replay.getByRole('slider', { name: 'Position in the recording' })
+  const approve = card.getByRole('button', { name: /Approve/ })
+  await position.focus()
+  await expect
+    .poll(async () => {
+      await position.press('ArrowLeft')
+      return approve.count()
+    })
+    .toBe(1)
+  expect(await approve.isDisabled()).toBe(true)
+  await position.press('End')
+  await replay.getByText('Finished').waitFor()
+  expect(await card.getByRole('timer').textContent()).toBe(time)
+})
+
 async function inspect(mode: 'sse' | 'live') {
   const page = await testDemo.visit({ mode, viewport: { width: 1440, height: 900 } })
   await page.getByRole('button', { name: 'Show inspector' }).click()

@@ -34,11 +34,14 @@ export interface AdkProviderProps extends AdkRenderers {
   readonly locale?: 'en' | 'ja' | undefined
   /** Your own labels, which replace those of `locale`. To change a few, spread a built-in set: `{ ...en, … }`. */
   readonly labels?: AdkLabels | undefined
+  /** The time at which countdowns stand, in ms since 1970, for a recorded conversation. Default: they run with the clock. */
+  readonly time?: number | undefined
   readonly children: ReactNode
 }
 
 interface AdkSettings extends AdkRenderers {
   readonly labels: AdkLabels
+  readonly time?: number | undefined
 }
 
 const BUILT_IN = { en, ja }
@@ -46,11 +49,11 @@ const Settings = createContext<AdkSettings>({ labels: en })
 
 /** Sets the language and the renderers of the components inside it. Without a provider, components are in English. */
 export function AdkProvider(props: AdkProviderProps) {
-  const { children, locale = 'en', renderText, describeCall, renderCall, renderData } = props
+  const { children, locale = 'en', renderText, describeCall, renderCall, renderData, time } = props
   const labels = props.labels ?? BUILT_IN[locale]
   const settings = useMemo(
-    () => ({ labels, renderText, describeCall, renderCall, renderData }),
-    [labels, renderText, describeCall, renderCall, renderData],
+    () => ({ labels, renderText, describeCall, renderCall, renderData, time }),
+    [labels, renderText, describeCall, renderCall, renderData, time],
   )
   return <Settings value={settings}>{children}</Settings>
 }
@@ -58,6 +61,11 @@ export function AdkProvider(props: AdkProviderProps) {
 /** Returns the labels of the nearest `AdkProvider`, for your own components. */
 export function useAdkLabels(): AdkLabels {
   return use(Settings).labels
+}
+
+/** Returns the time at which countdowns stand. Undefined if they run. */
+export function useFixedTime(): number | undefined {
+  return use(Settings).time
 }
 
 export function useRenderers(): AdkRenderers {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import {
+  type AdkUIMessage,
   Player,
   playRecording,
   readRecording,
@@ -183,13 +184,64 @@ test('[CL14] a recorder keeps nothing before it is started, and no more than its
   expect(recorder.toJsonl()).toBe('')
   recorder.start()
   for (const count of [1, 2, 3, 4, 5]) see(count)
-  expect(readRecording(recorder.toJsonl())).toMatchObject(
-    [3, 4, 5].map((count) => ({ frame: { count } })),
-  )
+  expect(readRecording(recorder.toJsonl())).toMatchObject([
+    { type: 'start' },
+    ...[3, 4, 5].map((count) => ({ frame: { count } })),
+  ])
   expect(recorder.dropped).toBe(2)
   recorder.stop()
   see(6)
-  expect(readRecording(recorder.toJsonl())).toHaveLength(3)
+  expect(readRecording(recorder.toJsonl())).toHaveLength(4)
+})
+
+const MINE = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }
+
+/** A question, a vote about it, and what follows, in real pauses of an hour. */
+const VOTED = [
+  { at: 0, type: 'start', time: 1_000_000 },
+  { at: 10, type: 'request', request: 0, chatId: 'c', trigger: 'submit-message', message: MINE },
+  { at: 20, type: 'chunk', request: 0, chunk: { type: 'start', messageId: 'm' } },
+  { at: 30, type: 'chunk', request: 0, chunk: { type: 'text-start', id: 't' } },
+  { at: 40, type: 'chunk', request: 0, chunk: { type: 'text-delta', id: 't', delta: 'One' } },
+  { at: 50, type: 'votes', chatId: 'c', approvalId: 'a', given: 1, voted: true },
+  {
+    at: 3_600_050,
+    type: 'chunk',
+    request: 0,
+    chunk: { type: 'text-delta', id: 't', delta: 'Two' },
+  },
+]
+  .map((line) => JSON.stringify(line))
+  .join('\n')
+
+test('[CL380] a playback reports its progress, seeks in both directions, pauses, and contains votes and times', async () => {
+  const target: { messages: AdkUIMessage[] } = { messages: [] }
+  const seen: { position: number; length: number; time: number | undefined; given?: number }[] = []
+  const playback = playRecording(target, VOTED, {
+    pace: 'real-time',
+    onProgress: ({ votes, ...progress }) => {
+      const given = votes.get('a')?.given
+      seen.push({ ...progress, ...(given !== undefined && { given }) })
+    },
+  })
+  playback.pause()
+  const text = () => JSON.stringify(target.messages.at(-1)?.parts)
+  playback.seek(4)
+  expect(seen.at(-1)).toEqual({ position: 4, length: 6, time: 1_000_040 })
+  expect(text()).toContain('One')
+  playback.seek(99)
+  expect(seen.at(-1)).toEqual({ position: 6, length: 6, time: 4_600_050, given: 1 })
+  expect(text()).toContain('OneTwo')
+  playback.seek(1)
+  expect(seen.at(-1)).toEqual({ position: 1, length: 6, time: 1_000_010 })
+  expect(target.messages).toHaveLength(1)
+  // Paused: nothing is played until it continues.
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  expect(seen.at(-1)?.position).toBe(1)
+  playback.resume()
+  await expect.poll(() => seen.at(-1)?.position).toBe(5)
+  playback.seek(6)
+  await playback.done
 })
 
 test.each([

@@ -14,7 +14,7 @@ afterEach(() => void vi.useRealTimers())
 function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProviderProps> = {}) {
   const decided: [approvalId: string, decision: Decision][] = []
   const page = (shown: AdkUIMessage, other = more) => (
-    <AdkProvider locale={other.locale ?? 'en'} describeCall={other.describeCall}>
+    <AdkProvider locale={other.locale ?? 'en'} describeCall={other.describeCall} time={other.time}>
       <MessageList
         messages={[shown]}
         onDecide={(id, decision) => void decided.push([id, decision])}
@@ -362,4 +362,15 @@ describe('time', () => {
     expect(announced()).toContain('According to the clock of this device, the deadline has passed.')
     expect(button('Approve')).toBeDefined()
   })
+})
+
+test('[RE380] the countdown of a recorded conversation stands still', () => {
+  vi.useFakeTimers({ now: 0 })
+  const asked = answer(payment(), approvalPart({ deadline: 90_000 }))
+  const { update } = show(asked, { time: 30_000 })
+  expect(screen.getByRole('timer').textContent).toBe('1:00')
+  act(() => void vi.advanceTimersByTime(20_000))
+  expect(screen.getByRole('timer').textContent).toBe('1:00')
+  update(asked, { time: 80_000 })
+  expect(screen.getByRole('timer').textContent).toBe('0:10')
 })

@@ -9,8 +9,14 @@ const renderText = (text: string, { streaming }: { streaming: boolean }) => (
   <Markdown text={text} streaming={streaming} />
 )
 
+interface ConversationSettingsProps {
+  /** The time of a recorded conversation, in ms since 1970. */
+  readonly time?: number | undefined
+  readonly children: ReactNode
+}
+
 /** Sets the language of the library's components, and the labels of the demo's tools. */
-export function ConversationSettings({ children }: { readonly children: ReactNode }) {
+export function ConversationSettings({ time, children }: ConversationSettingsProps) {
   const { calls } = useLabels()
   const { language } = useLanguage()
   const labels = useMemo((): AdkLabels => {
@@ -23,7 +29,7 @@ export function ConversationSettings({ children }: { readonly children: ReactNod
     [calls],
   )
   return (
-    <AdkProvider labels={labels} renderText={renderText} describeCall={describe}>
+    <AdkProvider time={time} labels={labels} renderText={renderText} describeCall={describe}>
       {children}
     </AdkProvider>
   )

@@ -1,6 +1,8 @@
-import type { AdkUIMessage } from 'adk-stream-protocol/client'
 import { MessageList } from 'adk-stream-protocol/react'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useState } from 'react'
+
+import type { ReplayFrame } from '../inspector/use-replay.ts'
+import { ConversationSettings } from './conversation-settings.tsx'
 
 interface ReplayProps {
   readonly recording: string
@@ -18,16 +20,24 @@ export function Replay({ recording, onClose }: ReplayProps) {
     <main className="scroller replaying">
       <div className="column">
         <Suspense>
-          <ReplayView recording={recording} renderMessages={renderMessages} onClose={onClose} />
+          <ReplayView recording={recording} renderFrame={renderFrame} onClose={onClose} />
         </Suspense>
       </div>
     </main>
   )
 }
 
-// The buttons of a recorded approval have no effect.
-const renderMessages = (messages: readonly AdkUIMessage[]) => (
-  <div inert>
-    <MessageList messages={messages} />
-  </div>
-)
+const renderFrame = (frame: ReplayFrame) => <Recorded {...frame} />
+
+/** The recorded messages. Their buttons are disabled, and their countdowns stand at the recorded time. */
+function Recorded({ messages, votes, time }: ReplayFrame) {
+  // Earlier recordings do not contain their time. Their countdowns stand still too.
+  const [openedAt] = useState(Date.now)
+  return (
+    <ConversationSettings time={time ?? openedAt}>
+      <fieldset className="replayed" disabled>
+        <MessageList messages={messages} votes={votes} />
+      </fieldset>
+    </ConversationSettings>
+  )
+}

@@ -1,21 +1,21 @@
-import type { AdkUIMessage, Pace } from 'adk-stream-protocol/client'
-import { StepForward, X } from 'lucide-react'
+import type { Pace } from 'adk-stream-protocol/client'
+import { Pause, Play, StepForward, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
 import { useInspectorLabels } from './use-inspector-labels.ts'
-import { useReplay } from './use-replay.ts'
+import { type ReplayFrame, useReplay } from './use-replay.ts'
 
 interface ReplayViewProps {
   readonly recording: string
-  /** Renders messages like the conversation. */
-  readonly renderMessages: (messages: readonly AdkUIMessage[]) => ReactNode
+  /** Renders messages like the conversation, at the recorded time. */
+  readonly renderFrame: (frame: ReplayFrame) => ReactNode
   readonly onClose: () => void
 }
 
 const PACES: readonly Pace[] = ['real-time', 'fast', 'step']
 
 /** Replays a recorded conversation with the same components. */
-export function ReplayView({ recording, renderMessages, onClose }: ReplayViewProps) {
+export function ReplayView({ recording, renderFrame, onClose }: ReplayViewProps) {
   const labels = useInspectorLabels()
   const [pace, setPace] = useState<Pace>('real-time')
   const paceId = useId()
@@ -40,7 +40,7 @@ export function ReplayView({ recording, renderMessages, onClose }: ReplayViewPro
           {labels.endReplay}
         </button>
       </header>
-      <Playing key={pace} recording={recording} pace={pace} renderMessages={renderMessages} />
+      <Playing key={pace} recording={recording} pace={pace} renderFrame={renderFrame} />
     </section>
   )
 }
@@ -49,21 +49,45 @@ interface PlayingProps extends Omit<ReplayViewProps, 'onClose'> {
   readonly pace: Pace
 }
 
-function Playing({ recording, pace, renderMessages }: PlayingProps) {
+function Playing({ recording, pace, renderFrame }: PlayingProps) {
   const labels = useInspectorLabels()
-  const { messages, isOver, step } = useReplay(recording, pace)
+  const { isOver, isPaused, step, seek, setPaused, ...frame } = useReplay(recording, pace)
+  const { position, length } = frame
+  const state = isPaused ? labels.paused : labels.playing
   return (
     <>
-      <p className="replay-state">
-        <span role="status">{isOver ? labels.over : labels.playing}</span>
+      <div className="replay-state">
+        {pace === 'real-time' && (
+          <button type="button" onClick={() => setPaused(!isPaused)} disabled={isOver}>
+            {isPaused ? (
+              <Play size={16} aria-hidden="true" />
+            ) : (
+              <Pause size={16} aria-hidden="true" />
+            )}
+            {isPaused ? labels.continue : labels.pause}
+          </button>
+        )}
         {pace === 'step' && (
           <button type="button" onClick={step} disabled={isOver}>
             <StepForward size={16} aria-hidden="true" />
             {labels.step}
           </button>
         )}
-      </p>
-      {renderMessages(messages)}
+        <input
+          type="range"
+          min={0}
+          max={length}
+          value={position}
+          aria-label={labels.position}
+          aria-valuetext={labels.progress(position, length)}
+          onChange={({ target }) => seek(Number(target.value))}
+        />
+        <span className="replay-progress" aria-hidden="true">
+          {labels.progress(position, length)}
+        </span>
+        <span role="status">{isOver ? labels.over : state}</span>
+      </div>
+      {renderFrame(frame)}
     </>
   )
 }

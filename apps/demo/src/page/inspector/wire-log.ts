@@ -124,6 +124,7 @@ export class WireLog {
         this.#sound = { ...this.#sound, [direction]: this.#sound[direction] + bytes }
         return
       }
+      case 'votes':
       case 'user-message':
     }
   }

@@ -8,6 +8,7 @@ import {
   type WireEvent,
 } from 'adk-stream-protocol/client'
 import { DefaultChatTransport } from 'ai'
+import { z } from 'zod'
 
 import { type Via, WireLog } from '../inspector/wire-log.ts'
 import type { Mode } from '../settings/mode.ts'
@@ -29,11 +30,35 @@ const observe = observeVia('http')
 // The server writes hints in this language. The person may have chosen another one than the browser's.
 const headers = () => ({ 'accept-language': document.documentElement.lang })
 
+/** Records how many people have approved a call. Streams do not contain it. */
+async function recordVotes(response: Response): Promise<void> {
+  if (!recorder.isRecording || !response.ok) return
+  const read: unknown = await response.clone().json()
+  const view = ApprovalView.safeParse(read)
+  if (!view.success) return
+  const { id: approvalId, chatId, approvals, voted } = view.data.approval
+  recorder.observe({ type: 'votes', chatId, approvalId, given: approvals.given, voted })
+}
+
+const ApprovalView = z.object({
+  approval: z.object({
+    id: z.string(),
+    chatId: z.string(),
+    approvals: z.object({ given: z.number(), needed: z.number().min(2) }),
+    voted: z.boolean(),
+  }),
+})
+
 /** Requests that change something are lines of the log too: decisions, votes, new titles. The lists that the page reads are not. */
 const loggedFetch: typeof fetch = async (input, init) => {
   const { pathname } = new URL(input instanceof Request ? input.url : input, location.href)
   const { method = 'GET', body } = init ?? {}
-  if (method === 'GET') return observedFetch(input, init)
+  const isApproval = pathname.startsWith('/approvals/')
+  if (method === 'GET') {
+    const read = await observedFetch(input, init)
+    if (isApproval) await recordVotes(read)
+    return read
+  }
   const respond = log.observeCall({
     method,
     path: pathname,
@@ -41,6 +66,7 @@ const loggedFetch: typeof fetch = async (input, init) => {
   })
   const response = await observedFetch(input, init)
   respond(response.status)
+  if (isApproval) await recordVotes(response)
   return response
 }
 

@@ -7,6 +7,8 @@ import { putMessage, showUserMessage } from '../sync/chat-messages.ts'
 import type { RecordedLine, AnyTransport } from './recording.ts'
 import { readRecording } from './recording.ts'
 import { AdkError } from '../adk-error.ts'
+import { defer } from '../../shared/deferred.ts'
+import type { VoteCount } from '../transports/wire-events.ts'
 
 export type { MessageTarget } from '../sync/chat-messages.ts'
 
@@ -20,6 +22,23 @@ export interface PlaybackOptions {
   readonly pace?: Pace
   /** The chat of the recording to play. Default: the first one. */
   readonly chatId?: string
+  /** Called after each line that is played, and after `seek`. */
+  readonly onProgress?: (progress: PlaybackProgress) => void
+}
+
+/**
+ * How far a playback has come.
+ *
+ * @inline
+ */
+export interface PlaybackProgress {
+  /** The number of lines that were played, and of all lines of the chat. */
+  readonly position: number
+  readonly length: number
+  /** The recorded time at this position, in ms since 1970. Undefined if the recording does not contain it. */
+  readonly time: number | undefined
+  /** The recorded votes at this position, by approval id, for the prop `votes` of `MessageList`. */
+  readonly votes: ReadonlyMap<string, VoteCount>
 }
 
 /** A playback in progress. */
@@ -28,6 +47,11 @@ export interface Playback {
   readonly done: Promise<void>
   /** Plays one more message or chunk, at the pace `step`. */
   step(): void
+  /** Plays nothing until `resume`. */
+  pause(): void
+  resume(): void
+  /** Shows the conversation after this number of lines, and continues from there unless it is paused. */
+  seek(position: number): void
   stop(): void
 }
 
@@ -38,25 +62,116 @@ export interface Playback {
 export function playRecording(
   target: MessageTarget,
   recording: string,
-  { pace = 'fast', chatId }: PlaybackOptions = {},
+  options: PlaybackOptions = {},
 ): Playback {
-  const lines = readRecording(recording)
-  const wanted = chatId ?? lines.find(isOfChat)?.chatId
-  const pacing = createPacing(pace)
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const view = new PlaybackView(target, wanted)
-  const play = async (): Promise<void> => {
-    let at = lines[0]?.at ?? 0
-    for (const line of lines) {
-      if (!view.includes(line)) continue
-      await pacing.wait(line.at - at, signal)
-      at = line.at
-      if (signal.aborted) return
-      view.play(line)
-    }
+  return new RecordingPlayback(target, readRecording(recording), options)
+}
+
+class RecordingPlayback implements Playback {
+  readonly done: Promise<void>
+  readonly #target: MessageTarget
+  readonly #lines: readonly RecordedLine[]
+  readonly #options: PlaybackOptions
+  readonly #chatId: string | undefined
+  /** When the recording started, in ms since 1970. */
+  readonly #startTime: number | undefined
+  readonly #finished = defer<void>()
+  #view: PlaybackView
+  #position = 0
+  #paused = false
+  #pacing: Pacing
+  #running = new AbortController()
+
+  constructor(target: MessageTarget, recorded: readonly RecordedLine[], options: PlaybackOptions) {
+    this.#target = target
+    this.#options = options
+    this.#chatId = options.chatId ?? recorded.find(isOfChat)?.chatId
+    this.#lines = selectLines(recorded, this.#chatId)
+    this.#startTime = recorded.find((line) => line.type === 'start')?.time
+    this.#view = new PlaybackView(target)
+    this.#pacing = createPacing(options.pace ?? 'fast')
+    this.done = this.#finished.promise
+    void this.#run()
   }
-  return { done: play(), step: () => pacing.step(), stop: () => stopping.abort() }
+
+  step(): void {
+    this.#pacing.step()
+  }
+
+  pause(): void {
+    this.#paused = true
+    this.#running.abort()
+  }
+
+  resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    void this.#run()
+  }
+
+  seek(position: number): void {
+    this.#running.abort()
+    const wanted = Math.max(0, Math.min(position, this.#lines.length))
+    if (wanted < this.#position) {
+      this.#target.messages = []
+      this.#view = new PlaybackView(this.#target)
+      this.#position = 0
+    }
+    while (this.#position < wanted) this.#playNext()
+    this.#report()
+    if (!this.#paused) void this.#run()
+  }
+
+  stop(): void {
+    this.#running.abort()
+    this.#finished.resolve()
+  }
+
+  async #run(): Promise<void> {
+    this.#running.abort()
+    this.#running = new AbortController()
+    this.#pacing = createPacing(this.#options.pace ?? 'fast')
+    const { signal } = this.#running
+    while (this.#position < this.#lines.length) {
+      const next = this.#lines[this.#position]?.at ?? 0
+      await this.#pacing.wait(next - this.#at, signal)
+      if (signal.aborted) return
+      this.#playNext()
+      this.#report()
+    }
+    this.#finished.resolve()
+  }
+
+  #playNext(): void {
+    const line = this.#lines[this.#position]
+    if (line) this.#view.play(line)
+    this.#position += 1
+  }
+
+  /** The recorded time of the last line that was played, in ms since the start of the recording. */
+  get #at(): number {
+    return this.#lines[Math.max(0, this.#position - 1)]?.at ?? 0
+  }
+
+  #report(): void {
+    this.#options.onProgress?.({
+      position: this.#position,
+      length: this.#lines.length,
+      time: this.#startTime === undefined ? undefined : this.#startTime + this.#at,
+      votes: this.#view.votes,
+    })
+  }
+}
+
+/** Returns the lines of one chat that a playback shows. */
+function selectLines(lines: readonly RecordedLine[], chatId: string | undefined): RecordedLine[] {
+  const streams = new Set<number>()
+  return lines.filter((line) => {
+    if (line.type === 'chunk') return streams.has(line.request)
+    if (!isOfChat(line) || line.chatId !== chatId) return false
+    if (line.type === 'request') streams.add(line.request)
+    return true
+  })
 }
 
 type RequestLine = Extract<RecordedLine, { type: 'request' }>
@@ -64,28 +179,30 @@ type RequestLine = Extract<RecordedLine, { type: 'request' }>
 /** Plays the lines of one chat. */
 class PlaybackView {
   readonly #target: MessageTarget
-  readonly #chatId: string | undefined
+  #votes: ReadonlyMap<string, VoteCount> = new Map()
   /** The message that each stream writes. It is undefined before the `start` chunk. */
   readonly #streams = new Map<number, { request: RequestLine; message: Message | undefined }>()
 
   /** The newest reply to speech. The transcript of the speech follows it. */
   #spokenReplyId: string | undefined
 
-  constructor(target: MessageTarget, chatId: string | undefined) {
+  constructor(target: MessageTarget) {
     this.#target = target
-    this.#chatId = chatId
   }
 
-  /** Whether a line belongs to the chat. */
-  includes(line: RecordedLine): boolean {
-    if (line.type === 'chunk') return this.#streams.has(line.request)
-    return isOfChat(line) && line.chatId === this.#chatId
+  /** The recorded votes, by approval id. */
+  get votes(): ReadonlyMap<string, VoteCount> {
+    return this.#votes
   }
 
   play(line: RecordedLine): void {
     if (line.type === 'user-message') {
       showUserMessage(this.#target, line.message, this.#spokenReplyId)
       this.#spokenReplyId = undefined
+    }
+    if (line.type === 'votes') {
+      const { approvalId, given, voted } = line
+      this.#votes = new Map([...this.#votes, [approvalId, { given, voted }]])
     }
     if (line.type === 'request') this.#onRequest(line)
     if (line.type === 'chunk') this.#onChunk(line)

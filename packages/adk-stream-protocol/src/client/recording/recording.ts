@@ -4,7 +4,13 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
-import type { WireEvent, WireObserver, WireTap, WireTrigger } from '../transports/wire-events.ts'
+import type {
+  VoteCount,
+  WireEvent,
+  WireObserver,
+  WireTap,
+  WireTrigger,
+} from '../transports/wire-events.ts'
 import { createTap } from '../transports/wire-events.ts'
 
 /** A line of a recording. `at` is the time in ms since its start, `request` the number of the stream. */
@@ -20,6 +26,9 @@ export type RecordedLine = { readonly at: number } & (
   | { readonly type: 'chunk'; readonly request: number; readonly chunk: Chunk }
   | { readonly type: 'end'; readonly request: number; readonly error?: string }
   | { readonly type: 'user-message'; readonly chatId: string; readonly message: Message }
+  | ({ readonly type: 'votes'; readonly chatId: string; readonly approvalId: string } & VoteCount)
+  /** The first line: when the recording started, in ms since 1970. Earlier recordings have none. */
+  | { readonly type: 'start'; readonly time: number }
   | { readonly type: 'frame'; readonly direction: 'in' | 'out'; readonly frame: object }
   | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
 )
@@ -39,6 +48,7 @@ export class Recorder {
   readonly #requests = new Map<string, number>()
   #lines: RecordedLine[] = []
   #startedAt: number | undefined
+  #startTime: number | undefined
   /** The number of lines that were dropped. */
   dropped = 0
 
@@ -51,7 +61,9 @@ export class Recorder {
   }
 
   start(): void {
-    this.#startedAt ??= performance.now()
+    if (this.#startedAt !== undefined) return
+    this.#startedAt = performance.now()
+    this.#startTime ??= Date.now()
   }
 
   stop(): void {
@@ -87,7 +99,9 @@ export class Recorder {
 
   /** Returns the recording as JSON lines. */
   toJsonl(): string {
-    return this.#lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+    if (this.#lines.length === 0 || this.#startTime === undefined) return ''
+    const start: RecordedLine = { at: 0, type: 'start', time: this.#startTime }
+    return [start, ...this.#lines].map((line) => `${JSON.stringify(line)}\n`).join('')
   }
 
   #count(request: string): number {
@@ -156,6 +170,8 @@ const LINES: readonly string[] = [
   'chunk',
   'end',
   'user-message',
+  'votes',
+  'start',
   'frame',
   'sound',
 ] satisfies RecordedLine['type'][]

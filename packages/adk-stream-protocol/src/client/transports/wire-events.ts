@@ -10,6 +10,16 @@ import type { MessageView } from '../sync/chat-messages.ts'
  */
 export type WireTrigger = 'submit-message' | 'regenerate-message' | 'resume' | 'turn'
 
+/**
+ * How many people have approved, and whether this user has.
+ *
+ * @inline
+ */
+export interface VoteCount {
+  readonly given: number
+  readonly voted: boolean
+}
+
 /** Something that passes between a page and the server. `request` identifies a stream and all that belongs to it. */
 export type WireEvent =
   | {
@@ -37,6 +47,8 @@ export type WireEvent =
   /** Speech that was transcribed, or text that was written during a reply. */
   | { readonly type: 'user-message'; readonly chatId: string; readonly message: Message }
   | { readonly type: 'frame'; readonly direction: 'in' | 'out'; readonly frame: object }
+  /** How many people have approved a call, as the page shows it. No transport reports this: report it where the page reads approvals. */
+  | ({ readonly type: 'votes'; readonly chatId: string; readonly approvalId: string } & VoteCount)
   /** The size of a binary audio frame. */
   | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-import { useAdkLabels } from '../provider.tsx'
+import { useAdkLabels, useFixedTime } from '../provider.tsx'
 
 interface CountdownProps {
   /** In ms since 1970. */
@@ -53,9 +53,11 @@ function pad(value: number): string {
 
 /** Returns the whole seconds until `deadline` (ms since 1970), updated every second: 0 after it, `undefined` without a deadline. */
 export function useCountdown(deadline: number | undefined): number | undefined {
-  const [now, setNow] = useState(Date.now)
+  const fixed = useFixedTime()
+  const [time, setNow] = useState(Date.now)
+  const now = fixed ?? time
   const seconds = deadline === undefined ? undefined : secondsUntil(deadline, now)
-  const isRunning = seconds !== undefined && seconds > 0
+  const isRunning = fixed === undefined && seconds !== undefined && seconds > 0
   useEffect(() => {
     if (!isRunning) return
     const update = (): void => setNow(Date.now())
