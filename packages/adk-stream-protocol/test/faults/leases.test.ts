@@ -182,7 +182,7 @@ test.each(databases)(
   },
 )
 
-test.each(databases)(
+test.each(shareOf(databases, { group: 0, groups: 2 }))(
   '[AP80] an idempotent call of a process that stood still is told as the one that took over ran it, on $name',
   async ({ name }) => {
     useServersOn(name)
