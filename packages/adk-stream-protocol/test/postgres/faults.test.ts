@@ -9,6 +9,7 @@ import { migrate, migrations } from '../../src/store/postgres/migrations.ts'
 import { hanako, requestOf, taken } from '../ledger/fixture.ts'
 import { key, readSession, textEvent } from '../store-fixture.ts'
 import { refusal } from '../store-subjects.ts'
+import { defer } from '../support/agents.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { openProxy } from '../support/postgres-proxy.ts'
 import { openTestStores } from '../support/postgres-stores.ts'
@@ -304,19 +305,16 @@ test.each([
     const connection = new Database(pool, { busyTimeoutMs: 30_000, prepare: false })
     const add = 'UPDATE counters SET count = count + 1 WHERE id = $1'
     let attempts = 0
-    let open: () => void = () => undefined
     // Both transactions have begun before either takes its second row.
-    const bothBegun = new Promise<void>((resolve) => {
-      open = resolve
-    })
+    const bothBegun = defer()
     const work = (first: number) =>
       connection.transaction(async (run) => {
         attempts += 1
         await run(prepare)
         await run('SELECT count FROM counters')
         await run(add, [first])
-        if (attempts === 2) open()
-        await bothBegun
+        if (attempts === 2) bothBegun.resolve()
+        await bothBegun.promise
         await run(add, [1 - first])
       }, begin)
     await Promise.all([work(0), work(1)])

@@ -93,6 +93,8 @@ export class ChaosServers implements AsyncDisposable {
       DATABASE_URL: proxy.url,
       LEASE_MS: String(leaseMs),
       GRACE_MS: '60000',
+      // As in production: after this time, a request fails.
+      BUSY_TIMEOUT_MS: '5000',
       TOOL_MS: '100',
       REPORT_STALLS: String(leaseMs / 4),
       // The last one has a wrong clock.

@@ -18,7 +18,7 @@ export const databases: readonly {
     open: async () => {
       const database = await createDatabase()
       // The machine may be busy, and no thread renews the lease of a process on PostgreSQL that does not get to run.
-      const env = { DATABASE_URL: database.url, LEASE_MS: '4000', BUSY_TIMEOUT_MS: '60000' }
+      const env = { DATABASE_URL: database.url, LEASE_MS: '4000' }
       return { env, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
     },
   },
