@@ -211,8 +211,8 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   /** How long the leases of a crashed process last, in ms. Other processes then recover its calls and chats. Default 15,000. */
   readonly leaseMs: number
   /**
-   * How long the event loop of this process may be blocked before other processes take over its work, in ms. With a shared database, a
-   * separate thread renews the leases of this process meanwhile. Default 120,000.
+   * How long the event loop of this process may be blocked before other processes take over its work, in ms. With a SQLite file, a
+   * separate thread renews the leases of this process meanwhile. With PostgreSQL, `leaseMs` applies. Default 120,000.
    */
   readonly maxBlockedMs: number
   /** The interval at which the bridge checks deadlines, leases and decisions of other servers, in ms. Default 1,000. */

@@ -20,7 +20,7 @@ const seed = Number(values.seed)
 const startedAt = Date.now()
 const folder = process.cwd()
 const removeFolder = setUpTemporaryFolder()
-console.log(`chaos: ${values.minutes} minutes, seed ${seed}`)
+print(`chaos: ${values.minutes} minutes, seed ${seed}`)
 try {
   const { violations, file } = await runChaos({
     seed,
@@ -32,11 +32,15 @@ try {
     everyMs: [500, 5_000],
     folder,
     keepHistory: values['keep-history'],
-    print: (line) => console.log(`${Math.round((Date.now() - startedAt) / 1_000)} s: ${line}`),
+    print: (line) => print(`${Math.round((Date.now() - startedAt) / 1_000)} s: ${line}`),
   })
-  for (const violation of violations) console.error(`violation: ${violation}`)
-  if (file !== undefined) console.error(`The history is in ${file}. Repeat with --seed ${seed}.`)
+  for (const violation of violations) print(`violation: ${violation}`)
+  if (file !== undefined) print(`The history is in ${file}. Repeat with --seed ${seed}.`)
   process.exitCode = violations.length > 0 ? 1 : 0
 } finally {
   removeFolder?.()
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
 }

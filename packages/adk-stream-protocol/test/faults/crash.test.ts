@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
+import { databases, type SharedDatabase } from './support/databases.ts'
 import { type Folder, makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
@@ -55,23 +56,31 @@ const HISTORIES: Readonly<Record<string, readonly string[]>> = {
   cancelled: ['requested', 'approved', 'cancelled'],
 }
 
-test('[AP42] a server killed at any step of an approval loses nothing and repeats nothing', async () => {
-  await using folder = await makeFolder()
-  const children = await bundleChildren()
-  const lives = await dieAndGoOn(children, folder)
-  expect(lives).toBe(deaths.length * GENERATIONS)
-  expect(lives).toBeGreaterThan(times(25, 100))
-})
+test.each(databases)(
+  '[AP42] a server killed at any step of an approval loses nothing and repeats nothing, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    await using folder = await makeFolder()
+    const children = await bundleChildren()
+    const lives = await dieAndGoOn(children, folder, database.env)
+    expect(lives).toBe(deaths.length * GENERATIONS)
+    expect(lives).toBeGreaterThan(times(25, 100))
+  },
+)
 
 /** Kills one server after the other in the midst of many lives; the next one, loaded while it lived, takes over its database. */
-async function dieAndGoOn(children: Children, folder: Folder): Promise<number> {
+async function dieAndGoOn(
+  children: Children,
+  folder: Folder,
+  env: SharedDatabase['env'],
+): Promise<number> {
   let lives = 0
-  let standby = children.start(folder, 'g0')
+  let standby = children.start(folder, 'g0', env)
   let url = await standby.serve()
   try {
     for (let generation = 0; generation < GENERATIONS; generation += 1) {
       await using victim = standby
-      standby = children.start(folder, `g${generation + 1}`)
+      standby = children.start(folder, `g${generation + 1}`, env)
       const begun = await Promise.all(
         deaths.map((death) => live(death, { victim, url, generation })),
       )

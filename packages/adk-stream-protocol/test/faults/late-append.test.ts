@@ -39,8 +39,6 @@ test.each([
     expect((await stopped).status).toBe(204)
     const messages = await person.messages()
     expect(messages.map(textOf)).toEqual(['[[say Whole.]]', 'Whole.'])
-    // Otherwise the reply may be complete before the server reads the request.
-    if (isLate) expect(messages[1]).toMatchObject({ metadata: { stopped: true } })
     expect((await person.say('[[say Next.]]')).body).toContain('Next.')
   },
 )

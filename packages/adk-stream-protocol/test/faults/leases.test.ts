@@ -1,9 +1,11 @@
 import Database from 'libsql'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
+import { databases, type SharedDatabase } from './support/databases.ts'
 import { type Folder, makeFolder } from './support/folder.ts'
 import { JUMP_TABLE } from './support/jumping-store.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
@@ -13,33 +15,44 @@ const PATIENCE = { timeout: 120_000, interval: 50 }
 const LEASE_MS = 500
 
 let children: Children
+/** The servers of the running test. */
 let servers: Servers
+const started = new Map<string, Servers>()
 
 beforeAll(async () => {
   children = await bundleChildren()
-  servers = await startServers()
+  for (const { name, open } of databases) started.set(name, await startServers(await open()))
 })
 
+beforeEach(() => useServersOn('SQLite'))
 afterEach(() => servers.a.resume())
-afterAll(() => servers[Symbol.asyncDispose]())
+afterAll(async () => {
+  for (const each of started.values()) await each[Symbol.asyncDispose]()
+})
+
+function useServersOn(name: string): void {
+  const found = started.get(name)
+  if (found === undefined) throw new Error(`There are no servers on ${name}.`)
+  servers = found
+}
 
 /** Two server processes on one database, and the same people at both. Each test uses chats of its own. */
 interface Servers extends AsyncDisposable {
   readonly a: Child
   readonly folder: Folder
-  /** The database, in which a test sets the clock of all processes. */
+  /** The SQLite database, in which a test sets the clock of all processes. */
   readonly database: Database.Database
   atA(chatId: string): Person
   atB(chatId: string): Person
 }
 
-async function startServers(): Promise<Servers> {
+async function startServers(shared: SharedDatabase): Promise<Servers> {
   const folder = await makeFolder()
   await (await openSqliteStore({ path: folder.database })).close()
   const database = new Database(folder.database, { timeout: 30_000 })
   database.exec(`CREATE TABLE ${JUMP_TABLE} (ms INTEGER); INSERT INTO ${JUMP_TABLE} VALUES (0)`)
-  const a = children.start(folder, 'a', { BLOCK_MS: String(4 * LEASE_MS) })
-  const b = children.start(folder, 'b')
+  const a = children.start(folder, 'a', { ...shared.env, BLOCK_MS: String(4 * LEASE_MS) })
+  const b = children.start(folder, 'b', shared.env)
   const [urlA, urlB] = await Promise.all([a.serve(), b.serve()])
   return {
     a,
@@ -53,6 +66,7 @@ async function startServers(): Promise<Servers> {
       await Promise.all([a.kill(), b.kill()])
       database.close()
       await folder[Symbol.asyncDispose]()
+      await shared[Symbol.asyncDispose]()
     },
   }
 }
@@ -140,68 +154,80 @@ async function expectLost(answer: Response): Promise<void> {
   expect(body).toContain('"code":"turn-lost"')
 }
 
-test('[AP80] a process that stood still past its lease tells no success, and writes nothing beside the one that took over', async () => {
-  const chatId = 'a.hold.pay'
-  const { asked, ...begun } = await beginAtA(chatId)
-  // The stream is open.
-  const answer = await begun.answer
-  servers.a.pause()
-  const atB = servers.atB(chatId)
-  const life = () => readLife(atB, asked)
-  const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
-  await expect.poll(life, PATIENCE).toEqual(lost)
-  const told = async () => (await atB.calls()).map(({ state }) => state)
-  await expect.poll(told, PATIENCE).toEqual(['output-error'])
-  expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
-  const before = await atB.messages()
-  servers.a.resume()
-  servers.a.tell('go')
-  await expectLost(answer)
-  // The tool ran, and nobody could know it: that is what `unknown` says.
-  await expect.poll(() => readEffects(servers.folder.effects, chatId), PATIENCE).toHaveLength(1)
-  expect(await life()).toEqual(lost)
-  expect(await servers.atA(chatId).messages()).toEqual(before)
-  expect((await servers.atA(chatId).say('[[say Again.]]')).body).toContain('Again.')
-})
+test.each(databases)(
+  '[AP80] a process that stood still past its lease tells no success, and writes nothing beside the one that took over, on $name',
+  async ({ name }) => {
+    useServersOn(name)
+    const chatId = 'a.hold.pay'
+    const { asked, ...begun } = await beginAtA(chatId)
+    // The stream is open.
+    const answer = await begun.answer
+    servers.a.pause()
+    const atB = servers.atB(chatId)
+    const life = () => readLife(atB, asked)
+    const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
+    await expect.poll(life, PATIENCE).toEqual(lost)
+    const told = async () => (await atB.calls()).map(({ state }) => state)
+    await expect.poll(told, PATIENCE).toEqual(['output-error'])
+    expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
+    const before = await atB.messages()
+    servers.a.resume()
+    servers.a.tell('go')
+    await expectLost(answer)
+    // The tool ran, and nobody could know it: that is what `unknown` says.
+    await expect.poll(() => readEffects(servers.folder.effects, chatId), PATIENCE).toHaveLength(1)
+    expect(await life()).toEqual(lost)
+    expect(await servers.atA(chatId).messages()).toEqual(before)
+    expect((await servers.atA(chatId).say('[[say Again.]]')).body).toContain('Again.')
+  },
+)
 
-test('[AP80] an idempotent call of a process that stood still is told as the one that took over ran it', async () => {
-  const chatId = 'a.hold.top_up'
-  const { asked, ...begun } = await beginAtA(chatId)
-  // The stream is open.
-  const answer = await begun.answer
-  servers.a.pause()
-  const atB = servers.atB(chatId)
-  const life = () => readLife(atB, asked)
-  const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
-  await expect.poll(life, PATIENCE).toEqual(again)
-  const told = async () => (await atB.calls()).map(({ state }) => state)
-  await expect.poll(told, PATIENCE).toEqual(['output-available'])
-  const before = await atB.messages()
-  servers.a.resume()
-  servers.a.tell('go')
-  await expectLost(answer)
-  const keys = () => readEffects(servers.folder.effects, chatId).map(({ key }) => key)
-  await expect.poll(keys, PATIENCE).toHaveLength(2)
-  expect(new Set(keys()).size).toBe(1)
-  expect(await life()).toEqual(again)
-  expect(await servers.atA(chatId).messages()).toEqual(before)
-})
+test.each(shareOf(databases, { group: 0, groups: 2 }))(
+  '[AP80] an idempotent call of a process that stood still is told as the one that took over ran it, on $name',
+  async ({ name }) => {
+    useServersOn(name)
+    const chatId = 'a.hold.top_up'
+    const { asked, ...begun } = await beginAtA(chatId)
+    // The stream is open.
+    const answer = await begun.answer
+    servers.a.pause()
+    const atB = servers.atB(chatId)
+    const life = () => readLife(atB, asked)
+    const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
+    await expect.poll(life, PATIENCE).toEqual(again)
+    const told = async () => (await atB.calls()).map(({ state }) => state)
+    await expect.poll(told, PATIENCE).toEqual(['output-available'])
+    const before = await atB.messages()
+    servers.a.resume()
+    servers.a.tell('go')
+    await expectLost(answer)
+    const keys = () => readEffects(servers.folder.effects, chatId).map(({ key }) => key)
+    await expect.poll(keys, PATIENCE).toHaveLength(2)
+    expect(new Set(keys()).size).toBe(1)
+    expect(await life()).toEqual(again)
+    expect(await servers.atA(chatId).messages()).toEqual(before)
+  },
+)
 
-test('[TU80] an answer of a process that stood still is not written into the conversation that went on without it', async () => {
-  const chatId = 'streamed'
-  const [atA, atB] = [servers.atA(chatId), servers.atB(chatId)]
-  const script = '[[say One.]][[wait gate]][[say Two.]]'
-  const answer = await atA.begin(script)
-  servers.a.pause()
-  // The first one who asks waits for the lease, or is told to come again.
-  const next = async () => (await atB.say('[[say Next.]]')).body
-  await expect.poll(next, PATIENCE).toContain('Next.')
-  const before = await atB.messages()
-  servers.a.resume()
-  servers.a.tell('release gate')
-  const body = await answer.text()
-  expect(body).toContain('turn-lost')
-  expect(body).not.toContain('"type":"finish"')
-  expect(await atB.messages()).toEqual(before)
-  expect(before.map(textOf)).not.toContain('One.Two.')
-})
+test.each(databases)(
+  '[TU80] an answer of a process that stood still is not written into the conversation that went on without it, on $name',
+  async ({ name }) => {
+    useServersOn(name)
+    const chatId = 'streamed'
+    const [atA, atB] = [servers.atA(chatId), servers.atB(chatId)]
+    const script = '[[say One.]][[wait gate]][[say Two.]]'
+    const answer = await atA.begin(script)
+    servers.a.pause()
+    // The first one who asks waits for the lease, or is told to come again.
+    const next = async () => (await atB.say('[[say Next.]]')).body
+    await expect.poll(next, PATIENCE).toContain('Next.')
+    const before = await atB.messages()
+    servers.a.resume()
+    servers.a.tell('release gate')
+    const body = await answer.text()
+    expect(body).toContain('turn-lost')
+    expect(body).not.toContain('"type":"finish"')
+    expect(await atB.messages()).toEqual(before)
+    expect(before.map(textOf)).not.toContain('One.Two.')
+  },
+)

@@ -4,6 +4,7 @@ import { times } from '../../../../test/support/long-run.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
+import { databases } from './support/databases.ts'
 import { type Folder, makeFolder } from './support/folder.ts'
 import { type Answered, type Asked, Person, readEffects } from './support/person.ts'
 import { openPaymentServer } from './support/payment-server.ts'
@@ -21,28 +22,36 @@ interface Servers extends AsyncDisposable {
   readonly urls: readonly [string, string]
 }
 
-let servers: Promise<Servers> | undefined
+const started = new Map<string, Promise<Servers>>()
 
-/** Starts the two processes once for all tests. Each test uses chats of its own. */
-function startServers(): Promise<Servers> {
-  servers ??= (async () => {
+/** Starts the two processes once for all tests on a kind of database. Each test uses chats of its own. */
+function startServers({ name, open }: (typeof databases)[number]): Promise<Servers> {
+  const servers = started.get(name) ?? start()
+  started.set(name, servers)
+  return servers
+
+  async function start(): Promise<Servers> {
+    const database = await open()
     const folder = await makeFolder()
     const children = await bundleChildren()
-    const one = children.start(folder, 'one', LONG_LEASE)
-    const two = children.start(folder, 'two', LONG_LEASE)
+    const env = { ...database.env, ...LONG_LEASE }
+    const one = children.start(folder, 'one', env)
+    const two = children.start(folder, 'two', env)
     return {
       folder,
       urls: await Promise.all([one.serve(), two.serve()]),
       async [Symbol.asyncDispose]() {
         await Promise.all([one.kill(), two.kill()])
         await folder[Symbol.asyncDispose]()
+        await database[Symbol.asyncDispose]()
       },
     }
-  })()
-  return servers
+  }
 }
 
-afterAll(async () => (await servers)?.[Symbol.asyncDispose]())
+afterAll(async () => {
+  for (const servers of started.values()) await (await servers)[Symbol.asyncDispose]()
+})
 
 test('[AP40] of fifty decisions at once over HTTP one counts, and every request is answered', async () => {
   await using folder = await makeFolder()
@@ -53,41 +62,47 @@ test('[AP40] of fifty decisions at once over HTTP one counts, and every request 
   expect(paymentServer.errors).toEqual([])
 })
 
-test('[AP41] of fifty decisions at once through two server processes one counts, and every request is answered', async () => {
-  const { folder, urls } = await startServers()
-  const ends = await raceUntilBoth({ urls, effects: folder.effects })
-  expect(ends).toEqual(new Set(['succeeded', 'denied']))
-})
+test.each(databases)(
+  '[AP41] of fifty decisions at once through two server processes on $name one counts, and every request is answered',
+  async (database) => {
+    const { folder, urls } = await startServers(database)
+    const ends = await raceUntilBoth({ urls, effects: folder.effects })
+    expect(ends).toEqual(new Set(['succeeded', 'denied']))
+  },
+)
 
-test('[AP41] one process goes on with a turn while another answers a new message: each has its own message', async () => {
-  const {
-    folder,
-    urls: [first, second],
-  } = await startServers()
-  for (let round = 0; round < times(2, 5); round += 1) {
-    const chatId = `both-${round}`
-    const writer = new Person(first, { chatId })
-    const decider = new Person(second, { chatId })
-    const asked = await writer.ask()
-    const saying = await writer.begin('[[say One.]][[pause 200]][[say Two.]]')
-    await (round % 2 === 0
-      ? decider.answer(asked, { approved: true })
-      : decider.decide(asked.approvalId, { approved: true }))
-    expect(await saying.text()).toContain('Two.')
-    await expect.poll(() => readEffects(folder.effects, chatId).length).toBe(1)
-    await expect
-      .poll(async () => (await decider.messages()).map(textOf))
-      .toEqual([
-        '[[call pay {"to": "花子", "amount": 50}]]',
-        'pay -> {"paid":50,"to":"花子"}',
-        '[[say One.]][[pause 200]][[say Two.]]',
-        'One.Two.',
-      ])
-    expect((await writer.say('[[say Fine.]]')).body).toContain('Fine.')
-    expect((await decider.say('[[say Fine.]]')).body).toContain('Fine.')
-    expect(await writer.messages()).toHaveLength(8)
-  }
-})
+test.each(databases)(
+  '[AP41] one process on $name goes on with a turn while another answers a new message: each has its own message',
+  async (database) => {
+    const {
+      folder,
+      urls: [first, second],
+    } = await startServers(database)
+    for (let round = 0; round < times(2, 5); round += 1) {
+      const chatId = `both-${round}`
+      const writer = new Person(first, { chatId })
+      const decider = new Person(second, { chatId })
+      const asked = await writer.ask()
+      const saying = await writer.begin('[[say One.]][[pause 200]][[say Two.]]')
+      await (round % 2 === 0
+        ? decider.answer(asked, { approved: true })
+        : decider.decide(asked.approvalId, { approved: true }))
+      expect(await saying.text()).toContain('Two.')
+      await expect.poll(() => readEffects(folder.effects, chatId).length).toBe(1)
+      await expect
+        .poll(async () => (await decider.messages()).map(textOf))
+        .toEqual([
+          '[[call pay {"to": "花子", "amount": 50}]]',
+          'pay -> {"paid":50,"to":"花子"}',
+          '[[say One.]][[pause 200]][[say Two.]]',
+          'One.Two.',
+        ])
+      expect((await writer.say('[[say Fine.]]')).body).toContain('Fine.')
+      expect((await decider.say('[[say Fine.]]')).body).toContain('Fine.')
+      expect(await writer.messages()).toHaveLength(8)
+    }
+  },
+)
 
 interface TestSetup {
   readonly urls: readonly string[]

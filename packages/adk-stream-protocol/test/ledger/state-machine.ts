@@ -16,15 +16,7 @@ export const NEXT: Record<ApprovalStateName, readonly ApprovalStateName[]> = {
 
 /** Returns the state of an approval after an event. */
 export function stateAfter(event: AuditEvent): ApprovalStateName {
-  switch (event.type) {
-    case 'voted':
-    case 'withdrawn':
-      return 'requested'
-    case 'started':
-      return 'executing'
-    case 'lost':
-      return event.becomes
-    default:
-      return event.type
-  }
+  if (event.type === 'voted' || event.type === 'withdrawn') return 'requested'
+  if (event.type === 'started') return 'executing'
+  return event.type === 'lost' ? event.becomes : event.type
 }

@@ -9,6 +9,7 @@ import { migrate, migrations } from '../../src/store/postgres/migrations.ts'
 import { hanako, requestOf, taken } from '../ledger/fixture.ts'
 import { key, readSession, textEvent } from '../store-fixture.ts'
 import { refusal } from '../store-subjects.ts'
+import { defer } from '../support/agents.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { openProxy } from '../support/postgres-proxy.ts'
 import { openTestStores } from '../support/postgres-stores.ts'
@@ -268,4 +269,108 @@ test('[ST239] two instances that sweep at the same time take each expired browse
   expect(new Set(ids).size).toBe(ids.length)
   const rest = await stores[0]?.browserCalls.takeDue(sweep)
   expect(ids.length + (rest?.length ?? 0)).toBe(20)
+})
+
+test('[ST330] a claim whose statement was cancelled by its timeout has changed nothing, and can be repeated', async () => {
+  await using database = await createDatabase()
+  const url = new URL(database.url)
+  url.searchParams.set('options', '-c statement_timeout=200')
+  await using direct = await openPostgresStore({ connectionString: database.url })
+  await using store = await openPostgresStore({ connectionString: url.href })
+  const ledger = new Ledger({ store: store.approvals, appName: APP })
+  taken(await ledger.request(requestOf({ id: 'a' })))
+  taken(await ledger.decide('a', { by: hanako, approved: true }))
+  await database.run('BEGIN; SELECT FROM adk_stream_protocol.approvals FOR UPDATE')
+  const claimed = ledger.claim('a', requestOf({ id: 'a' }))
+  await expect(claimed).rejects.toMatchObject({ code: 'busy', isTransient: true })
+  await database.run('ROLLBACK')
+  expect((await direct.approvals.get('a'))?.state.name).toBe('approved')
+  expect(ledger.busy).toBe(false)
+  taken(await ledger.claim('a', requestOf({ id: 'a' })))
+  expect(isRefusal(await ledger.claim('a', requestOf({ id: 'a' })))).toBe(true)
+  expect(await direct.approvals.verifyAudit?.()).toMatchObject({ entries: 3 })
+})
+
+test.each([
+  ['deadlock', 'BEGIN', "SET LOCAL deadlock_timeout = '10ms'"],
+  ['serialization failure', 'BEGIN ISOLATION LEVEL SERIALIZABLE', 'SELECT 1'],
+])(
+  '[ST331] a transaction that a %s has ended runs again, and counts once',
+  async (_what, begin, prepare) => {
+    await using database = await createDatabase()
+    await database.run(
+      'CREATE TABLE counters AS SELECT id, 0 AS count FROM generate_series(0, 1) id',
+    )
+    const pool = new Pool({ connectionString: database.url, max: 2 })
+    const connection = new Database(pool, { busyTimeoutMs: 30_000, prepare: false })
+    const add = 'UPDATE counters SET count = count + 1 WHERE id = $1'
+    let attempts = 0
+    // Both transactions have begun before either takes its second row.
+    const bothBegun = defer()
+    const work = (first: number) =>
+      connection.transaction(async (run) => {
+        attempts += 1
+        await run(prepare)
+        await run('SELECT count FROM counters')
+        await run(add, [first])
+        if (attempts === 2) bothBegun.resolve()
+        await bothBegun.promise
+        await run(add, [1 - first])
+      }, begin)
+    await Promise.all([work(0), work(1)])
+    expect(attempts).toBeGreaterThan(2)
+    const counters = await database.run('SELECT count FROM counters')
+    expect(counters).toEqual([{ count: 2 }, { count: 2 }])
+    connection.close()
+    await pool.end()
+  },
+)
+
+test('[ST332] of several instances that sweep at the same time, one expires each approval', async () => {
+  await using database = await openTestStores()
+  const stores = await Promise.all([database.open(), database.open(), database.open()])
+  const ledgers = stores.map(({ approvals: store }) => new Ledger({ store, appName: APP }))
+  const ids = Array.from({ length: 12 }, (_, index) => `a-${index}`)
+  for (const id of ids)
+    taken((await ledgers[0]?.request(requestOf({ id, toolCallId: id }))) ?? { refused: 'mismatch' })
+  const [{ at } = { at: 0 }] = await database.run(
+    `SELECT at + 1e9 AS at FROM ${database.schema}.test_clocks`,
+  )
+  await database.setClocks(Number(at))
+  const swept = await Promise.all(ledgers.map((ledger) => ledger.expireDue()))
+  const expired = swept.flat().map(({ id }) => id)
+  expect(expired.toSorted()).toEqual(ids.toSorted())
+  expect(await stores[0]?.approvals.verifyAudit()).toMatchObject({ entries: 2 * ids.length })
+})
+
+test('[ST235] instances decide and store while a newer one migrates the schema', async () => {
+  await using database = await createDatabase()
+  await using old = await openPostgresStore({ connectionString: database.url })
+  const ledger = new Ledger({ store: old.approvals, appName: APP })
+  const session = await old.sessions.createSession(key)
+  const pool = new Pool({ connectionString: database.url, max: 2 })
+  const connection = new Database(pool, { busyTimeoutMs: 30_000, prepare: false })
+  const tables = ['approvals', 'approval_audit', 'sessions', 'events']
+  const expand = tables.map((table) => ({
+    minimum: 1,
+    sql: `ALTER TABLE $schema.${table} ADD COLUMN colour text`,
+  }))
+  const schema = '"adk_stream_protocol"'
+  const migrated = migrate(connection, {
+    schema,
+    allowed: true,
+    steps: [...migrations, ...expand],
+  })
+  for (let count = 0; count < 10; count += 1) {
+    const id = `a-${count}`
+    taken(await ledger.request(requestOf({ id, toolCallId: id })))
+    taken(await ledger.decide(id, { by: hanako, approved: true }))
+    await old.sessions.appendEvent({ session, event: textEvent(`e-${count}`) })
+  }
+  await migrated
+  taken(await ledger.claim('a-0', requestOf({ toolCallId: 'a-0' })))
+  expect((await readSession(old.sessions)).events).toHaveLength(10)
+  expect(await old.approvals.verifyAudit?.()).not.toHaveProperty('fault')
+  connection.close()
+  await pool.end()
 })

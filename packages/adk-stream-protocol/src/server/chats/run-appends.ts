@@ -66,9 +66,11 @@ export class RunAppends {
 
 /** Whether an event contains the text and reasoning that were streamed before it. */
 export function repeats({ content }: Event, { parts }: PartialReply): boolean {
-  const textOf = (all: readonly { readonly text?: string }[]): string =>
-    all.map(({ text = '' }) => text).join('')
   return parts.length > 0 && textOf(content?.parts ?? []).startsWith(textOf(parts))
+}
+
+function textOf(parts: readonly { readonly text?: string }[]): string {
+  return parts.map(({ text = '' }) => text).join('')
 }
 
 function keyOf({ appName, principalId, chatId }: AppChatRef): string {

@@ -598,6 +598,9 @@ export class TurnService {
       // Sending the same responses again would not help.
       const isStuck = content !== undefined && ids.every((id) => sent.has(id))
       if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
+      // AP80: another server may have taken over the chat, and have written what this turn was to write.
+      const isLost = sent.size === 0 && !content && !(await backend.ledger.stillHoldsLock(key))
+      if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
       if (!content || signal.aborted || isStuck) return
       // EV3: report a turn only if it has work to do.
       if (sent.size === 0) this.#options.onTurn({ ...key, messageId })

@@ -117,7 +117,7 @@ export class ChaosClient {
       for (const chunk of chunks)
         if (chunk.type === 'tool-approval-request') turn.approvalId = chunk.approvalId
       if (last && ENDS.has(last.type)) {
-        turn.read = stream.message as ChatMessage
+        turn.read = stream.message
         return
       }
       if (moves === stopsAfter) await this.#stop(turn)
@@ -192,9 +192,7 @@ export class ChaosClient {
     } catch {
       // The server has gone, or does not answer in time.
     }
-    const isRefused = answer?.code === 'approval-decided' || answer?.code === 'nothing-new'
-    const isAccepted = byInbox && answer?.status === 200
-    const result = isAccepted ? 'accepted' : isRefused ? 'refused' : 'unknown'
+    const result = readResult(answer, byInbox)
     history.decisions.push({ approvalId: asked.approvalId, approved, result })
     return result
   }
@@ -241,6 +239,15 @@ export class ChaosClient {
     }
     throw new Stuck(`${what} (${String(last)})`)
   }
+}
+
+function readResult(
+  answer: Answered | undefined,
+  byInbox: boolean,
+): 'accepted' | 'refused' | 'unknown' {
+  if (byInbox && answer?.status === 200) return 'accepted'
+  const isRefused = answer?.code === 'approval-decided' || answer?.code === 'nothing-new'
+  return isRefused ? 'refused' : 'unknown'
 }
 
 /** Returns the directives for the model, and the text that the reply has at its end. */

@@ -4,7 +4,14 @@ import type { RunningPostgres } from '../../../../../test/support/postgres-serve
 import { bundleChildren, type Child, type Children } from '../../faults/support/children.ts'
 import { type Folder, makeFolder } from '../../faults/support/folder.ts'
 import { openProxy, type PostgresProxy } from '../../support/postgres-proxy.ts'
-import type { ChaosHistory, FaultKind, RecordedFault } from './history.ts'
+import {
+  type ChaosHistory,
+  DATABASE_FAULTS,
+  type DatabaseFault,
+  type FaultKind,
+  type RecordedFault,
+  type ServerFault,
+} from './history.ts'
 import type { Random } from './random.ts'
 
 /** One hour. */
@@ -58,15 +65,8 @@ export class ChaosServers implements AsyncDisposable {
   }
 
   /** Applies a fault, and resolves when it is over. Does nothing if it is not possible now. */
-  async apply(kind: FaultKind): Promise<void> {
-    switch (kind) {
-      case 'restart-fast':
-      case 'restart-immediate':
-      case 'end-connections':
-        return this.#disturbDatabase(kind)
-      default:
-        return this.#disturbServer(kind)
-    }
+  apply(kind: FaultKind): Promise<void> {
+    return isOfDatabase(kind) ? this.#disturbDatabase(kind) : this.#disturbServer(kind)
   }
 
   /** Resolves when all servers serve again. */
@@ -93,6 +93,8 @@ export class ChaosServers implements AsyncDisposable {
       DATABASE_URL: proxy.url,
       LEASE_MS: String(leaseMs),
       GRACE_MS: '60000',
+      // As in production: after this time, a request fails.
+      BUSY_TIMEOUT_MS: '5000',
       TOOL_MS: '100',
       REPORT_STALLS: String(leaseMs / 4),
       // The last one has a wrong clock.
@@ -113,14 +115,18 @@ export class ChaosServers implements AsyncDisposable {
       const ms = Number(line.split(' ')[1])
       history().faults.push({ kind: 'stall', server: name, from: to - ms, to })
     }
-    void child.ended.then((how) => {
-      if (this.#isClosed || how === 'SIGKILL' || (how === 0 && this.#leaving.has(child))) return
-      history().problems.push(`${name} ended by itself: ${how}`)
-    })
+    void this.#watch(child, name)
     return child
   }
 
-  async #disturbServer(kind: FaultKind): Promise<void> {
+  /** Reports a process that ends by itself. */
+  async #watch(child: Child, name: string): Promise<void> {
+    const how = await child.ended
+    if (this.#isClosed || how === 'SIGKILL' || (how === 0 && this.#leaving.has(child))) return
+    this.#options.history().problems.push(`${name} ended by itself: ${how}`)
+  }
+
+  async #disturbServer(kind: ServerFault): Promise<void> {
     const { random } = this.#options
     const well = this.#servers.filter(({ isFaulty }) => !isFaulty)
     // One server stays, so that clients can go on.
@@ -136,7 +142,7 @@ export class ChaosServers implements AsyncDisposable {
     }
   }
 
-  async #disturb(kind: FaultKind, server: Server): Promise<void> {
+  async #disturb(kind: ServerFault, server: Server): Promise<void> {
     const { random, leaseMs } = this.#options
     switch (kind) {
       case 'kill':
@@ -171,12 +177,12 @@ export class ChaosServers implements AsyncDisposable {
         await delay(random.between(200, 1_500))
         server.proxy.cut()
         return
-      default:
+      case 'cut':
         server.proxy.cut()
     }
   }
 
-  async #disturbDatabase(kind: FaultKind): Promise<void> {
+  async #disturbDatabase(kind: DatabaseFault): Promise<void> {
     if (this.#isRestarting) return
     this.#isRestarting = true
     const { postgres, random } = this.#options
@@ -203,4 +209,8 @@ export class ChaosServers implements AsyncDisposable {
       fault.to = Date.now()
     }
   }
+}
+
+function isOfDatabase(kind: FaultKind): kind is DatabaseFault {
+  return DATABASE_FAULTS.some((known) => known === kind)
 }

@@ -18,19 +18,19 @@ export interface ChaosHistory {
   readonly problems: string[]
 }
 
-export const FAULTS = [
+export const SERVER_FAULTS = [
   'kill',
   'terminate',
   'pause',
-  'restart-fast',
-  'restart-immediate',
   'cut',
   'lose-answers',
   'drop-all',
-  'end-connections',
 ] as const
+export const DATABASE_FAULTS = ['restart-fast', 'restart-immediate', 'end-connections'] as const
 
-export type FaultKind = (typeof FAULTS)[number]
+export type ServerFault = (typeof SERVER_FAULTS)[number]
+export type DatabaseFault = (typeof DATABASE_FAULTS)[number]
+export type FaultKind = ServerFault | DatabaseFault
 
 export interface RecordedFault {
   /** A stall is no fault of the run: the machine did not let a server run for long. */

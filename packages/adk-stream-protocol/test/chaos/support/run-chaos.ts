@@ -10,7 +10,13 @@ import type { ChatMessage } from '../../support/chat-probe.ts'
 import { ChaosClient, replyTo, textOf } from './chaos-client.ts'
 import { ChaosServers } from './chaos-servers.ts'
 import { checkChaos } from './check-chaos.ts'
-import { type ChaosHistory, emptyHistory, type FaultKind, FAULTS } from './history.ts'
+import {
+  type ChaosHistory,
+  DATABASE_FAULTS,
+  emptyHistory,
+  type FaultKind,
+  SERVER_FAULTS,
+} from './history.ts'
 import { Random } from './random.ts'
 
 export interface ChaosOptions {
@@ -74,10 +80,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     while (Date.now() < until) {
       history = emptyHistory(leaseMs)
       tally.rounds += 1
-      await runRound({
-        ...{ options, random, servers, history, round: tally.rounds },
-        until: Math.min(until, Date.now() + roundMs),
-      })
+      const roundUntil = Math.min(until, Date.now() + roundMs)
+      const round = tally.rounds
+      await runRound({ options, random, servers, history, round, until: roundUntil })
       await drain(store, history)
       seq = await collect(history, { store, servers, after: seq })
       const violations = checkChaos(history)
@@ -120,7 +125,9 @@ async function runRound({ options, random, servers, history, until, round }: Rou
   for (let index = 0; Date.now() < until; index += 1) {
     await delay(own.between(least, most))
     const faults = options.faults?.[(round - 1) % options.faults.length]
-    const kind = faults ? faults[index % faults.length] : own.pick(FAULTS)
+    const kind = faults
+      ? faults[index % faults.length]
+      : own.pick<FaultKind>([...SERVER_FAULTS, ...DATABASE_FAULTS])
     const fault = kind && servers.apply(kind)
     // A fault that takes long does not keep others from happening.
     if (fault)
@@ -185,15 +192,17 @@ function addTo(tally: ChaosTally, history: ChaosHistory): void {
 
 function describe(tally: ChaosTally): string {
   const { turns, partial, notSent, approvals, decisions, effects, ends, faults } = tally
-  const list = (counts: Record<string, number>): string =>
-    Object.entries(counts)
-      .map(([name, count]) => `${name} ${count}`)
-      .join(', ')
   return [
     `${turns} messages (${partial} interrupted or stopped, ${notSent} not sent)`,
     `${approvals} approvals (${list(ends)}), ${decisions} decisions, ${effects} payments`,
     `faults: ${list(faults)}`,
   ].join('; ')
+}
+
+function list(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')
 }
 
 function serialise(history: ChaosHistory, violations: readonly string[]): string {

@@ -80,10 +80,11 @@ const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 report('ready')
 await input.next()
 const connectionString = process.env['DATABASE_URL']
+const busyTimeoutMs = Number(process.env['BUSY_TIMEOUT_MS'] ?? 60_000)
 const store = hookStore(
   connectionString === undefined
     ? await openJumpingStore(database)
-    : await openPostgresStore({ connectionString, schema: 'public', busyTimeoutMs: 60_000 }),
+    : await openPostgresStore({ connectionString, schema: 'public', busyTimeoutMs }),
   reached,
 )
 const modelUrl = process.env['MODEL_URL']
