@@ -48,6 +48,20 @@ describe('writing', () => {
     expect(roles).toEqual(['user', 'assistant', 'user', 'assistant'])
   })
 
+  test('[DM25] in live mode, an error of the model adds no message that the user did not write', async () => {
+    const page = await testDemo.visit({ mode: 'live' })
+    const { say, log, idle, problem } = readPage(page)
+    await say('cause an error')
+    await problem.waitFor()
+    await idle()
+    for (const isReloaded of [false, true]) {
+      if (isReloaded) await page.reload()
+      await log.locator('[data-role=user]').first().waitFor()
+      expect(await log.locator('[data-role=user]').count()).toBe(1)
+      expect(await log.textContent()).not.toContain('(spoken)')
+    }
+  })
+
   test('[DM371] the text in the input survives a reload and another chat', async () => {
     const page = await testDemo.visit()
     const { input } = readPage(page)
@@ -92,7 +106,7 @@ describe('tabs', () => {
     const page = await testDemo.visit({ mode: 'live' })
     const other = await page.context().newPage()
     await other.goto(page.url())
-    await chooseMode(other, 'ADK · SSE')
+    await chooseMode(other, 'Chat')
     const mode = (shown: typeof page) => shown.locator('.segment:has(:checked)').first()
     const chosen = await mode(other).textContent()
     const third = await page.context().newPage()
@@ -102,5 +116,78 @@ describe('tabs', () => {
     await page.reload()
     await mode(page).waitFor()
     expect(await mode(page).textContent()).not.toBe(chosen)
+  })
+})
+
+describe('access', () => {
+  test('[DM374] Alt+I moves the focus into the inbox and back, and the first Tab leads to the input', async () => {
+    const page = await testDemo.visit()
+    const { say, input, tool } = readPage(page)
+    await say('Send $30 to Alice')
+    await tool('process_payment').getByRole('timer').waitFor()
+    await page.getByText('Approval needed: Send $30.00 to Alice').waitFor({ state: 'attached' })
+    await expect.poll(() => page.title()).toMatch(/^\(1\) /)
+    await input.focus()
+    await page.keyboard.press('Alt+KeyI')
+    const inbox = page.locator('#inbox')
+    await inbox.locator(':focus').or(inbox.locator('.adk-inbox:focus')).first().waitFor()
+    await page.keyboard.press('Tab')
+    expect(await inbox.locator(':focus').count()).toBe(1)
+    await page.keyboard.press('Escape')
+    await expect.poll(() => isFocused(input)).toBe(true)
+
+    await page.reload()
+    await input.waitFor()
+    const first = page.locator('a[href], button, input, textarea').first()
+    expect(await first.textContent()).toBe('Skip to the message input')
+    await first.focus()
+    await page.keyboard.press('Enter')
+    expect(await isFocused(input)).toBe(true)
+  })
+
+  test('[DM375] at 400 % zoom, the conversation has most of the height', async () => {
+    const page = await testDemo.visit({ viewport: { width: 320, height: 225 } })
+    await converse(page, '[[say One.]]')
+    const box = await page.locator('.scroller').boundingBox()
+    await snap(page, 'zoom')
+    expect(box?.height).toBeGreaterThan(225 / 2)
+    const width = await page.evaluate(() => document.documentElement.scrollWidth)
+    expect(width).toBeLessThanOrEqual(320)
+  })
+
+  test('[DM376] with forced colours, the chosen mode and bubbles are visible', async () => {
+    const page = await testDemo.visit({ forcedColors: 'active' })
+    await converse(page, '[[say One.]]')
+    const style = (selector: string, name: string) =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate((element, property) => getComputedStyle(element).getPropertyValue(property), name)
+    const [chosen, other] = await Promise.all([
+      style('.segment:has(:checked)', 'background-color'),
+      style('.segment:not(:has(:checked))', 'background-color'),
+    ])
+    expect(chosen).not.toBe(other)
+    expect(await style('.adk-said', 'border-top-style')).toBe('solid')
+    await snap(page, 'forced-colours')
+  })
+
+  test('[DM377] on a touch screen, buttons are at least 44 px', async () => {
+    const page = await testDemo.visit({
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    await converse(page, '[[say One.]]')
+    await snap(page, 'phone')
+    const small = await page
+      .locator('.top-bar button:visible, .composer button:visible, .adk-message button:visible')
+      .evaluateAll((all) =>
+        all
+          .map((button) => ({ name: button.ariaLabel, box: button.getBoundingClientRect() }))
+          .filter(({ box }) => box.width < 44 || box.height < 44)
+          .map(({ name, box }) => `${name}: ${box.width} × ${box.height}`),
+      )
+    expect(small).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import { useAttention } from 'adk-stream-protocol/react'
 import { useState } from 'react'
 
 import { ChatList } from './chats/chat-list.tsx'
-import { focusComposer } from './composer/composer.tsx'
+import { focusComposer, INPUT_ID } from './composer/composer.tsx'
 import { useLabels } from './i18n/language.tsx'
 import { toggleInbox } from './inbox/inbox.tsx'
 import { inspection } from './inspector/inspection.ts'
@@ -60,6 +60,9 @@ export function App() {
   })
   return (
     <div className="shell">
+      <a className="skip-link" href={`#${INPUT_ID}`} onClick={focusInput}>
+        {labels.skipToInput}
+      </a>
       <Panel panel={sidebar} side="start" label={labels.shell.chats.label}>
         <ChatList
           {...{ list, store }}
@@ -90,4 +93,10 @@ export function App() {
       <ShortcutsDialog open={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   )
+}
+
+/** The link does not change the URL, which names the chat. */
+function focusInput(event: { preventDefault(): void }): void {
+  event.preventDefault()
+  focusComposer()
 }

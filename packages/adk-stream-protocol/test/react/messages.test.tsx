@@ -369,3 +369,13 @@ test('[RE376] messages above the newest six cost no layout while they are out of
     'Assistant1',
   ])
 })
+
+test('[RE16] the direction of a text follows its content, and token counts are not announced', () => {
+  const usage = { inputTokens: 1, outputTokens: 2 }
+  const reply = { ...says('a', 'שלום.'), metadata: { usage, modelVersion: 'model-1' } }
+  const said: AdkUIMessage = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'مرحبا.' }] }
+  render(<MessageList messages={[said, reply]} />)
+  for (const text of ['שלום.', 'مرحبا.']) expect(screen.getByText(text).dir).toBe('auto')
+  for (const text of ['1 tokens in, 2 out', 'model-1'])
+    expect(screen.getByText(text).getAttribute('aria-live')).toBe('off')
+})

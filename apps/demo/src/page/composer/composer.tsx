@@ -81,7 +81,7 @@ export function Composer({ handleRef, voice, ...props }: ComposerProps) {
   )
 }
 
-const INPUT_ID = 'message-input'
+export const INPUT_ID = 'message-input'
 
 /** Moves the focus to the message input. */
 export function focusComposer(): void {

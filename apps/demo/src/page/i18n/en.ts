@@ -6,6 +6,7 @@ export const en: Labels = {
   tagline: 'What would you like to do?',
   intro: 'Approve what an agent does: exactly once, from anywhere, even while you talk.',
   newChat: 'New chat',
+  skipToInput: 'Skip to the message input',
   placeholder: 'Ask something…',
   reload: 'Reload the page',
   latest: 'Go to the latest message',

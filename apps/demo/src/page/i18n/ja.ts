@@ -6,6 +6,7 @@ export const ja: Labels = {
   tagline: '何をお手伝いしましょうか？',
   intro: 'エージェントの操作を承認できます。どこからでも、話しながらでも、実行は一度だけです。',
   newChat: '新しいチャット',
+  skipToInput: 'メッセージ入力欄へ移動',
   placeholder: 'メッセージを入力…',
   reload: 'ページを再読み込み',
   latest: '最新のメッセージへ移動',

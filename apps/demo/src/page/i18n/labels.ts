@@ -8,6 +8,7 @@ export interface Labels {
   readonly tagline: string
   readonly intro: string
   readonly newChat: string
+  readonly skipToInput: string
   readonly placeholder: string
   readonly reload: string
   readonly latest: string

@@ -15,7 +15,9 @@ interface InboxProps {
 const POPOVER_ID = 'inbox'
 
 export function toggleInbox(): void {
-  document.getElementById(POPOVER_ID)?.togglePopover()
+  const popover = document.getElementById(POPOVER_ID)
+  // The keys of an approval work only inside it. When the list is closed, the browser returns the focus.
+  if (popover?.togglePopover()) popover.querySelector<HTMLElement>('.adk-inbox')?.focus()
 }
 
 /** A button with the number of pending approvals, which opens their list. */

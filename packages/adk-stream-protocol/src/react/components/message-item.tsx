@@ -69,7 +69,7 @@ function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProp
     <footer className="adk-message-footer">
       {stopped && <span className="adk-stopped">{labels.message.stopped}</span>}
       {isUsage(usage) && <Usage usage={usage} />}
-      {typeof modelVersion === 'string' && <span>{modelVersion}</span>}
+      {typeof modelVersion === 'string' && <span aria-live="off">{modelVersion}</span>}
       {onRegenerate && (
         <button type="button" className="adk-link" onClick={onRegenerate}>
           {labels.message.retry}
@@ -90,7 +90,8 @@ function Usage({ usage }: { readonly usage: Pick<UsageCount, 'inputTokens' | 'ou
   const { message, locale } = useAdkLabels()
   const count = (tokens: number): string => tokens.toLocaleString(locale)
   return (
-    <span className="adk-usage">
+    // Not announced with the reply.
+    <span className="adk-usage" aria-live="off">
       {message.usage(count(usage.inputTokens), count(usage.outputTokens))}
     </span>
   )

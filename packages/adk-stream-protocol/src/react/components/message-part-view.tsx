@@ -27,7 +27,12 @@ export const MessagePartView = memo(function MessagePartView(props: MessagePartV
   const { part, role, streaming, approval } = props
   const { renderData } = useRenderers()
   if (isCall(part)) return <CallView call={part} approval={approval} />
-  if (part.type === 'text' && role === 'user') return <p className="adk-said">{part.text}</p>
+  if (part.type === 'text' && role === 'user')
+    return (
+      <p className="adk-said" dir="auto">
+        {part.text}
+      </p>
+    )
   if (part.type === 'text')
     return <TextView text={part.text} streaming={streaming && part.state === 'streaming'} />
   if (part.type === 'reasoning')
@@ -96,7 +101,11 @@ interface TextViewProps {
 function TextView({ text, streaming }: TextViewProps) {
   const { renderText } = useRenderers()
   if (renderText) return <>{renderText(text, { streaming })}</>
-  return <p className="adk-text">{text}</p>
+  return (
+    <p className="adk-text" dir="auto">
+      {text}
+    </p>
+  )
 }
 
 /** Shows the model's reasoning in a collapsed section. */
