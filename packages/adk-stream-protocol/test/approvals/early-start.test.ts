@@ -41,6 +41,33 @@ test.each(['inbox', 'chat'])(
   },
 )
 
+test.each(['inbox', 'chat'])(
+  '[AP350] a decision in the %s and the claim of its call are one commit',
+  async (place) => {
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    const { approvals } = testBridge.store
+    const asked = await approvals.get(id)
+    // The client has read its turn to the end a moment before the chat is free.
+    await expect.poll(() => asked && approvals.findLockHolder(asked.chat)).toBeUndefined()
+    const commits: string[][] = []
+    const replaceAll = approvals.replaceAll.bind(approvals)
+    approvals.replaceAll = (transitions) => {
+      commits.push(transitions.map(({ entry }) => entry.event.type))
+      return replaceAll(transitions)
+    }
+    if (place === 'inbox') await page.decide(id, { approved: true })
+    else await chat.click({ id, approved: true })
+    await page.untilState(id, 'succeeded')
+    await chat.rest()
+    expect(commits).toContainEqual(['approved', 'started'])
+    expect(await page.history(id)).toEqual(LIFE)
+  },
+)
+
 test('[AP61] a call that has begun is executing while its turn is not told', async () => {
   const started = defer()
   const gate = defer()

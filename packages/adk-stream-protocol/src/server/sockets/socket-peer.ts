@@ -160,12 +160,12 @@ export class SocketPeer implements HeartbeatPeer {
   // The listeners are the same functions for all sockets: thousands of idle sockets would keep thousands of closures.
   #listen(): void {
     this.#socket.peer = this
-    this.#socket.on('message', SocketPeer.#onMessage)
-    this.#socket.on('pong', SocketPeer.#onPong)
-    this.#socket.on('ping', SocketPeer.#onPing)
+    this.#socket.on('message', onMessage)
+    this.#socket.on('pong', onPong)
+    this.#socket.on('ping', onPing)
     // `ws` sends a close code for connection and protocol errors; a `close` event follows.
     this.#socket.on('error', ignoreError)
-    this.#socket.on('close', SocketPeer.#onClosed)
+    this.#socket.on('close', onClosed)
     this.#stream.on('drain', () => {
       // The client has read data, so it is alive. Pings wait behind the same data.
       this.#heartbeats.beat(this)
@@ -174,24 +174,18 @@ export class SocketPeer implements HeartbeatPeer {
     })
   }
 
-  static #onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
-    peerOf(this).#receive(data, isBinary)
+  handlePong(): void {
+    this.#heartbeats.beat(this)
   }
 
-  static #onPong(this: WebSocket): void {
-    const peer = peerOf(this)
-    peer.#heartbeats.beat(peer)
+  handlePing(): void {
+    this.#admit(1)
   }
 
-  static #onPing(this: WebSocket): void {
-    peerOf(this).#admit(1)
-  }
-
-  // If the connection breaks, there was no close handshake before.
-  static #onClosed(this: WebSocket): void {
-    const peer = peerOf(this)
-    peer.handleClosing()
-    peer.#events.onClosed?.()
+  handleClosed(): void {
+    // If the connection breaks, there was no close handshake before.
+    this.handleClosing()
+    this.#events.onClosed?.()
   }
 
   /** Called when either side starts to close the socket. */
@@ -202,7 +196,7 @@ export class SocketPeer implements HeartbeatPeer {
     this.#events.onClose()
   }
 
-  #receive(data: RawData, isBinary: boolean): void {
+  receive(data: RawData, isBinary: boolean): void {
     this.#heartbeats.beat(this)
     // `ws` joins fragments into one buffer by default.
     const bytes = data as Buffer
@@ -264,6 +258,22 @@ export class ClosingSocket extends WebSocket {
     super.close(code, data)
     this.peer?.handleClosing()
   }
+}
+
+function onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
+  peerOf(this).receive(data, isBinary)
+}
+
+function onPong(this: WebSocket): void {
+  peerOf(this).handlePong()
+}
+
+function onPing(this: WebSocket): void {
+  peerOf(this).handlePing()
+}
+
+function onClosed(this: WebSocket): void {
+  peerOf(this).handleClosed()
 }
 
 function peerOf(socket: WebSocket): SocketPeer {
