@@ -198,13 +198,18 @@ export class ApprovalPlugin extends QuietPlugin {
     if (functionCallId !== undefined) this.#runOf(invocationContext)?.failed.add(functionCallId)
   }
 
+  /** Records that the model has streamed a token. Called for every token, by ADK or in place of `onEventCallback`. */
+  noteToken({ invocationId, branch }: Event): void {
+    this.#invocations.get(invocationId)?.modelStreamed(branch)
+  }
+
   override async onEventCallback(params: {
     invocationContext: InvocationContext
     event: Event
   }): Promise<Event | undefined> {
     const { invocationContext, event } = params
     if (event.partial) {
-      this.#invocations.get(event.invocationId)?.modelStreamed(event.branch)
+      this.noteToken(event)
       return undefined
     }
     const run = this.#runOf(invocationContext)

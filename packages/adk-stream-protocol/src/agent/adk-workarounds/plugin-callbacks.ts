@@ -1,4 +1,4 @@
-import type { PluginManager } from '@google/adk'
+import type { Event, PluginManager } from '@google/adk'
 import { BasePlugin } from '@google/adk'
 
 /**
@@ -34,14 +34,22 @@ export function hasEarlyCallbacks(plugin: BasePlugin): boolean {
 
 /**
  * Saves the callbacks that do nothing for a streamed token. ADK 2.0.0 calls and awaits two callbacks of every plugin for each
- * token, even if no plugin implements them. `plugins` are those of the application; ours ignore tokens.
+ * token, even if no plugin implements them. `plugins` are those of the application. Of ours, only `noteToken` reads tokens.
  */
-export function skipTokenCallbacks(manager: PluginManager, plugins: readonly BasePlugin[]): void {
+export function skipTokenCallbacks(
+  manager: PluginManager,
+  plugins: readonly BasePlugin[],
+  noteToken: (event: Event) => void,
+): void {
   const runOnEvent = manager.runOnEventCallback.bind(manager)
   if (!plugins.some((plugin) => hasCallback(plugin, 'afterModelCallback')))
     manager.runAfterModelCallback = () => NOTHING
-  if (!plugins.some((plugin) => hasCallback(plugin, 'onEventCallback')))
-    manager.runOnEventCallback = (params) => (params.event.partial ? NOTHING : runOnEvent(params))
+  if (plugins.some((plugin) => hasCallback(plugin, 'onEventCallback'))) return
+  manager.runOnEventCallback = (params) => {
+    if (!params.event.partial) return runOnEvent(params)
+    noteToken(params.event)
+    return NOTHING
+  }
 }
 
 const NOTHING = Promise.resolve(undefined)

@@ -148,7 +148,7 @@ export class AgentHost {
     const shared = { appName, sessionService, ...services }
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
-      skipTokenCallbacks(runner.pluginManager, plugins)
+      skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
       return { runner, gate }
     }
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
