@@ -15,12 +15,13 @@ test(
   async () => {
     const { violations, tally } = await runChaos({
       seed: 1,
-      ms: 10_000,
-      roundMs: 5_000,
+      ms: Infinity,
+      rounds: 2,
+      roundMs: 3_500,
       leaseMs: 2_000,
       servers: 3,
       clients: 4,
-      everyMs: [600, 1_000],
+      everyMs: [500, 800],
       faults: [
         ['terminate', 'cut', 'terminate'],
         ['kill', 'restart-immediate', 'pause', 'lose-answers', 'restart-fast'],
@@ -29,7 +30,8 @@ test(
       print: () => undefined,
     })
     expect(violations).toEqual([])
-    expect(tally.turns).toBeGreaterThan(4)
+    // A busy machine may do little in this time.
+    expect(tally.turns).toBeGreaterThan(1)
     expect(Object.keys(tally.faults)).toContain('terminate')
     expect(Object.keys(tally.faults)).toContain('kill')
   },

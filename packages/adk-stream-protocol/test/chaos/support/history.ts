@@ -63,7 +63,7 @@ export interface RecordedTurn {
   fault?: string
 }
 
-export interface RecordedDecision {
+interface RecordedDecision {
   readonly approvalId: string
   readonly approved: boolean
   /** `unknown`: the client got no answer, or one that does not say whether the decision counted. */

@@ -22,6 +22,8 @@ import { Random } from './random.ts'
 export interface ChaosOptions {
   readonly seed: number
   readonly ms: number
+  /** Default: as many as fit into the time. */
+  readonly rounds?: number
   /** The time after which the histories are checked and new chats begin. */
   readonly roundMs: number
   readonly leaseMs: number
@@ -38,14 +40,14 @@ export interface ChaosOptions {
   readonly print: (line: string) => void
 }
 
-export interface ChaosResult {
+interface ChaosResult {
   readonly violations: readonly string[]
   readonly tally: ChaosTally
   /** The file with the history of the round that has a violation. */
   readonly file?: string
 }
 
-export interface ChaosTally {
+interface ChaosTally {
   rounds: number
   turns: number
   /** Replies that a fault or a client interrupted. */
@@ -77,7 +79,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await using servers = await ChaosServers.start(start)
     const until = Date.now() + ms
     let seq = 0
-    while (Date.now() < until) {
+    while (Date.now() < until && tally.rounds < (options.rounds ?? Infinity)) {
       history = emptyHistory(leaseMs)
       tally.rounds += 1
       const roundUntil = Math.min(until, Date.now() + roundMs)
