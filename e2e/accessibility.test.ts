@@ -130,7 +130,7 @@ test.each(['live'] as const)(
     await status.getByText('Waiting for your decision.').waitFor({ state: 'attached' })
     await page
       .getByRole('status')
-      .getByText(/1 pending/)
+      .getByText('Approval needed: Send $50.00 to Alice, medium risk')
       .waitFor({ state: 'attached' })
     await tool('Alice').getByRole('button', { name: 'Approve' }).click()
     await status.getByText('Approved.').waitFor()

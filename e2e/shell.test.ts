@@ -233,6 +233,7 @@ test('[DM70] the page says that there is no network, until there is', async () =
   expect(await offline.count()).toBe(0)
   await page.context().setOffline(true)
   await offline.waitFor()
+  expect(await page.locator('.adk-connection').count()).toBe(0)
   await page.context().setOffline(false)
   await offline.waitFor({ state: 'detached' })
 })

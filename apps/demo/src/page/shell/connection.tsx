@@ -1,4 +1,5 @@
 import { ConnectionBadge, useConnection } from 'adk-stream-protocol/react'
+import { useSyncExternalStore } from 'react'
 
 import { useMode } from '../settings/mode.ts'
 import { transports } from '../wire/wire.ts'
@@ -7,6 +8,16 @@ import { transports } from '../wire/wire.ts'
 export function Connection() {
   const [mode] = useMode()
   const connection = useConnection(transports[mode])
+  const isOnline = useSyncExternalStore(subscribe, () => navigator.onLine)
   const isOpen = connection.state === 'open' || connection.state === 'connecting'
-  return isOpen ? <ConnectionBadge connection={connection} /> : null
+  return isOpen && isOnline ? <ConnectionBadge connection={connection} /> : null
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener('online', listener)
+  window.addEventListener('offline', listener)
+  return () => {
+    window.removeEventListener('online', listener)
+    window.removeEventListener('offline', listener)
+  }
 }
