@@ -57,13 +57,13 @@ async function postgresBackings(): Promise<AsyncDisposable & { open: () => Backi
   const stores = opened.map(({ approvals }) => inOrder(approvals, queue))
   let programs = 0
   let start = NOON
+  const setClocks = (at: number, leaseAt: number): void => {
+    void queue.run('', () => database.setClocks(at, leaseAt))
+  }
   return {
     open: () => {
       programs += 1
       start += 100 * DEADLINE_MS
-      const setClocks = (at: number, leaseAt: number): void => {
-        void queue.run('', () => database.setClocks(at, leaseAt))
-      }
       return { stores, appName: `program ${programs}`, start, setClocks }
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

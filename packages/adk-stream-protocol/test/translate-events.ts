@@ -49,7 +49,7 @@ function follow(
   exposeState: (key: string) => boolean,
 ) {
   const writer = new ChunkWriter()
-  for (const event of events) translateEvent(writer, event, { exposeState })
+  for (const next of events) translateEvent(writer, next, { exposeState })
   return writer
 }
 

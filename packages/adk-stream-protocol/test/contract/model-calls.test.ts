@@ -1,5 +1,10 @@
 import type { BaseTool } from '@google/adk'
-import { BasePlugin, getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@google/adk'
+import {
+  BasePlugin,
+  getUserChoiceTool,
+  LongRunningFunctionTool,
+  requestInputTool,
+} from '@google/adk'
 import type { Action } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 

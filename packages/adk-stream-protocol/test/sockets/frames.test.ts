@@ -158,7 +158,7 @@ test('[WS4] with `stop`, a client that has only joined a reply stops it for all 
     // The second time, the frame arrives while the turn is still being looked up.
     if (request === 'r1') await second.untilText(text, `joined-${request}`)
     second.send({ type: 'abort', requestId: `joined-${request}`, stop: true })
-    await first.nextOf('end', request)
+    expect(await first.nextOf('end', request)).toMatchObject({ type: 'end' })
   }
 })
 

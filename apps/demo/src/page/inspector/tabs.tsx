@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react'
 
-export interface Tab {
+interface Tab {
   readonly name: string
   readonly label: string
   readonly content: ReactNode

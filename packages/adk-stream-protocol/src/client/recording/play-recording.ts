@@ -31,7 +31,7 @@ export interface PlaybackOptions {
  *
  * @inline
  */
-export interface PlaybackProgress {
+interface PlaybackProgress {
   /** The number of lines that were played, and of all lines of the chat. */
   readonly position: number
   readonly length: number
@@ -75,7 +75,7 @@ class RecordingPlayback implements Playback {
   readonly #chatId: string | undefined
   /** When the recording started, in ms since 1970. */
   readonly #startTime: number | undefined
-  readonly #finished = defer<void>()
+  readonly #finished = defer()
   #view: PlaybackView
   #position = 0
   #paused = false
