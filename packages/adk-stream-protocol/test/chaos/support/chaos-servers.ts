@@ -56,7 +56,8 @@ export class ChaosServers implements AsyncDisposable {
 
   static async start(options: ChaosServersOptions): Promise<ChaosServers> {
     const servers = new ChaosServers(options, await bundleChildren(), await makeFolder())
-    for (let index = 0; index < options.count; index += 1) await servers.#add(index)
+    const added = Array.from({ length: options.count }, (_, index) => servers.#add(index))
+    await Promise.all(added)
     return servers
   }
 
@@ -76,11 +77,13 @@ export class ChaosServers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
-    for (const { child, proxy } of this.#servers) {
-      child.resume()
-      await child.kill()
-      await proxy[Symbol.asyncDispose]()
-    }
+    await Promise.all(
+      this.#servers.map(async ({ child, proxy }) => {
+        child.resume()
+        await child.kill()
+        await proxy[Symbol.asyncDispose]()
+      }),
+    )
     for (const child of this.#leaving) await child.kill()
     await this.folder[Symbol.asyncDispose]()
   }
