@@ -71,14 +71,14 @@ async function live(reader: BrowserContextOptions): Promise<Page> {
 
 async function inspector(reader: BrowserContextOptions): Promise<Page> {
   const page = await testDemo.visit({ ...reader, mode: 'live' })
-  await page.getByRole('button', { name: 'Show the inspector' }).click()
+  await page.getByRole('button', { name: 'Show inspector' }).click()
   const { say, tool, answer } = readPage(page)
   await say('Send $50 to Alice')
   await tool('Alice').getByRole('button', { name: 'Approve' }).click()
   await answer().getByText('$950').waitFor()
   await page.getByRole('tab', { name: 'Approvals' }).click()
   await page.locator('.stop').getByText('done').waitFor()
-  await page.getByText('Nothing waits. It is your turn.').waitFor()
+  await page.getByText('Idle: waiting for your message.').waitFor()
   return page
 }
 

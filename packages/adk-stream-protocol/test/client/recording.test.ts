@@ -242,6 +242,16 @@ test('[CL380] a playback reports its progress, seeks in both directions, pauses,
   await expect.poll(() => seen.at(-1)?.position).toBe(5)
   playback.seek(6)
   await playback.done
+
+  const at: number[] = []
+  const fast = playRecording(target, VOTED, {
+    onProgress: ({ position }) => void at.push(position),
+  })
+  await fast.done
+  fast.seek(2)
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  // It stays there.
+  expect(at.at(-1)).toBe(2)
 })
 
 test.each([

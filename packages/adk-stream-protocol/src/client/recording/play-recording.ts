@@ -50,7 +50,7 @@ export interface Playback {
   /** Plays nothing until `resume`. */
   pause(): void
   resume(): void
-  /** Shows the conversation after this number of lines, and continues from there unless it is paused. */
+  /** Shows the conversation after this number of lines. Continues from there, unless it is paused or the pace is `fast`. */
   seek(position: number): void
   stop(): void
 }
@@ -119,7 +119,10 @@ class RecordingPlayback implements Playback {
     }
     while (this.#position < wanted) this.#playNext()
     this.#report()
-    if (!this.#paused) void this.#run()
+    // At the pace `fast` it would return to the end at once.
+    const continues =
+      !this.#paused && this.#options.pace !== 'fast' && this.#options.pace !== undefined
+    if (continues || this.#position === this.#lines.length) void this.#run()
   }
 
   stop(): void {
