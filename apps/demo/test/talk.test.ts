@@ -68,24 +68,27 @@ test('[DM47] talks without speech recognition: it says so, answers, asks, and ca
   await using talk = await openTalk()
   say(talk)
   await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
-  expect(talk.heard()[0]).toMatch(/^What is the weather in Tokyo\? \(The emulator cannot under/)
+  expect(talk.heard()[0]).toMatch(/^What is the weather in Tokyo\? \(demo line\)$/)
   await expect.poll(() => talk.chunks('finish').length, LONG).toBe(1)
   say(talk)
   await expect.poll(() => talk.chunks('tool-approval-request').length, LONG).toBe(1)
   say(talk)
   await expect.poll(() => talk.heard(), LONG).toHaveLength(3)
   expect(talk.heard()[2]).toMatch(/^Give me a long answer\./)
-  // It is still heard, although all its words may have come.
-  expect(talk.frames.some(({ type }) => type === 'interrupted')).toBe(false)
+  // The line before may have interrupted the sentence that asks for the approval.
+  const interruptions = (): number =>
+    talk.frames.filter(({ type }) => type === 'interrupted').length
+  const before = interruptions()
+  // The answer is still heard, although all its words may have come.
   talk.utter(300, 4_000)
-  await expect.poll(() => talk.frames.some(({ type }) => type === 'interrupted'), LONG).toBe(true)
+  await expect.poll(interruptions, LONG).toBe(before + 1)
 })
 
 test('[DM47] in Japanese to a Japanese browser', async () => {
   await using talk = await openTalk({ 'accept-language': 'ja' })
   say(talk)
   await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
-  expect(talk.heard()[0]).toMatch(/^東京の天気は\? （エミュレーターは音声を聞き取れません/)
+  expect(talk.heard()[0]).toMatch(/^東京の天気は\? （デモの台詞）$/)
 })
 
 test('[DM47] a cough is not answered', async () => {

@@ -142,6 +142,8 @@ class TurnWriter {
     }
     const end = stopped ? 'stopped' : 'completed'
     const left = !stopped && this.#options.leavesCalls?.() === true
+    // If the translation of an event threw, the state includes what was written before.
+    for (const chunk of this.#chunks.take()) this.append(chunk)
     for (const chunk of finishTranslation(this.#state, left ? 'left' : end)) this.append(chunk)
     this.#turn.log.end()
     const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')

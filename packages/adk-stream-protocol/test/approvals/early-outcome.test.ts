@@ -236,7 +236,7 @@ function withoutIds(value: unknown): unknown {
       },
     )
     .replaceAll(/"deadline":\d+/g, '"deadline":0')
-    .replaceAll(/"(at|startedAt|endedAt)":\d+/g, '"$1":0')
+    .replaceAll(/"(at|startedAt|firstAt|endedAt)":\d+/g, '"$1":0')
     .replaceAll(/"deadline":"[^"]+"/g, '"deadline":""')
   return JSON.parse(text)
 }

@@ -191,8 +191,9 @@ test.each(hosts)('[HO141] $name tells whether the store can be used', async (hos
     expect(await ready()).toEqual({ status: 200, body: { status: 'ready' }, retryAfter: null })
     await store.close()
     const refused = await ready()
-    const body = { error: { code: 'unavailable' } }
-    expect(refused).toMatchObject({ status: 503, body, retryAfter: '5' })
+    // The store does not open again by itself.
+    const body = { error: { code: 'store-failed' } }
+    expect(refused).toMatchObject({ status: 503, body, retryAfter: null })
     expect(JSON.stringify(refused)).not.toContain(folder)
     // The sweep and the reader of the audit record may report the closed store as well.
     expect(server.errors).not.toHaveLength(0)
