@@ -46,10 +46,11 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await testDemo.restart()
     await decide(card('Alice'), 'approve')
     await ending(card('Alice'))
-    await expect
-      .poll(() => answers.locator('.markdown').allTextContents())
-      .toEqual([expect.stringContaining('I sent $50 to Alice')])
+    // Over live, the model has said before what it needs an approval for.
+    const texts = () => answers.locator('.markdown').allTextContents()
+    await expect.poll(async () => (await texts()).at(-1)).toContain('I sent $50 to Alice')
     await idle()
+    expect((await texts()).join().match(/I sent/g)).toHaveLength(1)
     expect(await books.paid()).toEqual(['Alice 50'])
     expect(await books.history(id)).toEqual(RAN)
     expect(await answers.count()).toBe(1)

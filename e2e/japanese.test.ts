@@ -30,7 +30,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const page = await testDemo.visit({ mode })
     const { say, tool } = readPage(page)
     await say('Send $50 to Alice')
-    await tool('Alice').getByText('A payment cannot be taken back.').waitFor()
+    await tool('Alice').getByText('Payments cannot be undone.').waitFor()
     await page.getByRole('button', { name: 'New chat' }).click()
     await page.getByRole('button', { name: 'Settings' }).click()
     await page.getByRole('radio', { name: '日本語' }).click({ force: true })

@@ -244,9 +244,10 @@ test('[DM69] music is chosen and stopped by hand', async () => {
   await page.getByRole('radio', { name: 'Track 2' }).click({ force: true })
   const mute = page.getByRole('button', { name: 'Mute track 2' })
   await mute.waitFor()
-  await page.getByRole('radio', { name: 'Off' }).click({ force: true })
+  const off = page.getByRole('radiogroup', { name: 'Music' }).getByRole('radio', { name: 'Off' })
+  await off.click({ force: true })
   await mute.waitFor({ state: 'detached' })
-  expect(await page.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
+  expect(await off.isChecked()).toBe(true)
 })
 
 /** The list of chats and the inspector, which are drawers on a phone. */
