@@ -7,12 +7,12 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 
 /** What a page adds to its bundle with each import, minified and without `ai` and `react`, in KB. */
 const LIMITS = [
-  ['adkApi', 'client/index.ts', 12],
-  ['sseTransport', 'client/index.ts', 20],
+  ['adkApi', 'client/index.ts', 14],
+  ['sseTransport', 'client/index.ts', 21],
   ['webSocketTransport', 'client/index.ts', 26],
-  ['useAdkChat', 'react/index.ts', 37],
-  ['*', 'client/index.ts', 69],
-  ['*', 'react/index.ts', 85],
+  ['useAdkChat', 'react/index.ts', 42],
+  ['*', 'client/index.ts', 75],
+  ['*', 'react/index.ts', 120],
   ['*', 'protocol/index.ts', 10],
 ] as const
 

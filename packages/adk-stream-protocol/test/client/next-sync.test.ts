@@ -133,6 +133,56 @@ describe('duplicate clicks', () => {
     },
   )
 
+  // The first chunks of a replayed message were read, and not yet the one that asks for approval.
+  const REPLAYED = [
+    USER,
+    assistant('m1', { type: 'tool-pay', toolCallId: 'c1', state: 'input-streaming' }),
+  ]
+  const ASKS = {
+    type: 'chunk',
+    chunk: { type: 'tool-approval-request', approvalId: 'a1', toolCallId: 'c1' },
+    source: 'requested',
+  } as const
+  const CLICK = { type: 'decision-given', decision: DECISION } as const
+  const QUEUED = { a1: 'queued' } as const
+
+  test('[CL390] a click during a replay is sent over an open stream', () => {
+    const { types } = run([
+      [ASKS, { ...BUSY }],
+      [CLICK, { ...BUSY, messages: REPLAYED }],
+      [CLICK, { ...BUSY, messages: REPLAYED, responses: { a1: 'sent' } }],
+    ])
+    expect(types).toEqual(['supplement', 'mark', 'send-decision'])
+  })
+
+  test('[CL390] without an open stream, a click during a replay is queued when the approval is shown again', () => {
+    const isBusy = true
+    const { state, types } = run([
+      [ASKS, { isBusy }],
+      [CLICK, { isBusy, messages: REPLAYED }],
+      [CLICK, { isBusy, messages: REPLAYED, responses: QUEUED }],
+      [ENDED, { isBusy, messages: ASKED, responses: QUEUED }],
+      [IDLE, { messages: DECIDED, responses: QUEUED }],
+    ])
+    expect(types.slice(0, 3)).toEqual(['supplement', 'mark', 'queue-decision'])
+    expect(types.filter((type) => type === 'queue-decision')).toHaveLength(1)
+    expect(state).toMatchObject({ earlyDecisions: new Map() })
+  })
+
+  test.each([
+    { name: 'was decided elsewhere', messages: DECIDED, isRefused: false },
+    { name: 'did not return', messages: [USER], isRefused: true },
+  ])('[CL390] a click during a replay whose approval $name', ({ messages, isRefused }) => {
+    const { state, types } = run([
+      [ASKS, { isBusy: true }],
+      [CLICK, { isBusy: true, messages: REPLAYED }],
+      [IDLE, { messages, responses: QUEUED }],
+    ])
+    const refusal = isRefused ? ['report-refusal'] : []
+    expect(types).toEqual(['supplement', 'mark', 'forget', ...refusal])
+    expect(state).toMatchObject({ earlyDecisions: new Map() })
+  })
+
   test.each(['queued', 'sent', 'accepted'] as const)(
     '[CL12] a second output of a call has no effect: %s',
     (response) => {

@@ -313,6 +313,22 @@ test.each([true, false])(
   },
 )
 
+test('[CL390] [RE390] a card stays in place while its reply is replayed', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'live')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  const button = await screen.findByRole('button', { name: 'Approve' })
+  const before = browser.sent.length
+  browser.cut()
+  await waitFor(() => expect(browser.sent.slice(before)).toContain('resume'))
+  if ('ping' in browser.transport) await browser.transport.ping()
+  // A button that was removed meanwhile does not take the click.
+  await page.user.click(button)
+  await page.until('Paid.')
+  expect(testBridge.wallet.payments).toHaveLength(1)
+})
+
 test.each(ways)(
   '[CL370] [RE377] over %s, a message that found no server is sent by itself when the server is back',
   async (way) => {

@@ -35,6 +35,16 @@ export function findApproval(
   return undefined
 }
 
+/** Whether an approval is decided, or its call has ended. */
+export function isDecided(messages: readonly MessageView[], approvalId: string): boolean {
+  return messages.some(({ parts }) =>
+    parts.some(
+      ({ state = '', approval }) =>
+        approval?.id === approvalId && (state === 'approval-responded' || ENDED.has(state)),
+    ),
+  )
+}
+
 /** Returns the state of a call's approval as the server reported it (`data-approval`). */
 export function approvalState(parts: readonly PartView[], toolCallId: string): string | undefined {
   for (const part of parts) {

@@ -7,6 +7,7 @@ import {
   addUserMessage,
   approvalState,
   findApproval,
+  isDecided,
   mergeMessages,
   reopenApproval,
   settleApprovals,
@@ -46,6 +47,8 @@ export const START: AttachedSync = {
   unsentOutputs: new Map(),
   retry: { isScheduled: false, delayMs: FIRST_RETRY_MS },
   offeredCalls: NONE,
+  askedApprovals: NONE,
+  earlyDecisions: new Map(),
   writtenMessageId: undefined,
   spokenReplyId: undefined,
 }
@@ -61,7 +64,9 @@ function isCallData({ type }: Chunk): boolean {
 
 /** Decides what an attached chat does when something happens: in its own stream, on the page, or on the server. */
 export function nextSync(state: SyncState, event: SyncEvent): Step {
-  return state.state === 'attached' ? nextAttached(state, event) : [state, afterDetach(event)]
+  if (state.state === 'detached') return [state, afterDetach(event)]
+  const [next, early] = takeEarlyDecisions(state, event)
+  return withEffects(early, nextAttached(next, event))
 }
 
 /** Whether a message is still being written, as far as this page reads it. */
@@ -172,6 +177,8 @@ function onChunk(
   }
   if (chunk.type === 'data-browser-call')
     next = { ...next, offeredCalls: withId(next.offeredCalls, chunk.data.toolCallId) }
+  if (chunk.type === 'tool-approval-request')
+    next = { ...next, askedApprovals: withId(next.askedApprovals, chunk.approvalId) }
   if ('toolCallId' in chunk && next.unreportedOutputs.has(chunk.toolCallId))
     next = { ...next, unreportedOutputs: withoutId(next.unreportedOutputs, chunk.toolCallId) }
   const effects: SyncEffect[] = source === 'shown' ? [] : showReportedDecision(chunk, chat)
@@ -269,12 +276,40 @@ function onDecision(
 ): Step {
   const { id } = decision
   const isOpen = findApproval(chat.messages, id, 'approval-requested') !== undefined
+  // While a reply is replayed, its message lacks the approval for a moment. The page may still show it.
+  const isReplayed = state.askedApprovals.has(id) && !isDecided(chat.messages, id)
   // A second click has no effect.
-  if (!isOpen || isGiven(id, chat.responses)) return [state, []]
-  const effects: readonly SyncEffect[] = chat.hasOpenStream
-    ? [mark('sent', id), { type: 'send-decision', decision, supplement }]
-    : [mark('queued', id), { type: 'queue-decision', decision }]
-  return [state, [{ type: 'supplement', id, supplement }, ...effects]]
+  if (!(isOpen || isReplayed) || isGiven(id, chat.responses)) return [state, []]
+  const add: SyncEffect = { type: 'supplement', id, supplement }
+  if (chat.hasOpenStream)
+    return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
+  if (isOpen) return [state, [add, mark('queued', id), { type: 'queue-decision', decision }]]
+  const earlyDecisions = new Map([...state.earlyDecisions, [id, decision]])
+  return [{ ...state, earlyDecisions }, [add, mark('queued', id)]]
+}
+
+/** Queues the early decisions whose approvals are shown again. Those whose approvals did not return are refused. */
+function takeEarlyDecisions(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
+  if (state.earlyDecisions.size === 0) return [state, []]
+  const earlyDecisions = new Map(state.earlyDecisions)
+  const effects: SyncEffect[] = []
+  const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
+  for (const [id, decision] of state.earlyDecisions) {
+    const isOpen = findApproval(chat.messages, id, 'approval-requested') !== undefined
+    if (isOpen) effects.push({ type: 'queue-decision', decision })
+    // It was decided elsewhere.
+    else if (isDecided(chat.messages, id)) effects.push(forget(id))
+    else if (isReplayRead)
+      effects.push(forget(id), { type: 'report-refusal', ids: [id], error: notAsked(id) })
+    else continue
+    earlyDecisions.delete(id)
+  }
+  return effects.length === 0 ? [state, []] : [{ ...state, earlyDecisions }, effects]
+}
+
+function notAsked(id: string): AdkError {
+  const text = `The chat does not ask for approval ${id} any more. Load the chat again to see its outcome.`
+  return new AdkError('unknown-approval', text)
 }
 
 function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput): Step {
@@ -554,7 +589,9 @@ function isResponding({ messages, responses }: ChatView): boolean {
 /** Forgets what was not delivered: the next chat with this id may send it. */
 function onDetach(state: AttachedSync, { messages, responses }: ChatView): SyncEffect[] {
   const undelivered = messages.flatMap((message) => findUndelivered(message, responses))
-  return [CANCEL_RETRY, ...[...state.unsentOutputs.keys(), ...undelivered].map(forget)]
+  const { unsentOutputs, earlyDecisions } = state
+  const ids = [...unsentOutputs.keys(), ...earlyDecisions.keys(), ...undelivered]
+  return [CANCEL_RETRY, ...ids.map(forget)]
 }
 
 /** Records what happened to responses that were in flight. */

@@ -50,6 +50,10 @@ export interface AttachedSync {
   readonly retry: { readonly isScheduled: boolean; readonly delayMs: number }
   /** Calls that the server offered to the page (`data-browser-call`). */
   readonly offeredCalls: ReadonlySet<string>
+  /** Approvals that a stream asked for. */
+  readonly askedApprovals: ReadonlySet<string>
+  /** Decisions that were given while a replayed message lacked their approvals, and that no open stream takes. */
+  readonly earlyDecisions: ReadonlyMap<string, Decision>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
   /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */

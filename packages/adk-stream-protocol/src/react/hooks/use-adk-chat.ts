@@ -23,6 +23,7 @@ import { useLatest, useStableApi } from './use-stable.ts'
 import { type AnyChatTransport, bindChat, useChatInstance } from './use-chat-instance.ts'
 import { useLocalBrowserTools } from './use-local-browser-tools.ts'
 import { usePendingIds } from './use-pending-ids.ts'
+import { useReplayedMessages } from './use-replayed-messages.ts'
 import { useVotes } from './use-votes.ts'
 
 /** Options of `useAdkChat`. */
@@ -102,7 +103,8 @@ export function useAdkChat<Tools extends UITools = UITools>(
   const shown = useChat<AdkUIMessage<Tools>>({ chat, ...throttle })
   const { status, error } = shown
   const last = shown.messages.at(-1)
-  const { votes, hints, details, onApproval, onRefresh } = useVotes(api, shown.messages)
+  const drawn = useReplayedMessages(shown.messages, status)
+  const { votes, hints, details, onApproval, onRefresh } = useVotes(api, drawn)
   const { attached, refusals, refuse, clearRefusal, clearUnavailable } = useAttachedChat(instance, {
     api,
     onApproval,
@@ -158,6 +160,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
   )
   return {
     ...shown,
+    messages: drawn,
     ...actions,
     refusals,
     votes,
