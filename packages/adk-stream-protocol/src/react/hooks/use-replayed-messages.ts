@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai'
-import { useEffect, useRef } from 'react'
+import { useState } from 'react'
 
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 
@@ -11,12 +11,10 @@ export function useReplayedMessages<Message extends UIMessage>(
   messages: Message[],
   status: string,
 ): Message[] {
-  const drawn = useRef(messages)
-  const isReplayed = isBusy({ status }) && isBehind(messages, drawn.current)
-  const shown = isReplayed ? drawn.current : messages
-  useEffect(() => {
-    drawn.current = shown
-  }, [shown])
+  const [drawn, setDrawn] = useState(messages)
+  const shown = isBusy({ status }) && isBehind(messages, drawn) ? drawn : messages
+  // React renders the hook again before it renders the components.
+  if (shown !== drawn) setDrawn(shown)
   return shown
 }
 
