@@ -166,17 +166,20 @@ export class LiveCalls {
     this.#runWork(call, () => this.#performAll(call, effects))
   }
 
-  /** The open calls, if all of them wait for a client. Undefined if one is being worked on. */
-  get waiting(): readonly WaitingCall[] | undefined {
-    if (this.isBusy) return undefined
+  /** Whether all open calls wait for a client, and none is being worked on. */
+  get isWaiting(): boolean {
+    return !this.isBusy && this.waiting.length === this.#open.size
+  }
+
+  /** The calls that wait for a client. */
+  get waiting(): readonly WaitingCall[] {
     const waiting: WaitingCall[] = []
     for (const { id, tool, state, approvalId, expiresAt } of this.#open.values()) {
+      const isAsked = state.name === 'asked' && approvalId !== undefined
+      const isHandedOver = state.name === 'delivered' && state.isWaiting && expiresAt !== undefined
+      if (state.isCancelled || (!isAsked && !isHandedOver)) continue
       const call = { toolCallId: id, toolName: tool.name, messageId: this.#options.messageOf(id) }
-      if (state.isCancelled) return undefined
-      if (state.name === 'asked' && approvalId !== undefined) waiting.push({ ...call, approvalId })
-      else if (state.name === 'delivered' && state.isWaiting && expiresAt !== undefined)
-        waiting.push({ ...call, expiresAt })
-      else return undefined
+      waiting.push({ ...call, ...(isAsked ? { approvalId } : { expiresAt }) })
     }
     return waiting
   }

@@ -105,6 +105,8 @@ export class LiveConversation {
   readonly #dropErrors: unknown[] = []
   #lostError: ProtocolError | undefined
   #restTimer: NodeJS.Timeout | undefined
+  /** Whether the last stored snapshot has calls. */
+  #hasSavedCalls = false
   /** Messages that are being stored and are not sent to the model yet. */
   #sending = 0
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -242,7 +244,9 @@ export class LiveConversation {
 
   /** Ends the conversation, so that another process continues it. */
   async handOver(): Promise<LiveSnapshot> {
-    const snapshot = this.#takeSnapshot()
+    const { calls, ...rest } = this.#takeSnapshot()
+    // A call that is being worked on ends here, and the others with it.
+    const snapshot = { ...rest, calls: this.#calls.isWaiting ? calls : [] }
     await this.close()
     return snapshot
   }
@@ -254,13 +258,13 @@ export class LiveConversation {
   }
 
   #takeSnapshot(): LiveSnapshot {
-    const { waiting } = this.#calls
+    const { waiting, isWaiting } = this.#calls
     const eventId = this.#session.lastEventId
-    const handle = waiting && this.#isAtRest ? this.#model?.restHandle : undefined
+    const handle = isWaiting && this.#isAtRest ? this.#model?.restHandle : undefined
     return {
       ...(handle !== undefined && { handle }),
       ...(eventId !== undefined && { eventId }),
-      calls: [...(waiting ?? [])],
+      calls: [...waiting],
     }
   }
 
@@ -276,9 +280,22 @@ export class LiveConversation {
     this.#restTimer = setTimeout(() => {
       const snapshot = this.#takeSnapshot()
       if (snapshot.handle === undefined) this.#saveSoon(attempts - 1)
-      else this.#options.onRest(snapshot)
+      else this.#save(snapshot)
     }, REST_MS)
     this.#restTimer.unref()
+  }
+
+  /** Stores which calls wait. The conversation may not be at rest again before a crash. */
+  #saveCalls(): void {
+    // The call is in its new state after this step.
+    queueMicrotask(() => {
+      if (this.#state === 'open') this.#save(this.#takeSnapshot())
+    })
+  }
+
+  #save(snapshot: LiveSnapshot): void {
+    this.#hasSavedCalls = snapshot.calls.length > 0
+    this.#options.onRest(snapshot)
   }
 
   /** Returns the handle of an earlier session, if it covers everything that is stored. */
@@ -319,7 +336,10 @@ export class LiveConversation {
       isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
       onResponse: (toolCallId) => this.#messages.resume(toolCallId),
       onLost: () => this.#closeAsLost(),
-      onStateChange: (toolCallId, state) => this.#messages.setCallState(toolCallId, state),
+      onStateChange: (toolCallId, state) => {
+        this.#messages.setCallState(toolCallId, state)
+        if (state === 'waiting' || (state === 'ended' && this.#hasSavedCalls)) this.#saveCalls()
+      },
     })
   }
 

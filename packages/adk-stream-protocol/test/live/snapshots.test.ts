@@ -28,7 +28,9 @@ test('[LV329] a snapshot can be read with the key of its store and for its chat 
 })
 
 function open(store: Store, leaseMs = 15_000): LiveLeases {
-  const ledger = new Ledger({ store: store.approvals, appName: 'app', leaseMs })
+  // The thread that renews leases takes this process for a blocked one, so a lease ends after `leaseMs`.
+  const options = { appName: 'app', leaseMs, maxBlockedMs: -1 }
+  const ledger = new Ledger({ store: store.approvals, ...options })
   return new LiveLeases({
     ledger,
     store,

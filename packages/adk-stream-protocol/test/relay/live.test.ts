@@ -138,6 +138,7 @@ test('[LV324] a decision counts once while the live session moves, wherever it i
 test('[LV325] [RL320] a decision given at another server reaches the live session, and is reported once', async () => {
   await using pair = await openLivePair(database, 'decided-elsewhere')
   await using client = await pair.join('one')
+  await client.status('open')
   await using watcher = await pair.join('two')
   const feed = await fetch(`${pair.two.url}/chats/decided-elsewhere/events`, { headers: HEADERS })
   await client.say(PAY)
