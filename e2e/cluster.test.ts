@@ -1,4 +1,5 @@
-import { chmod } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 
 import { firstOf, scriptResponder, type Emulator, startEmulator } from 'gemini-emulator'
 import type { Page } from 'playwright-core'
@@ -21,15 +22,16 @@ const taken: Awaited<ReturnType<typeof takeContext>>[] = []
 
 beforeAll(async () => {
   directory = await temporaryDirectory()
-  // PostgreSQL runs as another user if the tests run as root.
+  // PostgreSQL runs as another user if the tests run as root. The data folder of the demo is closed to others.
   await chmod(directory.path, 0o755)
+  await mkdir(join(directory.path, 'data'), { mode: 0o700 })
   const pages = STOCK_VERSIONS.map((version) => buildStockPage(version, directory.path))
   emulator = await startEmulator({ paceMs: 5, respond: firstOf(scriptResponder, demoModel) })
   const program = await bundleProgram(new URL('../apps/demo/src/server/main.ts', import.meta.url))
   cluster = await startCluster(
     {
       PORT: '0',
-      DATA_DIR: directory.path,
+      DATA_DIR: join(directory.path, 'data'),
       GOOGLE_API_KEY: 'e2e',
       GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
       DEMO_LEASE_MS: '2000',

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 
 import { openHttpServer } from '../server/http-server.ts'
 import { createLifetime } from '../server/lifetime.ts'
@@ -22,7 +22,7 @@ const NAMES = ['A', 'B']
 
 /**
  * Starts two instances of the demo on one PostgreSQL database, behind a proxy that sends each request to the other instance. The
- * database of `DATABASE_URL` is used if it is set. Otherwise a PostgreSQL from npm starts, with its data in `DATA_DIR`.
+ * database of `DATABASE_URL` is used if it is set. Otherwise a PostgreSQL from npm starts, with its data in a folder beside `DATA_DIR`.
  */
 export async function startCluster(
   env: Environment,
@@ -33,7 +33,8 @@ export async function startCluster(
   try {
     const databaseUrl =
       settings.databaseUrl ??
-      lifetime.use(await startDatabase(join(settings.dataDir, 'postgres'))).url
+      // Next to the data folder, which only this user may enter: as root, PostgreSQL runs as another user.
+      lifetime.use(await startDatabase(`${resolve(settings.dataDir)}-postgres`)).url
     // The instances share an emulator, as they would share Gemini: a live session may resume at another instance.
     const emulator = settings.geminiKey === undefined ? await startDemoEmulator() : undefined
     if (emulator) lifetime.defer(() => emulator.close())
