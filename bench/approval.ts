@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { FunctionTool, LlmAgent, LogLevel, setLogLevel } from '@google/adk'
+import { LlmAgent, LogLevel, setLogLevel } from '@google/adk'
 import { createBridge } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import Database from 'libsql'
 
-import { PayingModel } from './paying-model.ts'
+import { createPayTool, PayingModel } from './paying-model.ts'
 
 const ROUNDS = 200
 const WARM_UP = 30
@@ -21,15 +21,7 @@ let started: (at: number) => void = () => undefined
 
 /** The whole bridge: from the request that approves to the first line of the tool. */
 async function openBridge(): Promise<() => Promise<number>> {
-  const pay = new FunctionTool({
-    name: 'pay',
-    description: 'Pays.',
-    requireConfirmation: true,
-    execute: () => {
-      started(performance.now())
-      return { paid: true }
-    },
-  })
+  const pay = createPayTool(() => started(performance.now()))
   const model = new PayingModel()
   const agent = new LlmAgent({ name: 'assistant', model, tools: [pay] })
   const store = await openSqliteStore({ path: join(folder, 'bridge.db') })

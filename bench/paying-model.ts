@@ -1,4 +1,10 @@
-import { BaseLlm, type BaseLlmConnection, type LlmRequest, type LlmResponse } from '@google/adk'
+import {
+  BaseLlm,
+  type BaseLlmConnection,
+  FunctionTool,
+  type LlmRequest,
+  type LlmResponse,
+} from '@google/adk'
 
 /** A model that pays when it is asked, and says so when it is done. */
 export class PayingModel extends BaseLlm {
@@ -17,4 +23,17 @@ export class PayingModel extends BaseLlm {
   override connect(): Promise<BaseLlmConnection> {
     throw new TypeError('The scripted model is not live.')
   }
+}
+
+/** Returns a tool that needs approval. Calls `onStart` when it runs. */
+export function createPayTool(onStart: () => void): FunctionTool {
+  return new FunctionTool({
+    name: 'pay',
+    description: 'Pays.',
+    requireConfirmation: true,
+    execute: () => {
+      onStart()
+      return { paid: true }
+    },
+  })
 }

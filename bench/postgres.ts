@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { createEvent, FunctionTool, LlmAgent, setLogger } from '@google/adk'
+import { createEvent, LlmAgent, setLogger } from '@google/adk'
 import { type Bridge, createBridge } from 'adk-stream-protocol/server'
 import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
 import { openPostgresStore } from 'adk-stream-protocol/store/postgres'
 import { Client, Pool } from 'pg'
 
 import { startPostgres } from '../test/support/postgres-server.ts'
-import { PayingModel } from './paying-model.ts'
+import { createPayTool, PayingModel } from './paying-model.ts'
 import { scriptedAgent } from './scripted-model.ts'
 import { median } from './statistics.ts'
 
@@ -99,15 +99,7 @@ async function openDecisions(): Promise<() => Promise<number>> {
 
 /** Serves an agent whose tool needs approval. Returns the URL. */
 async function openInstance(): Promise<string> {
-  const pay = new FunctionTool({
-    name: 'pay',
-    description: 'Pays.',
-    requireConfirmation: true,
-    execute: () => {
-      started(performance.now())
-      return { paid: true }
-    },
-  })
+  const pay = createPayTool(() => started(performance.now()))
   const agent = new LlmAgent({ name: 'assistant', model: new PayingModel(), tools: [pay] })
   return listen(openBridge(agent, await openPostgres()))
 }

@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
 import type { RunConfig } from '@google/adk'
-import { FunctionTool, Gemini, LlmAgent, LogLevel, setLogLevel } from '@google/adk'
+import { Gemini, LlmAgent, LogLevel, setLogLevel } from '@google/adk'
 import { createBridge } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 import Database from 'libsql'
 import { WebSocket, WebSocketServer } from 'ws'
 
+import { createPayTool } from '../paying-model.ts'
 import { median } from '../statistics.ts'
 import { LiveClient } from './client.ts'
 
@@ -50,15 +51,7 @@ async function openBridge(baseUrl: string, folder: string): Promise<OpenBridge> 
       return { ...super.getLiveHttpOptions(), baseUrl }
     }
   }
-  const pay = new FunctionTool({
-    name: 'pay',
-    description: 'Pays.',
-    requireConfirmation: true,
-    execute: () => {
-      started(performance.now())
-      return { paid: true }
-    },
-  })
+  const pay = createPayTool(() => started(performance.now()))
   const model = new LiveGemini({ model: 'gemini-3.1-flash-live-preview', apiKey: 'any' })
   const agent = new LlmAgent({ name: 'assistant', model, tools: [pay] })
   const store = await openSqliteStore({ path: join(folder, 'decisions.db') })

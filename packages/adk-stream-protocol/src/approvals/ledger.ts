@@ -25,7 +25,7 @@ import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
 import type { Preview } from '../protocol/preview.ts'
-import { type AppChatRef, LIVE_LOCK } from '../shared/chat-ref.ts'
+import { type AppChatRef, LIVE_LOCK, toChatKey } from '../shared/chat-ref.ts'
 
 export interface LedgerOptions {
   readonly store: ApprovalStore
@@ -344,13 +344,13 @@ export class Ledger {
     const token = randomUUID()
     const lock = { worker, token, leaseMs, background }
     if (!(await this.#store.lockChat(chat, lock))) return undefined
-    this.#updateHeld(() => this.#locks.set(keyOf(chat), token))
+    this.#updateHeld(() => this.#locks.set(toChatKey(chat), token))
     return token
   }
 
   /** Whether this worker still holds its lock on a chat. Returns true if it has not locked the chat. */
   async stillHoldsLock(chat: AppChatRef): Promise<boolean> {
-    const token = this.#locks.get(keyOf(chat))
+    const token = this.#locks.get(toChatKey(chat))
     return token === undefined || (await this.#store.findLockHolder(chat))?.token === token
   }
 
@@ -365,8 +365,8 @@ export class Ledger {
   }
 
   async unlockChat(chat: AppChatRef, token: string): Promise<void> {
-    if (this.#locks.get(keyOf(chat)) === token)
-      this.#updateHeld(() => this.#locks.delete(keyOf(chat)))
+    if (this.#locks.get(toChatKey(chat)) === token)
+      this.#updateHeld(() => this.#locks.delete(toChatKey(chat)))
     await this.#store.unlockChat(chat, token)
   }
 
@@ -381,7 +381,7 @@ export class Ledger {
     const token = `${worker}/${randomUUID()}`
     if (!(await this.#store.lockChat(key, { worker, token, leaseMs, background: true })))
       return undefined
-    this.#updateHeld(() => this.#locks.set(keyOf(key), token))
+    this.#updateHeld(() => this.#locks.set(toChatKey(key), token))
     return { chat: key, token }
   }
 
@@ -576,10 +576,6 @@ function nextApprovals(
 
 function toSteps([first, ...rest]: Transitions): Steps {
   return [first.next, ...rest.map(({ next }) => next)]
-}
-
-function keyOf({ appName, principalId, chatId }: AppChatRef): string {
-  return JSON.stringify([appName, principalId, chatId])
 }
 
 // Each lost race is a transition by another process, and an approval has fewer transitions than this, votes included.

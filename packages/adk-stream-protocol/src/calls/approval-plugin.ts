@@ -55,7 +55,7 @@ import { splitTurns, replayTurn } from '../agent/history/replay-turn.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { ToolErrors } from './tool-errors.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
@@ -93,12 +93,12 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Registers a run of a chat. The caller must close it. */
   open(chat: AppChatRef, messageId: string, cause: RunCause): RunState {
     const run = new RunState(messageId, cause)
-    this.#runs.set(keyOf(chat), run)
+    this.#runs.set(toChatKey(chat), run)
     return run
   }
 
   close(chat: AppChatRef, run: RunState): void {
-    if (this.#runs.get(keyOf(chat)) === run) this.#runs.delete(keyOf(chat))
+    if (this.#runs.get(toChatKey(chat)) === run) this.#runs.delete(toChatKey(chat))
     for (const [id, bound] of this.#invocations) if (bound === run) this.#invocations.delete(id)
   }
 
@@ -343,14 +343,10 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 
   #runOf({ session, invocationId }: InvocationContext): RunState | undefined {
-    const run = this.#invocations.get(invocationId) ?? this.#runs.get(keyOf(chatOf(session)))
+    const run = this.#invocations.get(invocationId) ?? this.#runs.get(toChatKey(chatOf(session)))
     if (run) this.#invocations.set(invocationId, run)
     return run
   }
-}
-
-function keyOf({ appName, principalId, chatId }: AppChatRef): string {
-  return JSON.stringify([appName, principalId, chatId])
 }
 
 /** Whether the turn of the run still waits for a response. */

@@ -11,3 +11,8 @@ export interface AppChatRef extends ChatRef {
 
 /** Appended to the name of an app in the lock of a live session. Such a lock is beside the one of a turn, which it does not exclude. */
 export const LIVE_LOCK = '#live'
+
+/** Returns a string that identifies a chat, for use as a map key. */
+export function toChatKey({ appName, principalId, chatId }: AppChatRef): string {
+  return JSON.stringify([appName, principalId, chatId])
+}

@@ -2,7 +2,7 @@ import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
 import { intercept } from '../../agent/adk-workarounds/checked-sessions.ts'
 import type { PartialReply } from '../../agent/history/repair-session.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { type AppChatRef, toChatKey } from '../../shared/chat-ref.ts'
 import { keepNewest } from '../../shared/keep-newest.ts'
 
 interface Appends {
@@ -40,7 +40,7 @@ export class RunAppends {
 
   /** Waits until nothing is being stored in a chat. Returns the newest event of the agent that ADK has tried to store since the last call. */
   async settled(chat: AppChatRef): Promise<Event | undefined> {
-    const key = keyOf(chat)
+    const key = toChatKey(chat)
     const appends = this.#chats.get(key)
     if (!appends) return undefined
     while (appends.pending.size > 0) await Promise.allSettled(appends.pending)
@@ -49,12 +49,12 @@ export class RunAppends {
   }
 
   forget(chat: AppChatRef): void {
-    this.#chats.delete(keyOf(chat))
+    this.#chats.delete(toChatKey(chat))
   }
 
   #of({ session }: AppendEventRequest): Appends {
     const { appName, userId: principalId, id: chatId } = session
-    const key = keyOf({ appName, principalId, chatId })
+    const key = toChatKey({ appName, principalId, chatId })
     const known = this.#chats.get(key)
     if (known) return known
     const appends: Appends = { last: undefined, pending: new Set() }
@@ -71,8 +71,4 @@ export function repeats({ content }: Event, { parts }: PartialReply): boolean {
 
 function textOf(parts: readonly { readonly text?: string }[]): string {
   return parts.map(({ text = '' }) => text).join('')
-}
-
-function keyOf({ appName, principalId, chatId }: AppChatRef): string {
-  return JSON.stringify([appName, principalId, chatId])
 }

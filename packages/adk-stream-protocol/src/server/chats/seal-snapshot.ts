@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
 import { LiveSnapshot } from '../../live/live-snapshot.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { type AppChatRef, toChatKey } from '../../shared/chat-ref.ts'
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -29,6 +29,6 @@ export function openSnapshot(chat: AppChatRef, sealed: Uint8Array, key: Buffer):
   return LiveSnapshot.parse(JSON.parse(text.toString()))
 }
 
-function toContext({ appName, principalId, chatId }: AppChatRef): Buffer {
-  return Buffer.from(JSON.stringify([appName, principalId, chatId]))
+function toContext(chat: AppChatRef): Buffer {
+  return Buffer.from(toChatKey(chat))
 }
