@@ -17,7 +17,7 @@ export interface Judgement {
 export type JudgeOptions = Pick<TermsOptions, 'policy' | 'onError'>
 
 /**
- * Judges the result of an approved call: as the policy says, and else by the form of the result. A policy that fails
+ * Judges the result of an approved call: by the policy's `isFailure`, or otherwise by the form of the result. A policy that fails
  * does not change the outcome of a call that has run: its error goes to `onError`.
  */
 export async function judgeOutcome(

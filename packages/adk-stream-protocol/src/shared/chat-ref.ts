@@ -9,7 +9,7 @@ export interface AppChatRef extends ChatRef {
   readonly appName: string
 }
 
-/** Appended to the name of an app in the lock of a live session. Such a lock is beside the one of a turn, which it does not exclude. */
+/** Appended to the name of an app in the lock of a live session. A chat can have this lock and the lock of a turn at the same time. */
 export const LIVE_LOCK = '#live'
 
 /** Returns a string that identifies a chat, for use as a map key. */

@@ -128,7 +128,11 @@ describe('previews', () => {
       preview: { ...SEEN, blocked: 'Not enough money.' },
       why: 'Not enough money.',
     },
-    { name: 'has no preview now', preview: undefined, why: /^It is not known right now/ },
+    {
+      name: 'has no preview now',
+      preview: undefined,
+      why: /^The effect of this call cannot be determined right now/,
+    },
   ])('[RE362] a call that $name can be denied, and not approved', async ({ preview, why }) => {
     const refreshed: string[] = []
     const { decided } = show(pending(preview), { onRefresh: (id) => void refreshed.push(id) })

@@ -1,5 +1,5 @@
-/** A stretch of time. `waiting` stretches, in which only people are waited for, may be shortened. */
-export interface Stretch {
+/** A period of time. `waiting` periods, in which the chat waits only for people, may be shortened. */
+export interface Period {
   readonly from: number
   readonly to: number
   readonly waiting: boolean
@@ -26,18 +26,16 @@ const MAX_QUIET = 0.3
 const MIN_QUIET_MS = 300
 
 /**
- * Returns an axis over all stretches. Work is drawn to scale. Long times without work are shortened, because a wait of hours would
+ * Returns an axis over all periods. Work is drawn to scale. Long times without work are shortened, because a wait of hours would
  * otherwise make everything else invisible; the axis marks these places.
  */
-export function createTimeScale(stretches: readonly Stretch[]): TimeScale {
-  const times = [...new Set(stretches.flatMap(({ from, to }) => [from, to]))].toSorted(
+export function createTimeScale(periods: readonly Period[]): TimeScale {
+  const times = [...new Set(periods.flatMap(({ from, to }) => [from, to]))].toSorted(
     (one, other) => one - other,
   )
   const pieces = times.slice(0, -1).map((from, index) => {
     const to = times[index + 1] ?? from
-    const runs = stretches.some(
-      (stretch) => !stretch.waiting && stretch.from <= from && stretch.to >= to,
-    )
+    const runs = periods.some((period) => !period.waiting && period.from <= from && period.to >= to)
     return { from, to, runs }
   })
   const busy = pieces.reduce((sum, { from, to, runs }) => sum + (runs ? to - from : 0), 0)

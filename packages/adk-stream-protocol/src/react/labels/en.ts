@@ -66,7 +66,7 @@ export const en: AdkLabels = {
     holdHint: 'Hold to approve, or press twice.',
     pressAgain: 'Press again to approve',
     previewChanged: 'This has changed since you looked. Check it before you approve.',
-    previewMissing: 'It is not known right now what this call would do. You can deny it.',
+    previewMissing: 'The effect of this call cannot be determined right now. You can deny it.',
     retryPreview: 'Check again',
     becomes: 'becomes',
     was: (value) => `was ${value}`,

@@ -53,7 +53,7 @@ export interface AdkLabels {
     /** The button that withdraws the person's own vote. */
     readonly withdraw: string
   }
-  /** How a person who looks elsewhere is told about an approval. */
+  /** Notifies a person of an approval while the page is hidden. */
   readonly attention: {
     /** The title of the browser notification. */
     readonly title: string

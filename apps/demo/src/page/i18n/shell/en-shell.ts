@@ -33,8 +33,8 @@ export const enShell: ShellLabels = {
     connection: 'Connection',
     connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' },
     explanations: {
-      sse: 'Write with the agent. Replies are streamed over HTTP.',
-      live: 'Talk or write with the same agent over a WebSocket. You can interrupt it.',
+      sse: 'Type to chat with the agent. Replies are streamed over HTTP.',
+      live: 'Talk or type to the same agent over a WebSocket. You can interrupt it.',
       direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
     },
   },
