@@ -305,16 +305,18 @@ test.each([
     const connection = new Database(pool, { busyTimeoutMs: 30_000, prepare: false })
     const add = 'UPDATE counters SET count = count + 1 WHERE id = $1'
     let attempts = 0
-    // Both transactions have begun before either takes its second row.
-    const bothBegun = defer()
+    let taken = 0
+    // Both transactions have taken their first row before either takes its second.
+    const bothTaken = defer()
     const work = (first: number) =>
       connection.transaction(async (run) => {
         attempts += 1
         await run(prepare)
         await run('SELECT count FROM counters')
         await run(add, [first])
-        if (attempts === 2) bothBegun.resolve()
-        await bothBegun.promise
+        taken += 1
+        if (taken === 2) bothTaken.resolve()
+        await bothTaken.promise
         await run(add, [1 - first])
       }, begin)
     await Promise.all([work(0), work(1)])

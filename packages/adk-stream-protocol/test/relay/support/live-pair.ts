@@ -115,9 +115,10 @@ export class LiveClient implements AsyncDisposable {
   }
 
   async whole(requestId: string): Promise<string> {
-    await this.socket.next(
+    const last = await this.socket.next(
       (frame) => frame.requestId === requestId && ['end', 'error'].includes(frame.type),
     )
+    if (last.type === 'error') throw new Error(`The reply failed: ${JSON.stringify(last)}`)
     return this.socket.text(requestId)
   }
 
