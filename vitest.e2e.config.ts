@@ -12,8 +12,8 @@ export default defineConfig({
     testTimeout: 360_000,
     hookTimeout: 360_000,
     expect: { poll: { timeout: 120_000, interval: 25 } },
-    // On CI a failed test runs once more. The report marks it as repeated, and its cause is still to be fixed.
-    retry: process.env['CI'] === undefined ? 0 : 1,
+    // On CI a failed test runs up to twice more. The report marks it as repeated, and its cause is still to be fixed.
+    retry: process.env['CI'] === undefined ? 0 : 2,
     // A browser test waits for a third of its time: three processes keep two cores busy. Each has one browser for all of its files.
     maxWorkers: 3,
     isolate: false,

@@ -63,7 +63,7 @@ async function approve(card: Locator): Promise<void> {
     return hasVoted || !state.startsWith('approval-')
   }
   await expect
-    .poll(() => isTaken().catch(() => false), { interval: SETTLED_MS, timeout: 30_000 })
+    .poll(() => isTaken().catch(() => false), { interval: SETTLED_MS, timeout: 120_000 })
     .toBe(true)
 }
 

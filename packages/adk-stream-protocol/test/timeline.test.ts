@@ -14,7 +14,7 @@ import { assistant, defer, tool } from './support/agents.ts'
 import { createDatabase } from './support/postgres.ts'
 import { openStoreDatabase } from './support/postgres-stores.ts'
 
-const PATIENCE = { timeout: 30_000, interval: 20 }
+const PATIENCE = { timeout: 120_000, interval: 20 }
 
 const TWO_PEOPLE = {
   approvals: {

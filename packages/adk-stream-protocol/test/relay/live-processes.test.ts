@@ -73,7 +73,7 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
   // The session was restored, so the model receives the result as text.
   await expect
-    .poll(async () => textOf((await atTwo.messages())[1]), { timeout: 20_000 })
+    .poll(async () => textOf((await atTwo.messages())[1]))
     .toContain('[pay returned {"paid":50')
   expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
   expect(await second.say('[[say And on.]]')).toBe('And on.')

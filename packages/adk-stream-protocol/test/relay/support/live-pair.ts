@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import { type Emulator, startEmulator } from 'gemini-emulator'
 
 import type { PaymentServerOptions } from '../../faults/support/payment-server.ts'
@@ -11,6 +13,7 @@ export const LIVE_MODEL = 'gemini-3.1-flash-live-preview'
 
 /** Two servers with live sessions of one model. */
 export interface LivePair extends RelayPair {
+  readonly chatId: string
   readonly emulator: Emulator
   readonly model: ModelSockets
   /** A client at a server, in the chat of the pair. */
@@ -21,9 +24,11 @@ export interface LivePair extends RelayPair {
 
 export async function openLivePair(
   database: Pick<TestDatabase, 'url'>,
-  chatId: string,
+  name: string,
   options: Partial<PaymentServerOptions> = {},
 ): Promise<LivePair> {
+  // A repeated test does not find the chat of its first attempt.
+  const chatId = `${name}-${randomUUID()}`
   const emulator = await startEmulator()
   const model = new ModelSockets(emulator)
   const pair = await openRelayPair(database, chatId, {
@@ -33,6 +38,7 @@ export async function openLivePair(
   })
   return {
     ...pair,
+    chatId,
     emulator,
     model,
     count: async (text) =>
