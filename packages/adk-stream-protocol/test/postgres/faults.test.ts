@@ -328,6 +328,32 @@ test.each([
   },
 )
 
+test('[ST460] a transaction of a process that stands still does not block others, and runs again', async () => {
+  await using database = await createDatabase()
+  await database.run('CREATE TABLE counters AS SELECT 0 AS count')
+  const pool = new Pool({ connectionString: database.url, max: 2 })
+  const settings = { busyTimeoutMs: 120_000, prepare: false }
+  const standing = new Database(pool, { ...settings, maxIdleMs: 100 })
+  const other = new Database(pool, settings)
+  const [taken, othersDone] = [defer(), defer()]
+  let attempts = 0
+  const stood = standing.transaction(async (run) => {
+    attempts += 1
+    await run('UPDATE counters SET count = count + 1')
+    taken.resolve()
+    await othersDone.promise
+    await run('SELECT 1')
+  })
+  await taken.promise
+  await other.transaction((run) => run('UPDATE counters SET count = count + 1'))
+  othersDone.resolve()
+  await stood
+  expect(attempts).toBeGreaterThan(1)
+  expect(await database.run('SELECT count FROM counters')).toEqual([{ count: 2 }])
+  for (const connection of [standing, other]) connection.close()
+  await pool.end()
+})
+
 test('[ST332] of several instances that sweep at the same time, one expires each approval', async () => {
   await using database = await openTestStores()
   const stores = await Promise.all([database.open(), database.open(), database.open()])

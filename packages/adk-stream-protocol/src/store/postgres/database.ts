@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   readonly busyTimeoutMs: number
   /** Whether statements are prepared once per connection. */
   readonly prepare: boolean
+  /** How long a transaction may wait for its process, in ms. Default 10,000. */
+  readonly maxIdleMs?: number
 }
 
 /**
@@ -27,6 +29,8 @@ export interface DatabaseOptions {
 export class Database {
   readonly #pool: PostgresPool
   readonly #options: DatabaseOptions
+  /** A process that stands still in a transaction would block others with its row locks. PostgreSQL ends the transaction instead. */
+  readonly #limitIdle: string
   #isClosed = false
   /** How long work has waited for connections, in ms. */
   waitedMs = 0
@@ -34,6 +38,8 @@ export class Database {
   constructor(pool: PostgresPool, options: DatabaseOptions) {
     this.#pool = pool
     this.#options = options
+    const { maxIdleMs = MAX_IDLE_MS } = options
+    this.#limitIdle = `SET LOCAL idle_in_transaction_session_timeout = ${maxIdleMs}`
     ignoreErrors(pool)
   }
 
@@ -54,7 +60,7 @@ export class Database {
   ): Promise<Result> {
     return this.#repeat((attempt) =>
       this.#use(async (client) => {
-        await client.query({ text: begin })
+        await client.query({ text: `${begin}; ${this.#limitIdle}` })
         const run = this.#runOn(client)
         try {
           const result = await work(run, attempt)
@@ -179,6 +185,7 @@ function nameOf(text: string): string {
   return known
 }
 
+const MAX_IDLE_MS = 10_000
 const MAX_PAUSE_MS = 500
 
 /** Returns the delay before the next attempt. It grows with each attempt, with jitter between processes. */
