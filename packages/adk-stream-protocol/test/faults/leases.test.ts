@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import Database from 'libsql'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
@@ -11,6 +13,8 @@ import { JUMP_TABLE } from './support/jumping-store.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
 const PATIENCE = { timeout: 120_000, interval: 50 }
+/** Longer than the other process takes for a transaction. */
+const LOCK_MS = 5_000
 /** Of the children. */
 const LEASE_MS = 500
 
@@ -49,7 +53,7 @@ interface Servers extends AsyncDisposable {
 async function startServers(shared: SharedDatabase): Promise<Servers> {
   const folder = await makeFolder()
   await (await openSqliteStore({ path: folder.database })).close()
-  const database = new Database(folder.database, { timeout: 30_000 })
+  const database = new Database(folder.database, { timeout: LOCK_MS })
   database.exec(`CREATE TABLE ${JUMP_TABLE} (ms INTEGER); INSERT INTO ${JUMP_TABLE} VALUES (0)`)
   const a = children.start(folder, 'a', { ...shared.env, BLOCK_MS: String(4 * LEASE_MS) })
   const b = children.start(folder, 'b', shared.env)
@@ -146,6 +150,21 @@ test('[LG81] a process whose event loop does not come back in time loses what it
   expect(await life()).toEqual(lost)
 })
 
+/** Pauses the first process while it holds no lock on the SQLite database. A lock would block the other process as well. */
+async function pauseA(): Promise<void> {
+  const { a, database } = servers
+  for (;;) {
+    a.pause()
+    try {
+      database.exec('BEGIN IMMEDIATE; ROLLBACK')
+      return
+    } catch {
+      a.resume()
+      await delay(10)
+    }
+  }
+}
+
 /** The stream of a process that lost the call tells that, and nothing of what came of the call. */
 async function expectLost(answer: Response): Promise<void> {
   const body = await answer.text()
@@ -162,7 +181,7 @@ test.each(databases)(
     const { asked, ...begun } = await beginAtA(chatId)
     // The stream is open.
     const answer = await begun.answer
-    servers.a.pause()
+    await pauseA()
     const atB = servers.atB(chatId)
     const life = () => readLife(atB, asked)
     const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
@@ -191,7 +210,7 @@ test.each(shareOf(databases, { group: 0, groups: 2 }))(
     const { asked, ...begun } = await beginAtA(chatId)
     // The stream is open.
     const answer = await begun.answer
-    servers.a.pause()
+    await pauseA()
     const atB = servers.atB(chatId)
     const life = () => readLife(atB, asked)
     const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
@@ -218,7 +237,7 @@ test.each(databases)(
     const [atA, atB] = [servers.atA(chatId), servers.atB(chatId)]
     const script = '[[say One.]][[wait gate]][[say Two.]]'
     const answer = await atA.begin(script)
-    servers.a.pause()
+    await pauseA()
     // The first one who asks waits for the lease, or is told to come again.
     const next = async () => (await atB.say('[[say Next.]]')).body
     await expect.poll(next, PATIENCE).toContain('Next.')

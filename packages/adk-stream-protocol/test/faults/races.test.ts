@@ -99,7 +99,8 @@ test.each(databases)(
         ])
       expect((await writer.say('[[say Fine.]]')).body).toContain('Fine.')
       expect((await decider.say('[[say Fine.]]')).body).toContain('Fine.')
-      expect(await writer.messages()).toHaveLength(8)
+      // The end of the turn is known at the other server a moment later.
+      await expect.poll(() => writer.messages()).toHaveLength(8)
     }
   },
 )

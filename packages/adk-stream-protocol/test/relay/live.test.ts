@@ -53,8 +53,7 @@ test('[LV324] a call that waits for approval moves with its live session, and ru
   expect(await pair.atOne.decide(asked?.id ?? '', { approved: true })).toMatchObject({
     status: 200,
   })
-  const { requestId } = await second.socket.nextOf('turn')
-  expect(await second.whole(requestId)).toBe('All settled.')
+  await second.hears('All settled.')
   expect(pair.emulator.live.sessions[1]?.pendingCalls).toEqual([])
   expect(pair.emulator.requests).toEqual([])
   expect(pair.effects()).toHaveLength(1)
@@ -143,8 +142,7 @@ test('[LV325] [RL320] a decision given at another server reaches the live sessio
   const [asked] = await pair.atTwo.approvals()
   const { messageId } = asked ?? {}
   expect((await pair.atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
-  const { requestId } = await client.socket.nextOf('turn')
-  expect(await client.whole(requestId)).toBe('All settled.')
+  await client.hears('All settled.')
   await watcher.socket.next(() => watcher.turns.includes('All settled.'))
   expect(pair.emulator.live.sessions).toHaveLength(1)
   expect(pair.emulator.requests).toEqual([])
@@ -184,8 +182,7 @@ async function locating(chatId: string) {
 }
 
 async function expectLocated({ pair, client }: Awaited<ReturnType<typeof locating>>) {
-  const { requestId } = await client.socket.nextOf('turn')
-  expect(await client.whole(requestId)).toContain('are.')
+  await client.hears('are.')
   expect(pair.emulator.live.sessions).toHaveLength(1)
   expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
   expect(pair.emulator.requests).toEqual([])
@@ -225,8 +222,7 @@ test('[LV326] a closing server hands its live sessions over, with the calls that
   await second.status('open')
   const [asked] = await pair.atTwo.approvals()
   await pair.atTwo.decide(asked?.id ?? '', { approved: true })
-  const { requestId } = await second.socket.nextOf('turn')
-  expect(await second.whole(requestId)).toBe('All settled.')
+  await second.hears('All settled.')
   expect(pair.model.handles).toEqual([undefined, expect.any(String)])
   expect(pair.effects()).toHaveLength(1)
   expect(pair.emulator.requests).toEqual([])
@@ -257,8 +253,7 @@ test('[LV320] a live session moves between processes on one SQLite file', async 
   await second.status('open')
   const [asked] = await pair.atOne.approvals()
   await pair.atOne.decide(asked?.id ?? '', { approved: true })
-  const { requestId } = await second.socket.nextOf('turn')
-  expect(await second.whole(requestId)).toBe('All settled.')
+  await second.hears('All settled.')
   expect(model.handles).toEqual([undefined, expect.any(String)])
   expect(model).toMatchObject({ most: 1, open: 1 })
   expect(pair.effects()).toHaveLength(1)

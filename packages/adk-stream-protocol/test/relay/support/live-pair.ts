@@ -128,6 +128,17 @@ export class LiveClient implements AsyncDisposable {
     return this.socket.text(requestId)
   }
 
+  /** Resolves when a turn that this client did not request has ended with a text. An earlier turn may end without one. */
+  async hears(text: string): Promise<void> {
+    const { socket } = this
+    await socket.next(
+      ({ type, requestId }) =>
+        type === 'end' &&
+        socket.of(requestId ?? '').some((frame) => frame.type === 'turn') &&
+        socket.text(requestId).includes(text),
+    )
+  }
+
   /** Resolves when the live session has this status. */
   async status(status: string): Promise<void> {
     await this.socket.next((frame) => frame.type === 'status' && frame['status'] === status)
