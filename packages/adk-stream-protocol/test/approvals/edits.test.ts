@@ -120,6 +120,22 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
+  test('[AP5] one of two is changed to invalid arguments: the other runs, and this one waits', async () => {
+    // Without the sweep, only the request itself starts the call.
+    await using testBridge = await TestBridge.open({ limits: { sweepMs: 600_000 } })
+    const page = testBridge.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`)
+    const [alice = '', bob = ''] = chat.asked
+    chat.edit(bob, { amount: -1, recipient: 'Bob' })
+    await chat.decide(true)
+    await expect
+      .poll(() => testBridge.wallet.payments)
+      .toEqual([{ amount: 30, recipient: 'Alice' }])
+    await expect.poll(() => page.history(alice)).toContain('succeeded')
+    expect(await page.history(bob)).toEqual(['requested'])
+  })
+
   test('[AP5] one of two is changed; the other runs as shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()

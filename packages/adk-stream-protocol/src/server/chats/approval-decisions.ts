@@ -94,14 +94,19 @@ export class ApprovalDecisions {
       // Each decision takes at least one transaction. Other requests run between them.
       if (entries.length > 0) await setImmediate()
       const resumes = isAlone ? 'read' : undefined
-      const recorded = await this.#record(backend, principal, { decision, chat, resumes })
-      entries.push({ decision, result: recorded.result })
-      turn = recorded.turn
+      try {
+        const recorded = await this.#record(backend, principal, { decision, chat, resumes })
+        entries.push({ decision, result: recorded.result })
+        turn = recorded.turn
+      } catch (error) {
+        this.#resumeTaken(entries)
+        throw error
+      }
     }
     const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
     const rejected = entries.find((entry) => !isConsistent(entry))
     if (rejected) {
-      for (const approval of taken) this.#options.resume(approval)
+      this.#resumeTaken(entries)
       throw isRefusal(rejected.result)
         ? toError(rejected.result)
         : new ProtocolError('approval-voted')
@@ -189,6 +194,11 @@ export class ApprovalDecisions {
   async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {
     const current = await ledger.get(approvalId)
     if (current) this.#options.onRepeated(current)
+  }
+
+  /** Resumes the turns of the decisions that were recorded, without a reader, because the request fails. */
+  #resumeTaken(entries: readonly Entry[]): void {
+    for (const { result } of entries) if (isSettled(result)) this.#options.resume(result)
   }
 
   /** Resumes the turn of a decided approval, unless its call continues already. */
