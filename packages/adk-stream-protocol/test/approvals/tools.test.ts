@@ -1,6 +1,7 @@
 import { LlmAgent } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
+import { weather } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
@@ -64,6 +65,23 @@ describe.each(clientsWith('6'))('$name', (client) => {
     })
     expect(JSON.stringify(record)).not.toContain('hunter2')
   })
+
+  test.each([true, false])(
+    '[AP3] after a decision (approved: %s) the model calls further tools, and replies',
+    async (approved) => {
+      await using testBridge = await TestBridge.open({
+        tools: (wallet) => [paymentTool(wallet), weather],
+      })
+      const page = testBridge.page()
+      const chat = await page.open(client)
+      const look = '[[call get_weather {"place":"東京"}]][[then]]'
+      await chat.send(`${callPayment(50)}[[then]]${look}${look}[[say Done.]]`)
+      await chat.decide(approved)
+      expect(toolParts(chat.lastMessage)).toHaveLength(3)
+      expect(chat.text).toBe('Done.')
+      await expectRecord(page, chat)
+    },
+  )
 
   test('[AP21] one of two fails; the other has its effect', async () => {
     let calls = 0

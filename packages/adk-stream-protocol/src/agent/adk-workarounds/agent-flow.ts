@@ -47,17 +47,28 @@ export function hasTransferred({ invocationContext, invocationId, agentName }: C
 const eventCounts = new WeakMap<InvocationContext, number>()
 
 /**
- * Whether the model has already replied to the newest result without any content. ADK 2.0.0 would call the model
- * again: after a resume, the result and the empty reply are events of one step, and ADK does not end a step that has
- * a result but no text.
+ * Whether the model has already replied to the newest result without any content. Call this before each call of the model. ADK 2.0.0
+ * would call the model again: after a resume, the result and the empty reply are events of one step, and ADK does not end a step that
+ * has a result but no text.
  */
 export function hasRepliedWithNothing({
   invocationContext,
   invocationId,
   agentName,
 }: Context): boolean {
-  const last = invocationContext.session.events.at(-1)
-  if (last?.invocationId !== invocationId || last.author !== agentName) return false
+  const { events } = invocationContext.session
+  const result = events.findLast(({ content }) =>
+    content?.parts?.some(({ functionResponse }) => functionResponse),
+  )?.id
+  // If there is a new result, the empty event after it is the usage report of the reply that made the call.
+  const isRepliedTo =
+    repliedResults.has(invocationContext) && repliedResults.get(invocationContext) === result
+  repliedResults.set(invocationContext, result)
+  const last = events.at(-1)
+  if (!isRepliedTo || last?.invocationId !== invocationId || last.author !== agentName) return false
   // A state change of a callback is also an event without content. Only events of a model have a finish reason.
   return last.finishReason !== undefined && (last.content?.parts ?? []).length === 0
 }
+
+/** The event with the newest result when the model of an agent was last called. */
+const repliedResults = new WeakMap<InvocationContext, string | undefined>()
