@@ -1,5 +1,6 @@
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
+import { DENIED_BEFORE, repeatsDenied } from './repeated-denial.ts'
 import { UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -23,7 +24,7 @@ export interface ToolQuestion {
 export type CallCheck =
   | { readonly verdict: 'run' }
   | { readonly verdict: 'ask'; readonly terms: ResolvedTerms }
-  /** The tool failed to determine whether the call needs approval. The call gets this response and does not run. */
+  /** The call gets this response and does not run: its need for approval is unknown, or the person denied it before. */
   | { readonly verdict: 'refuse'; readonly response: { readonly error: string } }
 
 /** Returns whether a call runs, needs approval first, or is refused. The policy takes precedence over the tool. */
@@ -40,7 +41,11 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
   }
   const terms = await resolve(call, { ...options, required })
   if (failure !== undefined) return { verdict: 'refuse', response: describeFailure(failure) }
-  return terms ? { verdict: 'ask', terms } : { verdict: 'run' }
+  if (!terms) return { verdict: 'run' }
+  const { events } = toolContext.invocationContext.session
+  return repeatsDenied(events, { name: tool.name, args: toolArgs })
+    ? { verdict: 'refuse', response: DENIED_BEFORE }
+    : { verdict: 'ask', terms }
 }
 
 /** Describes invalid arguments to the model, so that it can correct them. Other errors are only logged. */
