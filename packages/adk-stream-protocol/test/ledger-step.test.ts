@@ -314,3 +314,21 @@ test('[LG140] withdrawing a vote drops the votes of later steps', () => {
   expect(entry.event).toMatchObject({ dropped: [executive.id] })
   expect(answer(next, approve(executive))).toBe('not-allowed')
 })
+
+test('[AP420] a question takes its answer as a payload, and its arguments cannot be edited', () => {
+  const question = askedFor({ terms: { ...termsOf(), kind: 'input', schema: { type: 'string' } } })
+  const answered = after(question, {
+    type: 'decide',
+    by: hanako,
+    approved: true,
+    payload: 'Nara',
+  })
+  expect(answered.state).toMatchObject({ name: 'approved', payload: 'Nara' })
+  const edited = nextApproval(
+    question,
+    { type: 'decide', by: hanako, approved: true, editedArgs: {} },
+    NOON,
+  )
+  expect(edited).toEqual({ refused: 'not-editable' })
+  expect(after(question, deny(hanako)).state.name).toBe('denied')
+})

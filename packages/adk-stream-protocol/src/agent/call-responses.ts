@@ -44,9 +44,24 @@ export interface Ending {
   readonly note: DecidedNote
 }
 
+/** Why a call did not run, for the model. */
+const UNAPPROVED = {
+  denied: 'The person denied this call. It did not run.',
+  expired: 'The approval expired before anyone decided. The call did not run.',
+  cancelled: 'Not run: the approval was cancelled.',
+} as const
+
+/** Why a question has no answer, for the model. */
+const UNANSWERED = {
+  denied: 'The person declined to answer.',
+  expired: 'The deadline passed without an answer.',
+  cancelled: 'The question was cancelled.',
+} as const
+
 /** Returns the outcome of an approval. Returns undefined while it is pending, approved but not started, or running. */
 export function describeEnding(approval: Approval): Ending | undefined {
-  const { toolCallId, toolName, chat, state } = approval
+  const { toolCallId, toolName, chat, state, terms } = approval
+  const texts = terms.kind === undefined ? UNAPPROVED : UNANSWERED
   switch (state.name) {
     case 'denied': {
       const reason = state.reason === undefined ? {} : { reason: state.reason }
@@ -54,7 +69,7 @@ export function describeEnding(approval: Approval): Ending | undefined {
       return {
         response: {
           status: 'denied',
-          error: 'The person denied this call. It did not run.',
+          error: texts.denied,
           ...reason,
         },
         note: { toolCallId, state: 'denied', at: state.at, by, ...reason },
@@ -64,7 +79,7 @@ export function describeEnding(approval: Approval): Ending | undefined {
       return {
         response: {
           status: 'expired',
-          error: 'The approval expired before anyone decided. The call did not run.',
+          error: texts.expired,
         },
         note: { toolCallId, state: 'expired' },
       }
@@ -72,7 +87,7 @@ export function describeEnding(approval: Approval): Ending | undefined {
       return {
         response: {
           status: 'cancelled',
-          error: `Not run: the approval was cancelled. ${state.reason}`,
+          error: `${texts.cancelled} ${state.reason}`,
         },
         note: { toolCallId, state: 'cancelled', reason: state.reason },
       }

@@ -26,8 +26,15 @@ export interface Approval {
   readonly version: number
 }
 
+/** What a person is asked for by an entry of the ledger that is not an approval. */
+export type QuestionKind = 'input' | 'sign-in' | 'elicitation'
+
 /** The terms of an approval, as the policy set them when the call was made. */
 export interface ApprovalTerms {
+  /** What the person is asked for. Absent for an approval. The answer to a question is the `payload` of its decision. */
+  readonly kind?: QuestionKind
+  /** The JSON Schema of the answer to a question, as `readAnswerSchema` returns it. Absent if any answer is valid. */
+  readonly schema?: Readonly<Record<string, unknown>>
   readonly hint?: string
   readonly title?: string
   readonly severity?: 'low' | 'medium' | 'high'

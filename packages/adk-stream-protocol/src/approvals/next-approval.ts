@@ -179,9 +179,12 @@ function refuseDecision(
   if (now >= deadline) return { refused: 'expired' }
   if (hasVoted(approval, by)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
+  const isQuestion = terms.kind !== undefined
+  // The arguments of a question are what the person reads.
+  if (approved && isQuestion && editedArgs !== undefined) return { refused: 'not-editable' }
   const isChanged = editedArgs !== undefined || payload !== undefined
   if (approved && isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
-  if (approved && payload !== undefined && terms.payload === undefined)
+  if (approved && payload !== undefined && terms.payload === undefined && !isQuestion)
     return { refused: 'no-payload' }
   return isIntact(approval) ? undefined : { refused: 'mismatch' }
 }

@@ -15,7 +15,7 @@ export function toAskedNote(
   { id: approvalId, toolCallId, deadline, terms }: Approval,
   made: PreviewResult,
 ): AskedNote {
-  const { hint, title, severity, icon, payload, chain } = terms
+  const { hint, title, severity, icon, payload, kind, schema, chain } = terms
   return {
     approvalId,
     toolCallId,
@@ -26,6 +26,8 @@ export function toAskedNote(
     ...(severity !== undefined && { severity }),
     ...(icon !== undefined && { icon }),
     ...(payload !== undefined && { payload }),
+    ...(kind && { kind }),
+    ...(schema && { schema: { ...schema } }),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
   }

@@ -28,6 +28,7 @@ export const ERROR_CODES = [
   'approval-cancelled',
   'not-editable',
   'no-payload',
+  'invalid-answer',
   'preview-changed',
   'preview-failed',
   'call-blocked',

@@ -45,6 +45,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
     'The arguments cannot be edited in this way, because other people must approve the edited call too. Approve the call as shown, or deny it and ask for another one.',
   ],
   'no-payload': [409, 'This call was requested without a payload. Decide it without one.'],
+  'invalid-answer': [
+    422,
+    'The answer does not match what was asked. The question is still open: correct the answer and send it again.',
+  ],
   'preview-changed': [
     409,
     'What this call would do has changed, or the approval does not name the preview that was shown. Read the current preview and approve again.',

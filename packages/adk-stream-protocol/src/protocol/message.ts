@@ -63,6 +63,10 @@ export interface DataParts {
     readonly severity?: 'low' | 'medium' | 'high'
     readonly icon?: string
     readonly payload?: unknown
+    /** What the person is asked for. Absent for an approval. */
+    readonly kind?: 'input' | 'sign-in' | 'elicitation'
+    /** The JSON Schema of the answer, if a question has one. */
+    readonly schema?: Readonly<Record<string, unknown>>
     /** When the approval expires, in ms since 1970. */
     readonly deadline?: number
     /** How many people must approve. */

@@ -28,6 +28,10 @@ export interface PendingApproval {
   readonly severity?: 'low' | 'medium' | 'high' | undefined
   readonly icon?: string | undefined
   readonly payload?: unknown
+  /** What the person is asked for. Absent for an approval. */
+  readonly kind?: 'input' | 'sign-in' | 'elicitation' | undefined
+  /** The JSON Schema of the answer, if a question has one. */
+  readonly schema?: Record<string, unknown> | undefined
   /** Whether the policy gives a preview of the call. */
   readonly hasPreview?: boolean | undefined
   /** What the call would do now. Absent if it cannot be determined. */
@@ -64,6 +68,8 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   severity: optional(isOneOf('low', 'medium', 'high')),
   icon: optional(isString),
   payload: isAnything,
+  kind: optional(isOneOf('input', 'sign-in', 'elicitation')),
+  schema: optional(isRecord),
   hasPreview: optional(isBoolean),
   preview: optional(isShownPreview),
   argsSchema: optional(isRecord),

@@ -20,6 +20,8 @@ const AskedNote = z.object({
   severity: z.enum(['low', 'medium', 'high']).exactOptional(),
   icon: z.string().exactOptional(),
   payload: z.unknown().exactOptional(),
+  kind: z.enum(['input', 'sign-in', 'elicitation']).exactOptional(),
+  schema: z.record(z.string(), z.unknown()).exactOptional(),
   /** Whether the policy gives a preview of the call. */
   hasPreview: z.literal(true).exactOptional(),
   preview: Shown.exactOptional(),

@@ -80,16 +80,15 @@ export class ChunkWriter {
     this.#updateCall(toolCallId, { toolName, input, stepCount, state })
   }
 
-  /** Writes an approval request. */
+  /** Writes an approval request or a question. */
   requestApproval(approval: DataParts['approval']): void {
     const { approvalId, toolCallId } = approval
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.closeText()
-    this.chunks.push(
-      { type: 'data-approval', id: approvalId, data: approval },
-      { type: 'tool-approval-request', approvalId, toolCallId },
-    )
+    this.chunks.push({ type: 'data-approval', id: approvalId, data: approval })
+    // The answer to a question is the output of its call, so a stock client must not be asked to approve it.
+    if (!approval.kind) this.chunks.push({ type: 'tool-approval-request', approvalId, toolCallId })
     this.#updateCall(toolCallId, { ...call, state: 'asked', approval })
   }
 

@@ -149,19 +149,24 @@ function writeResponse(
   }
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
   if (decided) writer.decide(decided)
-  const ending = decided && readEnding(decided, response)
+  const isQuestion = writer.state.calls.get(id)?.approval?.kind !== undefined
+  const ending = decided && readEnding(decided, response, isQuestion)
   const failed = notes.failed?.includes(id) === true
   writer.settle(id, ending ?? readToolResult(name ?? 'tool', response, failed))
   for (const part of parts ?? []) writeMedia(writer, part)
 }
 
-/** Returns the result of a call that did not run or whose outcome is unknown. Returns undefined if the call has a result. */
+/**
+ * Returns the result of a call that did not run or whose outcome is unknown. Returns undefined if the call has a result. A question that
+ * was declined ends with an error, because clients expect `output-denied` only after an approval request.
+ */
 function readEnding(
   { state }: DecidedNote,
   { error }: Record<string, unknown>,
+  isQuestion: boolean,
 ): ToolResult | undefined {
   if (state === 'approved') return undefined
-  return state === 'denied' ? { denied: true } : { errorText: String(error) }
+  return state === 'denied' && !isQuestion ? { denied: true } : { errorText: String(error) }
 }
 
 function writeMedia(

@@ -26,7 +26,7 @@ import type { LiveRuns } from './live-runs.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnService } from './turn-service.ts'
 import type { Edit } from './policy-checks.ts'
-import { checkEdit } from './policy-checks.ts'
+import { checkAnswer, checkEdit } from './policy-checks.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface ApprovalDecisionsOptions {
@@ -232,6 +232,7 @@ export class ApprovalDecisions {
       const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
       if (refusal) return toRecorded(refusal)
     }
+    if (approved && approval.state.name === 'requested') checkAnswer(approval, payload)
     const given: Decision = {
       by,
       approved,

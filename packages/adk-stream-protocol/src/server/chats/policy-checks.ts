@@ -1,5 +1,6 @@
 import type { BaseTool } from '@google/adk'
 
+import { findAnswerFault } from '../../approvals/answer-schema.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { Decider } from '../../approvals/next-approval.ts'
 import { isDecidedAloneBy } from '../../approvals/next-approval.ts'
@@ -33,6 +34,17 @@ export function checkEdit(
 
 function badEdit(message: string): ProtocolError {
   return new ProtocolError('bad-request', { message })
+}
+
+/** Throws if the answer to a question does not fit its schema (AP421). Does nothing for an approval. */
+export function checkAnswer({ terms }: Approval, answer: unknown): void {
+  const { kind, schema = {} } = terms
+  if (kind === undefined || kind === 'sign-in') return
+  const fault =
+    answer === undefined
+      ? 'The answer is missing: send it as `payload`.'
+      : findAnswerFault(schema, answer)
+  if (fault !== undefined) throw new ProtocolError('invalid-answer', { message: fault })
 }
 
 /** Edited arguments of a pending call, and the person who edited them. */

@@ -133,6 +133,7 @@ async function readSchema(
 ): Promise<Record<string, unknown> | undefined> {
   const [step, ...rest] = terms.chain
   if (state.name !== 'requested' || step?.count !== 1 || rest.length > 0) return undefined
+  if (terms.kind !== undefined) return undefined
   // The agent of an old chat may not exist any more (RQ184). The approval can still be read.
   const tool = await findTool(chat, toolName).catch(() => undefined)
   return tool && readArgumentsJsonSchema(tool)
@@ -146,7 +147,7 @@ function viewApproval(
 ): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
-  const { hint, title, severity, icon, payload, chain } = terms
+  const { hint, title, severity, icon, payload, kind, schema: answerSchema, chain } = terms
   const own = chat.principalId === principal.id
   return {
     id,
@@ -158,6 +159,8 @@ function viewApproval(
     ...(severity !== undefined && { severity }),
     ...(icon !== undefined && { icon }),
     ...(payload !== undefined && { payload }),
+    ...(kind && { kind }),
+    ...(answerSchema && { schema: answerSchema }),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
     ...(schema && { argsSchema: schema }),
