@@ -38,6 +38,8 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
         receipt: (output, { args: ran, reader }) =>
           describeReceipt(ran, output, { language: languages.of(reader) }),
         icon: 'payment',
+        // The second approver needs to know why the payment is requested.
+        showUserText: true,
         deadlineMs,
         chain: amount > ONE_PERSON_UP_TO ? [owner, { roles: [APPROVER_ROLE] }] : [owner],
         // The wallet pays once per call, however often the tool runs.

@@ -75,3 +75,10 @@ function digest(code: string): Buffer {
   const plain = code.toUpperCase().replace(/[^A-Z\d]/g, '')
   return createHash('sha256').update(plain).digest()
 }
+
+/** Returns a short name of a browser for other people: they cannot tell long random ids apart. */
+export function nameBrowser(principalId: string): string | undefined {
+  if (!principalId.startsWith('browser-')) return undefined
+  const short = createHash('sha256').update(principalId).digest('hex').slice(0, 4)
+  return `Guest ${short.toUpperCase()}`
+}

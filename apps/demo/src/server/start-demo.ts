@@ -24,7 +24,13 @@ import { createLifetime, type Lifetime } from './lifetime.ts'
 import { createListener } from './listener.ts'
 import { openModel } from './model.ts'
 import { PAGE_DIR } from './page.ts'
-import { APPROVER_ADDRESS, choosingRoles, createApproverCode, mayChooseRoles } from './roles.ts'
+import {
+  APPROVER_ADDRESS,
+  choosingRoles,
+  createApproverCode,
+  mayChooseRoles,
+  nameBrowser,
+} from './roles.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
 /** A running demo. `close` waits for running replies and calls; disposing it stops them. */
@@ -96,6 +102,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     authenticate,
     allowedHosts: settings.allowedHosts,
     allowedOrigins: settings.allowedOrigins,
+    namePrincipal: nameBrowser,
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,

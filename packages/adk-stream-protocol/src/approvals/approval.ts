@@ -52,6 +52,10 @@ export interface ApprovalTerms {
   readonly preview?: 'optional' | 'required'
   /** Whether the policy reads the result of the call, with `isFailure` or `receipt`. */
   readonly readsResult?: true
+  /** Whether those who may see the approval see the message of the user that led to the call. */
+  readonly showsUserText?: true
+  /** That message as plain text, shortened. Absent if it had no text when the call was made. */
+  readonly userText?: string
 }
 
 /** A step of an approval: how many people must approve, and who may. */

@@ -111,6 +111,22 @@ export function isWaitingFor(approval: Approval, principal: Decider): boolean {
   return isOwn || isAsked(approval, principal) || hasVoted(approval, principal)
 }
 
+/**
+ * Why a principal cannot decide an approval now. `decided`: it is not pending any more. `voted`: they have approved. `later-step`: a step
+ * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them.
+ */
+export type Undecidable = 'decided' | 'voted' | 'later-step' | 'earlier-step' | 'not-named'
+
+/** Returns why a principal cannot decide an approval now, or undefined if they can. */
+export function whyUndecidable(approval: Approval, principal: Decider): Undecidable | undefined {
+  if (approval.state.name !== 'requested') return 'decided'
+  if (hasVoted(approval, principal)) return 'voted'
+  if (isAsked(approval, principal)) return undefined
+  const step = approval.terms.chain.findLastIndex((candidate) => isEligible(candidate, principal))
+  if (step === -1) return 'not-named'
+  return step > (currentStep(approval) ?? -1) ? 'later-step' : 'earlier-step'
+}
+
 /** Whether the vote of this principal alone satisfies the terms. */
 export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
   const [step] = terms.chain

@@ -47,6 +47,11 @@ export const PolicyTerms = z.strictObject({
   requirePreview: z.boolean().optional(),
   /** Returns what the call did, from its result. The card shows it as a receipt. */
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
+  /**
+   * Whether everyone who may see the approval also sees the message of the user that led to the call, as plain text of at most 500
+   * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
+   */
+  showUserText: z.boolean().optional(),
   /** Returns whether the result of the tool means that the call failed. Default: `success: false` or `status: 'error'`. */
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
 })
@@ -142,6 +147,7 @@ export async function resolveVerdict(
     ...withoutUndefined({ hint, title, severity, icon, payload: defaults.payload }),
     ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
     ...((receipt ?? isFailure) && { readsResult: true as const }),
+    ...(terms.showUserText === true && { showsUserText: true as const }),
     chain: chainOf(terms, call.chat.principalId),
     idempotent: terms.idempotent ?? false,
     deadlineMs: terms.deadlineMs ?? defaults.deadlineMs ?? DEFAULT_DEADLINE_MS,

@@ -26,6 +26,7 @@ import {
 } from '../agent/call-responses.ts'
 import { recordOutcome } from './approved-call.ts'
 import type { TermsOptions } from './call-terms.ts'
+import { withUserText } from './user-text.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
 import { CallRunner } from './call-runner.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
@@ -331,7 +332,7 @@ export class ApprovalPlugin extends QuietPlugin {
       toolCallId: original.id,
       toolName: original.name,
       args: original.args,
-      terms: rest,
+      terms: withUserText(rest, session.events, run.messageId),
       deadlineMs,
     })
     if (!isRefusal(requested)) return requested

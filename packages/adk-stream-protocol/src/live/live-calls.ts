@@ -19,6 +19,7 @@ import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
 import type { CallEffect, CallEvent, CallState } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
+import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -318,12 +319,14 @@ export class LiveCalls {
 
   async #requestApproval(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
     const { ledger, messageOf } = this.#options
+    const messageId = messageOf(call.id)
+    const { events } = contextOf(call).session
     const requested = await ledger.request({
       // The same form as the ids of ADK's confirmations.
       id: `adk-${randomUUID()}`,
       ...toClaim(call),
-      messageId: messageOf(call.id),
-      terms,
+      messageId,
+      terms: withUserText(terms, events, messageId),
       deadlineMs,
       live: true,
     })

@@ -17,6 +17,43 @@ import { isShownPreview } from './preview.ts'
 
 /** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
 
+/**
+ * A person in an approval.
+ *
+ * @inline
+ */
+export interface ShownPerson {
+  /** The id of the principal. */
+  readonly id: string
+  /** The name that the application gives. */
+  readonly name?: string | undefined
+  /** Whether this is the reading principal. */
+  readonly own?: boolean | undefined
+}
+
+/**
+ * A step of an approval: how many people must approve, and who may.
+ *
+ * @inline
+ */
+export interface ShownStep {
+  readonly needed: number
+  readonly given: number
+  readonly principals: readonly ShownPerson[]
+  readonly roles: readonly string[]
+}
+
+/**
+ * The approval of one person.
+ *
+ * @inline
+ */
+export interface ShownVote {
+  readonly by: ShownPerson
+  readonly step: number
+  readonly at: number
+}
+
 /** An approval as a principal sees it. */
 export interface PendingApproval {
   readonly id: string
@@ -56,7 +93,24 @@ export interface PendingApproval {
   readonly toolCallId?: string | undefined
   /** Whether the call was made in a chat of the principal. */
   readonly own: boolean
+  /** The person in whose chat the call was made. Absent in responses of earlier versions, like the fields below. */
+  readonly requester?: ShownPerson | undefined
+  /** The message of that person that led to the call, if the policy shows it. */
+  readonly userText?: string | undefined
+  readonly votes?: readonly ShownVote[] | undefined
+  /** The steps of the approval, in order. */
+  readonly steps?: readonly ShownStep[] | undefined
+  /** Whether the principal can decide now. */
+  readonly mayDecide?: boolean | undefined
+  /** Why not: `decided`, `voted`, `later-step`, `earlier-step` or `not-named`. */
+  readonly whyNot?: string | undefined
 }
+
+const isPerson = isObjectOf<ShownPerson>({
+  id: isString,
+  name: optional(isString),
+  own: optional(isBoolean),
+})
 
 const isPendingApproval = isObjectOf<PendingApproval>({
   id: isString,
@@ -86,6 +140,21 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   messageId: optional(isString),
   toolCallId: optional(isString),
   own: isBoolean,
+  requester: optional(isPerson),
+  userText: optional(isString),
+  votes: optional(isArrayOf(isObjectOf<ShownVote>({ by: isPerson, step: isNumber, at: isNumber }))),
+  steps: optional(
+    isArrayOf(
+      isObjectOf<ShownStep>({
+        needed: isNumber,
+        given: isNumber,
+        principals: isArrayOf(isPerson),
+        roles: isArrayOf(isString),
+      }),
+    ),
+  ),
+  mayDecide: optional(isBoolean),
+  whyNot: optional(isString),
 })
 
 /** An entry of the history of an approval. `type` determines its other fields. */

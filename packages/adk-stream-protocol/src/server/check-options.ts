@@ -228,6 +228,7 @@ const Options = z.strictObject({
   whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),
   mayCompleteCalls: Method.optional(),
   mayReadAudit: Method.optional(),
+  namePrincipal: Method.optional(),
   context: Context.optional(),
   live: Live.optional(),
   retention: Retention.optional(),

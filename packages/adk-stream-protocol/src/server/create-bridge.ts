@@ -32,6 +32,7 @@ import { LiveOwners } from './chats/live-owners.ts'
 import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
 import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
+import { PrincipalNames } from './chats/principal-names.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/retention-sweeper.ts'
 import { RemoteTurns } from './chats/remote-turns.ts'
@@ -408,6 +409,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     isAwaited: () => feeds.watched || runs?.asks === true || runs?.listened === true,
     onError,
   })
+  const names = new PrincipalNames(options.namePrincipal, onError)
   const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState })
   return {
     start: ({ ledger, host, store }) => {
@@ -429,7 +431,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
         limits,
         exposeState,
       }),
-      ...approvalRoutes({ backend, chats, limits }),
+      ...approvalRoutes({ backend, chats, limits, names }),
       ...auditRoutes(backend, options.mayReadAudit),
       ...timelineRoutes(timelines, options.mayReadAudit),
       ...completions.routes,

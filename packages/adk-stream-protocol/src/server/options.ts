@@ -10,6 +10,7 @@ import type { Authenticate } from './auth/authenticate.ts'
 import type { AgentServices } from './chats/agent-host.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
+import type { NamePrincipal } from './chats/principal-names.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { RetentionOptions } from './chats/retention-sweeper.ts'
 import type { AllowedHosts } from './http/hosts-and-origins.ts'
@@ -85,6 +86,11 @@ export interface BridgeOptions extends AgentServices {
    * `({ roles = [] }) => roles.includes('auditor')`. Default: no principal may. `bridge.audit()` does not check this permission.
    */
   readonly mayReadAudit?: MayReadAudit
+  /**
+   * Returns the name of a principal, for the people who decide about its calls: the requester, the voters and the approvers of an
+   * approval. Only those who may see an approval see the names in it. Default: clients receive the ids only.
+   */
+  readonly namePrincipal?: NamePrincipal
   /**
    * Converts the `body` and `metadata` of a request, and the attributes of the principal, to session state. Default: the agent
    * receives none of them.

@@ -473,3 +473,49 @@ test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', 
   await user.click(screen.getByRole('button', { name: 'Approve' }))
   expect(onDecide).toHaveBeenCalledExactlyOnceWith('a', { approved: true })
 })
+
+test('[RE450] an approval shows who asks, in which words, who has approved, and who decides', async () => {
+  await using testBridge = await TestBridge.open({
+    namePrincipal: (id) => (id === 'hanako' ? 'Hana\u202Eko' : undefined),
+    approvals: {
+      process_payment: {
+        showUserText: true,
+        chain: [{ principals: ['hanako'] }, { roles: ['manager'] }],
+      },
+    },
+  })
+  await using browser = new TestBrowser(testBridge, 'live')
+  await using manager = new TestBrowser(testBridge, 'live', 'mari')
+  const page = browser.show({ api: browser.api })
+  page.say(`Dinner ${PAY}`)
+  await page.until('Needs approval from 2 people.')
+  await page.click('Approve')
+  await waitFor(async () => expect(await manager.api.listApprovals()).toHaveLength(1))
+  const view = render(<InboxPage api={manager.api} />)
+  const item = await screen.findByRole('listitem')
+  const facts = [...item.querySelectorAll('.adk-people > div')].map(
+    ({ textContent }) => textContent,
+  )
+  expect(facts).toEqual([
+    'Requested byHana⟨U+202E⟩ko',
+    expect.stringMatching(/^Their messageDinner /),
+    expect.stringMatching(/^Approved byHana⟨U\+202E⟩ko · \d/),
+    'Who decidesHana⟨U+202E⟩ko (done)anyone with the role “manager” (now)',
+  ])
+  view.unmount()
+})
+
+test('[RE450] a person who cannot decide sees why, and no form', async () => {
+  const steps = [{ needed: 1, given: 0, principals: [], roles: ['manager'] }]
+  const mine = { ...pending('one', 50), requester: { id: 'me', own: true }, steps }
+  const api: InboxApi = {
+    listApprovals: () => Promise.resolve([{ ...mine, mayDecide: false, whyNot: 'not-named' }]),
+    decide: () => Promise.resolve('approved'),
+  }
+  const view = render(<InboxPage api={api} />)
+  const item = await screen.findByRole('listitem')
+  expect(item.textContent).toContain('You cannot decide this. Waiting for another person.')
+  expect(item.textContent).toContain('Requested byYou')
+  expect(forms()).toEqual([])
+  view.unmount()
+})

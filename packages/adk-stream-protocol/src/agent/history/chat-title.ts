@@ -36,13 +36,18 @@ export function toLine(text: string): string {
     .trim()
 }
 
-function shorten(text: string): string {
+/** Returns a text as a single line of at most `maxCharacters` graphemes and `maxLength` UTF-16 code units. */
+export function shorten(
+  text: string,
+  maxCharacters: number = MAX_CHARACTERS,
+  maxLength: number = MAX_LENGTH,
+): string {
   const line = toLine(text)
   const characters = [...new Intl.Segmenter().segment(line)].map(({ segment }) => segment)
-  if (characters.length <= MAX_CHARACTERS && line.length <= MAX_LENGTH) return line
+  if (characters.length <= maxCharacters && line.length <= maxLength) return line
   let title = ''
-  for (const character of characters.slice(0, MAX_CHARACTERS - 1)) {
-    if (title.length + character.length >= MAX_LENGTH) break
+  for (const character of characters.slice(0, maxCharacters - 1)) {
+    if (title.length + character.length >= maxLength) break
     title += character
   }
   return `${title.trimEnd()}…`

@@ -12,6 +12,7 @@ import {
   SeverityMark,
   useApprovalKeys,
 } from './approval-form.tsx'
+import { ApprovalPeople } from './approval-people.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './arguments-table.tsx'
@@ -133,6 +134,8 @@ function InboxItem(props: InboxItemProps) {
   const [isOverdue, setOverdue] = useState(false)
   const itemRef = useApprovalKeys<HTMLLIElement>()
   const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
+  const { mayDecide = true, whyNot } = approval
+  const { context } = labels.inbox
   const votes = { given: approvals.given, voted }
   const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
   const [draft, setDraft] = useState(EMPTY_DRAFT)
@@ -166,6 +169,7 @@ function InboxItem(props: InboxItemProps) {
         isRefused={refusal?.code === 'preview-changed'}
         sum={undefined}
       />
+      <ApprovalPeople approval={approval} />
       {approvals.needed > 1 && (
         <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
       )}
@@ -178,10 +182,13 @@ function InboxItem(props: InboxItemProps) {
         draft={draft}
         onDraft={setDraft}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.
-        hidden={isSending || voted}
+        hidden={isSending || voted || !mayDecide}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
         onDecide={decide}
       />
+      {!mayDecide && whyNot !== undefined && context.whyNot[whyNot] !== undefined && (
+        <p className="adk-status">{context.whyNot[whyNot]}</p>
+      )}
       {voted && !isSending && onWithdraw && (
         <div className="adk-actions">
           <button type="button" className="adk-button adk-outlined" onClick={onWithdraw}>

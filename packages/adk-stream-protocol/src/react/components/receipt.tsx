@@ -7,14 +7,19 @@ export function DecidedBy({ approval }: { readonly approval: Approval }) {
   const labels = useAdkLabels()
   const { by, at } = approval
   if (!by && at === undefined) return null
-  const time = at === undefined ? undefined : formatTime(at, labels.locale)
   return (
     <span className="adk-decided-by">
       {by && labels.approval.decidedBy(by)}
-      {by && time !== undefined && ' · '}
-      {at !== undefined && <time dateTime={new Date(at).toISOString()}>{time}</time>}
+      {by && at !== undefined && ' · '}
+      {at !== undefined && <Time at={at} />}
     </span>
   )
+}
+
+/** Shows a time in the language of the reader. `at` is in ms since 1970. */
+export function Time({ at }: { readonly at: number }) {
+  const { locale } = useAdkLabels()
+  return <time dateTime={new Date(at).toISOString()}>{formatTime(at, locale)}</time>
 }
 
 /** Shows what an approved call did. */

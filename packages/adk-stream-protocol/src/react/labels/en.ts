@@ -151,6 +151,23 @@ export const en: AdkLabels = {
     loadMore: 'Load more',
     loadingMore: 'Loading more…',
     withdraw: 'Withdraw vote',
+    context: {
+      requestedBy: 'Requested by',
+      userText: 'Their message',
+      votes: 'Approved by',
+      steps: 'Who decides',
+      you: 'You',
+      role: (role) => `anyone with the role “${role}”`,
+      step: ({ people, needed }) =>
+        needed === 1 ? people.join(' or ') : `${needed} of: ${people.join(', ')}`,
+      stepStates: { done: 'done', now: 'now', later: 'later' },
+      whyNot: {
+        decided: 'This has been decided.',
+        'later-step': 'You can decide when the step before yours is done.',
+        'earlier-step': 'Your step is done. Waiting for another person.',
+        'not-named': 'You cannot decide this. Waiting for another person.',
+      },
+    },
   },
   attention: {
     title: 'Approval needed',

@@ -159,6 +159,23 @@ export const ja: AdkLabels = {
     loadFailed: '一覧を更新できませんでした。表示が最新でない可能性があります。',
     loadMore: 'さらに表示',
     loadingMore: '読み込んでいます…',
+    context: {
+      requestedBy: '依頼者',
+      userText: '依頼の内容',
+      votes: '承認した人',
+      steps: '承認する人',
+      you: 'あなた',
+      role: (role) => `「${role}」の役割を持つ人`,
+      step: ({ people, needed }) =>
+        needed === 1 ? people.join('または') : `${people.join('、')}のうち${needed}人`,
+      stepStates: { done: '済み', now: '承認待ち', later: '次の段階' },
+      whyNot: {
+        decided: 'すでに決定されています。',
+        'later-step': '前の段階が終わると、承認または拒否できます。',
+        'earlier-step': 'あなたの段階は終わりました。ほかの人の承認を待っています。',
+        'not-named': 'あなたは承認できません。ほかの人の承認を待っています。',
+      },
+    },
     withdraw: '承認を取り消す',
   },
   attention: {

@@ -52,6 +52,8 @@ export interface AdkLabels {
     readonly loadingMore: string
     /** The button that withdraws the person's own vote. */
     readonly withdraw: string
+    /** What an approval says about the people in it. */
+    readonly context: ApprovalContextLabels
   }
   /** Notifies a person of an approval while the page is hidden. */
   readonly attention: {
@@ -92,6 +94,24 @@ export interface AdkLabels {
     readonly tryNow: string
   }
   readonly voice: VoiceLabels
+}
+
+/** Labels of the people, votes and steps of an approval. */
+interface ApprovalContextLabels {
+  readonly requestedBy: string
+  /** The message of the person that led to the call. */
+  readonly userText: string
+  readonly votes: string
+  readonly steps: string
+  /** The person who reads. */
+  readonly you: string
+  /** A role of the policy, such as `manager`. */
+  readonly role: (role: string) => string
+  /** `people` are those who may approve, `needed` how many of them must. */
+  readonly step: (step: { readonly people: readonly string[]; readonly needed: number }) => string
+  readonly stepStates: Readonly<Record<'done' | 'now' | 'later', string>>
+  /** Why the person cannot decide, by `whyNot`. */
+  readonly whyNot: Readonly<Record<string, string>>
 }
 
 /** Labels of approval cards. */

@@ -1,0 +1,105 @@
+import type { Approval } from '../../approvals/approval.ts'
+import type { AuditRecord } from '../../approvals/audit-entry.ts'
+import { currentStep, whyUndecidable } from '../../approvals/next-approval.ts'
+import type { ShownPerson } from '../../protocol/server-views.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import { toDecider } from '../chats/approval-decisions.ts'
+import type { CurrentApproval } from '../chats/policy-checks.ts'
+
+/** What the ledger does not contain about an approval. */
+export interface Current extends Pick<CurrentApproval, 'preview'> {
+  /** The JSON Schema of the arguments, if one person can edit them. */
+  readonly schema?: Record<string, unknown> | undefined
+  /** The names of the people that the approval mentions, by principal id. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+/** Returns the view of an approval for a principal that may see it. */
+export function viewApproval(
+  approval: Approval,
+  principal: Principal,
+  { preview: made, schema, names }: Current,
+): Record<string, unknown> {
+  const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
+  const { state, votes } = approval
+  const { hint, title, severity, icon, payload, kind, schema: answerSchema } = terms
+  const { chain, userText } = terms
+  const own = chat.principalId === principal.id
+  const whyNot = whyUndecidable(approval, toDecider(principal))
+  const toPerson = (personId: string): ShownPerson => {
+    const name = names.get(personId)
+    return {
+      id: personId,
+      ...(name !== undefined && { name }),
+      ...(personId === principal.id && { own: true }),
+    }
+  }
+  return {
+    id,
+    state: state.name,
+    toolName,
+    args,
+    ...(hint !== undefined && { hint }),
+    ...(title !== undefined && { title }),
+    ...(severity !== undefined && { severity }),
+    ...(icon !== undefined && { icon }),
+    ...(payload !== undefined && { payload }),
+    ...(kind && { kind }),
+    ...(answerSchema && { schema: answerSchema }),
+    ...(made.state !== 'none' && { hasPreview: true }),
+    ...(made.state === 'made' && { preview: made.preview }),
+    ...(schema && { argsSchema: schema }),
+    requestedAt,
+    deadline,
+    approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
+    // A person votes once (LG7), and can then only withdraw the vote.
+    voted: votes.some(({ principalId }) => principalId === principal.id),
+    // Increases with every change: of two responses, the one with the higher version is newer.
+    version: approval.version,
+    step: currentStep(approval) ?? chain.length,
+    ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
+    ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
+    ...('payload' in state && { approvedPayload: state.payload }),
+    // Only the chat's owner sees where the call was made. Other approvers see the call but not the conversation.
+    ...(own && { chatId: chat.chatId, messageId, toolCallId }),
+    own,
+    requester: toPerson(chat.principalId),
+    ...(userText !== undefined && { userText }),
+    votes: votes.map(({ principalId, step, at }) => ({ by: toPerson(principalId), step, at })),
+    steps: chain.map(({ count, principals, roles }, index) => ({
+      needed: count,
+      given: votes.filter((vote) => vote.step === index).length,
+      principals: principals.map(toPerson),
+      roles,
+    })),
+    mayDecide: whyNot === undefined,
+    ...(whyNot !== undefined && { whyNot }),
+  }
+}
+
+/** Returns the view of an audit entry for a principal that may see the approval. */
+export function viewRecord(
+  { at, event }: AuditRecord,
+  { toolName, chat }: Approval,
+  principal: Principal,
+): Record<string, unknown> {
+  const isOwn = chat.principalId === principal.id
+  // ER3: only the log contains the error that a tool threw. A failure that the result reports is part of the result.
+  if (event.type === 'failed' && !(isOwn && 'output' in event))
+    return { at, type: event.type, error: `The tool ${toolName} failed.` }
+  if (isOwn) return { at, ...event }
+  // Other approvers see neither the conversation nor the result of the call (AP140).
+  if (event.type === 'succeeded') return { at, type: event.type }
+  if (event.type !== 'requested') return { at, ...event }
+  const { messageId: _messageId, toolCallId: _toolCallId, ...shown } = event
+  return { at, ...shown }
+}
+
+/** Returns the ids of the people that an approval mentions: its requester, its voters and its approvers. */
+export function listPeople({ chat, votes, terms }: Approval): string[] {
+  return [
+    chat.principalId,
+    ...votes.map(({ principalId }) => principalId),
+    ...terms.chain.flatMap(({ principals }) => principals),
+  ]
+}
