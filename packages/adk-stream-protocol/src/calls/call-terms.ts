@@ -3,6 +3,7 @@ import { resolvePolicy } from '../approvals/policy.ts'
 import { UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import { readToolClaims } from './read-tool-claims.ts'
 
 export interface TermsOptions {
   /** Which calls need approval, and on which terms, in addition to what the tools require. */
@@ -88,7 +89,7 @@ async function resolve(
   const chat = chatOf(toolContext.invocationContext.session)
   return resolvePolicy(
     policy,
-    { chat, toolName: tool.name, args: toolArgs },
+    { chat, toolName: tool.name, args: toolArgs, claims: readToolClaims(tool) },
     {
       ...defaults,
       ...(deadlineMs !== undefined && { deadlineMs }),
