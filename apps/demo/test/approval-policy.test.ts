@@ -95,10 +95,16 @@ test('[DM42] the position is asked about with what will become of it', async () 
   })
 })
 
+const ANNOTATIONS = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+}
 const CHAT = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
 
 function context(args: Record<string, unknown>, reader = 'hanako') {
-  return { chat: CHAT, toolName: 'process_payment', args, reader }
+  return { chat: CHAT, toolName: 'process_payment', args, reader, annotations: ANNOTATIONS }
 }
 
 function isTerms(verdict: PolicyVerdict | undefined): verdict is Exclude<PolicyVerdict, boolean> {
@@ -123,5 +129,7 @@ async function ask(
     deadlineMs: 1000,
   })
   const own = typeof policy === 'function' ? policy : policy[toolName]
-  return typeof own === 'function' ? own({ chat: CHAT, toolName, args }) : own
+  return typeof own === 'function'
+    ? own({ chat: CHAT, toolName, args, annotations: ANNOTATIONS })
+    : own
 }

@@ -1,5 +1,6 @@
 import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { ToolClaims } from './tool-claims.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes` and `version` change. */
 export interface Approval {
@@ -56,6 +57,8 @@ export interface ApprovalTerms {
   readonly showsUserText?: true
   /** That message as plain text, shortened. Absent if it had no text when the call was made. */
   readonly userText?: string
+  /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
+  readonly claims?: ToolClaims
 }
 
 /** A step of an approval: how many people must approve, and who may. */

@@ -2,6 +2,9 @@ import * as z from 'zod'
 import type { ApprovalStep, ApprovalTerms } from './approval.ts'
 import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import { findPattern } from './name-pattern.ts'
+import type { ToolClaims } from './tool-claims.ts'
+import { NO_CLAIMS } from './tool-claims.ts'
 
 const Deciders = z.strictObject({
   principals: z.array(z.string().min(1)).readonly().optional(),
@@ -52,7 +55,7 @@ export const PolicyTerms = z.strictObject({
    * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
    */
   showUserText: z.boolean().optional(),
-  /** Returns whether the result of the tool means that the call failed. Default: `success: false` or `status: 'error'`. */
+  /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
 })
 
@@ -68,10 +71,28 @@ export const PolicyVerdict = z.union([z.boolean(), PolicyTerms])
 export type PolicyVerdict = z.infer<typeof PolicyVerdict>
 
 /** The call that a policy judges. */
-export interface PolicyCall {
+export interface PolicyCall extends ToolClaims {
   readonly chat: AppChatRef
   readonly toolName: string
   readonly args: Readonly<Record<string, unknown>>
+}
+
+/** A call before the policy judges it. `claims` is undefined if the tool does not come from an MCP server. */
+export interface CallToJudge {
+  readonly chat: AppChatRef
+  readonly toolName: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly claims?: ToolClaims | undefined
+}
+
+/** Returns a call as the functions of a policy receive it. */
+export function toPolicyCall({
+  chat,
+  toolName,
+  args,
+  claims = NO_CLAIMS,
+}: CallToJudge): PolicyCall {
+  return { chat, toolName, args, ...claims }
 }
 
 /** The call that a preview or receipt is about, and the person who reads it. */
@@ -98,8 +119,9 @@ export interface PolicyFunctions {
 type PolicyFunction = (call: PolicyCall) => PolicyVerdict | Promise<PolicyVerdict>
 
 /**
- * Decides which calls need approval: a function for all calls, or a verdict or function for each tool name. For a
- * tool that the policy does not name, the tool's own `requireConfirmation` applies. If a policy throws or returns an
+ * Decides which calls need approval: a function for all calls, or a verdict or function for each tool name. A name may
+ * be a pattern in which `*` stands for any characters, such as `github_*` for all tools of an MCP server. For a tool
+ * that the policy does not name, the tool's own `requireConfirmation` applies. If a policy throws or returns an
  * invalid verdict, the call needs the approval of the owner of the chat.
  */
 export type ApprovalPolicy =
@@ -125,7 +147,7 @@ const DEFAULT_DEADLINE_MS = 24 * 3_600_000
 /** Returns the terms of a call, or undefined if it needs no approval. If the policy fails, the call needs approval. */
 export async function resolvePolicy(
   policy: ApprovalPolicy,
-  call: PolicyCall,
+  call: CallToJudge,
   defaults: PolicyDefaults,
 ): Promise<ResolvedTerms | undefined> {
   return (await resolveVerdict(policy, call, defaults))?.terms
@@ -134,7 +156,7 @@ export async function resolvePolicy(
 /** Like `resolvePolicy`, with the functions of the verdict. */
 export async function resolveVerdict(
   policy: ApprovalPolicy,
-  call: PolicyCall,
+  call: CallToJudge,
   defaults: PolicyDefaults,
 ): Promise<{ readonly terms: ResolvedTerms; readonly functions: PolicyFunctions } | undefined> {
   const verdict = await evaluatePolicy(policy, call, defaults)
@@ -148,6 +170,7 @@ export async function resolveVerdict(
     ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
     ...((receipt ?? isFailure) && { readsResult: true as const }),
     ...(terms.showUserText === true && { showsUserText: true as const }),
+    ...(call.claims && { claims: call.claims }),
     chain: chainOf(terms, call.chat.principalId),
     idempotent: terms.idempotent ?? false,
     deadlineMs: terms.deadlineMs ?? defaults.deadlineMs ?? DEFAULT_DEADLINE_MS,
@@ -157,12 +180,13 @@ export async function resolveVerdict(
 
 async function evaluatePolicy(
   policy: ApprovalPolicy,
-  call: PolicyCall,
+  call: CallToJudge,
   { required, onError }: PolicyDefaults,
 ): Promise<PolicyVerdict> {
   try {
     const own = typeof policy === 'function' ? policy : findByName(policy, call.toolName)
-    const verdict = typeof own === 'function' ? await own(call) : (own ?? (await required()))
+    const verdict =
+      typeof own === 'function' ? await own(toPolicyCall(call)) : (own ?? (await required()))
     return PolicyVerdict.parse(verdict)
   } catch (error) {
     onError?.(error)
@@ -170,12 +194,18 @@ async function evaluatePolicy(
   }
 }
 
-function findByName(
+/**
+ * Returns what a policy says about a tool: by its name, otherwise by the pattern with the most characters besides `*`.
+ * Throws if two patterns are equally specific.
+ */
+export function findByName(
   policy: Exclude<ApprovalPolicy, PolicyFunction>,
   toolName: string,
 ): PolicyVerdict | PolicyFunction | undefined {
   // The model chooses the name, so `constructor` must not find an inherited property.
-  return Object.hasOwn(policy, toolName) ? policy[toolName] : undefined
+  if (Object.hasOwn(policy, toolName)) return policy[toolName]
+  const pattern = findPattern(Object.keys(policy), toolName)
+  return pattern === undefined ? undefined : policy[pattern]
 }
 
 function chainOf(

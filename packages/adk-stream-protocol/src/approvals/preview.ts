@@ -4,7 +4,7 @@ import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { Approval } from './approval.ts'
 import { digestJson } from './digest.ts'
 import type { ApprovalPolicy, PolicyFunctions, PreviewContext } from './policy.ts'
-import { resolveVerdict } from './policy.ts'
+import { resolveVerdict, toPolicyCall } from './policy.ts'
 
 const Text = z.string().max(20_000)
 
@@ -101,11 +101,11 @@ export async function previewApproval(
   { policy, onError }: PreviewOptions,
 ): Promise<PreviewResult> {
   if (terms.preview === undefined) return { state: 'none' }
-  const call = { chat, toolName, args }
+  const call = { chat, toolName, args, claims: terms.claims }
   const verdict = await resolveVerdict(policy, call, { required: () => false, onError })
   // The policy failed, or another version of it does not give the preview that this approval needs.
   if (!verdict?.functions.preview) return { state: 'failed' }
-  return makePreview(verdict.functions.preview, { ...call, reader }, onError)
+  return makePreview(verdict.functions.preview, { ...toPolicyCall(call), reader }, onError)
 }
 
 export interface PreviewOptions {

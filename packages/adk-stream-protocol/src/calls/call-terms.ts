@@ -4,6 +4,7 @@ import { DENIED_BEFORE, repeatsDenied } from './repeated-denial.ts'
 import { UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import { readToolClaims } from './read-tool-claims.ts'
 
 export interface TermsOptions {
   /** Which calls need approval, and on which terms, in addition to what the tools require. */
@@ -93,7 +94,7 @@ async function resolve(
   const chat = chatOf(toolContext.invocationContext.session)
   return resolvePolicy(
     policy,
-    { chat, toolName: tool.name, args: toolArgs },
+    { chat, toolName: tool.name, args: toolArgs, claims: readToolClaims(tool) },
     {
       ...defaults,
       ...(deadlineMs !== undefined && { deadlineMs }),

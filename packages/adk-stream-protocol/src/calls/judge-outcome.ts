@@ -2,7 +2,7 @@ import { toResponse } from '../agent/call-responses.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { argsToRun } from '../approvals/next-approval.ts'
 import type { PolicyFunctions, PreviewContext } from '../approvals/policy.ts'
-import { resolveVerdict } from '../approvals/policy.ts'
+import { resolveVerdict, toPolicyCall } from '../approvals/policy.ts'
 import { callInTime, PolicyPreview } from '../approvals/preview.ts'
 import type { Preview } from '../protocol/preview.ts'
 import { readReportedFailure } from '../protocol/tool-failure.ts'
@@ -26,12 +26,12 @@ export async function judgeOutcome(
   { policy, onError }: JudgeOptions,
 ): Promise<Judgement> {
   const { chat, toolName, terms } = approval
-  const call = { chat, toolName, args: argsToRun(approval) }
+  const call = { chat, toolName, args: argsToRun(approval), claims: terms.claims }
   const verdict = terms.readsResult
     ? await resolveVerdict(policy, call, { required: () => false, onError })
     : undefined
   const { isFailure, receipt }: PolicyFunctions = verdict?.functions ?? {}
-  const context: PreviewContext = { ...call, reader: chat.principalId }
+  const context: PreviewContext = { ...toPolicyCall(call), reader: chat.principalId }
   const attempt = async <Result>(name: string, run: () => Result | Promise<Result>) =>
     callInTime(name, run).catch((error: unknown) => {
       onError(error)

@@ -7,14 +7,23 @@ export interface ReportedFailure {
 }
 
 /**
- * Returns the failure that the result of a tool reports: `success: false`, or `status: 'error'` (the form in ADK's
- * documentation). Returns undefined for any other result.
+ * Returns the failure that the result of a tool reports: `success: false`, `status: 'error'` (the form in ADK's
+ * documentation), or the `isError: true` of an MCP tool. Returns undefined for any other result.
  */
 export function readReportedFailure(output: unknown): ReportedFailure | undefined {
   if (!isRecord(output)) return undefined
   const { success, status, error, error_message: errorMessage, message } = output
+  if (output['isError'] === true && Array.isArray(output['content']))
+    return toReportedFailure(readText(output['content']))
   if (success !== false && status !== 'error') return undefined
   return toReportedFailure([error, errorMessage, message].find((text) => typeof text === 'string'))
+}
+
+/** Returns the first text in the content of an MCP result. */
+function readText(content: readonly unknown[]): unknown {
+  return content.flatMap((part) =>
+    isRecord(part) && part['type'] === 'text' ? part['text'] : [],
+  )[0]
 }
 
 export function toReportedFailure(reason: unknown): ReportedFailure {

@@ -21,11 +21,14 @@ import {
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
+import { isAnyName, isPattern, matchesName } from '../approvals/name-pattern.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
+import { findByName } from '../approvals/policy.ts'
 import { suggestName } from './check-options.ts'
 
 /**
- * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy names a tool that no agent has (AP111).
+ * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy has a name or pattern for which no
+ * agent has a tool (AP111).
  * Returns a function that checks the tools of toolsets, which can only be listed asynchronously.
  */
 export function checkAgents(
@@ -42,24 +45,48 @@ export function checkAgents(
     throw new TypeError(
       `createBridge: \`appName\` is ${appName}, which is also the name of an agent used as an AgentTool. ADK would store both in one session: choose another name.`,
     )
-  const unknown = unknownNames(policy, new Set(graph.tools.map(({ name }) => name)))
+  const unknown = unknownNames(
+    policy,
+    graph.tools.map(({ name }) => name),
+  )
+  refuseTies(policy, graph.tools)
   for (const { name, tool, obstacle } of graph.tools)
     if (obstacle && mayNeedApproval(name, tool, policy))
       throw new TypeError(describe(obstacle, `the tool ${name}`, policy))
   for (const { obstacle } of graph.toolsets)
-    if (obstacle && (typeof policy === 'function' || unknown.some((name) => gates(policy[name]))))
+    if (obstacle && mayNameToolsOfToolsets(policy, unknown))
       throw new TypeError(describe(obstacle, 'a tool of a toolset', policy))
   if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
     throw unknownTool(unknown, graph, [])
-  return once(() => checkToolsets(graph, unknown))
+  return once(() => checkToolsets(graph, policy, unknown))
+}
+
+/** Whether a verdict that requires approval may be about a tool of a toolset. */
+function mayNameToolsOfToolsets(policy: ApprovalPolicy, unknown: readonly string[]): boolean {
+  if (typeof policy === 'function') return true
+  const names = Object.keys(policy).filter((name) => isPattern(name) || unknown.includes(name))
+  return names.some((name) => gates(policy[name]))
 }
 
 /** Lists the toolsets if the policy names tools that only they can contain. Throws if they do not. */
-async function checkToolsets(graph: AgentGraph, unknown: readonly string[]): Promise<void> {
+async function checkToolsets(
+  graph: AgentGraph,
+  policy: ApprovalPolicy,
+  unknown: readonly string[],
+): Promise<void> {
   if (unknown.length === 0 || graph.isOpaque || graph.toolsets.length === 0) return
   const listed = (await Promise.all(graph.toolsets.map(({ listNames }) => listNames()))).flat()
-  const missing = unknown.filter((name) => !listed.includes(name))
+  const missing = unknown.filter((name) => !listed.some((tool) => matchesName(name, tool)))
   if (missing.length > 0) throw unknownTool(missing, graph, listed)
+  refuseTies(
+    policy,
+    listed.map((name) => ({ name })),
+  )
+}
+
+/** Throws if two equally specific patterns match a tool. */
+function refuseTies(policy: ApprovalPolicy, tools: readonly { readonly name: string }[]): void {
+  if (typeof policy !== 'function') for (const { name } of tools) findByName(policy, name)
 }
 
 /** Returns a function that does the work until it has succeeded once. */
@@ -71,14 +98,19 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** Returns the names in a policy that are neither known tools nor tools of ADK. */
-function unknownNames(policy: ApprovalPolicy, known: ReadonlySet<string>): string[] {
+/** Returns the names and patterns in a policy that match neither a known tool nor a tool of ADK. */
+function unknownNames(policy: ApprovalPolicy, known: readonly string[]): string[] {
   if (typeof policy === 'function') return []
-  return Object.keys(policy).filter((name) => !known.has(name) && !ADK_TOOLS.has(name))
+  return Object.keys(policy).filter(
+    (name) =>
+      !ADK_TOOLS.includes(name) &&
+      !isAnyName(name) &&
+      !known.some((tool) => matchesName(name, tool)),
+  )
 }
 
 /** Tools that ADK adds to an agent by itself. */
-const ADK_TOOLS = new Set(['transfer_to_agent', 'set_model_response', 'finish_task'])
+const ADK_TOOLS = ['transfer_to_agent', 'set_model_response', 'finish_task']
 
 function unknownTool(
   [name = '']: readonly string[],
@@ -86,9 +118,19 @@ function unknownTool(
   listed: readonly string[],
 ): TypeError {
   const names = [...tools.map((tool) => tool.name), ...listed]
+  const what = isPattern(name)
+    ? `has the pattern ${name}, which matches no tool of the agent.${suggestPattern(name, names)}`
+    : `names the tool ${name}, which the agent does not have.${suggestName(name, names)}`
   return new TypeError(
-    `createBridge: \`approvals\` names the tool ${name}, which the agent does not have.${suggestName(name, names)} A tool under another name would run without approval.`,
+    `createBridge: \`approvals\` ${what} A tool under another name would run without approval.`,
   )
+}
+
+/** Suggests the tool whose beginning is most similar to the text before the first `*`. */
+function suggestPattern(pattern: string, names: readonly string[]): string {
+  const head = pattern.slice(0, pattern.indexOf('*'))
+  const starts = new Set(names.map((name) => `${name.slice(0, head.length)}*`))
+  return head === '' ? '' : suggestName(`${head}*`, starts)
 }
 
 /** Whether a call of a tool may need approval. The policy overrides the tool. */
@@ -98,7 +140,7 @@ function mayNeedApproval(
   policy: ApprovalPolicy,
 ): boolean {
   if (typeof policy === 'function') return true
-  const named = Object.hasOwn(policy, name) ? policy[name] : undefined
+  const named = findByName(policy, name)
   if (named !== undefined) return gates(named)
   return tool !== undefined && decidesByItself(tool)
 }

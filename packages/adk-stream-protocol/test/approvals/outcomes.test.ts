@@ -59,6 +59,12 @@ const CASES: readonly {
     told: { status: 'error', error_message: 'Closed.' },
   },
   {
+    name: 'an MCP tool that returns `isError: true`',
+    result: { content: [{ type: 'text', text: 'No such file.' }], isError: true },
+    outcome: 'failed',
+    told: { content: [{ type: 'text', text: 'No such file.' }], isError: true },
+  },
+  {
     name: 'a result that `isFailure` calls a failure',
     result: { code: 51 },
     policy: { pay: { isFailure: (output) => JSON.stringify(output) === '{"code":51}' } },

@@ -5,7 +5,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { Decider } from '../../approvals/next-approval.ts'
 import { isDecidedAloneBy } from '../../approvals/next-approval.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
-import { resolvePolicy, resolveVerdict } from '../../approvals/policy.ts'
+import { resolvePolicy, resolveVerdict, toPolicyCall } from '../../approvals/policy.ts'
 import type { PreviewResult } from '../../approvals/preview.ts'
 import { makePreview, previewApproval } from '../../approvals/preview.ts'
 import type { Refusal } from '../../approvals/refusal.ts'
@@ -63,11 +63,11 @@ export function createEditCheck(
   policy: ApprovalPolicy,
   onError: (error: unknown) => void,
 ): MayEdit {
-  return async ({ chat, toolName }, { args, by }) => {
+  return async ({ chat, toolName, terms: { claims } }, { args, by }) => {
     let judged = true
     const terms = await resolvePolicy(
       policy,
-      { chat, toolName, args },
+      { chat, toolName, args, claims },
       {
         // Without a policy verdict, the tool itself asked the chat's principal, and its terms do not depend on the arguments.
         required: () => false,
@@ -100,10 +100,14 @@ export function createRefresh(
   return async (approval, reader) => {
     if (approval.state.name !== 'requested') return { approval, preview: { state: 'none' } }
     const { chat, toolName, args, terms } = approval
-    const call = { chat, toolName, args }
+    const call = { chat, toolName, args, claims: terms.claims }
     // A tool that requested the approval itself keeps its hint.
     const current = await resolveVerdict(policy, call, { required: () => false, onError })
-    const made = await makePreview(current?.functions.preview, { ...call, reader }, onError)
+    const made = await makePreview(
+      current?.functions.preview,
+      { ...toPolicyCall(call), reader },
+      onError,
+    )
     const preview: PreviewResult =
       made.state === 'none' && terms.preview !== undefined ? { state: 'failed' } : made
     const hint = current?.terms.hint ?? terms.hint

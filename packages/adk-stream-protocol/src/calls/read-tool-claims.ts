@@ -1,0 +1,23 @@
+import type { BaseTool } from '@google/adk'
+
+import type { ToolClaims } from '../approvals/tool-claims.ts'
+import { readAnnotations } from '../approvals/tool-claims.ts'
+import { isRecord } from '../protocol/guards.ts'
+
+/** Returns what an MCP server claims about a tool, or undefined if the tool does not come from an MCP server. */
+export function readToolClaims(tool: BaseTool): ToolClaims | undefined {
+  // ADK 2.0.0 keeps the tool as its server listed it, and the name without the prefix, private.
+  const listed: unknown = Reflect.get(tool, 'mcpTool')
+  if (!isRecord(listed)) return undefined
+  const server = readPrefix(tool.name, Reflect.get(tool, 'originalName'))
+  const annotations = isRecord(listed['annotations']) ? listed['annotations'] : {}
+  return { ...(server !== undefined && { server }), annotations: readAnnotations(annotations) }
+}
+
+/** ADK joins the prefix of a toolset and the name of a tool with `_`. */
+function readPrefix(name: string, originalName: unknown): string | undefined {
+  const ending = `_${String(originalName)}`
+  return name.length > ending.length && name.endsWith(ending)
+    ? name.slice(0, -ending.length)
+    : undefined
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import type { MCPConnectionParams } from '@google/adk'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+
+import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import { temporaryFolder } from '../store-fixture.ts'
+
+/** A tool without arguments, as a server lists it. */
+export type ListedTool = Pick<Tool, 'name' | 'annotations'>
+
+/** A real MCP server whose tools a test can change while it runs. */
+export interface McpFixture extends AsyncDisposable {
+  readonly connection: MCPConnectionParams
+  /** The names of the tools that were called, without a prefix. */
+  calls(): string[]
+  list(tools: readonly ListedTool[]): void
+}
+
+export const MCP_TRANSPORTS = { stdio: serveStdio, 'streamable HTTP': serveHttp }
+
+/** An MCP server in a process of its own. ADK starts it for every listing and every call. */
+async function serveStdio(tools: readonly ListedTool[]): Promise<McpFixture> {
+  const program = await bundleProgram(new URL('mcp-file-server.mjs', import.meta.url))
+  const folder = await temporaryFolder()
+  const [listed, called] = [folder.path('tools.json'), folder.path('calls.txt')]
+  const list: McpFixture['list'] = (next) =>
+    writeFileSync(listed, JSON.stringify(next.map(withSchema)))
+  list(tools)
+  return {
+    connection: {
+      type: 'StdioConnectionParams',
+      serverParams: { command: process.execPath, args: [program, listed, called] },
+    },
+    calls: () => (existsSync(called) ? readFileSync(called, 'utf8').trim().split('\n') : []),
+    list,
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  }
+}
+
+/** An MCP server on a port of this process. */
+export async function serveHttp(tools: readonly ListedTool[]): Promise<McpFixture> {
+  const calls: string[] = []
+  let listed = tools
+  const open = (): McpServer => {
+    const mcp = new McpServer({ name: 'files', version: '1.0.0' }, { capabilities: { tools: {} } })
+    // The methods of `McpServer` itself want schemas of zod.
+    mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed.map(withSchema) }))
+    mcp.server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+      calls.push(params.name)
+      return { content: [{ type: 'text', text: 'Done.' }] }
+    })
+    return mcp
+  }
+  const { url, close } = await serveMcp(open)
+  return {
+    connection: { type: 'StreamableHTTPConnectionParams', url },
+    calls: () => [...calls],
+    list: (next) => {
+      listed = next
+    },
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** Serves the streamable HTTP transport with a server for each session. */
+async function serveMcp(
+  open: () => McpServer,
+): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const sessions = new Map<string, StreamableHTTPServerTransport>()
+  const http = createServer((request, response) => {
+    void (async () => {
+      const known = sessions.get(String(request.headers['mcp-session-id']))
+      if (known) return known.handleRequest(request, response)
+      const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (id) => {
+          sessions.set(id, transport)
+        },
+      })
+      await open().connect(transport)
+      await transport.handleRequest(request, response)
+    })()
+  }).listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  // A server that listens on a port has such an address.
+  const { port } = http.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    close: async () => {
+      for (const transport of sessions.values()) await transport.close()
+      const closed = once(http, 'close')
+      http.close()
+      http.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function withSchema(tool: ListedTool): Tool {
+  return { ...tool, inputSchema: { type: 'object', properties: {} } }
+}
