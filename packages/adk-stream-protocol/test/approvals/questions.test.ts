@@ -219,7 +219,7 @@ test('[AP426] a question that cannot be asked or checked is refused to the model
   const args = { message: 'Which?', response_schema: { $ref: 'https://example.com/s.json' } }
   await ask(page, `[[call ${TOOL} ${JSON.stringify(args)}]][[then]][[say Sorry.]]`)
   expect(await page.inbox()).toEqual([])
-  expect(testBridge.results).toMatchObject([{ error: expect.stringContaining('$ref') }])
+  expect(JSON.stringify(testBridge.results)).toContain('$ref')
 })
 
 test('[AP426] a message with an answered question can be edited: the answer had no effect elsewhere', async () => {

@@ -45,7 +45,7 @@ function isInput(part: Part): boolean {
 }
 
 /** Whether a node of a workflow made the call. The workflow looks for the response under the original name. */
-export function isInterrupt({ id, args }: NonNullable<Part['functionCall']>): boolean {
+function isInterrupt({ id, args }: NonNullable<Part['functionCall']>): boolean {
   return id !== undefined && args?.['interruptId'] === id
 }
 
