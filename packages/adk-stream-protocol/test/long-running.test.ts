@@ -146,7 +146,6 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
 const FOREIGN: readonly (readonly [string, BaseTool])[] = [
   ['run_report', jobTool(null).job],
   ['get_user_choice', getUserChoiceTool],
-  ['adk_request_input', requestInputTool],
 ]
 
 describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => {

@@ -128,8 +128,8 @@ function readType(schema: Readonly<Record<string, unknown>>): Record<string, unk
     typeof name === 'string' ? [name.toLowerCase()] : [],
   )
   if (nullable === true && names.length > 0 && !names.includes('null')) names.push('null')
-  const allowed =
-    Array.isArray(values) && values.length > 0 ? [...(values as unknown[])] : undefined
+  const given: readonly unknown[] = Array.isArray(values) ? values : []
+  const allowed = given.length > 0 ? [...given] : undefined
   if (allowed && nullable === true) allowed.push(null)
   return {
     ...(names.length > 0 && { type: names.length === 1 ? names[0] : names }),

@@ -28,7 +28,7 @@ export interface Approval {
 }
 
 /** What a person is asked for by an entry of the ledger that is not an approval. */
-export type QuestionKind = 'input' | 'sign-in' | 'elicitation'
+type QuestionKind = 'input' | 'sign-in' | 'elicitation'
 
 /** The terms of an approval, as the policy set them when the call was made. */
 export interface ApprovalTerms {

@@ -31,6 +31,7 @@ import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms
 import { CallRunner } from './call-runner.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import { restoreCallNames } from '../agent/history/input-calls.ts'
 import { isModelOutput } from '../agent/history/model-output.ts'
 import {
   asksForApproval,
@@ -238,6 +239,7 @@ export class ApprovalPlugin extends QuietPlugin {
     // transfer would get two replies.
     const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
     if (isOver || hasTransferred(callbackContext)) return {}
+    restoreCallNames(llmRequest.contents)
     run?.modelStarted(callbackContext.invocationContext.branch)
     return undefined
   }

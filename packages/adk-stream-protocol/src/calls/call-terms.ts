@@ -5,6 +5,7 @@ import { UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { readToolClaims } from './read-tool-claims.ts'
+import { isInputTool, readInputRequest, toInputTerms } from './input-terms.ts'
 
 export interface TermsOptions {
   /** Which calls need approval, and on which terms, in addition to what the tools require. */
@@ -31,6 +32,7 @@ export type CallCheck =
 /** Returns whether a call runs, needs approval first, or is refused. The policy takes precedence over the tool. */
 export async function checkCall(call: ToolCall, options: TermsOptions): Promise<CallCheck> {
   const { tool, toolArgs, toolContext } = call
+  if (isInputTool(tool)) return checkInput(call, options)
   let failure: unknown
   const required = async (): Promise<boolean> => {
     try {
@@ -47,6 +49,17 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
   return repeatsDenied(events, { name: tool.name, args: toolArgs })
     ? { verdict: 'refuse', response: DENIED_BEFORE }
     : { verdict: 'ask', terms }
+}
+
+/** Returns the terms of a question to a person, or what is wrong with it. */
+async function checkInput(call: ToolCall, options: TermsOptions): Promise<CallCheck> {
+  const request = readInputRequest(call.toolArgs)
+  if ('fault' in request)
+    return { verdict: 'refuse', response: { error: `Not asked: ${request.fault}` } }
+  const terms = await resolveQuestionTerms(call, { hint: request.message }, options)
+  return terms
+    ? { verdict: 'ask', terms: toInputTerms(terms, request) }
+    : { verdict: 'refuse', response: UNDETERMINED }
 }
 
 /** Describes invalid arguments to the model, so that it can correct them. Other errors are only logged. */

@@ -1,5 +1,7 @@
 import type { Content, Part } from '@google/genai'
 
+import { readCallName } from '../agent/history/input-calls.ts'
+
 /** The length of the history that a new connection receives, in characters. About 16 000 tokens of English. */
 const MAX_HISTORY_LENGTH = 64_000
 
@@ -43,7 +45,7 @@ function describePart(part: Part): string {
   if (part.thought) return ''
   if (part.text !== undefined) return part.text
   if (functionCall)
-    return `[called ${functionCall.name}(${JSON.stringify(functionCall.args ?? {})})]`
+    return `[called ${readCallName(functionCall.name ?? '')}(${JSON.stringify(functionCall.args ?? {})})]`
   if (functionResponse) return describeResult(functionResponse)
   const media = inlineData?.mimeType ?? fileData?.mimeType
   return media === undefined ? '' : `[sent ${media}]`

@@ -21,6 +21,7 @@ import type { CallEffect, CallEvent, CallState } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
+import { toAnswerOutcome } from '../calls/input-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -362,9 +363,12 @@ export class LiveCalls {
       toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
     if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
     let ended: Approval | undefined
-    const outcome = await run(withEdits(call, approval), async (made) => {
+    const record = async (made: CallOutcome): Promise<void> => {
       if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
-    })
+    }
+    const answered = approval && toAnswerOutcome(approval)
+    if (answered) await record(answered)
+    const outcome = answered ?? (await run(withEdits(call, approval), record))
     const isRecorded = !approval || ended !== undefined
     if (
       isRecorded &&

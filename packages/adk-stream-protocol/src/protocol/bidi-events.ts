@@ -158,6 +158,8 @@ export interface NamedApproval {
   readonly messageId: string
   /** Whether the approval is pending. */
   readonly waits: boolean
+  /** Whether it is a question, whose answer is the result of its call. */
+  readonly isQuestion?: boolean
 }
 
 export type ReadResult =
@@ -178,7 +180,7 @@ const Consent = z.object({
 
 /** Whether a result is a decision about the approval that its id refers to. */
 export function decides({ result }: ToolResult, known: NamedApproval | undefined): boolean {
-  if (!known) return false
+  if (!known || (known.isQuestion && known.by === 'call')) return false
   return (known.by === 'approval' ? Confirmation : Consent).safeParse(result).success
 }
 
@@ -192,6 +194,9 @@ export function readToolResult(response: ToolResult, known: NamedApproval | unde
     if (toolName === CONFIRMATION_TOOL) throw new ProtocolError('unknown-approval')
     return { output: { toolCallId, result: { output: result } } }
   }
+  // The server turns the output of a question into its answer.
+  if (known.isQuestion && known.by === 'call' && toolName !== CONFIRMATION_TOOL)
+    return { output: { toolCallId, result: { output: result } } }
   const expected = known.by === 'approval' ? CONFIRMATION_TOOL : known.toolName
   if (toolName !== undefined && toolName !== expected) {
     throw createMismatchError(

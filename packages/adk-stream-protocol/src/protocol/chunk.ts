@@ -105,3 +105,10 @@ export function serialiseChunk(chunk: Chunk): string {
   if (isDelta(chunk)) return `${deltaHead(chunk.type, chunk.id)}${JSON.stringify(chunk.delta)}}`
   return JSON.stringify(chunk)
 }
+
+/** Returns the question that a chunk asks. A question has no `tool-approval-request`. */
+export function readQuestion(chunk: Chunk): DataParts['approval'] | undefined {
+  if (chunk.type !== 'data-approval') return undefined
+  const { kind, state } = chunk.data
+  return kind !== undefined && state === 'requested' ? chunk.data : undefined
+}

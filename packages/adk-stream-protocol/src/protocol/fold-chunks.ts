@@ -181,7 +181,8 @@ function findDecision(
   for (const part of parts) {
     if (!isApprovalPart(part) || part.data.toolCallId !== toolCallId) continue
     const { approvalId: id, state, reason } = part.data
-    if (state === 'requested') return undefined
+    // The answer to a question is the output of its call.
+    if (state === 'requested' || part.data.kind) return undefined
     const approved = state === 'approved' || state === 'unknown'
     return { id, approved, ...(reason !== undefined && { reason }) }
   }

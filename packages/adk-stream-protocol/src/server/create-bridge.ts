@@ -381,7 +381,13 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     runs,
   })
   const live = runs && new LiveSender({ runs, turnService, decisions, context })
-  const completions = openCallCompletions({ turnService, runs, limits, mayCompleteCalls })
+  const completions = openCallCompletions({
+    turnService,
+    decisions,
+    runs,
+    limits,
+    mayCompleteCalls,
+  })
   const sweeper = new RecoverySweeper({
     backend,
     intervalMs: limits.sweepMs,

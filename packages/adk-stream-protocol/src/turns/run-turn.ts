@@ -8,7 +8,7 @@ import type { Translation } from '../agent/translate/translation.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
 import type { PartialReply } from '../agent/history/repair-session.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
-import { isAudio, isDelta } from '../protocol/chunk.ts'
+import { isAudio, isDelta, readQuestion } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
@@ -121,6 +121,8 @@ class TurnWriter {
     if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
     if (chunk.type === 'tool-output-error') this.#failedCalls.add(chunk.toolCallId)
     if (chunk.type === 'tool-approval-request') this.#turn.log.markPause(chunk.approvalId)
+    const question = readQuestion(chunk)
+    if (question) this.#turn.log.markPause(question.approvalId)
   }
 
   fail(thrown: unknown): void {

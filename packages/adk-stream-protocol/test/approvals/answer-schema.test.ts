@@ -41,8 +41,7 @@ test.each(ANSWERS)('[AP421] %j, answered with %j: %s', (schema, answer, fault) =
   const read = readAnswerSchema(schema)
   if (!('schema' in read)) throw new Error(read.fault)
   const found = findAnswerFault(read.schema, answer)
-  if (fault === undefined) expect(found).toBeUndefined()
-  else expect(found).toContain(fault)
+  expect(found ?? 'fits').toContain(fault ?? 'fits')
 })
 
 let deep: object = { type: 'string' }
@@ -51,7 +50,7 @@ for (let level = 0; level < 20; level += 1) deep = { type: 'array', items: deep 
 test.each([
   ['a remote reference', { $ref: 'https://example.com/schema.json' }, '$ref'],
   ['a local reference', { properties: { a: { $ref: '#/$defs/a' } } }, '$ref'],
-  ['a condition', { if: {}, then: {} }, '`if`'],
+  ['a condition', { if: {} }, '`if`'],
   ['patternProperties', { type: 'object', patternProperties: { '(a+)+': {} } }, 'patternProp'],
   ['20 levels', deep, '16 levels'],
   ['20,000 characters', { description: 'x'.repeat(20_000) }, '16000 characters'],

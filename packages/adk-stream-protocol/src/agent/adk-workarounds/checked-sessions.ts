@@ -3,6 +3,7 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { ApprovalUnavailableError } from '../call-responses.ts'
+import { toStoredEvent } from '../history/input-calls.ts'
 
 export interface CheckedSessionsOptions {
   readonly appName: string
@@ -29,7 +30,7 @@ export function checkSessions<Service extends BaseSessionService>(
     if (session.appName !== options.appName)
       await refuseCallsThatNeedApproval(session, event, options)
     if (!event.partial) setTimestamp(session, event)
-    return service.appendEvent(request)
+    return service.appendEvent({ ...request, event: toStoredEvent(event, session.events) })
   }
   return intercept(service, { appendEvent })
 }

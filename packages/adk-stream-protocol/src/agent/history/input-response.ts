@@ -1,9 +1,7 @@
 import type { Content, FunctionCall } from '@google/genai'
 
 import type { EventNotes } from './event-notes.ts'
-
-/** ADK's call that requests input from a person. */
-const INPUT_CALL = 'adk_request_input'
+import { INPUT_CALL } from './input-calls.ts'
 
 /** A message for the agent, with its notes. */
 export interface NotedContent {

@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { Chunk } from '../../protocol/chunk.ts'
-import { isRecord } from '../../protocol/guards.ts'
+import { readQuestion } from '../../protocol/chunk.ts'
 import { foldChunks } from '../../protocol/fold-chunks.ts'
 import type { Message } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
@@ -144,13 +144,8 @@ export function markPauses(turn: Pick<ReplayedTurn, 'chunks' | 'pauses'>): Map<n
 /** Returns the id of the approval or call that may need a response. */
 function findQuestionId(chunk: Chunk): string | undefined {
   if (chunk.type === 'tool-approval-request') return chunk.approvalId
-  if (chunk.type === 'data-approval') return isQuestion(chunk.data) ? chunk.id : undefined
-  return chunk.type === 'tool-input-available' ? chunk.toolCallId : undefined
-}
-
-/** Whether a `data-approval` part asks a question. No `tool-approval-request` follows it. */
-function isQuestion(data: unknown): boolean {
-  return isRecord(data) && data['kind'] !== undefined && data['state'] === 'requested'
+  if (chunk.type === 'tool-input-available') return chunk.toolCallId
+  return readQuestion(chunk)?.approvalId
 }
 
 function isConfirmation({ content }: Event): boolean {

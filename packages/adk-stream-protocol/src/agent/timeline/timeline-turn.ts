@@ -4,6 +4,7 @@ import type { Usage } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { TimelineEntry } from '../../protocol/timeline.ts'
 import { readNotes } from '../history/event-notes.ts'
+import { readCallName } from '../history/input-calls.ts'
 import { isModelOutput } from '../history/model-output.ts'
 import type { StoredTurn } from '../history/replay-turn.ts'
 import { replayTurn } from '../history/replay-turn.ts'
@@ -125,7 +126,7 @@ class TurnReader {
     this.#modelIsOpen = true
     for (const { functionCall } of event.content?.parts ?? []) {
       if (functionCall?.id === undefined) continue
-      this.#addTool(functionCall.id, functionCall.name ?? '', {
+      this.#addTool(functionCall.id, readCallName(functionCall.name ?? ''), {
         at: endedAt,
         args: functionCall.args ?? {},
       })

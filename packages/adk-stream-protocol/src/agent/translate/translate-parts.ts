@@ -6,6 +6,7 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { describeToolFailure } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
+import { readCallName } from '../history/input-calls.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
 import { countAudio, isPcm, toPcm } from './count-usage.ts'
 
@@ -91,7 +92,8 @@ function writePart(writer: ChunkWriter, part: Part, event: Event): void {
 }
 
 function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void {
-  const { id, name: toolName = '', args: input = {} } = call
+  const { id, name = '', args: input = {} } = call
+  const toolName = readCallName(name)
   // ADK assigns an id to each call before it yields the event.
   if (id === undefined || toolName === TRANSFER_CALL) return
   if (toolName === CONFIRMATION_TOOL) {
@@ -152,7 +154,8 @@ function writeResponse(
   const isQuestion = writer.state.calls.get(id)?.approval?.kind !== undefined
   const ending = decided && readEnding(decided, response, isQuestion)
   const failed = notes.failed?.includes(id) === true
-  writer.settle(id, ending ?? readToolResult(name ?? 'tool', response, failed))
+  const answer = isQuestion && decided ? readAnswer(decided) : undefined
+  writer.settle(id, ending ?? answer ?? readToolResult(name ?? 'tool', response, failed))
   for (const part of parts ?? []) writeMedia(writer, part)
 }
 
@@ -167,6 +170,11 @@ function readEnding(
 ): ToolResult | undefined {
   if (state === 'approved') return undefined
   return state === 'denied' && !isQuestion ? { denied: true } : { errorText: String(error) }
+}
+
+/** Returns the answer to a question as the person gave it. For the model, a value that is not an object is wrapped. */
+function readAnswer({ approvedPayload }: DecidedNote): ToolResult | undefined {
+  return approvedPayload === undefined ? undefined : { output: approvedPayload }
 }
 
 function writeMedia(

@@ -1,4 +1,5 @@
 import type { Chunk } from '../../protocol/chunk.ts'
+import { readQuestion } from '../../protocol/chunk.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import { AsyncQueue } from '../../shared/async-queue.ts'
@@ -169,7 +170,9 @@ export class SocketRequest {
   }
 
   #noteWaiting(chunk: Chunk): void {
-    if (chunk.type === 'tool-approval-request') this.#waitingCalls.add(chunk.toolCallId)
+    const question = readQuestion(chunk)
+    if (question) this.#waitingCalls.add(question.toolCallId)
+    else if (chunk.type === 'tool-approval-request') this.#waitingCalls.add(chunk.toolCallId)
     else if (chunk.type === 'data-browser-call') this.#waitingCalls.add(chunk.data.toolCallId)
     else if (chunk.type === 'data-approval' && chunk.data.state !== 'requested')
       this.#waitingCalls.delete(chunk.data.toolCallId)

@@ -15,7 +15,7 @@ import { isRefusal } from '../../approvals/refusal.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
-import type { Responses, DecisionResponse } from '../../protocol/read-responses.ts'
+import type { Responses, DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
 import type { NamedApproval } from '../../protocol/bidi-events.ts'
 import { readToolResult, createAwaitingApprovalError } from '../../protocol/bidi-events.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -23,6 +23,7 @@ import type { BridgeLimits } from '../options.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
+import { isInputQuestion, toAnswer } from './question-answers.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnService } from './turn-service.ts'
 import type { Edit } from './policy-checks.ts'
@@ -61,7 +62,26 @@ export class ApprovalDecisions {
       if ('decision' in read) decisions.push(read.decision)
       else outputs.push(read.output)
     }
-    return { ...responses, decisions, outputs, results: [] }
+    return this.#takeAnswers(chat, { ...responses, decisions, outputs, results: [] })
+  }
+
+  /** Turns the outputs of calls that ask a question into decisions. */
+  async #takeAnswers(chat: ChatRef, responses: Responses): Promise<Responses> {
+    const decisions = [...responses.decisions]
+    const outputs: OutputResponse[] = []
+    for (const output of responses.outputs) {
+      const question = await this.findQuestion(chat, output.toolCallId)
+      if (question) decisions.push(toAnswer(question, output))
+      else outputs.push(output)
+    }
+    return { ...responses, decisions, outputs }
+  }
+
+  /** Returns the question of a call. Returns undefined if the call asks none. */
+  async findQuestion(chat: ChatRef, toolCallId: string): Promise<Approval | undefined> {
+    const backend = await this.#options.backend.get()
+    const found = await backend.ledger.findByCall(toApprovalChat(backend, chat), toolCallId)
+    return found && isInputQuestion(found) ? found : undefined
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
@@ -188,7 +208,15 @@ export class ApprovalDecisions {
     if (!found) return undefined
     const { id: approvalId, toolCallId, toolName, messageId, state } = found
     const waits = state.name === 'requested'
-    return { by: isOwn ? 'approval' : 'call', approvalId, toolCallId, toolName, messageId, waits }
+    return {
+      by: isOwn ? 'approval' : 'call',
+      approvalId,
+      toolCallId,
+      toolName,
+      messageId,
+      waits,
+      isQuestion: isInputQuestion(found),
+    }
   }
 
   async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {

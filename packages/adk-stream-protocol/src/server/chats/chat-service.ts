@@ -17,6 +17,7 @@ import type { RemoteTurns } from './remote-turns.ts'
 import type { LiveSender } from './live-sender.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
+import { toAnswer } from './question-answers.ts'
 import type { RequestContext } from './request-context.ts'
 import type { TurnService } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
@@ -101,7 +102,8 @@ export class ChatService {
     const { decisions, turnService, runs } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const run = runs?.find(chat)
-    const responses = request.results.length === 0 ? request : await this.#resolve(chat, request)
+    const isResolved = request.results.length + request.outputs.length === 0
+    const responses = isResolved ? request : await this.#resolve(chat, request)
     const decided = await decisions.decideAll(principal, chat, responses)
     const { messageId, seen, taken } = decided
     onDecided?.()
@@ -215,9 +217,18 @@ export class ChatService {
     await turns.stop(chat)
   }
 
-  /** Submits the result of a browser tool. */
-  async submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void> {
-    const { runs, owners, turnService } = this.#parts
+  /** Submits the result of a browser tool, or the answer to a question. */
+  async submitToolResult(
+    principal: Principal,
+    chat: ChatRef,
+    output: OutputResponse,
+  ): Promise<void> {
+    const { runs, owners, turnService, decisions } = this.#parts
+    const question = await decisions.findQuestion(chat, output.toolCallId)
+    if (question) {
+      await decisions.decide(principal, chat, toAnswer(question, output))
+      return
+    }
     if (runs?.find(chat)?.submitOutput(output) === true) return
     if (!(await owners.submitOutput(chat, output))) await turnService.submitToolResult(chat, output)
   }

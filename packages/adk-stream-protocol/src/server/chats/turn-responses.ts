@@ -10,6 +10,7 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
+import { isInputQuestion, readAnswer } from './question-answers.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The inputs for the calls of a turn. Decisions are in the ledger. */
@@ -36,7 +37,9 @@ export async function collectResponses(
     if (completion?.toolCallId === id && !completed)
       results.push({ id, name, response: toCompletion(completion.result) })
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
-    if (approval) approvals.push(approval)
+    const answer = approval && isInputQuestion(approval) ? readAnswer(approval) : undefined
+    if (answer) results.push({ id, name, response: answer })
+    else if (approval && !isInputQuestion(approval)) approvals.push(approval)
     const submitted = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
     const tool = submitted ? await findTool(chat, name) : undefined
     const browser = tool && asBrowserTool(tool)

@@ -47,6 +47,7 @@ import { toApprovalChat } from './backend.ts'
 import type { AgentRequest, ChosenAgent } from './chat-agents.ts'
 import type { TurnInfo } from '../options.ts'
 import type { StateDelta } from './request-context.ts'
+import { settleQuestions } from './question-answers.ts'
 import { traceTurn } from './trace-turn.ts'
 import { ResumeAttempts } from './resume-attempts.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
@@ -327,6 +328,8 @@ export class TurnService {
     const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
     for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
       const approval = await backend.ledger.get(id)
+      // The answer to a question has no effect outside the conversation.
+      if (approval?.terms.kind === 'input') continue
       const state = approval?.state.name ?? end
       if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
     }
@@ -611,7 +614,14 @@ export class TurnService {
         yield* backend.host.resume(key, messageId, { ...noted, signal, onStored })
         continue
       }
-      yield* backend.host.resume(key, messageId, { content, signal })
+      const settled = await settleQuestions(backend.ledger, key, content)
+      let isStored = false
+      const onStored = (): void => {
+        isStored = true
+      }
+      const notes = settled && { notes: settled.notes }
+      yield* backend.host.resume(key, messageId, { content, ...notes, signal, onStored })
+      if (settled && isStored) await backend.ledger.markReported(key, settled.toolCallIds)
       const delivered = outputs.flatMap(({ toolCallId }) =>
         sent.has(toolCallId) ? [toolCallId] : [],
       )

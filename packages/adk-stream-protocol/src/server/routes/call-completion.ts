@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Principal } from '../auth/authenticate.ts'
+import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
+import { toAnswer } from '../chats/question-answers.ts'
 import type { TurnService } from '../chats/turn-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
@@ -45,6 +47,7 @@ export type MayCompleteCalls = (
 
 export interface CallCompletionsOptions {
   readonly turnService: TurnService
+  readonly decisions: Pick<ApprovalDecisions, 'findQuestion' | 'decideById'>
   readonly runs: LiveRuns | undefined
   readonly limits: BridgeLimits
   readonly mayCompleteCalls: MayCompleteCalls | undefined
@@ -58,13 +61,20 @@ export interface CallCompletions {
 }
 
 export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {
-  const { turnService, runs, limits, mayCompleteCalls } = options
+  const { turnService, decisions, runs, limits, mayCompleteCalls } = options
 
   const complete = async (completion: CallCompletion): Promise<void> => {
     const { principalId, chatId, toolCallId } = completion
     const chat = { principalId, chatId }
     const result =
       'error' in completion ? { errorText: completion.error } : { output: completion.output }
+    const question = await decisions.findQuestion(chat, toolCallId)
+    if (question) {
+      if (question.state.name !== 'requested') throw new ProtocolError('call-completed')
+      // The application answers in the name of the owner of the chat.
+      await decisions.decideById({ id: principalId }, toAnswer(question, { toolCallId, result }))
+      return
+    }
     const turn = await turnService.complete(chat, { toolCallId, result })
     runs?.show(chat, turn)
   }

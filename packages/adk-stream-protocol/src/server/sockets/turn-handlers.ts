@@ -55,7 +55,9 @@ export function openTurnHandlers(
       // BT6: the client may have sent the decision that allows this output just before.
       await decisions.settled()
       const result = errorText === undefined ? { output } : { errorText }
-      await chats.submitToolResult(chatOf(id), { toolCallId, result })
+      // WS16: the output may be the answer to a question, which is a decision.
+      const principal = await connection.checkPrincipal()
+      await chats.submitToolResult(principal, chatOf(id), { toolCallId, result })
       connection.send({ type: 'tool-output-taken', outputId, ok: true })
     },
     ping: ({ nonce }) => connection.send({ type: 'pong', ...(nonce !== undefined && { nonce }) }),

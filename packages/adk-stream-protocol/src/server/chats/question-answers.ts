@@ -1,0 +1,66 @@
+import type { Content } from '@google/genai'
+
+import { describeEnding, toResponse } from '../../agent/call-responses.ts'
+import type { DecidedNote, EventNotes } from '../../agent/history/event-notes.ts'
+import type { Approval } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import type { DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+
+/** Whether the answer to an entry of the ledger is the result of its call, so that no tool runs. */
+export function isInputQuestion({ terms }: Approval): boolean {
+  return terms.kind === 'input'
+}
+
+/** Returns the response of a question for the model. Returns undefined while it is open. */
+export function readAnswer(approval: Approval): Record<string, unknown> | undefined {
+  const { state } = approval
+  return state.name === 'approved' ? toResponse(state.payload) : describeEnding(approval)?.response
+}
+
+/** Converts the output of a client for the call of a question to a decision. */
+export function toAnswer({ id, state }: Approval, { result }: OutputResponse): DecisionResponse {
+  // Clients send the outputs of all calls of a message. For a question that was decided, the client continues with its outcome.
+  if (state.name !== 'requested') return { approvalId: id, approved: state.name !== 'denied' }
+  return 'errorText' in result
+    ? { approvalId: id, approved: false, reason: result.errorText.slice(0, MAX_REASON) }
+    : { approvalId: id, approved: true, payload: result.output }
+}
+
+const MAX_REASON = 2_000
+
+/** The questions whose responses are about to be stored in the conversation. */
+export interface SettledQuestions {
+  readonly toolCallIds: readonly string[]
+  /** The notes to store with the responses. */
+  readonly notes: EventNotes
+}
+
+/**
+ * Records that the answers in responses were given to the agent. Returns undefined if there are none. After a crash the answer is
+ * reported again: the ledger still has it.
+ */
+export async function settleQuestions(
+  ledger: Ledger,
+  chat: AppChatRef,
+  { parts = [] }: Content,
+): Promise<SettledQuestions | undefined> {
+  const decided: DecidedNote[] = []
+  for (const { functionResponse } of parts) {
+    const approval = await ledger.findByCall(chat, functionResponse?.id ?? '')
+    if (!approval || !isInputQuestion(approval)) continue
+    const note = describeEnding(await settle(ledger, approval))?.note
+    if (note) decided.push(note)
+  }
+  if (decided.length === 0) return undefined
+  return { toolCallIds: decided.map(({ toolCallId }) => toolCallId), notes: { decided } }
+}
+
+async function settle(ledger: Ledger, approval: Approval): Promise<Approval> {
+  const { id, state } = approval
+  if (state.name !== 'approved') return approval
+  const claimed = await ledger.claim(id, approval)
+  const ended = isRefusal(claimed) ? claimed : await ledger.succeed(id, state.payload ?? null)
+  return isRefusal(ended) ? approval : ended
+}
