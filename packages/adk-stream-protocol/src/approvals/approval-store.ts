@@ -34,6 +34,11 @@ export interface ApprovalStore {
   replaceAll(transitions: readonly Transition[]): Promise<boolean>
   /** Lists approvals, oldest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
+  /**
+   * Lists approvals that a principal may see, pending and decided, newest first. Without it, clients cannot read decided approvals of
+   * other chats.
+   */
+  listVisible?(filter: VisibleFilter): Promise<Approval[]>
   /** Counts the pending approvals of an application, up to `limit`. For metrics, so it must be cheap. */
   countPending?(appName: string, limit: number): Promise<number>
   /** Lists pending approvals whose deadline has passed, most overdue first. */
@@ -188,6 +193,20 @@ export interface ApprovalFilter {
    * they can withdraw their vote.
    */
   readonly waitsFor?: Decider
+  readonly limit: number
+  /** The id of the last approval of the previous page. */
+  readonly after?: string
+}
+
+/** Selects approvals that a principal may see and that meet all given conditions. */
+export interface VisibleFilter {
+  readonly appName: string
+  /** The principal who reads. They may see approvals in their chats, and those of which they may decide a step. */
+  readonly reader: Decider
+  readonly states?: readonly ApprovalStateName[]
+  readonly toolName?: string
+  /** Approvals in chats of this principal. */
+  readonly requester?: string
   readonly limit: number
   /** The id of the last approval of the previous page. */
   readonly after?: string

@@ -9,6 +9,7 @@ import type {
   LeaseRenewal,
   PendingQuota,
   UnreportedFilter,
+  VisibleFilter,
 } from './approval-store.ts'
 import type { AuditEvent, AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
@@ -318,6 +319,14 @@ export class Ledger {
 
   async list(filter: Omit<ApprovalFilter, 'appName'>): Promise<Approval[]> {
     return this.#store.list({ ...filter, appName: this.appName })
+  }
+
+  /**
+   * Lists approvals that a principal may see, pending and decided, newest first. Returns undefined if the store cannot list them.
+   */
+  async listVisible(filter: Omit<VisibleFilter, 'appName'>): Promise<Approval[] | undefined> {
+    const found = await this.#store.listVisible?.({ ...filter, appName: this.appName })
+    return found?.filter((approval) => maySee(approval, filter.reader))
   }
 
   /** Reads the audit record in write order. */

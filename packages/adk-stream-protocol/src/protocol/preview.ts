@@ -62,7 +62,7 @@ export interface ShownPreview extends Preview {
   readonly digest: string
 }
 
-export const isShownPreview: Guard<ShownPreview> = isObjectOf<ShownPreview>({
+const PREVIEW = {
   headline: optional(isString),
   action: optional(isString),
   lines: optional(isArrayOf(isObjectOf<PreviewLine>({ label: isString, value: isString }))),
@@ -81,5 +81,11 @@ export const isShownPreview: Guard<ShownPreview> = isObjectOf<ShownPreview>({
       available: optional(isNumber),
     }),
   ),
+}
+
+export const isPreview: Guard<Preview> = isObjectOf<Preview>(PREVIEW)
+
+export const isShownPreview: Guard<ShownPreview> = isObjectOf<ShownPreview>({
+  ...PREVIEW,
   digest: isString,
 })

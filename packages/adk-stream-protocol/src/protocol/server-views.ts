@@ -12,8 +12,8 @@ import {
   isEither,
 } from './guards.ts'
 
-import type { ShownPreview } from './preview.ts'
-import { isShownPreview } from './preview.ts'
+import type { Preview, ShownPreview } from './preview.ts'
+import { isPreview, isShownPreview } from './preview.ts'
 
 /** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
 
@@ -100,6 +100,12 @@ export interface PendingApproval {
   readonly votes?: readonly ShownVote[] | undefined
   /** The steps of the approval, in order. */
   readonly steps?: readonly ShownStep[] | undefined
+  /** When the approval reached its present state. Absent while it is pending. */
+  readonly at?: number | undefined
+  /** Who approved or denied. */
+  readonly by?: readonly ShownPerson[] | undefined
+  /** What the call did, as the policy describes it. Only the owner of the chat sees it. */
+  readonly receipt?: Preview | undefined
   /** Whether the principal can decide now. */
   readonly mayDecide?: boolean | undefined
   /** Why not: `decided`, `voted`, `later-step`, `earlier-step` or `not-named`. */
@@ -153,6 +159,9 @@ const isPendingApproval = isObjectOf<PendingApproval>({
       }),
     ),
   ),
+  at: optional(isNumber),
+  by: optional(isArrayOf(isPerson)),
+  receipt: optional(isPreview),
   mayDecide: optional(isBoolean),
   whyNot: optional(isString),
 })

@@ -8,11 +8,13 @@ import type {
   LockedChatsFilter,
   PendingQuota,
   UnreportedFilter,
+  VisibleFilter,
 } from '../../src/approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../src/approvals/audit-entry.ts'
 import {
   isUnreported,
   isWaitingFor,
+  maySee,
   nextApproval,
   type Transition,
 } from '../../src/approvals/next-approval.ts'
@@ -92,6 +94,23 @@ export class MemoryApprovalStore implements ApprovalStore {
     const known = new Set(ids.slice(0, after === undefined ? 0 : ids.indexOf(after) + 1))
     const rest = this.#select(filter).filter(({ id }) => !known.has(id))
     return structuredClone(rest.slice(0, limit))
+  }
+
+  async listVisible(filter: VisibleFilter): Promise<Approval[]> {
+    const { reader, toolName, requester, limit, after, appName, states } = filter
+    const all = this.#select({ appName, ...(states && { states }) }).toReversed()
+    const ids = [...this.#approvals.keys()].toReversed()
+    const start = after === undefined ? 0 : ids.indexOf(after) + 1
+    if (after !== undefined && start === 0) return []
+    const known = new Set(ids.slice(0, start))
+    const found = all.filter(
+      (approval) =>
+        !known.has(approval.id) &&
+        maySee(approval, reader) &&
+        (toolName === undefined || approval.toolName === toolName) &&
+        (requester === undefined || approval.chat.principalId === requester),
+    )
+    return structuredClone(found.slice(0, limit))
   }
 
   async due(limit: number): Promise<Approval[]> {

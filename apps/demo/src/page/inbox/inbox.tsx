@@ -5,7 +5,8 @@ import { useCallback } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
-import { chatUrl } from '../shell/use-chat-location.ts'
+import { ChatLink } from './chat-link.tsx'
+import { approvalsUrl, openApprovals } from './use-approvals-location.ts'
 
 interface InboxProps {
   readonly inbox: InboxState
@@ -20,14 +21,27 @@ export function toggleInbox(): void {
   if (popover?.togglePopover()) popover.querySelector<HTMLElement>('.adk-inbox')?.focus()
 }
 
+function closeInbox(): void {
+  document.getElementById(POPOVER_ID)?.hidePopover()
+}
+
 /** A button with the number of pending approvals, which opens their list. */
 export function Inbox({ inbox, onOpenChat }: InboxProps) {
   const { inbox: labels } = useAdkLabels()
+  const { approvalsPage } = useLabels().shell
   const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
   const { hasMore, loadMore, loadingMore } = inbox
   const label = labels.label(approvals.length, hasMore)
   const renderChatLink = useCallback(
-    (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
+    (chatId: string) => (
+      <ChatLink
+        chatId={chatId}
+        onOpenChat={(id) => {
+          closeInbox()
+          onOpenChat(id)
+        }}
+      />
+    ),
     [onOpenChat],
   )
   return (
@@ -62,6 +76,19 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           renderChatLink={renderChatLink}
         />
         {approvals.some((approval) => approval.approvals.needed > 1) && <SecondApprover />}
+        <p>
+          <a
+            href={approvalsUrl()}
+            onClick={(event) => {
+              if (event.metaKey || event.ctrlKey || event.shiftKey) return
+              event.preventDefault()
+              closeInbox()
+              openApprovals()
+            }}
+          >
+            {approvalsPage.open}
+          </a>
+        </p>
       </div>
     </>
   )
@@ -76,27 +103,5 @@ function SecondApprover() {
     <p className="fine">
       {approver.how} <code>{new URL(demo.approver.address, window.location.href).href}</code>
     </p>
-  )
-}
-
-interface ChatLinkProps extends Pick<InboxProps, 'onOpenChat'> {
-  readonly chatId: string
-}
-
-function ChatLink({ chatId, onOpenChat }: ChatLinkProps) {
-  const { inbox } = useAdkLabels()
-  return (
-    <a
-      href={chatUrl(chatId)}
-      onClick={(event) => {
-        // Lets the browser open a new tab or window.
-        if (event.metaKey || event.ctrlKey || event.shiftKey) return
-        event.preventDefault()
-        document.getElementById(POPOVER_ID)?.hidePopover()
-        onOpenChat(chatId)
-      }}
-    >
-      {inbox.open}
-    </a>
   )
 }

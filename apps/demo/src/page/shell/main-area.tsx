@@ -1,6 +1,8 @@
 import { OpenChat } from '../conversation/open-chat.tsx'
 import { Replay } from '../conversation/replay.tsx'
+import { ApprovalsPage } from '../inbox/approvals-page.tsx'
 import { Inbox } from '../inbox/inbox.tsx'
+import { useApprovalsLocation } from '../inbox/use-approvals-location.ts'
 import { MusicControl } from '../music/music-control.tsx'
 import { Connection } from './connection.tsx'
 import { InstanceMark } from './instance-mark.tsx'
@@ -25,6 +27,7 @@ export function MainArea({
   ...bar
 }: MainAreaProps) {
   const { location, inbox, startNew, open, onStarted, onSent } = workspace
+  const isApprovals = useApprovalsLocation().isOpen && recording === undefined
   return (
     <div className="main-area">
       <TopBar
@@ -41,11 +44,12 @@ export function MainArea({
         <Inbox inbox={inbox} onOpenChat={open} />
         <SettingsMenu onShowShortcuts={onShowShortcuts} />
       </TopBar>
+      {isApprovals && <ApprovalsPage inbox={inbox} onOpenChat={open} />}
       {recording !== undefined && <Replay recording={recording} onClose={onEndReplay} />}
       <OpenChat
         key={location.id}
         location={location}
-        hidden={recording !== undefined}
+        hidden={recording !== undefined || isApprovals}
         onNewChat={startNew}
         {...{ onStarted, onSent }}
       />

@@ -1,5 +1,7 @@
 import { useCallback, useEffect, useState } from 'react'
 
+import { navigate } from './navigate.ts'
+
 /** The open chat. An empty chat is not in the URL. */
 export interface ChatLocation {
   readonly id: string
@@ -15,9 +17,7 @@ export function useChatLocation() {
     return () => window.removeEventListener('popstate', follow)
   }, [])
   const go = useCallback((url: string) => {
-    if (window.location.pathname + window.location.search !== url) {
-      window.history.pushState(null, '', url)
-    }
+    navigate(url)
     setLocation(readLocation())
   }, [])
   const startNew = useCallback(() => go('/'), [go])

@@ -30,8 +30,8 @@ export function useCurrentChat(onLeave: () => void) {
   )
   /** Puts the chat into the URL after its first message. */
   const remember = useCallback(
-    (id: string) => void (isStored && openChat(id)),
-    [isStored, openChat],
+    (id: string) => void (isStored && location.isNew && openChat(id)),
+    [isStored, location.isNew, openChat],
   )
   return { location: isStored ? location : direct, isStored, startNew, open, remember }
 }

@@ -48,6 +48,19 @@ export interface ApprovalPaging {
 }
 
 /**
+ * Which approvals to read: those that meet all given conditions.
+ *
+ * @inline
+ */
+export interface ApprovalQuery extends ApprovalPaging {
+  /** `decided`: all that are not pending. Default `all`. */
+  readonly state?: 'all' | 'decided' | readonly string[]
+  readonly toolName?: string
+  /** The id of the principal in whose chat the call was made. */
+  readonly requester?: string
+}
+
+/**
  * The page of a timeline to read.
  *
  * @inline
@@ -121,6 +134,22 @@ export class AdkApi {
       ...(after !== undefined && { after }),
     })
     return this.#http.read(query.size === 0 ? '/approvals' : `/approvals?${query}`, isApprovalPage)
+  }
+
+  /**
+   * Lists one page of the approvals that this user may see, pending and decided, newest first: at most `limit` (1 to 100, default 100),
+   * after the page whose `next` is `after`.
+   */
+  listApprovalHistory(query: ApprovalQuery = {}): Promise<ApprovalPage> {
+    const { state = 'all', toolName, requester, limit, after } = query
+    const search = new URLSearchParams({
+      state: typeof state === 'string' ? state : state.join(','),
+      ...(toolName !== undefined && { tool: toolName }),
+      ...(requester !== undefined && { requester }),
+      ...(limit !== undefined && { limit: String(limit) }),
+      ...(after !== undefined && { after }),
+    })
+    return this.#http.read(`/approvals?${search}`, isApprovalPage)
   }
 
   readApproval(

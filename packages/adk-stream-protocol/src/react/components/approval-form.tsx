@@ -294,7 +294,8 @@ function pressKey(card: HTMLElement, event: KeyboardEvent): void {
   else button.click()
 }
 
-function isHandledElsewhere(event: KeyboardEvent): boolean {
+/** Whether a key belongs to an input, an input method, or a shortcut of the browser. */
+export function isHandledElsewhere(event: KeyboardEvent): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return true
   return event.repeat || event.isComposing || isField(event.target)
 }

@@ -1,18 +1,14 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
-import { useAdkLabels, useCallDescription } from '../provider.tsx'
+import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
-import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
-import {
-  ApprovalForm,
-  EMPTY_DRAFT,
-  RefusalNote,
-  SeverityMark,
-  useApprovalKeys,
-} from './approval-form.tsx'
-import { ApprovalPeople } from './approval-people.tsx'
+import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
+import { ApprovalList } from './approval-list.tsx'
+import { Time } from './receipt.tsx'
+import { LoadMore } from './load-more.tsx'
+import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './arguments-table.tsx'
@@ -40,6 +36,11 @@ export interface ApprovalInboxProps {
   readonly onLoadMore?: (() => void) | undefined
   /** Whether the next page is being loaded. Default false. */
   readonly loadingMore?: boolean | undefined
+  /**
+   * Whether each approval is one line that the person opens, for pages with many approvals. The list is then one tab stop: the arrow
+   * keys, `j` and `k` move between the approvals, Enter opens one, and Escape closes it. Default false: all are open.
+   */
+  readonly collapsible?: boolean | undefined
   /** Renders a link to the call's chat. The server sends `chatId` to the owner of the chat only. */
   readonly renderChatLink?: ((chatId: string) => ReactNode) | undefined
 }
@@ -47,6 +48,8 @@ export interface ApprovalInboxProps {
 /** Lists the pending approvals of all chats, each with a form to decide it. */
 export function ApprovalInbox(props: ApprovalInboxProps) {
   const { approvals, onDecide, onWithdraw, refusals, deciding, problem, renderChatLink } = props
+  const { collapsible = false } = props
+  const describe = useDescribeCall()
   const { inbox } = useAdkLabels()
   const listRef = useRef<HTMLElement>(null)
   // The buttons of a decided approval disappear. The list stays.
@@ -60,61 +63,38 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
     void onWithdraw?.(approvalId)
   }
   return (
-    <section className="adk-inbox" aria-label={inbox.title} tabIndex={-1} ref={listRef}>
-      <p className="adk-hidden" role="status">
-        {inbox.label(approvals.length, props.hasMore)}
-      </p>
-      {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
-      {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
-      <ul>
-        {approvals.map((approval) => (
+    <ApprovalList
+      label={inbox.title}
+      collapsible={collapsible}
+      sectionRef={listRef}
+      before={
+        <>
+          <p className="adk-hidden" role="status">
+            {inbox.label(approvals.length, props.hasMore)}
+          </p>
+          {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
+          {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
+        </>
+      }
+      after={<LoadMore {...props} onGone={focusList} />}
+      items={approvals.map((approval) => ({
+        id: approval.id,
+        label: describe(approval.toolName, approval.args, approval.preview?.headline),
+        severity: approval.severity,
+        summary: <InboxSummary approval={approval} />,
+        details: (
           <InboxItem
-            key={approval.id}
             approval={approval}
             refusal={refusals?.get(approval.id)}
             isSending={deciding?.has(approval.id) === true}
             onDecide={(decision) => decide(approval.id, decision)}
             onWithdraw={onWithdraw && (() => withdraw(approval.id))}
             link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
+            hasSummary={collapsible}
           />
-        ))}
-      </ul>
-      <LoadMore {...props} onGone={focusList} />
-    </section>
-  )
-}
-
-interface LoadMoreProps extends Pick<ApprovalInboxProps, 'hasMore' | 'onLoadMore' | 'loadingMore'> {
-  /** Called when the button disappears while it has the focus. */
-  readonly onGone: () => void
-}
-
-/** A button that loads the next page. It keeps the focus while loading. */
-function LoadMore({ hasMore = false, onLoadMore, loadingMore = false, onGone }: LoadMoreProps) {
-  const { inbox } = useAdkLabels()
-  const isClicked = useRef(false)
-  const isShown = onLoadMore !== undefined && (hasMore || loadingMore)
-  useEffect(() => {
-    if (isShown || !isClicked.current) return
-    isClicked.current = false
-    if (document.activeElement === document.body) onGone()
-  })
-  if (!isShown) return null
-  const loadMore = (): void => {
-    if (loadingMore) return
-    isClicked.current = true
-    onLoadMore()
-  }
-  return (
-    <button
-      type="button"
-      className="adk-button adk-outlined adk-inbox-more"
-      // `disabled` would remove the focus.
-      aria-disabled={loadingMore}
-      onClick={loadMore}
-    >
-      {loadingMore ? inbox.loadingMore : inbox.loadMore}
-    </button>
+        ),
+      }))}
+    />
   )
 }
 
@@ -126,13 +106,40 @@ interface InboxItemProps {
   readonly onDecide: (decision: Decision) => void
   readonly onWithdraw: (() => void) | undefined
   readonly link: ReactNode
+  /** Whether the line above shows the title and the call. */
+  readonly hasSummary: boolean
+}
+
+/** The line of a collapsed approval. */
+function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
+  const { inbox } = useAdkLabels()
+  const { toolName, args, title, severity, preview, requester, deadline } = approval
+  const { headline } = preview ?? {}
+  const { description } = useCallDescription(toolName, args, { phase: 'pending', headline })
+  return (
+    <>
+      <span className="adk-title">{title ?? toolName}</span>
+      <span className="adk-call-description">
+        <LiteralText text={description} />
+      </span>
+      <SeverityMark severity={severity} />
+      <span className="adk-line-facts">
+        {requester && (
+          <>
+            <LiteralText text={namePerson(requester, inbox.context)} />
+            {' · '}
+          </>
+        )}
+        {inbox.due} <Time at={deadline} />
+      </span>
+    </>
+  )
 }
 
 function InboxItem(props: InboxItemProps) {
-  const { approval, refusal, isSending, onDecide, onWithdraw, link } = props
+  const { approval, refusal, isSending, onDecide, onWithdraw, link, hasSummary } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
-  const itemRef = useApprovalKeys<HTMLLIElement>()
   const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
   const { mayDecide = true, whyNot } = approval
   const { context } = labels.inbox
@@ -150,20 +157,21 @@ function InboxItem(props: InboxItemProps) {
     if (complete) onDecide(complete)
   }
   return (
-    <li
-      ref={itemRef}
-      className="adk-inbox-item"
-      data-severity={severity}
-      aria-label={toLiteral(description)}
-    >
+    <>
       <div className="adk-tool-header">
-        <span className="adk-title">{title ?? toolName}</span>
-        <SeverityMark severity={severity} />
+        {!hasSummary && (
+          <>
+            <span className="adk-title">{title ?? toolName}</span>
+            <SeverityMark severity={severity} />
+          </>
+        )}
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
-      <p className="adk-call-description">
-        <LiteralText text={description} />
-      </p>
+      {!hasSummary && (
+        <p className="adk-call-description">
+          <LiteralText text={description} />
+        </p>
+      )}
       <PendingDetails
         {...{ args, description, isDescribed, hint, preview, seen }}
         isRefused={refusal?.code === 'preview-changed'}
@@ -202,6 +210,6 @@ function InboxItem(props: InboxItemProps) {
       {isOverdue && <p className="adk-status">{labels.approval.deadlinePassed}</p>}
       <RefusalNote refusal={refusal} />
       {link}
-    </li>
+    </>
   )
 }

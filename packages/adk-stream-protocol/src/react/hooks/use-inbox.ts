@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { useCallback, useRef, useState } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
@@ -6,6 +6,7 @@ import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { Decision } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
+import { useAutoRefresh } from './use-auto-refresh.ts'
 import { usePendingIds } from './use-pending-ids.ts'
 
 /**
@@ -55,9 +56,6 @@ export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
 
 /** The number of approvals that the server returns at once. */
 const PAGE_SIZE = 100
-
-/** How long events are collected before the list is loaded again, in ms. */
-const MERGE_MS = 50
 
 const EMPTY: readonly PendingApproval[] = []
 
@@ -151,60 +149,6 @@ async function readPages(api: InboxApi, wanted: number): Promise<Listed> {
     after = page.next
   } while (after !== undefined && approvals.length < wanted)
   return { approvals, hasMore: after !== undefined }
-}
-
-interface RefreshOptions {
-  readonly pollMs: number
-  readonly whileHidden: boolean
-  readonly api: InboxApi
-  readonly attached: AttachedChat | undefined
-  readonly newest: { current: Promise<void> | undefined }
-}
-
-function useAutoRefresh(
-  refresh: () => void,
-  { api, pollMs, whileHidden, attached, newest }: RefreshOptions,
-): void {
-  useEffect(() => {
-    let pendingRefresh: ReturnType<typeof setTimeout> | undefined
-    // A decision causes several events within milliseconds. One request covers them.
-    const refreshSoon = (): void => {
-      pendingRefresh ??= setTimeout(() => {
-        pendingRefresh = undefined
-        refresh()
-      }, MERGE_MS)
-    }
-    const watch = (): (() => void) | undefined =>
-      api.watch?.((event) => {
-        if (event.type === 'approval' || (event.type === 'open' && event.again)) refreshSoon()
-      })
-    let unwatch: (() => void) | undefined
-    let timer: ReturnType<typeof setInterval> | undefined
-    const stop = (): void => {
-      unwatch?.()
-      clearInterval(timer)
-      clearTimeout(pendingRefresh)
-      pendingRefresh = undefined
-    }
-    const isWanted = (): boolean => whileHidden || document.visibilityState === 'visible'
-    // A browser opens few connections per server, so a hidden page holds none for long.
-    const start = (): void => {
-      stop()
-      if (!isWanted()) return
-      refresh()
-      unwatch = watch()
-      timer = setInterval(() => isWanted() && refresh(), pollMs)
-    }
-    start()
-    document.addEventListener('visibilitychange', start)
-    return () => {
-      stop()
-      document.removeEventListener('visibilitychange', start)
-      // Ignores the response of a request in progress.
-      newest.current = undefined
-    }
-  }, [api, refresh, pollMs, whileHidden, newest])
-  useEffect(() => attached?.onProgress(refresh), [attached, refresh])
 }
 
 function isSame(known: readonly PendingApproval[], list: readonly PendingApproval[]): boolean {

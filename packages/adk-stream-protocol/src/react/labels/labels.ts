@@ -54,6 +54,24 @@ export interface AdkLabels {
     readonly withdraw: string
     /** What an approval says about the people in it. */
     readonly context: ApprovalContextLabels
+    /** Before the time at which an approval expires. */
+    readonly due: string
+  }
+  /** Approvals with what became of them. */
+  readonly history: {
+    readonly title: string
+    readonly empty: string
+    readonly loading: string
+    /** The accessible name of the filters. */
+    readonly filters: string
+    readonly state: string
+    readonly tool: string
+    /** The option of a filter that selects everything. */
+    readonly any: string
+    readonly deniedBy: string
+    readonly reason: string
+    /** The states of approvals, and the groups `decided` and `all`. */
+    readonly states: Readonly<Record<string, string>>
   }
   /** Notifies a person of an approval while the page is hidden. */
   readonly attention: {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { Approval } from '../../approvals/approval.ts'
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -36,15 +36,19 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     })
 
   const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
-    const { limit, after } = readPaging(exchange.url)
+    const { limit, after, ...filter } = readQuery(exchange.url)
     const { ledger, refresh, findTool } = await backend.get()
-    const waitsFor = toDecider(principal)
-    if (after !== undefined && !(await ledger.get(after, waitsFor))) {
+    const reader = toDecider(principal)
+    if (after !== undefined && !(await ledger.get(after, reader))) {
       throw new ProtocolError('bad-request', { message: 'There is no page after this approval.' })
     }
     // One extra entry shows whether there is a next page.
     const paging = { limit: limit + 1, ...(after !== undefined && { after }) }
-    const found = await ledger.list({ waitsFor, ...paging })
+    const isFiltered = Object.values(filter).some((value) => value !== undefined)
+    const found = isFiltered
+      ? await ledger.listVisible({ reader, ...toVisibleFilter(filter), ...paging })
+      : await ledger.list({ waitsFor: reader, ...paging })
+    if (!found) throw new ProtocolError('bad-request', { message: NO_HISTORY })
     const page = found.slice(0, limit)
     const approvals = await Promise.all(
       page.map(async (approval) => ({
@@ -121,17 +125,63 @@ const BAD_BODY =
 
 const MAX_PAGE = 100
 
-const Paging = z.object({
-  limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE),
-  after: z.string().min(1).max(256).optional(),
+const STATES = {
+  requested: true,
+  approved: true,
+  denied: true,
+  expired: true,
+  cancelled: true,
+  executing: true,
+  succeeded: true,
+  failed: true,
+  unknown: true,
+} as const satisfies Record<ApprovalStateName, true>
+
+// All keys are names of states.
+const STATE_NAMES = Object.keys(STATES) as readonly ApprovalStateName[]
+
+const NAMED_STATES: Readonly<Record<string, readonly ApprovalStateName[]>> = {
+  all: STATE_NAMES,
+  decided: STATE_NAMES.filter((name) => name !== 'requested'),
+}
+
+const StateFilter = z.string().transform((text, context): readonly ApprovalStateName[] => {
+  const named = Object.hasOwn(NAMED_STATES, text) ? NAMED_STATES[text] : undefined
+  if (named) return named
+  const words = text.split(',')
+  const states = STATE_NAMES.filter((name) => words.includes(name))
+  if (states.length !== words.length) context.addIssue('not a state')
+  return states
 })
 
-function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
-  const paging = Paging.safeParse(Object.fromEntries(searchParams))
-  if (paging.success) return paging.data
-  const message = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`next\` of the previous page.`
+const Query = z.object({
+  limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE),
+  after: z.string().min(1).max(256).optional(),
+  state: StateFilter.optional(),
+  tool: z.string().min(1).max(256).optional(),
+  requester: z.string().min(1).max(256).optional(),
+})
+
+function readQuery({ searchParams }: URL): z.infer<typeof Query> {
+  const query = Query.safeParse(Object.fromEntries(searchParams))
+  if (query.success) return query.data
+  const message = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`next\` of the previous page, \`state\` \`all\`, \`decided\`, or names of states separated by commas, \`tool\` the name of a tool, and \`requester\` the id of a principal.`
   throw new ProtocolError('bad-request', { message })
 }
+
+function toVisibleFilter({
+  state,
+  tool,
+  requester,
+}: Pick<z.infer<typeof Query>, 'state' | 'tool' | 'requester'>) {
+  return {
+    ...(state && { states: state }),
+    ...(tool !== undefined && { toolName: tool }),
+    ...(requester !== undefined && { requester }),
+  }
+}
+
+const NO_HISTORY = 'The store of this server lists pending approvals only.'
 
 /** Returns the schema for a form that edits the arguments of a pending call. Several approvers cannot edit. */
 async function readSchema(

@@ -72,9 +72,23 @@ export function viewApproval(
       principals: principals.map(toPerson),
       roles,
     })),
+    ...viewEnd(approval, toPerson),
+    ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
     mayDecide: whyNot === undefined,
     ...(whyNot !== undefined && { whyNot }),
   }
+}
+
+/** Returns when an approval reached its present state, and who approved or denied it. */
+function viewEnd(
+  { state, votes }: Approval,
+  toPerson: (id: string) => ShownPerson,
+): { readonly at?: number; readonly by?: readonly ShownPerson[] } {
+  if (state.name === 'requested') return {}
+  const { at } = state
+  if (state.name === 'denied') return { at, by: [toPerson(state.by)] }
+  if (state.name === 'expired' || state.name === 'cancelled') return { at }
+  return { at, by: votes.map(({ principalId }) => toPerson(principalId)) }
 }
 
 /** Returns the view of an audit entry for a principal that may see the approval. */
@@ -96,9 +110,10 @@ export function viewRecord(
 }
 
 /** Returns the ids of the people that an approval mentions: its requester, its voters and its approvers. */
-export function listPeople({ chat, votes, terms }: Approval): string[] {
+export function listPeople({ chat, votes, terms, state }: Approval): string[] {
   return [
     chat.principalId,
+    ...('by' in state ? [state.by] : []),
     ...votes.map(({ principalId }) => principalId),
     ...terms.chain.flatMap(({ principals }) => principals),
   ]

@@ -39,6 +39,10 @@ async function insert(store: ApprovalStore, ...approvals: Approval[]): Promise<v
     expect(await store.insert(approval, entryOf(approval), QUOTA)).toBe('inserted')
 }
 
+function never(): never {
+  throw new Error('The store has no `listVisible` any more.')
+}
+
 async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
   return (await approvals).map(({ id }) => id)
 }
@@ -201,6 +205,62 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     expect(await ids(store.list({ limit: 2, after: '2' }))).toEqual(['3', '4'])
     expect(await ids(store.list({ limit, after: '5' }))).toEqual([])
     expect(await ids(store.list({ limit, chat, after: '\0' }))).toEqual(['1', '3'])
+  })
+
+  test('[LG450] lists the approvals that a principal may see, pending and decided, newest first, in pages', async () => {
+    await using subject = await open()
+    const { store } = subject
+    // The method is optional.
+    if (!store.listVisible) return
+    const ofTaro = { ...chat, principalId: 'taro' }
+    const odd = { count: 1, principals: ['a"\\\u0000\ud800b'], roles: ['"', '花子'] }
+    const approvals = [
+      askedFor({ id: '1', toolCallId: '1' }),
+      askedFor({ id: '2', toolCallId: '2', terms: termsOf(managerStep, executiveStep) }),
+      askedFor({ id: '3', toolCallId: '3', chat: ofTaro, terms: termsOf(managerStep) }),
+      askedFor({ id: '4', toolCallId: '4', chat: ofTaro, toolName: 'other', terms: termsOf(odd) }),
+      askedFor({ id: '5', toolCallId: '5', chat: { ...chat, appName: 'other' } }),
+    ] as const
+    await insert(store, ...approvals)
+    expect(await store.replace(step(approvals[0], deny(hanako)))).toBe(true)
+    expect(await store.replace(step(approvals[1], approve(manager)))).toBe(true)
+    expect(await store.replace(step(approvals[2], approve(otherManager)))).toBe(true)
+    const listed = (
+      reader: typeof hanako,
+      filter: Partial<Parameters<NonNullable<ApprovalStore['listVisible']>>[0]> = {},
+    ) => ids(store.listVisible?.({ appName: 'demo', reader, limit: 10, ...filter }) ?? never())
+    expect(await listed(hanako)).toEqual(['2', '1'])
+    // Also after they have decided, and before it is their turn.
+    expect(await listed(manager)).toEqual(['3', '2'])
+    expect(await listed(executive)).toEqual(['2'])
+    expect(await listed({ id: 'taro', roles: [] })).toEqual(['4', '3'])
+    expect(await listed(stranger)).toEqual([])
+    // A person with the name of a role does not have the role.
+    expect(await listed({ id: 'manager', roles: [] })).toEqual([])
+    expect(await listed({ id: 'x', roles: ['hanako'] })).toEqual([])
+    // Any name is compared exactly.
+    expect(await listed({ id: 'a"\\\u0000\ud800b', roles: [] })).toEqual(['4'])
+    expect(await listed({ id: 'x', roles: ['花子'] })).toEqual(['4'])
+    expect(await listed({ id: 'x', roles: ['"', '花子'] })).toEqual(['4'])
+    // Several names of one person, without duplicates, in one order.
+    const all = { id: 'taro', roles: ['manager', 'executive', '"'] }
+    expect(await listed(all)).toEqual(['4', '3', '2'])
+    expect(await listed(all, { limit: 2 })).toEqual(['4', '3'])
+    expect(await listed(all, { limit: 2, after: '3' })).toEqual(['2'])
+    expect(await listed(all, { after: '2' })).toEqual([])
+    expect(await listed(all, { after: '\0' })).toEqual([])
+    expect(await listed(all, { states: ['requested'] })).toEqual(['4', '2'])
+    expect(await listed(all, { states: ['approved'], limit: 1 })).toEqual(['3'])
+    expect(await listed(hanako, { states: ['denied'] })).toEqual(['1'])
+    expect(await listed(all, { states: [] })).toEqual([])
+    expect(await listed(all, { toolName: 'other' })).toEqual(['4'])
+    expect(await listed(all, { toolName: 'Other' })).toEqual([])
+    expect(await listed(all, { requester: 'hanako' })).toEqual(['2'])
+    expect(await listed(all, { requester: 'taro', toolName: 'process_payment' })).toEqual(['3'])
+    expect(await listed(all, { requester: '\0' })).toEqual([])
+    const reopened = await subject.restart()
+    const again = reopened.listVisible?.({ appName: 'demo', reader: all, limit: 10 })
+    expect(await ids(again ?? never())).toEqual(['4', '3', '2'])
   })
 
   test('[LG190] a chain lists an approval for those who can decide now and those who can withdraw their vote', async () => {

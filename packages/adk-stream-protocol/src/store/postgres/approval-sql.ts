@@ -1,7 +1,8 @@
-import type { ApprovalFilter, AuditFilter } from '../../approvals/approval-store.ts'
+import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
 import { namesOf } from '../approval-rows.ts'
 import { chatColumns } from '../chat-rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
+import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './clocks.ts'
 
 export type ApprovalSql = ReturnType<typeof approvalSql>
@@ -260,6 +261,34 @@ export function listApprovals(schema: string, filter: ApprovalFilter): Query {
     conditions.add(`seq > coalesce((SELECT seq FROM ${schema}.approvals WHERE id = ?), 0)`, after)
   const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions.toString()} ORDER BY seq LIMIT $${conditions.values.length + 1}`
   return { text, values: [...conditions.values, limit] }
+}
+
+/** Returns the statement for approvals that a principal may see. For each name of the principal, it reads the newest of them only. */
+export function listVisible(schema: string, filter: VisibleFilter): Query {
+  const { appName, reader, states, toolName, requester, after, limit } = filter
+  const conditions = new Conditions()
+  conditions.add('reader.app_name = ?', checkName('appName', appName))
+  if (after !== undefined)
+    conditions.add(`reader.seq < (SELECT seq FROM ${schema}.approvals WHERE id = ?)`, after)
+  if (requester !== undefined) conditions.add('reader.principal_id = ?', requester)
+  if (toolName !== undefined)
+    conditions.add('reader.tool = ?', withoutEscapes(encodeJson(toolName)))
+  if (states !== undefined) conditions.add('state = ANY (?::text[])', states)
+  const { length } = conditions.values
+  const text = `
+    SELECT asked, moved FROM ${schema}.approvals WHERE seq = ANY (ARRAY (
+      SELECT newest.seq FROM unnest($${length + 1}::text[]) AS names (name) CROSS JOIN LATERAL (
+        SELECT reader.seq FROM ${schema}.approval_readers AS reader JOIN ${schema}.approvals USING (seq)
+        WHERE reader.name = names.name AND ${conditions.toString()}
+        ORDER BY reader.seq DESC LIMIT $${length + 2}) AS newest))
+    ORDER BY seq DESC LIMIT $${length + 2}`
+  const names = namesOf([reader.id], reader.roles).map(withoutEscapes)
+  return { text, values: [...conditions.values, names, limit] }
+}
+
+/** Returns JSON text as the function `without_escapes` of the database does. */
+function withoutEscapes(json: string): string {
+  return json.replaceAll(/(?<!\\)((?:\\\\)*)\\u/g, '$1\\\\u')
 }
 
 /** Returns the statement for one page of the audit record. */

@@ -257,6 +257,48 @@ export const migrations: readonly Migration[] = [
       );
     `,
   },
+  {
+    minimum: 1,
+    sql: `
+      -- Who may see an approval, pending or decided: its requester, and everyone who may decide one of its steps. A trigger writes
+      -- the rows, so that approvals of instances with an earlier version have them too. Names and tools are JSON, as in asked.
+      CREATE TABLE $schema.approval_readers (
+        app_name text COLLATE "C" NOT NULL,
+        name text COLLATE "C" NOT NULL,
+        seq bigint NOT NULL REFERENCES $schema.approvals ON DELETE CASCADE,
+        principal_id text COLLATE "C" NOT NULL,
+        tool text COLLATE "C" NOT NULL,
+        PRIMARY KEY (app_name, name, seq)
+      );
+      CREATE INDEX approval_readers_approval ON $schema.approval_readers (seq);
+
+      -- PostgreSQL cannot parse JSON with an escape of NUL or of a lone surrogate. This turns "\\u0000" into the text of the escape.
+      CREATE FUNCTION $schema.without_escapes(encoded text) RETURNS json LANGUAGE sql IMMUTABLE AS $$
+        SELECT regexp_replace(encoded, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u', '\\1\\\\\\\\u', 'g')::json
+      $$;
+      -- Returns the names as JSON text, as they are stored elsewhere.
+      CREATE FUNCTION $schema.reader_names(asked json) RETURNS SETOF text LANGUAGE sql IMMUTABLE AS $$
+        SELECT '["principal",' || (asked -> 'chat' -> 'principalId')::text || ']'
+        UNION SELECT '["principal",' || item::text || ']'
+          FROM json_array_elements(asked -> 'terms' -> 'chain') AS step, json_array_elements(step -> 'principals') AS item
+        UNION SELECT '["role",' || item::text || ']'
+          FROM json_array_elements(asked -> 'terms' -> 'chain') AS step, json_array_elements(step -> 'roles') AS item
+      $$;
+      -- Runs with the rights of the user that migrated: an instance with an earlier version knows nothing of this table.
+      CREATE FUNCTION $schema.add_readers() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$ BEGIN
+        INSERT INTO $schema.approval_readers (app_name, name, seq, principal_id, tool)
+          SELECT NEW.app_name, name, NEW.seq, NEW.principal_id, (decoded -> 'toolName')::text
+          FROM $schema.without_escapes(NEW.asked) AS decoded, $schema.reader_names(decoded) AS name;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER approval_readers_added AFTER INSERT ON $schema.approvals
+        FOR EACH ROW EXECUTE FUNCTION $schema.add_readers();
+
+      INSERT INTO $schema.approval_readers (app_name, name, seq, principal_id, tool)
+        SELECT app_name, name, seq, principal_id, (decoded -> 'toolName')::text
+        FROM $schema.approvals, $schema.without_escapes(asked) AS decoded, $schema.reader_names(decoded) AS name;
+    `,
+  },
 ]
 
 export interface MigrateOptions {

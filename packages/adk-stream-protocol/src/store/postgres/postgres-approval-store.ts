@@ -14,6 +14,7 @@ import type {
   WorkerLease,
   PendingQuota,
   UnreportedFilter,
+  VisibleFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { cancelApproval } from '../../approvals/cancel-approval.ts'
@@ -34,7 +35,13 @@ import type { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
-import { type ApprovalSql, approvalSql, listApprovals, readAudit } from './approval-sql.ts'
+import {
+  type ApprovalSql,
+  approvalSql,
+  listApprovals,
+  listVisible,
+  readAudit,
+} from './approval-sql.ts'
 import type { Clocks } from './clocks.ts'
 import type { Database, RunStatement } from './database.ts'
 import { violatedConstraint } from './postgres-errors.ts'
@@ -168,6 +175,12 @@ export class PostgresApprovalStore implements ApprovalStore {
 
   async list(filter: ApprovalFilter): Promise<Approval[]> {
     const { text, values } = listApprovals(this.#schema, filter)
+    return (await this.#reads.query<ApprovalRow>(text, values)).map(decodeApproval)
+  }
+
+  async listVisible(filter: VisibleFilter): Promise<Approval[]> {
+    if (![filter.after, filter.requester].every((name = '') => isStorable(name))) return []
+    const { text, values } = listVisible(this.#schema, filter)
     return (await this.#reads.query<ApprovalRow>(text, values)).map(decodeApproval)
   }
 

@@ -1,5 +1,5 @@
 import type { ApprovalStateName } from '../../approvals/approval.ts'
-import type { ApprovalFilter, AuditFilter } from '../../approvals/approval-store.ts'
+import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
 import { namesOf } from '../approval-rows.ts'
@@ -32,6 +32,28 @@ export function listConditions(filter: ApprovalFilter): Conditions {
     after !== undefined &&
       isStorable(after) && ['seq > coalesce((SELECT seq FROM approvals WHERE id = ?), 0)', after],
   ])
+}
+
+/** Returns the query for approvals that a principal may see. For each name of the principal, it reads the newest of them only. */
+export function visibleQuery(filter: VisibleFilter): Conditions {
+  const { appName, reader, states, toolName, requester, after, limit } = filter
+  const app = checkName('appName', appName)
+  const { conditions, values } = joinConditions([
+    ['reader.app_name = ?', app],
+    after !== undefined && ['reader.seq < (SELECT seq FROM approvals WHERE id = ?)', after],
+    requester !== undefined && ['reader.principal_id = ?', requester],
+    toolName !== undefined && ['reader.tool = ?', encodeJson(toolName)],
+    states !== undefined && [inStates(states)],
+  ])
+  return {
+    conditions: `seq IN (
+      SELECT listed.seq FROM json_each(?) AS names JOIN approval_readers AS listed
+      ON listed.app_name = ? AND listed.name = names.value AND listed.seq IN (
+        SELECT reader.seq FROM approval_readers AS reader JOIN approvals USING (seq)
+        WHERE reader.name = names.value AND ${conditions} ORDER BY reader.seq DESC LIMIT ?))
+      ORDER BY seq DESC LIMIT ?`,
+    values: [encodeJson(namesOf([reader.id], reader.roles)), app, ...values, limit, limit],
+  }
 }
 
 // Only pending approvals have rows in this table.

@@ -246,4 +246,42 @@ export const migrations: readonly Migration[] = [
   ) STRICT;
   CREATE INDEX signals_of_target ON signals (target);
   `,
+  `
+  -- Who may see an approval, pending or decided: its requester, and everyone who may decide one of its steps. Triggers write the
+  -- rows, so that approvals of a process with an earlier version have them too. Names and tools are JSON, as in \`asked\`.
+  CREATE TABLE approval_readers (
+    app_name TEXT NOT NULL,
+    name TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    principal_id TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    PRIMARY KEY (app_name, name, seq)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX approval_readers_approval ON approval_readers (seq);
+
+  CREATE TRIGGER approval_readers_added AFTER INSERT ON approvals BEGIN
+    ${insertReaders('NEW')};
+  END;
+  CREATE TRIGGER approval_readers_removed AFTER DELETE ON approvals BEGIN
+    DELETE FROM approval_readers WHERE seq = OLD.seq;
+  END;
+
+  ${insertReaders('approvals', 'approvals,')};
+  `,
 ]
+
+/** Returns the statement that inserts the readers of one approval, or of each approval of a table. */
+function insertReaders(row: string, from = ''): string {
+  return `
+    INSERT OR IGNORE INTO approval_readers (app_name, name, seq, principal_id, tool)
+    SELECT ${row}.app_name, '["principal",' || (${row}.asked -> '$.chat.principalId') || ']', ${row}.seq, ${row}.principal_id,
+      ${row}.asked -> '$.toolName'
+    ${from === '' ? '' : 'FROM approvals'};
+    INSERT OR IGNORE INTO approval_readers (app_name, name, seq, principal_id, tool)
+    SELECT ${row}.app_name,
+      '["' || CASE WHEN list.key = 'roles' THEN 'role' ELSE 'principal' END || '",' || (${row}.asked -> item.fullkey) || ']',
+      ${row}.seq, ${row}.principal_id, ${row}.asked -> '$.toolName'
+    FROM ${from} json_each(${row}.asked, '$.terms.chain') AS step, json_each(${row}.asked, step.fullkey) AS list,
+      json_each(${row}.asked, list.fullkey) AS item
+    WHERE list.key IN ('principals', 'roles')`
+}

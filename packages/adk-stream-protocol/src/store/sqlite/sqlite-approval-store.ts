@@ -15,6 +15,7 @@ import type {
   LeaseOptions,
   PendingQuota,
   UnreportedFilter,
+  VisibleFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { cancelApproval } from '../../approvals/cancel-approval.ts'
@@ -22,7 +23,7 @@ import { type Transition, isUnreported } from '../../approvals/next-approval.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
-import { auditConditions, listConditions } from './approval-conditions.ts'
+import { auditConditions, listConditions, visibleQuery } from './approval-conditions.ts'
 import {
   type ApprovalRow,
   type AuditRow,
@@ -145,6 +146,15 @@ export class SqliteApprovalStore implements ApprovalStore {
       selectApprovals(this.#connection, `${conditions} ORDER BY seq LIMIT ?`),
     )
     return (await statement.select(...values, filter.limit)).map(decodeApproval)
+  }
+
+  async listVisible(filter: VisibleFilter): Promise<Approval[]> {
+    if (![filter.after, filter.requester].every((name = '') => isStorable(name))) return []
+    const { conditions, values } = visibleQuery(filter)
+    const statement = memoize(this.#lists, conditions, () =>
+      selectApprovals(this.#connection, conditions),
+    )
+    return (await statement.select(...values)).map(decodeApproval)
   }
 
   async due(limit: number): Promise<Approval[]> {

@@ -124,6 +124,17 @@ export class Page {
     return body.approvals
   }
 
+  /** A page of the approvals that this principal may see. `query` is that of `GET /approvals`. */
+  async list(query: string) {
+    const response = await this.#ask(`/approvals?${query}`)
+    const body = (await response.json()) as {
+      approvals?: ApprovalRecord['approval'][]
+      next?: string
+      error?: { code: string }
+    }
+    return { status: response.status, ...body }
+  }
+
   /** Decides away from the chat, as an inbox or a bot does. */
   decide(id: string, body: unknown): Promise<Answer> {
     return this.#send('POST', `/approvals/${id}`, body)

@@ -121,6 +121,11 @@ export const enShell: ShellLabels = {
     enter: 'Become second approver',
     wrong: 'This is not the code that the server printed at startup.',
   },
+  approvalsPage: {
+    title: 'Approvals',
+    open: 'All approvals and history',
+    keys: 'J and K move between approvals, Enter opens one, Escape closes it.',
+  },
   starts: {
     payment: {
       title: 'Approve a payment',

@@ -121,6 +121,11 @@ export const jaShell: ShellLabels = {
     enter: '二人目の承認者になる',
     wrong: 'サーバーの起動時に表示されたコードと一致しません。',
   },
+  approvalsPage: {
+    title: '承認',
+    open: 'すべての承認と履歴',
+    keys: 'J と K で移動、Enter で開き、Esc で閉じます。',
+  },
   starts: {
     payment: {
       title: '送金を承認する',

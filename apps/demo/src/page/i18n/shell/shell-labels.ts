@@ -125,6 +125,13 @@ export interface ShellLabels {
     readonly enter: string
     readonly wrong: string
   }
+  /** The page with pending and decided approvals. */
+  readonly approvalsPage: {
+    readonly title: string
+    /** The link to the page. */
+    readonly open: string
+    readonly keys: string
+  }
   readonly starts: {
     readonly payment: Start
     readonly twoPeople: Start

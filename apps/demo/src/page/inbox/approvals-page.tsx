@@ -1,0 +1,78 @@
+import type { Inbox } from 'adk-stream-protocol/react'
+import {
+  ApprovalFilters,
+  ApprovalHistoryList,
+  ApprovalInbox,
+  useAdkLabels,
+  useApprovalHistory,
+} from 'adk-stream-protocol/react'
+import { X } from 'lucide-react'
+import { useCallback, useEffect, useRef } from 'react'
+
+import { useDemo } from '../demo/use-demo.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { api } from '../wire/wire.ts'
+import { ChatLink } from './chat-link.tsx'
+import { closeApprovals, useApprovalsLocation } from './use-approvals-location.ts'
+
+interface ApprovalsPageProps {
+  readonly inbox: Inbox
+  readonly onOpenChat: (chatId: string) => void
+}
+
+/** The pending approvals of all chats, and the history of those that were decided. */
+export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
+  const { inbox: labels, history: historyLabels } = useAdkLabels()
+  const { approvalsPage, approver, close } = useLabels().shell
+  const demo = useDemo()
+  const { filter, setFilter } = useApprovalsLocation()
+  const { state, toolName, requester } = filter
+  const { loadMore, ...history } = useApprovalHistory(api, {
+    state,
+    ...(toolName !== undefined && { toolName }),
+    ...(requester !== undefined && { requester }),
+  })
+  const headingRef = useRef<HTMLHeadingElement>(null)
+  useEffect(() => headingRef.current?.focus(), [])
+  const renderChatLink = useCallback(
+    (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
+    [onOpenChat],
+  )
+  return (
+    <main className="scroller approvals-page">
+      <div className="column">
+        <header>
+          <h2 ref={headingRef} tabIndex={-1}>
+            {approvalsPage.title}
+          </h2>
+          <button type="button" className="icon-button" aria-label={close} onClick={closeApprovals}>
+            <X aria-hidden="true" />
+          </button>
+        </header>
+        {demo?.approver.is && <p className="approver-mark">{approver.is}</p>}
+        <section>
+          <h3>{labels.title}</h3>
+          <ApprovalInbox
+            collapsible
+            approvals={inbox.approvals}
+            onDecide={inbox.decide}
+            refusals={inbox.refusals}
+            deciding={inbox.deciding}
+            problem={inbox.problem}
+            onWithdraw={inbox.withdraw}
+            hasMore={inbox.hasMore}
+            onLoadMore={inbox.loadMore}
+            loadingMore={inbox.loadingMore}
+            renderChatLink={renderChatLink}
+          />
+        </section>
+        <section>
+          <h3>{historyLabels.title}</h3>
+          <ApprovalFilters filter={filter} onChange={setFilter} approvals={history.approvals} />
+          <ApprovalHistoryList {...history} onLoadMore={loadMore} renderChatLink={renderChatLink} />
+        </section>
+        <p className="fine">{approvalsPage.keys}</p>
+      </div>
+    </main>
+  )
+}

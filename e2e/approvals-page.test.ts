@@ -1,0 +1,36 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+
+import { ask, decide, ending } from './support/approvals.ts'
+import { snap } from './support/snap.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+
+let testDemo: TestDemo
+beforeAll(async () => {
+  testDemo = await openTestDemo()
+})
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
+
+test('[DM450] the page of approvals shows what is pending and what was decided, and keeps its filter in the URL', async () => {
+  const { page, card } = await ask(testDemo, 'Send $50 to Alice', { mode: 'sse' })
+  await decide(card('Alice'), 'approve')
+  await ending(card('Alice'))
+  await page.getByRole('button', { name: 'Approvals: 0 pending' }).click()
+  await page.getByRole('link', { name: 'All approvals and history' }).click()
+  const history = page.getByRole('region', { name: 'Approval history' })
+  const line = history.getByRole('button', { name: /\$50\.00 to Alice/ })
+  await line.waitFor()
+  await page.getByLabel('State').selectOption('Denied')
+  await history.getByText('No approvals match.').waitFor()
+  expect(new URL(page.url()).searchParams.get('state')).toBe('denied')
+  await page.reload()
+  await history.getByText('No approvals match.').waitFor()
+  await page.goBack()
+  await line.focus()
+  await page.keyboard.press('Enter')
+  await history.getByText('Requested by').waitFor()
+  await snap(page, 'approvals-page')
+  // The chat is still open behind the page.
+  await page.getByRole('button', { name: 'Close' }).click()
+  await card('Alice').waitFor()
+})

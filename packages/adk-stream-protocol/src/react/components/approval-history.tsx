@@ -1,0 +1,149 @@
+import { type ReactNode, useRef } from 'react'
+
+import type { PendingApproval } from '../../protocol/server-views.ts'
+import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
+import type { CallPhase } from '../reading/call.ts'
+import type { ServerError } from '../reading/problem.ts'
+import { ApprovalList } from './approval-list.tsx'
+import { ApprovalPeople, namePerson } from './approval-people.tsx'
+import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
+import { LoadMore } from './load-more.tsx'
+import { PreviewView } from './preview-view.tsx'
+import { Time } from './receipt.tsx'
+
+/**
+ * Approvals, as `useApprovalHistory` returns them.
+ *
+ * @inline
+ */
+export interface ApprovalHistoryListProps {
+  readonly approvals: readonly PendingApproval[]
+  /** Why the list could not be refreshed. */
+  readonly problem?: ServerError | undefined
+  /** Whether the first page has not arrived yet. Default false. */
+  readonly loading?: boolean | undefined
+  readonly hasMore?: boolean | undefined
+  readonly onLoadMore?: (() => void) | undefined
+  readonly loadingMore?: boolean | undefined
+  /** Renders a link to the call's chat. The server sends `chatId` to the owner of the chat only. */
+  readonly renderChatLink?: ((chatId: string) => ReactNode) | undefined
+}
+
+/** Lists approvals with what became of them: who decided, when, why, and what the call did. */
+export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
+  const { approvals, problem, loading = false, renderChatLink } = props
+  const { inbox, history } = useAdkLabels()
+  const describe = useDescribeCall()
+  const listRef = useRef<HTMLElement>(null)
+  const isEmpty = approvals.length === 0 && !problem
+  return (
+    <ApprovalList
+      label={history.title}
+      collapsible
+      sectionRef={listRef}
+      before={
+        <>
+          {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
+          <p className="adk-inbox-empty" role="status">
+            {isEmpty && (loading ? history.loading : history.empty)}
+          </p>
+        </>
+      }
+      after={<LoadMore {...props} onGone={() => listRef.current?.focus()} />}
+      items={approvals.map((approval) => ({
+        id: approval.id,
+        label: describe(approval.toolName, approval.args),
+        severity: undefined,
+        summary: <HistorySummary approval={approval} />,
+        details: (
+          <HistoryDetails
+            approval={approval}
+            link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
+          />
+        ),
+      }))}
+    />
+  )
+}
+
+function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
+  const { inbox, history } = useAdkLabels()
+  const { toolName, args, editedArgs, title, state, at, requestedAt, requester, receipt } = approval
+  const { description } = useCallDescription(toolName, editedArgs ?? args, {
+    phase: PHASES[state] ?? 'pending',
+    headline: receipt?.headline,
+  })
+  return (
+    <>
+      <span className="adk-title">{title ?? toolName}</span>
+      <span className="adk-call-description">
+        <LiteralText text={description} />
+      </span>
+      <span className="adk-tool-state" data-state={state}>
+        {history.states[state] ?? state}
+      </span>
+      <span className="adk-line-facts">
+        {requester && (
+          <>
+            <LiteralText text={namePerson(requester, inbox.context)} />
+            {' · '}
+          </>
+        )}
+        <Time at={at ?? requestedAt} />
+      </span>
+    </>
+  )
+}
+
+/** How a call is described. A call that runs is described like a pending one. */
+const PHASES: Readonly<Record<string, CallPhase>> = {
+  denied: 'denied',
+  expired: 'expired',
+  cancelled: 'cancelled',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  unknown: 'unknown',
+}
+
+interface HistoryDetailsProps {
+  readonly approval: PendingApproval
+  readonly link: ReactNode
+}
+
+function HistoryDetails({ approval, link }: HistoryDetailsProps) {
+  const { inbox, history } = useAdkLabels()
+  const { args, editedArgs, state, by = [], reason, receipt } = approval
+  return (
+    <>
+      <ArgumentsTable args={args} edited={editedArgs} />
+      <ApprovalPeople approval={approval} />
+      <dl className="adk-people">
+        {state === 'denied' && by.length > 0 && (
+          <div>
+            <dt>{history.deniedBy}</dt>
+            <dd>
+              {by.map((person) => (
+                <LiteralText key={person.id} text={namePerson(person, inbox.context)} />
+              ))}
+            </dd>
+          </div>
+        )}
+        {reason !== undefined && (
+          <div>
+            <dt>{history.reason}</dt>
+            <dd>
+              <LiteralText text={reason} />
+            </dd>
+          </div>
+        )}
+      </dl>
+      {receipt?.blocked !== undefined && (
+        <p className="adk-failure">
+          <LiteralText text={receipt.blocked} />
+        </p>
+      )}
+      {receipt && <PreviewView preview={receipt} />}
+      {link}
+    </>
+  )
+}
