@@ -262,8 +262,8 @@ describe.each([
     const { chunks } = readFrames(await (await browser.say('Pay.')).text())
     const [result] = chunks.filter(({ type }) => type.startsWith('tool-output'))
     // The agent inside an AgentTool is told instead.
-    if (place !== 'an AgentTool in a loop')
-      expect(result?.['errorText']).toMatch(/^Not run: this tool needs the approval of a person/)
+    const isRefused = /^Not run: this tool needs the approval/.test(String(result?.['errorText']))
+    expect(isRefused).toBe(place !== 'an AgentTool in a loop')
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
     expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
     expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)
