@@ -14,6 +14,12 @@ export const PENDING = {
   note: 'This call waits for the approval of a person. It has not run.',
 } as const
 
+/** The response for the model while an agent that is used as a tool waits for approvals. Clients show it until the result arrives. */
+export const PENDING_INSIDE = {
+  status: 'pending',
+  note: 'This agent waits for the approval of a person. It has not finished.',
+} as const
+
 /**
  * Returns the response for the model to a call whose approval could not be requested, because too many are pending or
  * its id is taken.

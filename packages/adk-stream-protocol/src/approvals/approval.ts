@@ -59,6 +59,8 @@ export interface ApprovalTerms {
   readonly userText?: string
   /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
   readonly claims?: ToolClaims
+  /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. The policy does not set it. */
+  readonly path?: readonly string[]
 }
 
 /** A step of an approval: how many people must approve, and who may. */
@@ -128,3 +130,8 @@ export type ApprovalState =
 
 /** The name of a state of an approval. */
 export type ApprovalStateName = ApprovalState['name']
+
+/** Whether an approval was decided or has ended, so that its turn can resume. A running call is neither. */
+export function isDecided({ state }: Approval): boolean {
+  return state.name !== 'requested' && state.name !== 'executing'
+}

@@ -15,7 +15,7 @@ export function toAskedNote(
   { id: approvalId, toolCallId, deadline, terms }: Approval,
   made: PreviewResult,
 ): AskedNote {
-  const { hint, title, severity, icon, payload, kind, schema, chain } = terms
+  const { hint, title, severity, icon, payload, kind, schema, chain, path } = terms
   return {
     approvalId,
     toolCallId,
@@ -30,6 +30,7 @@ export function toAskedNote(
     ...(schema && { schema: { ...schema } }),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
+    ...(path && { path: [...path] }),
   }
 }
 

@@ -7,7 +7,7 @@ import type {
   LlmResponse,
   Session,
 } from '@google/adk'
-import { isBaseTool, ToolConfirmation } from '@google/adk'
+import { isAgentTool, isBaseTool, ToolConfirmation } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
 import type { Approval } from '../approvals/approval.ts'
@@ -16,6 +16,7 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { previewApproval } from '../approvals/preview.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { replaceExecution } from '../agent/adk-workarounds/guard-tool.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import {
   PENDING,
@@ -29,9 +30,10 @@ import type { TermsOptions } from './call-terms.ts'
 import { withUserText } from './user-text.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
 import { CallRunner } from './call-runner.ts'
-import type { AskedNote } from '../agent/history/event-notes.ts'
+import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { restoreCallNames } from '../agent/history/input-calls.ts'
+import { findPause } from '../agent/history/open-questions.ts'
 import { isModelOutput } from '../agent/history/model-output.ts'
 import {
   asksForApproval,
@@ -43,6 +45,8 @@ import {
   toAskedNote,
 } from './approval-events.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import { agentOf, runNestedAgent } from './nested-agent.ts'
+import { findPausedAgain, pauseAgain } from './pause-again.ts'
 import { nextCall } from './next-call.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
@@ -82,6 +86,8 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly #runs = new Map<string, RunState>()
   /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
   readonly #invocations = new Map<string, RunState>()
+  /** Runs of agents that are used as tools, by their sessions. */
+  readonly #nested = new WeakMap<Session, RunState>()
 
   constructor(options: ApprovalPluginOptions) {
     super('adk-stream-protocol:approval-gate')
@@ -101,6 +107,10 @@ export class ApprovalPlugin extends QuietPlugin {
 
   close(chat: AppChatRef, run: RunState): void {
     if (this.#runs.get(toChatKey(chat)) === run) this.#runs.delete(toChatKey(chat))
+    this.#release(run)
+  }
+
+  #release(run: RunState): void {
     for (const [id, bound] of this.#invocations) if (bound === run) this.#invocations.delete(id)
   }
 
@@ -122,11 +132,12 @@ export class ApprovalPlugin extends QuietPlugin {
     if (this.runner.ranHere(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
+    if (run && toolCallId !== undefined && this.#nest(call, run)) return undefined
     if (toolContext.toolConfirmation)
       return run ? this.runner.runForAdk(call, run) : APPROVAL_UNAVAILABLE
-    // A nested runner, such as that of AgentTool, has a session in which no client can respond.
-    const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call)
-    const check = await checkCall(call, this.#options)
+    // A runner of another program has a session in which no client can respond.
+    const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call, run)
+    const check = await checkCall(call, this.#options, run?.nested?.root.session)
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
     if (effect?.type === 'run') {
       // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
@@ -144,6 +155,29 @@ export class ApprovalPlugin extends QuietPlugin {
     const response = effect?.type === 'settle' ? effect.response : APPROVAL_UNAVAILABLE
     if (response === APPROVAL_UNAVAILABLE) this.#reportUnavailable(tool)
     return response
+  }
+
+  /** Runs the agent of an `AgentTool` in place of ADK. Returns true if the call only resumes after a pause, which needs no approval. */
+  #nest(call: ToolCall, outer: RunState): boolean {
+    const { tool, toolContext } = call
+    const agent = isAgentTool(tool) ? agentOf(tool) : undefined
+    if (!agent) return false
+    const { session } = toolContext.invocationContext
+    const pause = toolContext.toolConfirmation
+      ? findPause(session.events, toolContext.functionCallId ?? '')
+      : undefined
+    replaceExecution(toolContext, (request) =>
+      runNestedAgent(request, {
+        agent,
+        outer,
+        canWait: this.#canWait(call, outer),
+        pause,
+        ledger: this.#options.ledger,
+        onOpen: (opened, run) => this.#nested.set(opened, run),
+        onClose: (run) => this.#release(run),
+      }),
+    )
+    return pause !== undefined
   }
 
   override async afterToolCallback(
@@ -188,6 +222,8 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!(error instanceof ApprovalUnavailableError)) this.#options.onError(error)
     if (this.runner.ranHere(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
+    // An agent inside has lost a call to another process.
+    if (run?.loss) throw run.loss
     const approval = this.runner.takeApprovalRunByAdk(toolContext)
     const failure = { by: 'failure', result: undefined, error, hidden: false } as const
     if (!(await this.#record(run, toolContext, { approval, ...failure })))
@@ -218,6 +254,11 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!run) return undefined
     if (isModelOutput(event)) noteModelTimes(run, event)
     if ((event.content?.parts ?? []).length === 0) return undefined
+    const toolCallIds = findPausedAgain(run, event)
+    if (toolCallIds.length > 0) {
+      const rest = await pauseAgain(run, invocationContext, { event, toolCallIds })
+      return annotateEndings(run, rest) ?? rest
+    }
     return asksForApproval(event)
       ? this.#ask(run, invocationContext, event)
       : annotateEndings(run, event)
@@ -253,8 +294,11 @@ export class ApprovalPlugin extends QuietPlugin {
     this.#options.onError(params.error)
   }
 
-  #canWait(call: ToolCall): boolean {
-    return canWait(call, (agent) => agent === this.#options.root)
+  #canWait(call: ToolCall, run: RunState | undefined): boolean {
+    const { agent: root, canWait: canCallerWait = true } = run?.nested ?? {
+      agent: this.#options.root,
+    }
+    return canCallerWait && canWait(call, (agent) => agent === root)
   }
 
   /** Reports a call that needs approval where ADK cannot wait for it. */
@@ -293,25 +337,36 @@ export class ApprovalPlugin extends QuietPlugin {
     const toolCallId = call.toolContext.functionCallId ?? ''
     // This plugin may have requested the confirmation.
     const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
-    if (question && !this.#canWait(call)) return 'unavailable'
-    if (!question || !run || run.asking.has(toolCallId)) return undefined
+    if (question && !this.#canWait(call, run)) return 'unavailable'
+    if (!question || !run || run.asking.has(toolCallId) || run.pausing.has(toolCallId))
+      return undefined
     return resolveQuestionTerms(call, question, this.#options)
   }
 
   /** Stores the approval requests of an event in the ledger before clients see them (AP2). */
   async #ask(run: RunState, context: InvocationContext, event: Event): Promise<Event> {
     const asked: AskedNote[] = []
+    const paused: PausedNote[] = []
     const parts: Part[] = []
     for (const part of event.content?.parts ?? []) {
+      const pause = takePause(run, part)
+      if (pause) {
+        paused.push(pause)
+        parts.push(part)
+        continue
+      }
       const approval = await this.#requestApproval(run, context.session, part)
       if (!approval) continue
       const made = await previewApproval(approval, approval.chat.principalId, this.#options)
       asked.push(toAskedNote(approval, made))
       parts.push(part)
     }
-    const pending = asked.map(({ toolCallId }) => toolCallId)
+    const pending = [...asked, ...paused].map(({ toolCallId }) => toolCallId)
     await storeResponses(run, context, { event, pending })
-    const customMetadata = writeNotes({ asked, messageId: run.messageId }, event.customMetadata)
+    const customMetadata = writeNotes(
+      { asked, messageId: run.messageId, ...(paused.length > 0 && { paused }) },
+      event.customMetadata,
+    )
     const { content, ...rest } = event
     // Gemini rejects content without parts, in this turn and in all later ones.
     return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
@@ -334,7 +389,11 @@ export class ApprovalPlugin extends QuietPlugin {
       toolCallId: original.id,
       toolName: original.name,
       args: original.args,
-      terms: withUserText(rest, session.events, run.messageId),
+      terms: {
+        // The user wrote to the agent of the chat, not to an agent that is used as a tool.
+        ...withUserText(rest, (run.nested?.root.session ?? session).events, run.messageId),
+        ...(run.nested && { path: run.nested.path }),
+      },
       deadlineMs,
     })
     if (!isRefusal(requested)) return requested
@@ -346,10 +405,23 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 
   #runOf({ session, invocationId }: InvocationContext): RunState | undefined {
-    const run = this.#invocations.get(invocationId) ?? this.#runs.get(toChatKey(chatOf(session)))
+    const run =
+      this.#nested.get(session) ??
+      this.#invocations.get(invocationId) ??
+      this.#runs.get(toChatKey(chatOf(session)))
     if (run) this.#invocations.set(invocationId, run)
     return run
   }
+}
+
+/** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */
+function takePause(run: RunState, { functionCall }: Part): PausedNote | undefined {
+  const toolCallId = readOriginalCall(functionCall?.args)?.id ?? ''
+  const confirmationId = functionCall?.id
+  const pause = confirmationId === undefined ? undefined : run.takePause(toolCallId)
+  return pause && confirmationId !== undefined
+    ? { toolCallId, confirmationId, ...pause }
+    : undefined
 }
 
 /** Whether the turn of the run still waits for a response. */

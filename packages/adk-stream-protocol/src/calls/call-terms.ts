@@ -1,3 +1,5 @@
+import type { Session } from '@google/adk'
+
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { DENIED_BEFORE, repeatsDenied } from './repeated-denial.ts'
@@ -29,8 +31,15 @@ export type CallCheck =
   /** The call gets this response and does not run: its need for approval is unknown, or the person denied it before. */
   | { readonly verdict: 'refuse'; readonly response: { readonly error: string } }
 
-/** Returns whether a call runs, needs approval first, or is refused. The policy takes precedence over the tool. */
-export async function checkCall(call: ToolCall, options: TermsOptions): Promise<CallCheck> {
+/**
+ * Returns whether a call runs, needs approval first, or is refused. The policy takes precedence over the tool. `session` is the session of
+ * the chat.
+ */
+export async function checkCall(
+  call: ToolCall,
+  options: TermsOptions,
+  session: Session = call.toolContext.invocationContext.session,
+): Promise<CallCheck> {
   const { tool, toolArgs, toolContext } = call
   if (isInputTool(tool)) return checkInput(call, options)
   let failure: unknown
@@ -45,8 +54,7 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
   const terms = await resolve(call, { ...options, required })
   if (failure !== undefined) return { verdict: 'refuse', response: describeFailure(failure) }
   if (!terms) return { verdict: 'run' }
-  const { events } = toolContext.invocationContext.session
-  return repeatsDenied(events, { name: tool.name, args: toolArgs })
+  return repeatsDenied(session.events, { name: tool.name, args: toolArgs })
     ? { verdict: 'refuse', response: DENIED_BEFORE }
     : { verdict: 'ask', terms }
 }

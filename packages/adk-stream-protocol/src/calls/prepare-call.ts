@@ -2,6 +2,7 @@ import type { BaseTool, Event, LlmAgent, RunConfig, Runner, Session } from '@goo
 import {
   Context,
   InvocationContext,
+  isAgentTool,
   isBaseAgent,
   isBaseTool,
   isLlmAgent,
@@ -23,8 +24,8 @@ export interface CallEnvironment {
 
 /**
  * Prepares an approved call to run as ADK would run it on resume. Returns undefined if only ADK can run it: the call
- * is not open in the session, its agent has callbacks that may end the run first, its tools come from a toolset, or
- * the tool may return without a result.
+ * is not open in the session, its agent has callbacks that may end the run first, its tools come from a toolset, the
+ * tool is an agent, which may pause, or the tool may return without a result.
  */
 export function prepareCall(
   approval: Approval,
@@ -33,7 +34,7 @@ export function prepareCall(
   const open = findOpenCall(session.events, approval)
   const agent = open && findAgent(runner.agent, open.event.author)
   const tool = agent && findOwnTool(agent, approval.toolName)
-  if (!tool || tool.isLongRunning) return undefined
+  if (!tool || tool.isLongRunning || isAgentTool(tool)) return undefined
   const { sessionService, pluginManager, memoryService, credentialService } = runner
   const { artifacts, runConfig, signal } = around
   const invocationContext = new InvocationContext({

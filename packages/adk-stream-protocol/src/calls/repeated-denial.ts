@@ -25,9 +25,11 @@ export function repeatsDenied(events: readonly Event[], call: Call): boolean {
   const deniedIds = new Set<string>()
   for (const event of events.toReversed()) {
     if (isMessage(event)) return false
-    for (const { toolCallId, state, reason } of readNotes(event).decided ?? [])
+    // A model writes the messages to agents that are used as tools.
+    const { content, customMetadata } = readNotes(event).nested?.event ?? event
+    for (const { toolCallId, state, reason } of readNotes({ customMetadata }).decided ?? [])
       if (state === 'denied' && reason === undefined) deniedIds.add(toolCallId)
-    for (const { functionCall } of event.content?.parts ?? [])
+    for (const { functionCall } of content?.parts ?? [])
       if (deniedIds.has(functionCall?.id ?? '') && functionCall?.name === call.name)
         if (isSimilar(functionCall.args ?? {}, call.args)) return true
   }

@@ -1,11 +1,40 @@
-import type { Event } from '@google/adk'
+import type { BaseAgent, BaseSessionService, Event, Session } from '@google/adk'
 
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { DecidedNote, ModelTimes } from '../agent/history/event-notes.ts'
+import type { DecidedNote, ModelTimes, NestedQuestion } from '../agent/history/event-notes.ts'
 
 /** Why the agent runs: for a new message, or for the responses that its turn waited for. */
 export type RunCause = 'message' | 'responses'
+
+/** The run of the chat's agent that an agent used as a tool runs in. */
+interface RootRun {
+  readonly run: RunState
+  readonly session: Session
+  readonly sessions: BaseSessionService
+  /** The fields of an event that the agent of the chat writes. */
+  readonly author: Pick<Event, 'invocationId' | 'author' | 'branch'>
+}
+
+/** The run of an agent that is used as a tool. */
+export interface NestedRun {
+  readonly agent: BaseAgent
+  /** The names of the agents from the one that called first to this one. */
+  readonly path: readonly string[]
+  /** Whether all calls that lead to this agent can wait. */
+  readonly canWait: boolean
+  readonly root: RootRun
+  /** The call that runs the agent. */
+  readonly toolCallId: string
+  /** The session of the agent. */
+  readonly sessionId: string
+}
+
+/** What a call of an agent that is used as a tool waits for. */
+interface Pause {
+  readonly session: string
+  readonly asked: NestedQuestion[]
+}
 
 /** The state of one run of the agent. A chat has at most one run at a time. */
 export class RunState {
@@ -26,6 +55,12 @@ export class RunState {
   readonly failed = new Set<string>()
   /** Calls whose outcome is stored in the session. */
   readonly endingsStored = new Set<string>()
+  /** Calls of agents used as tools that the next confirmation event will pause. */
+  readonly pausing = new Map<string, Pause>()
+  /** The runs of agents used as tools that have not ended or were stopped. */
+  readonly inner = new Set<RunState>()
+  /** Set for the run of an agent that is used as a tool. */
+  readonly nested: NestedRun | undefined
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
   /** The model calls of this run by branch. Agents of parallel branches call the model at the same time. */
@@ -34,9 +69,15 @@ export class RunState {
   #appended: Event[] = []
   #loss: ProtocolError | undefined
 
-  constructor(messageId: string, cause: RunCause) {
+  constructor(messageId: string, cause: RunCause, nested?: NestedRun) {
     this.messageId = messageId
     this.cause = cause
+    this.nested = nested
+  }
+
+  /** This run and all runs inside it. */
+  get all(): RunState[] {
+    return [this, ...[...this.inner].flatMap((run) => run.all)]
   }
 
   /** Set if another process has settled a call of this run. The run must end. ADK would hide the error that a plugin throws. */
@@ -48,6 +89,15 @@ export class RunState {
   markLost(): ProtocolError {
     this.#loss ??= new ProtocolError('turn-lost')
     return this.#loss
+  }
+
+  /** Returns what a call waits for, once, and how its own approval ended, if it needed one. */
+  takePause(toolCallId: string): (Pause & { readonly decided?: DecidedNote }) | undefined {
+    const pause = this.pausing.get(toolCallId)
+    this.pausing.delete(toolCallId)
+    const decided = this.decided.get(toolCallId)
+    if (pause && decided) this.markEndingPending(toolCallId)
+    return pause && { ...pause, ...(decided && { decided }) }
   }
 
   modelStarted(branch = ''): void {

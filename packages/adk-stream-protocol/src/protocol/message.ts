@@ -80,6 +80,8 @@ export interface DataParts {
     readonly hasPreview?: true
     /** The preview at the time of the request. `GET /approvals/:id` has the current one. */
     readonly preview?: ShownPreview
+    /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
+    readonly path?: readonly string[]
     /** When the call ended, or was denied, in ms since 1970. */
     readonly at?: number
     /** Who approved or denied: the owner of the chat (`own`), and the ids of other principals. */

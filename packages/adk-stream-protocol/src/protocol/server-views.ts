@@ -75,6 +75,8 @@ export interface PendingApproval {
   readonly preview?: ShownPreview | undefined
   /** The JSON Schema of the arguments, if one person can edit them. */
   readonly argsSchema?: Record<string, unknown> | undefined
+  /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
+  readonly path?: readonly string[] | undefined
   readonly requestedAt: number
   readonly deadline: number
   readonly approvals: { readonly given: number; readonly needed: number }
@@ -133,6 +135,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   hasPreview: optional(isBoolean),
   preview: optional(isShownPreview),
   argsSchema: optional(isRecord),
+  path: optional(isArrayOf(isString)),
   requestedAt: isNumber,
   deadline: isNumber,
   approvals: isObjectOf({ given: isNumber, needed: isNumber }),

@@ -170,8 +170,6 @@ function describe(obstacle: ApprovalBlocker, what: string, policy: ApprovalPolic
 
 function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
-    case 'agent-tool':
-      return `but its agent ${obstacle.agent} is used as an AgentTool, which cannot wait for an approval. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`
     case 'loop':
       return `but the LoopAgent ${obstacle.loop} starts its next iteration without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
     case 'sequence':
@@ -251,9 +249,8 @@ function readAgentGraph(root: unknown): AgentGraph {
     // ADK declares the node private.
     if (tool instanceof NodeTool) return visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
     graph.tools.push({ name: tool.name, tool, obstacle })
-    // ADK declares the agent private. Its runner calls no plugin, so this obstacle overrides any other.
-    if (isAgentTool(tool))
-      visit(Reflect.get(tool, 'agent'), { kind: 'agent-tool', agent: tool.name })
+    // ADK declares the agent private. It can wait wherever the call of the tool can.
+    if (isAgentTool(tool)) visit(Reflect.get(tool, 'agent'), obstacle)
   }
 
   function visitNodeTool(tool: NodeTool | undefined, node: unknown, outer?: ApprovalBlocker): void {

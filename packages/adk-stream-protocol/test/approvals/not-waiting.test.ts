@@ -1,5 +1,5 @@
 // oxlint-disable typescript/no-deprecated -- LoopAgent and SequentialAgent are deprecated in favour of Workflow, and in use.
-import type { BaseLlm, BaseTool, Context } from '@google/adk'
+import type { BaseAgent, BaseLlm, BaseTool, Context } from '@google/adk'
 import {
   AgentTool,
   BaseTool as Tool,
@@ -76,8 +76,9 @@ const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
     inputSchema: z.object({ request: z.string() }),
   })
 type FlowNode = ConstructorParameters<typeof ParallelWorker>[0]
-const nested = (tools: Tools) =>
-  agentOf('root', [new AgentTool({ agent: agentOf('inner', tools) })])
+const asTool = (agent: BaseAgent) => new AgentTool({ agent })
+const agentTool = (tools: Tools) => asTool(agentOf('inner', tools))
+const nested = (tools: Tools) => agentOf('root', [agentTool(tools)])
 const cyclic = () => {
   const root = agentOf('root')
   const inner = agentOf('inner', [payment(true), new AgentTool({ agent: root })])
@@ -109,16 +110,14 @@ test.each<Case>([
   ['a NodeTool with a gated agent', agentOf('root', [new NodeTool(flow(loop([payment(true)])))])],
   ['a gated NodeTool', agentOf('root', [new NodeTool(flow(payment()))]), { flow: true }],
   ['a gated node as tool', agentOf('root', [flow(agentOf('inner'))]), { flow: true }],
-  ['a gated tool in an AgentTool', nested([payment(true)])],
-  ['a tool with a check of its own in an AgentTool', nested([new Checked()])],
-  ['a policy for a tool in an AgentTool', nested([payment()]), BY_NAME],
-  ['terms for a tool in an AgentTool', nested([payment()]), { pay: { deadlineMs: 1_000 } }],
-  ['a function for the tools in an AgentTool', nested([payment()]), ANY],
+  ['a gated tool in an AgentTool in a loop', loop([agentTool([payment(true)])])],
+  ['a tool with a check of its own in an AgentTool in a loop', loop([agentTool([new Checked()])])],
   [
-    'a gated tool in an AgentTool of an AgentTool',
-    nested([new AgentTool({ agent: nested([payment(true)]) })]),
+    'a policy for a tool in an AgentTool in a sequence',
+    sequence([agentTool([payment()])]),
+    BY_NAME,
   ],
-  ['agents that use each other', cyclic()],
+  ['a gated tool in a loop in an AgentTool', agentOf('root', [asTool(loop([payment(true)]))])],
 ])('[AP12] refused: %s', (_name, agent, approvals) => {
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
   expect(create).toThrow(TypeError)
@@ -135,6 +134,16 @@ test.each<Case>([
   ['an AgentTool', nested([payment(), new Toolset()])],
   ['an AgentTool whose tool is freed', nested([payment(true)]), { pay: { required: false } }],
   ['a gated AgentTool', nested([payment()]), { inner: true }],
+  ['a gated tool in an AgentTool', nested([payment(true)])],
+  ['a tool with a check of its own in an AgentTool', nested([new Checked()])],
+  ['a policy for a tool in an AgentTool', nested([payment()]), BY_NAME],
+  ['terms for a tool in an AgentTool', nested([payment()]), { pay: { deadlineMs: 1_000 } }],
+  ['a function for the tools in an AgentTool', nested([payment()]), ANY],
+  [
+    'a gated tool in an AgentTool of an AgentTool',
+    nested([new AgentTool({ agent: nested([payment(true)]) })]),
+  ],
+  ['agents that use each other', cyclic()],
   ['agents without tools, with a policy that is a function', sequence([]), ANY],
   [
     'a gated tool in the last step',
@@ -222,13 +231,19 @@ const PLACES: readonly [name: string, make: Make][] = [
       }),
   ],
   [
-    'an AgentTool',
+    'an AgentTool in a loop',
     (llm, tools) =>
-      new LlmAgent({
-        name: 'root',
-        model: llm,
-        instruction: 'I am outer',
-        tools: [new AgentTool({ agent: new LlmAgent({ name: 'inner', model: llm, tools }) })],
+      new LoopAgent({
+        name: 'loop',
+        maxIterations: 1,
+        subAgents: [
+          new LlmAgent({
+            name: 'root',
+            model: llm,
+            instruction: 'I am outer',
+            tools: [asTool(new LlmAgent({ name: 'inner', model: llm, tools }))],
+          }),
+        ],
       }),
   ],
 ]
@@ -237,7 +252,7 @@ describe.each([
   ['a gated tool of a toolset', gatedToolset],
   ['a tool that asks by itself', asking],
 ])('%s', (_name, makeTool) => {
-  test.each(PLACES)('[AP112] is not run, and nobody is asked, in %s', async (_place, make) => {
+  test.each(PLACES)('[AP112] is not run, and nobody is asked, in %s', async (place, make) => {
     const runs: string[] = []
     await using server = await serve({
       respond: payOnce,
@@ -246,63 +261,14 @@ describe.each([
     const browser = server.browser()
     const { chunks } = readFrames(await (await browser.say('Pay.')).text())
     const [result] = chunks.filter(({ type }) => type.startsWith('tool-output'))
-    expect(result).toMatchObject({ type: 'tool-output-error' })
-    expect(result?.['errorText']).toMatch(/^Not run: this tool needs the approval of a person/)
+    // The agent inside an AgentTool is told instead.
+    const isRefused = /^Not run: this tool needs the approval/.test(String(result?.['errorText']))
+    expect(isRefused).toBe(place !== 'an AgentTool in a loop')
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
     expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
     expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)
     expect(runs).toEqual([])
   })
-})
-
-test('[AP112] a tool is not run inside an AgentTool of an AgentTool, and the agent between is told', async () => {
-  const runs: string[] = []
-  const asked: string[] = []
-  await using server = await serve({
-    respond: (prompt) => {
-      const { systemInstruction, contents } = prompt
-      const answer = contents.at(-1)?.parts?.find(({ functionResponse }) => functionResponse)
-      if (answer) {
-        asked.push(JSON.stringify(answer.functionResponse?.response))
-        return [{ type: 'say', text: 'Done.' }]
-      }
-      const name = /calls (\w+)/.exec(systemInstruction)?.[1] ?? 'pay'
-      return [{ type: 'call', name, args: { request: 'Pay.' } }]
-    },
-    agent: (llm) => {
-      const inner = new LlmAgent({ name: 'inner', model: llm, tools: [gatedToolset(runs)] })
-      const between = new LlmAgent({
-        name: 'between',
-        model: llm,
-        instruction: 'It calls inner',
-        tools: [new AgentTool({ agent: inner })],
-      })
-      const tools = [new AgentTool({ agent: between })]
-      return new LlmAgent({ name: 'root', model: llm, instruction: 'It calls between', tools })
-    },
-  })
-  await (await server.browser().say('Pay.')).text()
-  expect(runs).toEqual([])
-  expect(asked[0]).toContain('Not run: the tool pay needs the approval of a person')
-  expect(server.errors.map(String).join()).toContain('inside inner, because it is used as a tool')
-})
-
-test('[AP112] a tool that an agent inside an AgentTool is given later is gated by the policy', async () => {
-  const runs: string[] = []
-  let inner: LlmAgent | undefined
-  await using server = await serve({
-    respond: payOnce,
-    approvals: { pay: true },
-    agent: (llm) => {
-      inner = new LlmAgent({ name: 'inner', model: llm, tools: [] })
-      const tools = [new AgentTool({ agent: inner }), payment()]
-      return new LlmAgent({ name: 'root', model: llm, instruction: 'I am outer', tools })
-    },
-  })
-  inner?.tools.push(tool('pay', () => ({ paid: runs.push('paid') })))
-  const answer = await (await server.browser().say('Pay.')).text()
-  expect(answer).toContain('Not run: this tool needs the approval of a person')
-  expect(runs).toEqual([])
 })
 
 test('[AP112] a workflow goes on with the refusal of a tool that asks by itself', async () => {

@@ -5,7 +5,6 @@ import type { ToolCall } from '../tool-call.ts'
 
 /** The reason why ADK 2.0.0 cannot wait for an approval somewhere in an agent. */
 export type ApprovalBlocker =
-  | { readonly kind: 'agent-tool'; readonly agent: string }
   | { readonly kind: 'loop'; readonly loop: string }
   | { readonly kind: 'sequence'; readonly step: string }
   | { readonly kind: 'workflow'; readonly node: string }
@@ -32,7 +31,8 @@ export function canWait(
   const { agent: caller, nodeToolDepth } = toolContext.invocationContext
   if (tool instanceof NodeTool || nodeToolDepth > 0 || !isLlmAgent(caller)) return false
   let agent: BaseAgent = caller
-  for (let { parentAgent } = agent; parentAgent; { parentAgent } = agent) {
+  // The root of a nested runner may also be a sub-agent elsewhere.
+  for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {
     if (findApprovalBlocker(parentAgent, agent)) return false
     agent = parentAgent
   }

@@ -15,6 +15,14 @@ const guarded = new WeakSet<BaseTool | BaseAgent>()
 /** How to replace errors inside an agent that is used as a tool, by the context of its call. */
 const replacements = new WeakMap<Context, ReplaceError>()
 
+/** How to run a call in place of the tool, by its context. */
+const executions = new WeakMap<Context, BaseTool['runAsync']>()
+
+/** Runs a call in place of its tool. The callbacks of plugins and agents run as for any tool. The tool must be guarded. */
+export function replaceExecution(toolContext: Context, run: BaseTool['runAsync']): void {
+  executions.set(toolContext, run)
+}
+
 /** Set while an agent runs that is used as a tool. */
 const nested = new AsyncLocalStorage<ReplaceError>()
 
@@ -29,9 +37,11 @@ export function guardTool(tool: BaseTool): void {
   const run = tool.runAsync.bind(tool)
   const value: BaseTool['runAsync'] = async (request) => {
     const { args: toolArgs, toolContext } = request
+    const execute = executions.get(toolContext)
     const replace = nested.getStore()
     const inside = replacements.get(toolContext)
     try {
+      if (execute) return await execute(request)
       const result = await (inside ? nested.run(inside, () => run(request)) : run(request))
       if (!replace || !returnsCaughtError(tool, result)) return result
       throw new Error(JSON.stringify(result))

@@ -44,7 +44,11 @@ export function respondsToKnownCalls(event: Event, events: readonly Event[]): bo
 
 /** Returns the approvals that the events request, with their outcomes, if the events contain them. */
 export function readRequestedApprovals(events: readonly Event[]): Map<string, string | undefined> {
-  const notes = events.map(readNotes)
+  const notes = events.flatMap((event) => {
+    const own = readNotes(event)
+    // Approvals inside an agent that is used as a tool.
+    return own.nested ? [own, readNotes(own.nested.event)] : [own]
+  })
   const ends = new Map(
     notes.flatMap(({ decided = [] }) =>
       decided.map(({ toolCallId, state }) => [toolCallId, state]),

@@ -25,6 +25,8 @@ const AskedNote = z.object({
   /** Whether the policy gives a preview of the call. */
   hasPreview: z.literal(true).exactOptional(),
   preview: Shown.exactOptional(),
+  /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. */
+  path: z.array(z.string()).exactOptional(),
 })
 export type AskedNote = z.infer<typeof AskedNote>
 
@@ -43,6 +45,33 @@ const DecidedNote = z.object({
   approvedPayload: z.unknown().exactOptional(),
 })
 export type DecidedNote = z.infer<typeof DecidedNote>
+
+/** An approval request inside an agent that is used as a tool, with the call that it is about. */
+const NestedQuestion = AskedNote.extend({
+  toolName: z.string(),
+  args: z.record(z.string(), z.unknown()),
+})
+export type NestedQuestion = z.infer<typeof NestedQuestion>
+
+/** A call of an agent that is used as a tool and waits for approvals inside. */
+const PausedNote = z.object({
+  toolCallId: z.string(),
+  /** The id of ADK's confirmation request, which resumes the call. */
+  confirmationId: z.string(),
+  /** The session of the agent. */
+  session: z.string(),
+  /** All approvals that are pending inside, at any depth. */
+  asked: z.array(NestedQuestion),
+  /** The approval of the call itself, if it needed one. */
+  decided: DecidedNote.exactOptional(),
+})
+export type PausedNote = z.infer<typeof PausedNote>
+
+/** An event of an agent that is used as a tool, in the session of the chat. The model of the chat does not read it. */
+const NestedNote = z.object({
+  session: z.string(),
+  event: z.custom<Event>(isRecord),
+})
 
 const CompletedInput = z.object({
   toolCallId: z.string(),
@@ -89,6 +118,9 @@ const EventNotes = z.object({
   model: ModelTimes.exactOptional(),
   /** Calls whose response in this event is a placeholder. */
   pending: z.array(z.string()).exactOptional(),
+  /** Calls of agents used as tools that wait for approvals inside. */
+  paused: z.array(PausedNote).exactOptional(),
+  nested: NestedNote.exactOptional(),
 })
 
 /**
@@ -109,7 +141,11 @@ export function writeNotes(
 }
 
 /** Returns the notes of an event. An event of another program has none. */
-export function readNotes({ customMetadata }: Event): EventNotes {
+export function readNotes({
+  customMetadata,
+}: {
+  readonly customMetadata?: Event['customMetadata'] | undefined
+}): EventNotes {
   if (customMetadata === undefined) return NO_NOTES
   const notes = EventNotes.safeParse(customMetadata[KEY])
   return notes.success ? notes.data : NO_NOTES

@@ -1,6 +1,6 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
-import type { DecidedNote } from '../history/event-notes.ts'
+import type { DecidedNote, NestedQuestion, PausedNote } from '../history/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
 import { beginTranslation, NOTHING_STREAMED } from './translation.ts'
 
@@ -92,6 +92,34 @@ export class ChunkWriter {
     this.#updateCall(toolCallId, { ...call, state: 'asked', approval })
   }
 
+  /**
+   * Writes that a call waits for approvals inside its agent, and the calls that need them. They are in the step of the call, so that
+   * clients send all decisions of the step together. The call gets a preliminary result, because stock clients send decisions only when
+   * all other calls of the step have a result.
+   */
+  pause({ toolCallId, confirmationId, asked, decided }: PausedNote, result: unknown): void {
+    if (decided) this.decide(decided)
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.closeText()
+    for (const question of asked) this.#writeNestedCall(question, toolCallId)
+    if (call.state !== 'paused') this.chunks.push(toResultChunk(toolCallId, { output: result }))
+    this.#updateCall(toolCallId, { ...call, state: 'paused', resumedBy: confirmationId })
+  }
+
+  #writeNestedCall({ toolName, args, ...asked }: NestedQuestion, madeBy: string): void {
+    const { toolCallId } = asked
+    if (this.#state.calls.has(toolCallId)) return
+    if (this.#state.step === 'closed') this.#openStep()
+    this.chunks.push(
+      { type: 'tool-input-start', toolCallId, toolName },
+      { type: 'tool-input-available', toolCallId, toolName, input: args },
+    )
+    const { stepCount } = this.#state
+    this.#updateCall(toolCallId, { toolName, input: args, stepCount, state: 'running', madeBy })
+    this.requestApproval({ ...asked, state: 'requested' })
+  }
+
   /** Writes the outcome of an approval. */
   decide({ toolCallId, ...ending }: DecidedNote): void {
     const call = this.#state.calls.get(toolCallId)
@@ -132,9 +160,16 @@ export class ChunkWriter {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.closeText()
+    if (call.state === 'paused') this.#settleInside(toolCallId)
     this.chunks.push(toResultChunk(toolCallId, result))
     this.#updateCall(toolCallId, { ...call, state: 'settled' })
     this.update({ hasResults: true })
+  }
+
+  /** Settles the calls that were made inside a call which has ended. They cannot run any more. */
+  #settleInside(madeBy: string): void {
+    for (const [id, call] of this.#state.calls)
+      if (call.madeBy === madeBy) this.settle(id, { errorText: ENDED_OUTSIDE })
   }
 
   /** Writes the final result of a long-running call. It replaces the first return value of the tool, such as a ticket number. */
@@ -224,6 +259,8 @@ export class ChunkWriter {
     this.#state.calls = this.#calls
   }
 }
+
+const ENDED_OUTSIDE = 'Not run: the agent that made this call has ended.'
 
 function extend({ length, tail }: Streamed, delta: string): Streamed {
   const longer = tail + delta

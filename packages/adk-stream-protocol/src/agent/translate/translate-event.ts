@@ -8,7 +8,7 @@ import { readNotes } from '../history/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
 import { isFinishReason, readFinishReason, describeModelError } from './model-outcome.ts'
-import { translateParts } from './translate-parts.ts'
+import { translateNested, translateParts } from './translate-parts.ts'
 import { translateCitations, translateGrounding } from './translate-sources.ts'
 import type { Translation } from './translation.ts'
 import { isWaiting } from './translation.ts'
@@ -32,8 +32,9 @@ export function translateEvent(
   if (event.author !== 'user' && (event.content || event.outputTranscription)) {
     writer.switchTo(event.author ?? '', event.branch ?? '')
   }
-  translateParts(writer, event)
   const notes = readNotes(event)
+  if (notes.nested) translateNested(writer, notes.nested.event)
+  translateParts(writer, event)
   translateHandover(writer, notes)
   translateTranscriptions(writer, event)
   if (event.groundingMetadata) translateGrounding(writer, event.groundingMetadata)

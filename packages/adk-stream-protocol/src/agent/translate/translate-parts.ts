@@ -3,7 +3,7 @@ import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../../protocol/chunk.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import { describeToolFailure } from '../call-responses.ts'
+import { describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { readCallName } from '../history/input-calls.ts'
@@ -115,6 +115,11 @@ function writeApprovalRequest(
   approvalId: string,
   { input, notes }: { input: Record<string, unknown>; notes: EventNotes },
 ): void {
+  const paused = notes.paused?.find((note) => note.confirmationId === approvalId)
+  if (paused) {
+    writer.pause(paused, PENDING_INSIDE)
+    return
+  }
   const asked = notes.asked?.find((note) => note.approvalId === approvalId)
   if (asked) {
     writer.requestApproval({ ...asked, state: 'requested' })
@@ -157,6 +162,16 @@ function writeResponse(
   const answer = isQuestion && decided ? readAnswer(decided) : undefined
   writer.settle(id, ending ?? answer ?? readToolResult(name ?? 'tool', response, failed))
   for (const part of parts ?? []) writeMedia(writer, part)
+}
+
+/** Writes the results of approved calls inside an agent that is used as a tool. Nothing else of the agent is shown. */
+export function translateNested(writer: ChunkWriter, event: Event): void {
+  const notes = readNotes(event)
+  for (const { functionResponse } of event.content?.parts ?? []) {
+    const call = writer.state.calls.get(functionResponse?.id ?? '')
+    if (functionResponse && call?.madeBy !== undefined)
+      writeResponse(writer, functionResponse, notes)
+  }
 }
 
 /**

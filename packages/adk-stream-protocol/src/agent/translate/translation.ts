@@ -44,14 +44,19 @@ export interface Call {
   readonly approval?: DataParts['approval']
   /** Whether the application has given the final result of a long-running call. */
   readonly completed?: true
+  /** The id of ADK's confirmation request that resumes a paused call. */
+  readonly resumedBy?: string
+  /** The call of this message that made this call, if it was made inside an agent that is used as a tool. */
+  readonly madeBy?: string
 }
 
 /**
  * - `running`: the run produces the result.
  * - `waiting`: a client or the application sends the result, which starts a later run.
  * - `asked`: a person decides whether the call runs.
+ * - `paused`: the call runs an agent in which calls wait for approval.
  */
-export type CallState = 'running' | 'waiting' | 'asked' | 'settled'
+export type CallState = 'running' | 'waiting' | 'asked' | 'paused' | 'settled'
 
 export interface Speaker {
   readonly branch: string
@@ -92,7 +97,9 @@ export function beginTranslation(): Translation {
   }
 }
 
+const WAITING: ReadonlySet<CallState> = new Set(['waiting', 'asked', 'paused'])
+
 /** Whether the turn waits for a decision or for a result from outside. */
 export function isWaiting({ calls }: Translation): boolean {
-  return [...calls.values()].some(({ state }) => state === 'waiting' || state === 'asked')
+  return [...calls.values()].some(({ state }) => WAITING.has(state))
 }

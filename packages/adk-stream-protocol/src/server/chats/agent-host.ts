@@ -28,6 +28,7 @@ import type { RunState, RunCause } from '../../calls/run-state.ts'
 import { toClaim } from '../../calls/approved-call.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { prepareCall } from '../../calls/prepare-call.ts'
+import { toNestedEnding } from '../../agent/history/nested-ending.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
 import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
@@ -160,7 +161,7 @@ export class AgentHost {
 
   /** Whether a run with an approved call is active, even if its turn was stopped. */
   get busy(): boolean {
-    return [...this.#runs].some((run) => run.decided.size > 0)
+    return [...this.#runs].some((run) => run.all.some(({ decided }) => decided.size > 0))
   }
 
   /** Whether the session service can remove messages. */
@@ -279,7 +280,7 @@ export class AgentHost {
   async append(
     chat: AppChatRef,
     messageId: string,
-    event: { content: Content; notes: EventNotes },
+    event: { content?: Content; notes: EventNotes },
   ): Promise<void> {
     const session = await this.#sessions.getSession(keyOf(chat))
     const turn = session && this.#findTurn(session, messageId)
@@ -290,7 +291,7 @@ export class AgentHost {
     const { invocationId } = turn.firstEvent
     await this.#sessions.appendEvent({
       session,
-      event: createEvent({ author, invocationId, content, customMetadata }),
+      event: createEvent({ author, invocationId, customMetadata, ...(content && { content }) }),
     })
   }
 
@@ -437,6 +438,26 @@ export class AgentHost {
       await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
       run.endingsStored.add(id)
     }
+    for (const inner of run.inner) await this.#endNested(chat, run, inner)
+  }
+
+  /** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
+  async #endNested(chat: AppChatRef, run: RunState, stopped: RunState): Promise<void> {
+    for (const { nested, results, decided, endingsStored } of stopped.all) {
+      for (const [id, { name, response }] of results) {
+        const note = decided.get(id)
+        if (!nested || !note) continue
+        const event = toNestedEnding({ id, name, response }, note)
+        const notes = { nested: { session: nested.sessionId, event } }
+        await this.append(chat, run.messageId, { notes })
+        endingsStored.add(id)
+      }
+      for (const id of endingsStored) run.endingsStored.add(id)
+    }
+    const { toolCallId: id = '', agent } = stopped.nested ?? {}
+    const functionResponse = { id, name: agent?.name ?? '', response: STOPPED_INSIDE }
+    const content = { role: 'user', parts: [{ functionResponse }] }
+    await this.append(chat, run.messageId, { content, notes: {} })
   }
 
   /** Rewinds a chat to before a user message. */
@@ -488,6 +509,11 @@ export class AgentHost {
   #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {
     return splitTurns(events).find((turn) => turn.messageId === messageId)
   }
+}
+
+/** The response to a call of an agent that was stopped. A stopped stream ends its calls with the same text. */
+const STOPPED_INSIDE = {
+  error: 'Stopped before the result arrived. The call may or may not have taken effect.',
 }
 
 /** ADK's default is 500. Each call costs money. */

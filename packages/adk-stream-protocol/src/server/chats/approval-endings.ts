@@ -1,6 +1,9 @@
 import type { Event } from '@google/adk'
 
+import type { Ending } from '../../agent/call-responses.ts'
 import { describeEnding } from '../../agent/call-responses.ts'
+import { toNestedEnding } from '../../agent/history/nested-ending.ts'
+import { replayTurn } from '../../agent/history/replay-turn.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Backend } from './backend.ts'
@@ -29,12 +32,37 @@ export async function writeEnding(
 ): Promise<void> {
   const ending = describeEnding(approval)
   if (!ending) return
+  if (approval.terms.path) return writeNestedEnding({ host, ledger }, approval, ending)
   const { chat, toolCallId: id, toolName: name, messageId } = approval
   const { response, note } = ending
   await host.append(chat, messageId, {
     content: { role: 'user', parts: [{ functionResponse: { id, name, response } }] },
     notes: { decided: [note] },
   })
+  await ledger.markReported(chat, [id])
+}
+
+/**
+ * Writes the end of a call inside an agent that is used as a tool. The agent does not continue, so this also ends the call of the agent
+ * that the chat's agent made.
+ */
+async function writeNestedEnding(
+  { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
+  { chat, messageId, toolCallId: id, toolName: name }: Approval,
+  { response, note }: Ending,
+): Promise<void> {
+  const turn = await host.turn(chat, messageId)
+  const calls = turn && replayTurn(turn, { exposeState: () => false }).state.calls
+  const outerId = calls?.get(id)?.madeBy
+  const outer = outerId === undefined ? undefined : calls?.get(outerId)
+  if (outerId !== undefined && outer?.state === 'paused') {
+    const text = `Not finished: its call of ${name} has ended without the agent. ${String(response['error'] ?? '')}`
+    const ended = { id: outerId, name: outer.toolName, response: { error: text.trim() } }
+    await host.append(chat, messageId, {
+      content: { role: 'user', parts: [{ functionResponse: ended }] },
+      notes: { nested: { session: '', event: toNestedEnding({ id, name, response }, note) } },
+    })
+  }
   await ledger.markReported(chat, [id])
 }
 

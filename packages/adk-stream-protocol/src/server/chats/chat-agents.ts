@@ -1,7 +1,8 @@
 import type { BaseAgent, BaseTool, RunnerConfig } from '@google/adk'
-import { isBaseAgent, isBaseTool, isLlmAgent } from '@google/adk'
+import { isAgentTool, isBaseAgent, isBaseTool, isLlmAgent } from '@google/adk'
 
 import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { agentOf } from '../../calls/nested-agent.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -181,13 +182,19 @@ function readName(value: unknown): string | undefined {
   throw new ProtocolError('bad-request', { message: 'agent: A name is a string.' })
 }
 
-/** Finds a tool by name in an agent and its sub-agents. */
+/** Finds a tool by name in an agent, its sub-agents, and the agents that they use as tools. */
 export async function findTool(root: unknown, toolName: string): Promise<BaseTool | undefined> {
   if (!isBaseAgent(root)) return undefined
-  for (const agent of agentsOf(root)) {
+  // Agents may use each other. The set grows while it is read.
+  const agents = new Set(agentsOf(root))
+  for (const agent of agents) {
     const tools = isLlmAgent(agent) ? await agent.canonicalTools() : []
     const found = tools.find((tool) => tool.name === toolName)
     if (found) return found
+    for (const tool of tools) {
+      const inner = isAgentTool(tool) ? agentOf(tool) : undefined
+      for (const each of inner ? agentsOf(inner) : []) agents.add(each)
+    }
   }
   return undefined
 }

@@ -6,12 +6,14 @@ import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { Call, Translation } from '../../agent/translate/translation.ts'
 import type { Approval } from '../../approvals/approval.ts'
+import { isDecided } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
 import { isInputQuestion, readAnswer } from './question-answers.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { listResumable } from './paused-calls.ts'
 
 /** The inputs for the calls of a turn. Decisions are in the ledger. */
 export interface TurnInputs {
@@ -48,7 +50,7 @@ export async function collectResponses(
       results.push({ id, name, response: toBrowserResponse(submitted.result, browser) })
   }
   // ADK hides events with confirmations from the model, so results are sent first, in an event of their own.
-  const responses = results.length > 0 ? results : toConfirmations(approvals, host)
+  const responses = results.length > 0 ? results : toConfirmations(approvals, calls, host)
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
 }
@@ -87,6 +89,8 @@ export async function findCompletionFault(
 ): Promise<ProtocolError | undefined> {
   if (!call) return new ProtocolError('unknown-call')
   if (call.completed) return new ProtocolError('call-completed')
+  // The agent that made the call does not wait for it.
+  if (call.madeBy !== undefined) return new ProtocolError('not-completable')
   const tool = await findTool(chat, call.toolName)
   const isOpen = call.state === 'waiting' || (call.state === 'settled' && tool?.isLongRunning)
   const hasRun = call.approval === undefined || call.approval.state === 'approved'
@@ -97,18 +101,20 @@ export async function findCompletionFault(
 /** AP65: calls run one after the other, each on the state that the previous one left. A call that has started is confirmed first. */
 function toConfirmations(
   approvals: readonly Approval[],
+  calls: Translation['calls'],
   host: Pick<AgentHost, 'isRunning'>,
 ): FunctionResponse[] {
   const running = approvals.filter((approval) => host.isRunning(approval))
   if (running.length > 0) return running.map(({ id }) => toConfirmation(id, true))
-  return approvals
-    .filter(isDecided)
-    .map(({ id, state }) => toConfirmation(id, state.name === 'approved'))
-}
-
-/** Whether an approval was decided or has ended, so that its turn can resume. */
-function isDecided({ state }: Approval): boolean {
-  return state.name !== 'requested' && state.name !== 'executing'
+  const decided = approvals.filter(isDecided)
+  const isNested = ({ toolCallId }: Approval): boolean =>
+    calls.get(toolCallId)?.madeBy !== undefined
+  return [
+    ...decided
+      .filter((approval) => !isNested(approval))
+      .map(({ id, state }) => toConfirmation(id, state.name === 'approved')),
+    ...listResumable(calls, decided).map((id) => toConfirmation(id, true)),
+  ]
 }
 
 /** Whether the turn of an approval can resume in this process, which may have started the call at the decision. */

@@ -41,6 +41,7 @@ import {
   isBlockedByRunningCall,
   refuseForeignOutput,
 } from './turn-responses.ts'
+import { isUnreported } from './paused-calls.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -679,10 +680,14 @@ export class TurnService {
     }
   }
 
-  /** Returns the state of a call in the stored conversation, or undefined if the conversation does not contain the call. */
+  /**
+   * Returns the state of a call in the stored conversation, or undefined if the conversation does not contain the call. A call whose
+   * approval has ended is `asked` until the conversation shows how.
+   */
   async callState({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
     const replayed = await this.#replay(await this.#backend.get(), chat, messageId)
-    return replayed?.state.calls.get(toolCallId)?.state
+    const calls = replayed?.state.calls
+    return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
   }
 
   async #replay(

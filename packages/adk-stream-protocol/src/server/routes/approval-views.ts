@@ -22,7 +22,7 @@ export function viewApproval(
 ): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
-  const { hint, title, severity, icon, payload, kind, schema: answerSchema } = terms
+  const { hint, title, severity, icon, payload, kind, schema: answerSchema, path } = terms
   const { chain, userText } = terms
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
@@ -49,6 +49,7 @@ export function viewApproval(
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
     ...(schema && { argsSchema: schema }),
+    ...(path && { path }),
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },

@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto'
+
+import type { BaseAgent, BaseArtifactService, BaseTool, Context, Event } from '@google/adk'
+import { createEvent, isBaseAgent, isFinalResponse, isLlmAgent, Runner, State } from '@google/adk'
+import type { Content } from '@google/genai'
+
+import type { PausedNote } from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import type { OpenQuestions } from '../agent/history/open-questions.ts'
+import { listQuestions, readOpenQuestions } from '../agent/history/open-questions.ts'
+import { PENDING_INSIDE } from '../agent/call-responses.ts'
+import { chatOf } from '../agent/tool-call.ts'
+import { isDecided } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import { NestedSession } from './nested-sessions.ts'
+import type { NestedRun } from './run-state.ts'
+import { RunState } from './run-state.ts'
+
+type Request = Parameters<BaseTool['runAsync']>[0]
+
+export interface NestedAgentOptions {
+  readonly agent: BaseAgent
+  /** The run that calls the agent. */
+  readonly outer: RunState
+  /** Whether the call can wait for approvals inside. */
+  readonly canWait: boolean
+  /** The pause that the call resumes after. Undefined for a new call. */
+  readonly pause: PausedNote | undefined
+  readonly ledger: Ledger
+  /** Called before the agent runs, so that the plugin finds the run of its session. */
+  readonly onOpen: (session: NestedSession['session'], run: RunState) => void
+  readonly onClose: (run: RunState) => void
+}
+
+/** Returns the agent of an `AgentTool`. ADK declares it private. */
+export function agentOf(tool: BaseTool): BaseAgent | undefined {
+  const agent: unknown = Reflect.get(tool, 'agent')
+  return isBaseAgent(agent) ? agent : undefined
+}
+
+/**
+ * Runs the agent of an `AgentTool` as ADK 2.0.0 does, with two differences: its runner has the plugins of the chat's runner, so that
+ * its calls are checked, and its session is stored, so that it can wait. If calls inside wait for approval when the agent ends, the
+ * outer call asks ADK for a confirmation, and runs again when one of them was decided.
+ */
+export async function runNestedAgent(
+  { args, toolContext }: Request,
+  options: NestedAgentOptions,
+): Promise<unknown> {
+  const { agent, outer, pause, ledger } = options
+  const nested = describeRun(toolContext, options)
+  const service = openSession(toolContext, nested)
+  const { session } = service
+  const before = readOpenQuestions(session.events)
+  let last = pause && session.events.at(-1)
+  const isDone = last && isFinalResponse(last) && listQuestions(before).length === 0
+  const message = pause
+    ? await toResponses(before, session.events, async (toolCallId) => {
+        const approval = await ledger.findByCall(chatOf(session), toolCallId)
+        return approval !== undefined && isDecided(approval)
+      })
+    : toRequest(agent, args)
+  if (message && !isDone) {
+    const run = new RunState(outer.messageId, pause ? 'responses' : 'message', nested)
+    outer.inner.add(run)
+    options.onOpen(session, run)
+    try {
+      const runner = createRunner(toolContext, agent, service)
+      const { runConfig, abortSignal } = toolContext.invocationContext
+      const { maxLlmCalls } = runConfig ?? {}
+      for await (const event of runner.runAsync({
+        userId: session.userId,
+        sessionId: session.id,
+        newMessage: message,
+        customMetadata: writeNotes({ messageId: outer.messageId }),
+        ...(maxLlmCalls !== undefined && { runConfig: { maxLlmCalls } }),
+        ...(abortSignal && { abortSignal }),
+      })) {
+        if (run.loss) throw outer.markLost()
+        run.markStored()
+        forward(event, toolContext)
+        last = event
+      }
+      if (run.loss) throw outer.markLost()
+      // A stopped call has no result. Its run stays in `outer.inner`.
+      if (abortSignal?.aborted) return STOPPED
+      for (const id of run.endingsStored) outer.markEndingPending(id)
+      outer.inner.delete(run)
+    } catch (thrown) {
+      if (run.loss) outer.markLost()
+      if (!toolContext.abortSignal?.aborted) {
+        for (const approvalId of run.executing.values()) ledger.abandon(approvalId)
+        outer.inner.delete(run)
+      }
+      throw thrown
+    } finally {
+      options.onClose(run)
+    }
+  }
+  const asked = listQuestions(readOpenQuestions(session.events))
+  if (asked.length === 0) return toResult(agent, last)
+  outer.pausing.set(nested.toolCallId, { session: nested.sessionId, asked })
+  toolContext.requestConfirmation({ hint: `Wait for approvals inside ${agent.name}.` })
+  toolContext.actions.skipSummarization = true
+  return PENDING_INSIDE
+}
+
+const STOPPED = { error: 'Stopped before the result arrived.' }
+
+function describeRun(
+  { invocationContext, functionCallId: toolCallId = '' }: Context,
+  { agent, outer, canWait, pause }: NestedAgentOptions,
+): NestedRun {
+  const { session, sessionService: sessions, agent: caller } = invocationContext
+  if (!sessions) throw new TypeError('An agent that is used as a tool needs a session service.')
+  const { invocationId, branch } = invocationContext
+  const author = {
+    invocationId,
+    author: caller?.name ?? 'model',
+    ...(branch !== undefined && { branch }),
+  }
+  return {
+    agent,
+    path: [...(outer.nested?.path ?? [caller?.name ?? '']), agent.name],
+    canWait: canWait && outer.nested?.canWait !== false,
+    root: outer.nested?.root ?? { run: outer, session, sessions, author },
+    toolCallId,
+    sessionId: pause?.session ?? randomUUID(),
+  }
+}
+
+/** Opens the session of the agent. It starts with the state of the caller, and each event is stored in the session of the chat. */
+function openSession({ state }: Context, { root, sessionId }: NestedRun): NestedSession {
+  const { run, session, sessions, author } = root
+  return new NestedSession({
+    session,
+    id: sessionId,
+    state: state.toRecord(),
+    store: async (event) => {
+      const nested = { session: sessionId, event: structuredClone(event) }
+      const customMetadata = writeNotes({ messageId: run.messageId, nested })
+      const kept = createEvent({ ...author, customMetadata })
+      await sessions.appendEvent({ session, event: kept })
+      run.append(kept)
+    },
+  })
+}
+
+/** Creates a runner like that of `AgentTool`, with the plugins of the runner that called it. */
+function createRunner(
+  toolContext: Context,
+  agent: BaseAgent,
+  sessionService: NestedSession,
+): Runner {
+  const { memoryService, credentialService, pluginManager, artifactService } =
+    toolContext.invocationContext
+  const runner = new Runner({
+    appName: sessionService.session.appName,
+    agent,
+    sessionService,
+    ...(artifactService && { artifactService: forwardArtifacts(toolContext, artifactService) }),
+    ...(memoryService && { memoryService }),
+    ...(credentialService && { credentialService }),
+  })
+  return Object.assign(runner, { pluginManager })
+}
+
+/** Returns an artifact service that saves the artifacts of the agent as those of its caller. ADK does not export its own. */
+function forwardArtifacts(
+  toolContext: Context,
+  service: NonNullable<Context['invocationContext']['artifactService']>,
+): BaseArtifactService {
+  return {
+    saveArtifact: async ({ filename, artifact }) => toolContext.saveArtifact(filename, artifact),
+    loadArtifact: async ({ filename, version }) => toolContext.loadArtifact(filename, version),
+    listArtifactKeys: async () => toolContext.listArtifacts(),
+    deleteArtifact: async ({ filename }) => service.deleteArtifact(filename),
+    listVersions: async ({ filename }) => service.listVersions(filename),
+    listArtifactVersions: async ({ filename }) => service.listArtifactVersions(filename),
+    getArtifactVersion: async (request) => service.getArtifactVersion(request),
+  }
+}
+
+/** Returns the message that the agent starts with. */
+function toRequest(agent: BaseAgent, args: Record<string, unknown>): Content {
+  const { request } = args
+  const hasSchema = isLlmAgent(agent) && agent.inputSchema !== undefined
+  const text = !hasSchema && typeof request === 'string' ? request : JSON.stringify(args)
+  return { role: 'user', parts: [{ text }] }
+}
+
+/**
+ * Returns the confirmations that resume the agent: of calls that were decided, and of calls of other agents with a decision inside.
+ * If it waits for nothing, its last run was interrupted by a crash, and the last responses resume it. Returns undefined if nothing
+ * was decided.
+ */
+async function toResponses(
+  { asked, paused }: OpenQuestions,
+  events: readonly Event[],
+  isDecidedCall: (toolCallId: string) => Promise<boolean>,
+): Promise<Content | undefined> {
+  const ids: string[] = []
+  for (const { approvalId, toolCallId } of asked.values())
+    if (await isDecidedCall(toolCallId)) ids.push(approvalId)
+  for (const { confirmationId, asked: inside } of paused.values()) {
+    const decided = await Promise.all(inside.map(({ toolCallId }) => isDecidedCall(toolCallId)))
+    // A call that waits for nothing was interrupted by a crash.
+    if (inside.length === 0 || decided.includes(true)) ids.push(confirmationId)
+  }
+  if (ids.length === 0 && asked.size + paused.size > 0) return undefined
+  if (ids.length === 0) return events.findLast(({ author }) => author === 'user')?.content
+  const parts = ids.map((id) => ({
+    functionResponse: { id, name: CONFIRMATION_TOOL, response: { confirmed: true } },
+  }))
+  return { role: 'user', parts }
+}
+
+/** Passes state changes on to the caller. */
+function forward({ actions }: Event, { state }: Context): void {
+  const delta = Object.entries(actions.stateDelta).filter(
+    ([key]) => !key.startsWith(State.TEMP_PREFIX),
+  )
+  if (delta.length > 0) state.update(Object.fromEntries(delta))
+}
+
+/** Returns the text of the last event as the result of the tool. */
+function toResult(agent: BaseAgent, last: Event | undefined): unknown {
+  const parts = last?.content?.parts ?? []
+  if (parts.length === 0) return ''
+  const text = parts
+    .filter((part) => !part.thought)
+    .flatMap((part) => part.text || [])
+    .join('\n')
+  return isLlmAgent(agent) && agent.outputSchema ? (JSON.parse(text) as unknown) : text
+}

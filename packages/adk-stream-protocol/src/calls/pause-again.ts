@@ -1,0 +1,93 @@
+import type { Event, InvocationContext } from '@google/adk'
+import { createEvent, generateClientFunctionCallId, ToolConfirmation } from '@google/adk'
+import type { FunctionCall, Part } from '@google/genai'
+
+import { PENDING_INSIDE } from '../agent/call-responses.ts'
+import type { PausedNote } from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import type { RunState } from './run-state.ts'
+
+/** Returns the ids of calls that ADK has resumed and that wait for approvals inside again. */
+export function findPausedAgain(run: RunState, { content }: Event): string[] {
+  return (content?.parts ?? []).flatMap(({ functionResponse }) =>
+    functionResponse?.id !== undefined && run.pausing.has(functionResponse.id)
+      ? [functionResponse.id]
+      : [],
+  )
+}
+
+/**
+ * Pauses calls that ADK has resumed. ADK 2.0.0 requests a confirmation only when the model makes a call, and not when the call asks
+ * again, so this stores the request and the placeholder before it. Returns the rest of ADK's event.
+ */
+export async function pauseAgain(
+  run: RunState,
+  { session, sessionService, invocationId, branch }: InvocationContext,
+  { event, toolCallIds }: { readonly event: Event; readonly toolCallIds: readonly string[] },
+): Promise<Event> {
+  const paused: PausedNote[] = []
+  const requests: Part[] = []
+  const placeholders: Part[] = []
+  for (const toolCallId of toolCallIds) {
+    const call = findCall(session.events, toolCallId)
+    const pause = run.takePause(toolCallId)
+    if (!call || !pause) continue
+    const confirmationId = generateClientFunctionCallId()
+    paused.push({ ...pause, toolCallId, confirmationId })
+    placeholders.push({
+      functionResponse: { id: toolCallId, name: call.name ?? '', response: { ...PENDING_INSIDE } },
+    })
+    const args = { originalFunctionCall: { ...call }, toolConfirmation: CONFIRMATION }
+    requests.push({ functionCall: { id: confirmationId, name: CONFIRMATION_TOOL, args } })
+    run.results.delete(toolCallId)
+  }
+  const { messageId } = run
+  const requestedToolConfirmations = Object.fromEntries(toolCallIds.map((id) => [id, CONFIRMATION]))
+  const from = {
+    invocationId,
+    ...(event.author !== undefined && { author: event.author }),
+    ...(branch !== undefined && { branch }),
+  }
+  const kept = [
+    createEvent({
+      ...from,
+      content: { role: 'user', parts: placeholders },
+      actions: { requestedToolConfirmations },
+      customMetadata: writeNotes({ messageId, pending: [...toolCallIds] }),
+    }),
+    createEvent({
+      ...from,
+      content: { role: 'user', parts: requests },
+      longRunningToolIds: paused.map(({ confirmationId }) => confirmationId),
+      customMetadata: writeNotes({ messageId, asked: [], paused }),
+    }),
+  ]
+  for (const each of kept) {
+    await sessionService?.appendEvent({ session, event: each })
+    run.append(each)
+  }
+  return withoutResponses(event, toolCallIds)
+}
+
+const CONFIRMATION = new ToolConfirmation({ confirmed: false })
+
+/** Returns an event without the responses of some calls and without their requests. */
+function withoutResponses(event: Event, toolCallIds: readonly string[]): Event {
+  const { content, ...rest } = event
+  const parts = content?.parts?.filter(
+    ({ functionResponse }) => !toolCallIds.includes(functionResponse?.id ?? ''),
+  )
+  return {
+    ...rest,
+    actions: { ...event.actions, requestedToolConfirmations: {} },
+    // Gemini rejects content without parts.
+    ...(parts && parts.length > 0 && { content: { ...content, parts } }),
+  }
+}
+
+function findCall(events: readonly Event[], toolCallId: string): FunctionCall | undefined {
+  return events
+    .flatMap(({ content }) => content?.parts ?? [])
+    .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
+}
