@@ -187,6 +187,8 @@ function useReturnFocus(mode: Mode) {
 }
 
 interface DenyFormProps {
+  /** The label of the submit button. Default: to deny a call. */
+  readonly label?: string
   readonly reason: string
   readonly onChange: (reason: string) => void
   readonly onKeyDown: (event: ReactKeyboardEvent) => void
@@ -195,8 +197,10 @@ interface DenyFormProps {
 }
 
 /** Denies a call. The model receives the reason, if there is one. */
-function DenyForm({ reason, onChange, onKeyDown, onClose, onDeny }: DenyFormProps) {
+export function DenyForm(props: DenyFormProps) {
+  const { reason, onChange, onKeyDown, onClose, onDeny } = props
   const { approval } = useAdkLabels()
+  const { label = approval.confirmDeny } = props
   const inputRef = useRef<HTMLInputElement>(null)
   const id = useId()
   useEffect(() => inputRef.current?.focus(), [])
@@ -218,7 +222,7 @@ function DenyForm({ reason, onChange, onKeyDown, onClose, onDeny }: DenyFormProp
         onChange={(event) => onChange(event.target.value)}
         onKeyDown={onKeyDown}
       />
-      <FormActions label={approval.confirmDeny} danger onClose={onClose} />
+      <FormActions label={label} danger onClose={onClose} />
     </form>
   )
 }

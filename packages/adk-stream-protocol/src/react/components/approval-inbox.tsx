@@ -3,12 +3,15 @@ import { type ReactNode, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
+import { asksForAnswer } from '../reading/approval.ts'
+import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
 import { ApprovalList } from './approval-list.tsx'
 import { Time } from './receipt.tsx'
 import { LoadMore } from './load-more.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
+import { AnswerForm } from './question-card.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './arguments-table.tsx'
@@ -79,7 +82,10 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
       after={<LoadMore {...props} onGone={focusList} />}
       items={approvals.map((approval) => ({
         id: approval.id,
-        label: describe(approval.toolName, approval.args, approval.preview?.headline),
+        label:
+          asksForAnswer(approval) && approval.hint !== undefined
+            ? toLiteral(approval.hint)
+            : describe(approval.toolName, approval.args, approval.preview?.headline),
         severity: approval.severity,
         summary: <InboxSummary approval={approval} />,
         details: (
@@ -113,12 +119,11 @@ interface InboxItemProps {
 /** The line of a collapsed approval. */
 function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   const { inbox } = useAdkLabels()
-  const { toolName, args, title, severity, preview, requester, deadline } = approval
-  const { headline } = preview ?? {}
-  const { description } = useCallDescription(toolName, args, { phase: 'pending', headline })
+  const { title, severity, preview, requester, deadline } = approval
+  const { name, description } = useDescription(approval, preview?.headline)
   return (
     <>
-      <span className="adk-title">{title ?? toolName}</span>
+      <span className="adk-title">{title ?? name}</span>
       <span className="adk-call-description">
         <LiteralText text={description} />
       </span>
@@ -136,11 +141,21 @@ function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   )
 }
 
+/** Returns the name and the description of an approval. A question is described by its own text. */
+function useDescription(approval: PendingApproval, headline: string | undefined) {
+  const { question } = useAdkLabels()
+  const { toolName, args, hint } = approval
+  const described = useCallDescription(toolName, args, { phase: 'pending', headline })
+  return asksForAnswer(approval) && hint !== undefined
+    ? { name: question.title, description: hint, isDescribed: true }
+    : { name: toolName, ...described }
+}
+
 function InboxItem(props: InboxItemProps) {
   const { approval, refusal, isSending, onDecide, onWithdraw, link, hasSummary } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
-  const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
+  const { args, title, hint, severity, deadline, approvals, voted } = approval
   const { mayDecide = true, whyNot } = approval
   const { context } = labels.inbox
   const votes = { given: approvals.given, voted }
@@ -148,10 +163,8 @@ function InboxItem(props: InboxItemProps) {
   const [draft, setDraft] = useState(EMPTY_DRAFT)
   const { headline, action, blocked } = preview ?? {}
   const isMissing = approval.hasPreview === true && !preview
-  const { description, isDescribed } = useCallDescription(toolName, args, {
-    phase: 'pending',
-    headline,
-  })
+  const isQuestion = asksForAnswer(approval)
+  const { name, description, isDescribed } = useDescription(approval, headline)
   const decide = (decision: Decision): void => {
     const complete = withPreview(decision)
     if (complete) onDecide(complete)
@@ -161,7 +174,7 @@ function InboxItem(props: InboxItemProps) {
       <div className="adk-tool-header">
         {!hasSummary && (
           <>
-            <span className="adk-title">{title ?? toolName}</span>
+            <span className="adk-title">{title ?? name}</span>
             <SeverityMark severity={severity} />
           </>
         )}
@@ -172,28 +185,40 @@ function InboxItem(props: InboxItemProps) {
           <LiteralText text={description} />
         </p>
       )}
-      <PendingDetails
-        {...{ args, description, isDescribed, hint, preview, seen }}
-        isRefused={refusal?.code === 'preview-changed'}
-        sum={undefined}
-      />
+      {!isQuestion && (
+        <PendingDetails
+          {...{ args, description, isDescribed, hint, preview, seen }}
+          isRefused={refusal?.code === 'preview-changed'}
+          sum={undefined}
+        />
+      )}
       <ApprovalPeople approval={approval} />
       {approvals.needed > 1 && (
         <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
       )}
-      <ApprovalForm
-        args={args}
-        schema={approval.argsSchema}
-        action={action}
-        isHeld={severity === 'high'}
-        blocked={isMissing ? labels.approval.previewMissing : blocked}
-        draft={draft}
-        onDraft={setDraft}
-        // Hidden, not removed: the form keeps its input in case the server refuses the decision.
-        hidden={isSending || voted || !mayDecide}
-        editable={approvals.needed === 1 && Object.keys(args).length > 0}
-        onDecide={decide}
-      />
+      {isQuestion ? (
+        <AnswerForm
+          schema={approval.schema}
+          hidden={isSending || !mayDecide}
+          draft={draft}
+          onDraft={setDraft}
+          onDecide={onDecide}
+        />
+      ) : (
+        <ApprovalForm
+          args={args}
+          schema={approval.argsSchema}
+          action={action}
+          isHeld={severity === 'high'}
+          blocked={isMissing ? labels.approval.previewMissing : blocked}
+          draft={draft}
+          onDraft={setDraft}
+          // Hidden, not removed: the form keeps its input in case the server refuses the decision.
+          hidden={isSending || voted || !mayDecide}
+          editable={approvals.needed === 1 && Object.keys(args).length > 0}
+          onDecide={decide}
+        />
+      )}
       {!mayDecide && whyNot !== undefined && context.whyNot[whyNot] !== undefined && (
         <p className="adk-status">{context.whyNot[whyNot]}</p>
       )}

@@ -14,6 +14,10 @@ interface ArgumentsFormProps {
   readonly hidden: boolean
   /** Whether the person has to hold the submit button. */
   readonly isHeld: boolean
+  /** The labels of the buttons. Default: to approve the edited call, and to go back. */
+  readonly labels?: { readonly submit: string; readonly close: string } | undefined
+  /** Whether the first field gets the focus when the form appears. Default true. */
+  readonly takesFocus?: boolean
   readonly onKeyDown: (event: KeyboardEvent) => void
   readonly onClose: () => void
   readonly onSubmit: (args: Arguments) => void
@@ -21,14 +25,16 @@ interface ArgumentsFormProps {
 
 /** Edits the arguments of a call and approves the edited call. */
 export function ArgumentsForm(props: ArgumentsFormProps) {
-  const { fields, hidden, isHeld, onChange, onKeyDown, onClose, onSubmit } = props
+  const { fields, hidden, isHeld, labels, takesFocus = true } = props
+  const { onChange, onKeyDown, onClose, onSubmit } = props
   const { approval, locale } = useAdkLabels()
   const [problems, setProblems] = useState(NO_PROBLEMS)
   const formRef = useRef<HTMLFormElement>(null)
-  useEffect(
-    () => formRef.current?.querySelector<HTMLElement>('input, textarea, select')?.focus(),
-    [],
-  )
+  const focuses = useRef(takesFocus)
+  useEffect(() => {
+    if (focuses.current)
+      formRef.current?.querySelector<HTMLElement>('input, textarea, select')?.focus()
+  }, [])
 
   const change = (changed: Field): void => {
     onChange(fields.map((field) => (field.name === changed.name ? changed : field)))
@@ -68,7 +74,8 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
         ))}
       </div>
       <FormActions
-        label={approval.approveEdited}
+        label={labels?.submit ?? approval.approveEdited}
+        closeLabel={labels?.close}
         onClose={onClose}
         onHeld={isHeld ? submit : undefined}
       />
@@ -95,16 +102,26 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
   const { approval, tool } = useAdkLabels()
   const id = useId()
   const problemId = `${id}-problem`
+  const helpId = `${id}-help`
+  const described = [
+    problem && problemId,
+    (field.description !== undefined || field.kind === 'list') && helpId,
+  ]
+    .filter((each) => typeof each === 'string')
+    .join(' ')
   const common = {
     id,
     onKeyDown,
     'aria-invalid': problem !== undefined,
-    ...(problem && { 'aria-describedby': problemId }),
+    ...(described !== '' && { 'aria-describedby': described }),
     ...(field.rules.required && { 'aria-required': true }),
   }
   return (
     <>
-      <label htmlFor={id}>{tool.argumentNames[field.name] ?? field.name}</label>
+      <label htmlFor={id}>
+        {toLiteral(tool.argumentNames[field.name] ?? field.label ?? field.name)}
+        {field.path && !field.rules.required && ` (${approval.optional})`}
+      </label>
       <div className="adk-field-cell">
         {field.kind === 'boolean' && (
           <input
@@ -114,7 +131,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
             onChange={(event) => onChange({ ...field, value: event.target.checked })}
           />
         )}
-        {field.kind === 'json' && (
+        {(field.kind === 'json' || field.kind === 'long' || field.kind === 'list') && (
           <textarea
             {...common}
             className="adk-field"
@@ -133,17 +150,17 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
             {[...new Set([field.value, ...(field.rules.options ?? []).map(String)])].map(
               (option) => (
                 <option key={option} value={option}>
-                  {toLiteral(option)}
+                  {toLiteral(nameOption(field.rules, option))}
                 </option>
               ),
             )}
           </select>
         )}
-        {field.kind === 'date' && (
+        {(field.kind === 'date' || field.kind === 'time') && (
           <input
             {...common}
             className="adk-field"
-            type="date"
+            type={field.kind === 'date' ? 'date' : 'datetime-local'}
             value={field.value}
             onChange={(event) => onChange({ ...field, value: event.target.value })}
           />
@@ -158,6 +175,12 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
             value={field.value}
             onChange={(event) => onChange({ ...field, value: event.target.value })}
           />
+        )}
+        {(field.description !== undefined || field.kind === 'list') && (
+          <p id={helpId} className="adk-help">
+            {field.description !== undefined && <LiteralText text={field.description} />}
+            {field.kind === 'list' && ` ${approval.onePerLine}`}
+          </p>
         )}
         {/* An input does not show hidden characters. The exact value follows below it. */}
         {typeof field.value === 'string' && toLiteral(field.value) !== field.value && (
@@ -176,6 +199,11 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
   )
 }
 
+/** Returns what a select shows for an option. */
+function nameOption({ options = [], optionNames }: Field['rules'], option: string): string {
+  return optionNames?.[options.findIndex((each) => String(each) === option)] ?? option
+}
+
 interface FormActionsProps {
   /** The label of the submit button. */
   readonly label: string
@@ -183,10 +211,13 @@ interface FormActionsProps {
   /** Called when the submit button was held. Without it, a click submits the form. */
   readonly onHeld?: (() => void) | undefined
   readonly onClose: () => void
+  /** The label of the second button. Default: to go back. */
+  readonly closeLabel?: string | undefined
 }
 
 /** The submit button and the back button of a form. */
-export function FormActions({ label, danger = false, onHeld, onClose }: FormActionsProps) {
+export function FormActions(props: FormActionsProps) {
+  const { label, danger = false, onHeld, onClose, closeLabel } = props
   const { back } = useAdkLabels().approval
   return (
     <div className="adk-actions">
@@ -201,7 +232,7 @@ export function FormActions({ label, danger = false, onHeld, onClose }: FormActi
         </button>
       )}
       <button type="button" className="adk-button adk-quiet" onClick={onClose}>
-        {back}
+        {closeLabel ?? back}
       </button>
     </div>
   )

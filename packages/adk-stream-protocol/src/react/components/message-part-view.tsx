@@ -5,8 +5,10 @@ import { useRenderers, useAdkLabels } from '../provider.tsx'
 import type { Approval } from '../reading/approval.ts'
 import type { Call } from '../reading/call.ts'
 import { isCall, getToolName } from '../reading/call.ts'
+import { asksForAnswer } from '../reading/approval.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovalContext } from './approval-context.ts'
+import { QuestionCard } from './question-card.tsx'
 import { ToolCard } from './tool-card.tsx'
 import { isRecord } from '../../protocol/guards.ts'
 
@@ -59,8 +61,9 @@ function CallView({ call, approval }: CallViewProps) {
   const current = details.get(approvalId)
   const preview = current ? current.preview : approval.preview
   const sending = isConnected ? 'sending' : 'waiting-for-connection'
+  const Card = asksForAnswer(approval) ? QuestionCard : ApprovalCard
   return (
-    <ApprovalCard
+    <Card
       call={call}
       approval={{ ...approval, ...(hint !== undefined && { hint }), preview }}
       argsSchema={current?.argsSchema}

@@ -2,9 +2,11 @@ import type { UIMessage, UITools } from 'ai'
 import type { Chat } from '@ai-sdk/react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { ToolOutput } from '../../client/sync/attachable-chat.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import type { Approval, Decision } from '../reading/approval.ts'
 import { readApprovals } from '../reading/approval.ts'
+import { getToolName, isCall } from '../reading/call.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import { readProblem, planRecovery, planLocalRecovery } from '../reading/problem.ts'
 
@@ -17,6 +19,7 @@ interface DecisionTarget {
       reason?: string
       options?: { body?: object }
     }): void | PromiseLike<void>
+    addToolOutput(output: ToolOutput): void | PromiseLike<void>
   }
   readonly attached: AttachedChat | undefined
   readonly api: Pick<AdkApi, 'decide'> | undefined
@@ -31,8 +34,11 @@ export async function sendDecision(
   const { approved, reason, args, payload, preview } = decision
   const withReason = reason === undefined ? {} : { reason }
   // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
-  if (api && (findApproval(chat.messages, approvalId)?.approvers ?? 1) > 1) {
+  const approval = findApproval(chat.messages, approvalId)
+  if (api && ((approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
     await api.decide(approvalId, decision)
+  } else if (approval?.kind !== undefined) {
+    await answerAsOutput(chat, approvalId, decision)
   } else if (!attached) {
     const body = {
       ...(payload !== undefined && { payloads: { [approvalId]: payload } }),
@@ -54,6 +60,25 @@ export async function sendDecision(
   } else {
     await attached.deny(approvalId, reason)
   }
+}
+
+/** Answers a question as a stock client does: with the output of its call. */
+async function answerAsOutput(
+  chat: DecisionTarget['chat'],
+  approvalId: string,
+  { approved, payload, reason = '' }: Decision,
+): Promise<void> {
+  for (const message of chat.messages)
+    for (const [toolCallId, approval] of readApprovals(message)) {
+      const call = message.parts.filter(isCall).find((part) => part.toolCallId === toolCallId)
+      if (approval.approvalId !== approvalId || !call) continue
+      const tool = getToolName(call)
+      await chat.addToolOutput(
+        approved
+          ? { tool, toolCallId, output: payload }
+          : { tool, toolCallId, state: 'output-error', errorText: reason },
+      )
+    }
 }
 
 function findApproval(messages: readonly UIMessage[], approvalId: string): Approval | undefined {

@@ -116,8 +116,14 @@ export const en: AdkLabels = {
           return `Enter at least ${characters(problem.limit)}.`
         case 'maxLength':
           return `Enter at most ${characters(problem.limit)}.`
+        case 'minItems':
+          return `Enter at least ${decimal(problem.limit)}, one per line.`
+        case 'maxItems':
+          return `Enter at most ${decimal(problem.limit)}, one per line.`
       }
     },
+    optional: 'optional',
+    onePerLine: 'One per line.',
     argument: 'Argument',
     value: 'Value',
     requestedValue: 'Requested',
@@ -139,6 +145,22 @@ export const en: AdkLabels = {
     },
     withReason: (outcome, reason) => `${outcome} Reason: ${reason}`,
     refusals: { unavailable: 'The server cannot be reached. Try again in a moment.' },
+  },
+  question: {
+    title: 'Question',
+    field: 'Your answer',
+    send: 'Send answer',
+    decline: 'Decline',
+    confirmDecline: 'Decline to answer',
+    waiting: 'Waiting for your answer',
+    invalid: 'The server rejected this answer.',
+    states: {
+      approved: 'Answered',
+      denied: 'Declined',
+      expired: 'The deadline passed without an answer.',
+      cancelled: 'The question was cancelled.',
+      unknown: 'It is not known whether the answer arrived.',
+    },
   },
   inbox: {
     label: (count, hasMore = false) =>

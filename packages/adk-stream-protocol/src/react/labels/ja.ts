@@ -113,8 +113,14 @@ export const ja: AdkLabels = {
           return `${decimal(problem.limit)}文字以上で入力してください。`
         case 'maxLength':
           return `${decimal(problem.limit)}文字以内で入力してください。`
+        case 'minItems':
+          return `1行に1件ずつ、${decimal(problem.limit)}件以上入力してください。`
+        case 'maxItems':
+          return `1行に1件ずつ、${decimal(problem.limit)}件以内で入力してください。`
       }
     },
+    optional: '任意',
+    onePerLine: '1行に1件ずつ入力します。',
     argument: '項目',
     value: '値',
     requestedValue: '依頼内容',
@@ -148,6 +154,22 @@ export const ja: AdkLabels = {
         '現在、実行した場合の結果を確認できません。少し待ってからもう一度お試しください。',
       'not-editable':
         'ほかの人の承認も必要なため、内容は変更できません。そのまま承認するか、拒否して依頼し直してください。',
+    },
+  },
+  question: {
+    title: '質問',
+    field: '回答',
+    send: '回答を送信',
+    decline: '回答しない',
+    confirmDecline: '回答しないことを送信',
+    waiting: '回答を待っています',
+    invalid: 'この回答は受け付けられませんでした。',
+    states: {
+      approved: '回答済み',
+      denied: '回答しませんでした',
+      expired: '期限までに回答がありませんでした。',
+      cancelled: '質問は取り消されました。',
+      unknown: '回答が届いたかどうかを確認できません。',
     },
   },
   inbox: {

@@ -40,6 +40,7 @@ export interface AdkLabels {
     readonly argumentNames: Readonly<Record<string, string>>
   }
   readonly approval: ApprovalLabels
+  readonly question: QuestionLabels
   readonly inbox: {
     /** `hasMore` is true if more approvals are pending than `count`. */
     readonly label: (count: number, hasMore?: boolean) => string
@@ -132,6 +133,24 @@ interface ApprovalContextLabels {
   readonly whyNot: Readonly<Record<string, string>>
 }
 
+/** Labels of cards that ask for an answer. */
+interface QuestionLabels {
+  /** The title of the card, if the policy gives none. */
+  readonly title: string
+  /** The field of an answer that has only one. */
+  readonly field: string
+  /** Sends the answer. */
+  readonly send: string
+  /** Opens the form for the reason. */
+  readonly decline: string
+  /** Submits the form for the reason. */
+  readonly confirmDecline: string
+  readonly waiting: string
+  /** The server rejected the answer. Its message names the field. */
+  readonly invalid: string
+  readonly states: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
+}
+
 /** Labels of approval cards. */
 interface ApprovalLabels {
   readonly severity: Readonly<Record<NonNullable<Approval['severity']>, string>>
@@ -184,6 +203,10 @@ interface ApprovalLabels {
   readonly edit: string
   readonly back: string
   readonly reason: string
+  /** Marks a field that may stay empty. */
+  readonly optional: string
+  /** How to enter a list. */
+  readonly onePerLine: string
   /** Why a field of the form is not valid. */
   readonly describeProblem: (problem: FieldProblem) => string
   readonly argument: string

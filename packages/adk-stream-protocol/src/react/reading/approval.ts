@@ -72,8 +72,14 @@ export function readApprovals({ parts }: Pick<UIMessage, 'parts'>): ReadonlyMap<
 }
 
 /** Returns whether a call waits for a decision. The approval part may report a decision before the call's state changes. */
-export function isPending(call: Call, { state }: Approval): boolean {
-  return call.state === 'approval-requested' && state === 'requested'
+export function isPending(call: Call, { state, kind }: Approval): boolean {
+  const asked = kind === undefined ? 'approval-requested' : 'input-available'
+  return call.state === asked && state === 'requested'
+}
+
+/** Returns whether an entry asks for an answer, in a form by its schema. */
+export function asksForAnswer({ kind }: { readonly kind?: Approval['kind'] | undefined }): boolean {
+  return kind === 'input' || kind === 'elicitation'
 }
 
 /** Reads the AI SDK's own approval of a call. */

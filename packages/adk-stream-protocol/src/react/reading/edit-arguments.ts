@@ -4,9 +4,19 @@ import type { Arguments } from './call.ts'
 type Schema = Readonly<Record<string, unknown>>
 
 /** A form field of an argument, with the limits of its schema. Its value is text, except for booleans. */
-export type Field = { readonly name: string; readonly rules: Rules } & (
+export type Field = {
+  /** Unique in the form. For a field of an object inside the value: its path, joined with dots. */
+  readonly name: string
+  /** Where the value belongs, if it is inside an object. Default: `[name]`. */
+  readonly path?: readonly string[]
+  /** The text of the schema for the field. Default: the name. */
+  readonly label?: string
+  readonly description?: string
+  readonly rules: Rules
+} & (
   | {
-      readonly kind: 'text' | 'number' | 'json' | 'date' | 'select'
+      /** `long` is a text of several lines. `list` has one item per line. */
+      readonly kind: 'text' | 'long' | 'number' | 'json' | 'date' | 'time' | 'select' | 'list'
       readonly value: string
     }
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -28,13 +38,28 @@ interface Rules {
   readonly maxLength?: number
   readonly pattern?: string
   readonly options?: readonly unknown[]
+  /** What the form shows for each option. Default: the option itself. */
+  readonly optionNames?: readonly string[]
+  readonly minItems?: number
+  readonly maxItems?: number
+  /** The schema of the items of a list. */
+  readonly items?: Schema
 }
 
 /** Why a field is not valid. The labels describe it. */
 export type FieldProblem =
   | { readonly type: 'required' | 'number' | 'integer' | 'json' | 'date' | 'option' | 'pattern' }
   | {
-      readonly type: 'min' | 'max' | 'above' | 'below' | 'step' | 'minLength' | 'maxLength'
+      readonly type:
+        | 'min'
+        | 'max'
+        | 'above'
+        | 'below'
+        | 'step'
+        | 'minLength'
+        | 'maxLength'
+        | 'minItems'
+        | 'maxItems'
       readonly limit: number
     }
 
@@ -55,6 +80,69 @@ export function toFields(args: Arguments, schema?: Schema, locale = 'en'): Field
   })
 }
 
+/** The name of the only field of an answer that is not an object. */
+export const ANSWER_FIELD = 'answer'
+
+/** How deep the objects of an answer are shown as fields. Deeper ones are shown as JSON. */
+const MAX_FIELD_DEPTH = 4
+
+/** A text with a higher limit gets several lines. */
+const LONG_TEXT = 120
+
+/** Returns the form fields of the answer to a question: one for each property, or a single one if the answer is not an object. */
+export function toAnswerFields(schema: Schema | undefined, locale = 'en'): Field[] {
+  if (isObjectSchema(schema)) return flattenFields(schema, [], { required: true, locale })
+  const own = readOwnSchema(schema ?? { type: 'string' })
+  return [toAnswerField([ANSWER_FIELD], own, { required: true, locale })]
+}
+
+/** Returns the answer that the fields of `toAnswerFields` contain. */
+export function toAnswer(schema: Schema | undefined, args: Arguments): unknown {
+  return isObjectSchema(schema) ? args : args[ANSWER_FIELD]
+}
+
+interface AnswerFieldOptions {
+  readonly required: boolean
+  readonly locale: string
+}
+
+function flattenFields(
+  schema: Schema,
+  path: readonly string[],
+  { required, locale }: AnswerFieldOptions,
+): Field[] {
+  const properties = isRecord(schema['properties']) ? schema['properties'] : {}
+  const names = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const own = readOwnSchema(property)
+    const options = { required: required && names.includes(name), locale }
+    const inner = [...path, name]
+    return isObjectSchema(own) && inner.length < MAX_FIELD_DEPTH
+      ? flattenFields(own, inner, options)
+      : [toAnswerField(inner, own, options)]
+  })
+}
+
+function toAnswerField(
+  path: readonly string[],
+  own: Schema,
+  { required, locale }: AnswerFieldOptions,
+): Field {
+  const rules = { required, isGiven: false, ...readRules(own) }
+  const field = toField(path.join('.'), own['default'], { own, rules, locale })
+  const { title, description } = own
+  return {
+    ...field,
+    path,
+    ...(typeof title === 'string' && { label: title }),
+    ...(typeof description === 'string' && { description }),
+  }
+}
+
+function isObjectSchema(schema: Schema | undefined): schema is Schema {
+  return schema?.['type'] === 'object' && isRecord(schema['properties'])
+}
+
 function toField(
   name: string,
   value: unknown,
@@ -73,9 +161,22 @@ function toField(
   }
   if (type === 'string' && (isEmpty || typeof value === 'string')) {
     const isDate = own['format'] === 'date' && (isEmpty || value === '' || isDay(value))
-    return { ...base, kind: isDate ? 'date' : 'text', value: value ?? '' }
+    if (isDate) return { ...base, kind: 'date', value: value ?? '' }
+    // The input of a browser shows a local time, so a given time is edited as text.
+    if (own['format'] === 'date-time' && isEmpty) return { ...base, kind: 'time', value: '' }
+    const isLong = rules.maxLength !== undefined && rules.maxLength > LONG_TEXT
+    return { ...base, kind: isLong ? 'long' : 'text', value: value ?? '' }
   }
+  if (type === 'array' && isEmpty && isLineSchema(rules.items))
+    return { ...base, kind: 'list', value: '' }
   return { ...base, kind: 'json', value: isEmpty ? '' : JSON.stringify(value, null, 2) }
+}
+
+/** Whether an item of a list fits into a line. */
+function isLineSchema(items: Schema | undefined): boolean {
+  if (!items) return false
+  const { type } = items
+  return readOptions(items) !== undefined || ['string', 'number', 'integer'].includes(String(type))
 }
 
 /** Returns the schema of a value that may be null without the null. */
@@ -98,16 +199,32 @@ function readRules(own: Schema): Partial<Rules> {
     step: own['multipleOf'],
     minLength: own['minLength'],
     maxLength: own['maxLength'],
+    minItems: own['minItems'],
+    maxItems: own['maxItems'],
   }
   const numbers = Object.entries(limits).filter(
     ([, limit]) => typeof limit === 'number' && Math.abs(limit) < Number.MAX_SAFE_INTEGER,
   )
-  const values: unknown = own['enum']
   return {
     ...(Object.fromEntries(numbers) as Partial<Rules>),
     ...(own['type'] === 'integer' && { isInteger: true }),
     ...(typeof own['pattern'] === 'string' && { pattern: own['pattern'] }),
-    ...(Array.isArray(values) && { options: values as unknown[] }),
+    ...readOptions(own),
+    ...(isRecord(own['items']) && { items: own['items'] }),
+  }
+}
+
+/** Reads the allowed values: an `enum`, or alternatives with a `const` and a title each. */
+function readOptions(own: Schema): Pick<Rules, 'options' | 'optionNames'> | undefined {
+  const values: unknown = own['enum']
+  if (Array.isArray(values)) return { options: values as unknown[] }
+  const alternatives = own['oneOf'] ?? own['anyOf']
+  if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined
+  const named = (alternatives as unknown[]).filter(isRecord)
+  if (!named.every((each) => 'const' in each)) return undefined
+  return {
+    options: named.map((each) => each['const']),
+    optionNames: named.map((each) => String(each['title'] ?? each['const'])),
   }
 }
 
@@ -117,16 +234,32 @@ type Reading =
 
 /** Parses the form into arguments and keeps their types. Returns the problem of each field that is not valid. */
 export function readFields(fields: readonly Field[], locale = 'en'): Reading {
-  const entries: [string, unknown][] = []
+  const entries: Entry[] = []
   const problems = new Map<string, FieldProblem>()
   for (const field of fields) {
     const read = readField(field, locale)
     if ('problem' in read) problems.set(field.name, read.problem)
-    else if ('value' in read) entries.push([field.name, read.value])
+    else if ('value' in read) entries.push([field.path ?? [field.name], read.value])
   }
   return problems.size > 0
     ? { state: 'invalid', problems }
-    : { state: 'valid', args: Object.fromEntries(entries) }
+    : { state: 'valid', args: toObject(entries) }
+}
+
+/** A value and its path. */
+type Entry = readonly [path: readonly string[], value: unknown]
+
+/** Builds an object from paths. Every name becomes an own property. */
+function toObject(entries: readonly Entry[]): Arguments {
+  const names = [...new Set(entries.map(([[name = '']]) => name))]
+  return Object.fromEntries(
+    names.map((name) => {
+      const own = entries.filter(([[first]]) => first === name)
+      const [[path, value] = [[], undefined]] = own
+      const isLeaf = own.length === 1 && path.length <= 1
+      return [name, isLeaf ? value : toObject(own.map(([[, ...rest], each]) => [rest, each]))]
+    }),
+  )
 }
 
 type FieldReading =
@@ -140,7 +273,16 @@ function readField(field: Field, locale: string): FieldReading {
   if (value.trim() === '') return readEmpty(kind, value, rules)
   switch (kind) {
     case 'text':
+    case 'long':
       return checkText(value, rules)
+    case 'list':
+      return readList(value, rules, locale)
+    case 'time': {
+      const time = new Date(value)
+      return Number.isNaN(time.getTime())
+        ? { problem: { type: 'date' } }
+        : { value: time.toISOString() }
+    }
     case 'number':
       return readNumber(value, rules, locale)
     case 'date':
@@ -159,17 +301,41 @@ function readField(field: Field, locale: string): FieldReading {
   }
 }
 
+/** Reads one item per line. Empty lines are ignored. */
+function readList(
+  value: string,
+  { items = {}, minItems = 0, maxItems = Infinity }: Rules,
+  locale: string,
+): FieldReading {
+  const lines = value.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+  const rules = { required: true, isGiven: true, ...readRules(items) }
+  const read = lines.map((line) =>
+    // Only the type of the item is taken from its field, the text is that of the line.
+    readField(
+      { ...toField('', undefined, { own: items, rules, locale }), value: line } as Field,
+      locale,
+    ),
+  )
+  const wrong = read.find((each) => 'problem' in each)
+  if (wrong) return wrong
+  if (lines.length < minItems) return { problem: { type: 'minItems', limit: minItems } }
+  if (lines.length > maxItems) return { problem: { type: 'maxItems', limit: maxItems } }
+  return { value: read.flatMap((each) => ('value' in each ? [each.value] : [])) }
+}
+
 function readEmpty(
   kind: Exclude<Field['kind'], 'boolean'>,
   value: string,
   { required, isGiven, minLength = 0 }: Rules,
 ): FieldReading {
-  if (kind === 'text') {
+  if (kind === 'text' || kind === 'long') {
     if (!required && !isGiven) return { isLeftOut: true }
-    return minLength > 0 ? { problem: { type: 'required' } } : { value }
+    // An empty answer to a required field is a mistake. An argument that the model left empty is not.
+    return minLength > 0 || !isGiven ? { problem: { type: 'required' } } : { value }
   }
   if (!required) return { isLeftOut: true }
-  return { problem: { type: kind === 'select' ? 'option' : kind } }
+  const types = { select: 'option', time: 'date', list: 'required' } as const
+  return { problem: { type: kind in types ? types[kind as keyof typeof types] : (kind as 'json') } }
 }
 
 function checkText(value: string, { minLength, maxLength, pattern }: Rules): FieldReading {

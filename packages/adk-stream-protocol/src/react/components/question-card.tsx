@@ -1,0 +1,141 @@
+import type { KeyboardEvent } from 'react'
+import { useState } from 'react'
+
+import { isRecord } from '../../protocol/guards.ts'
+import { useAdkLabels } from '../provider.tsx'
+import type { Approval, Decision } from '../reading/approval.ts'
+import { isPending } from '../reading/approval.ts'
+import { getToolName } from '../reading/call.ts'
+import { ANSWER_FIELD, toAnswer, toAnswerFields } from '../reading/edit-arguments.ts'
+import { toLiteral } from '../reading/literal-text.ts'
+import type { ApprovalCardProps } from './approval-card.tsx'
+import { ArgumentsForm } from './arguments-form.tsx'
+import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
+import type { Draft } from './approval-form.tsx'
+import { DenyForm, EMPTY_DRAFT, RefusalNote, UnsentDraft } from './approval-form.tsx'
+import { Countdown } from './countdown.tsx'
+import { DecidedBy } from './receipt.tsx'
+
+/** Shows a question of the agent: the form for the answer, and then the answer. */
+export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
+  const { question, approval: labels } = useAdkLabels()
+  const [isOverdue, setOverdue] = useState(false)
+  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const { state, deadline, title = question.title, hint = '', reason } = approval
+  const pending = isPending(call, approval)
+  const status = state === 'requested' ? question.waiting : question.states[state]
+  return (
+    <div
+      className="adk-tool adk-approval adk-question"
+      role="group"
+      data-state={call.state}
+      data-ending={state}
+      data-phase={pending ? 'pending' : 'ended'}
+      data-approval={approval.approvalId}
+      data-tool-call={call.toolCallId}
+      aria-label={`${toLiteral(title)}: ${toLiteral(hint)}`}
+      // Focusable by script, and not by the Tab key.
+      tabIndex={-1}
+    >
+      <header className="adk-tool-header">
+        <span className="adk-dot" aria-hidden="true" />
+        <span className="adk-title">{toLiteral(title)}</span>
+        {pending && deadline !== undefined && (
+          <Countdown deadline={deadline} onOverdue={setOverdue} />
+        )}
+      </header>
+      <p className="adk-call-description">
+        <LiteralText text={hint === '' ? getToolName(call) : hint} />
+      </p>
+      {state === 'requested' ? (
+        <AnswerForm
+          schema={approval.schema}
+          hidden={!pending}
+          {...{ draft, onDecide }}
+          onDraft={setDraft}
+        />
+      ) : (
+        <>
+          {state === 'approved' && <Answer answer={approval.approvedPayload} />}
+          {(state === 'expired' || state === 'cancelled') && (
+            <UnsentDraft draft={draft} args={{}} />
+          )}
+        </>
+      )}
+      <RefusalNote refusal={refusal} />
+      <div className="adk-ending">
+        <p className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'} role="status">
+          {pending && isOverdue ? labels.deadlinePassed : withReason(status, reason)}
+        </p>
+        {!pending && <DecidedBy approval={approval} />}
+      </div>
+    </div>
+  )
+}
+
+function withReason(status: string, reason: string | undefined): string {
+  return reason === undefined ? status : `${status} ${toLiteral(reason)}`
+}
+
+interface AnswerFormProps {
+  readonly schema: Approval['schema']
+  readonly hidden: boolean
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly onDecide: (decision: Decision) => void
+}
+
+/** Answers a question, or declines it with a reason. */
+export function AnswerForm({ schema, hidden, draft, onDraft, onDecide }: AnswerFormProps) {
+  const { question, locale } = useAdkLabels()
+  const [isDeclining, setDeclining] = useState(false)
+  const fields = draft.fields ?? toAnswerFields(schema, locale)
+  const close = (): void => setDeclining(false)
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // Escape also closes the candidate window of an input method.
+    if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
+    event.stopPropagation()
+    close()
+  }
+  if (isDeclining)
+    return (
+      <div className="adk-approval-form" hidden={hidden}>
+        <DenyForm
+          label={question.confirmDecline}
+          reason={draft.reason}
+          onChange={(reason) => onDraft({ ...draft, reason })}
+          onKeyDown={onKeyDown}
+          onClose={close}
+          onDeny={(reason) =>
+            onDecide({ approved: false, ...(reason !== undefined && { reason }) })
+          }
+        />
+      </div>
+    )
+  return (
+    <ArgumentsForm
+      fields={fields.map((field) =>
+        field.name === ANSWER_FIELD && !field.label ? { ...field, label: question.field } : field,
+      )}
+      labels={{ submit: question.send, close: question.decline }}
+      // A question appears while the person reads or types elsewhere.
+      takesFocus={false}
+      isHeld={false}
+      hidden={hidden}
+      onChange={(changed) => onDraft({ ...draft, fields: changed })}
+      onKeyDown={onKeyDown}
+      onClose={() => setDeclining(true)}
+      onSubmit={(args) => onDecide({ approved: true, payload: toAnswer(schema, args) })}
+    />
+  )
+}
+
+function Answer({ answer }: { readonly answer: unknown }) {
+  if (answer === undefined) return null
+  if (isRecord(answer)) return <ArgumentsTable args={answer} />
+  return (
+    <p className="adk-answer">
+      <LiteralText text={typeof answer === 'string' ? answer : JSON.stringify(answer)} />
+    </p>
+  )
+}

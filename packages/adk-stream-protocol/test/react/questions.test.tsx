@@ -1,0 +1,225 @@
+import { requestInputTool } from '@google/adk'
+import { render, screen, waitFor } from '@testing-library/react'
+import { userEvent } from '@testing-library/user-event'
+import { describe, expect, test } from 'vitest'
+
+import type { AdkUIMessage } from '../../src/client/index.ts'
+import {
+  AdkProvider,
+  ApprovalInbox,
+  type Decision,
+  MessageList,
+  useInbox,
+} from '../../src/react/index.ts'
+import { readFields, toAnswer, toAnswerFields } from '../../src/react/reading/edit-arguments.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { TestBrowser, ways } from './support/chat-page.tsx'
+import { answer, approvalPart, payment } from './support/messages.ts'
+
+const SCHEMA = {
+  type: 'object',
+  properties: {
+    city: { type: 'string', title: 'City', description: 'Where you want to go.' },
+    nights: { type: 'integer', minimum: 1 },
+    notes: { type: 'string', maxLength: 500 },
+    start: { type: 'string', format: 'date' },
+    meal: {
+      oneOf: [
+        { const: 'none', title: 'No meal' },
+        { const: 'full', title: 'All meals' },
+      ],
+    },
+    breakfast: { type: 'boolean' },
+    tags: { type: 'array', items: { type: 'string', maxLength: 5 }, maxItems: 2 },
+    contact: {
+      type: 'object',
+      properties: { email: { type: 'string' }, phone: { type: 'number' } },
+      required: ['email'],
+    },
+  },
+  required: ['city', 'nights', 'contact'],
+}
+
+const user = userEvent.setup()
+
+/** Fills the fields of a schema by name, and reads the answer. */
+function fill(schema: object, values: Readonly<Record<string, unknown>>, locale = 'en') {
+  const fields = toAnswerFields({ ...schema }, locale).map((field) =>
+    field.name in values ? ({ ...field, value: values[field.name] } as typeof field) : field,
+  )
+  const read = readFields(fields, locale)
+  return read.state === 'valid'
+    ? toAnswer({ ...schema }, read.args)
+    : Object.fromEntries([...read.problems].map(([name, { type }]) => [name, type]))
+}
+
+const WHOLE = { city: 'Nara', nights: '2', 'contact.email': 'a@b.co' }
+
+test.each([
+  [
+    'strings, numbers and objects',
+    SCHEMA,
+    WHOLE,
+    { city: 'Nara', nights: 2, contact: { email: 'a@b.co' } },
+  ],
+  [
+    'missing fields',
+    SCHEMA,
+    {},
+    { city: 'required', nights: 'number', 'contact.email': 'required' },
+  ],
+  ['a wrong number', SCHEMA, { ...WHOLE, nights: '0' }, { nights: 'min' }],
+  ['too many items', SCHEMA, { ...WHOLE, tags: 'a\nb\nc' }, { tags: 'maxItems' }],
+  ['a wrong item', SCHEMA, { ...WHOLE, tags: 'too long' }, { tags: 'maxLength' }],
+  ['a text', { type: 'string' }, { answer: 'Yes' }, 'Yes'],
+  ['an option', { type: 'string', enum: ['a', 'b'] }, { answer: 'b' }, 'b'],
+  [
+    'a list of numbers',
+    { type: 'array', items: { type: 'number' } },
+    { answer: '1\n2.5\n' },
+    [1, 2.5],
+  ],
+  ['nothing', {}, { answer: '' }, { answer: 'required' }],
+])('[RE420] the form reads %s', (_name, schema, values, expected) => {
+  const read = fill(schema, { breakfast: false, ...values })
+  const { breakfast: _breakfast, ...rest } = Object(read) as Record<string, unknown>
+  expect(typeof read === 'object' && !Array.isArray(read) ? rest : read).toEqual(expected)
+})
+
+test('[RE420] the form reads a time, options with titles and numbers of the language', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      at: { type: 'string', format: 'date-time' },
+      meal: SCHEMA.properties.meal,
+      amount: { type: 'number' },
+    },
+  }
+  const read = fill(schema, { at: '2026-11-16T10:00', meal: 'full', amount: '1.234,5' }, 'de')
+  expect(read).toEqual({
+    at: new Date('2026-11-16T10:00').toISOString(),
+    meal: 'full',
+    amount: 1234.5,
+  })
+})
+
+/** Shows a question and records the decisions. */
+function show(data: Parameters<typeof approvalPart>[0] = {}, locale: 'en' | 'ja' = 'en') {
+  const decided: Decision[] = []
+  const part = { type: 'tool-adk_request_input', state: 'input-available', approval: undefined }
+  const message = (more: typeof data): AdkUIMessage =>
+    answer(
+      payment(part as never),
+      approvalPart({ kind: 'input', hint: 'Where to?', title: 'Trip', ...data, ...more }),
+    )
+  const page = (more: typeof data) => (
+    <AdkProvider locale={locale}>
+      <MessageList
+        messages={[message(more)]}
+        onDecide={(_id, decision) => void decided.push(decision)}
+      />
+    </AdkProvider>
+  )
+  const view = render(page({}))
+  return { decided, update: (more: typeof data) => view.rerender(page(more)) }
+}
+
+test('[RE421] a question shows its text and a labelled form, announces mistakes, and sends the answer', async () => {
+  const { decided, update } = show({ schema: SCHEMA })
+  expect(screen.getByRole('group', { name: 'Trip: Where to?' }).textContent).toContain('Where to?')
+  // It does not take the focus from what the person does.
+  expect(document.activeElement).toBe(document.body)
+  await user.click(screen.getByRole('button', { name: 'Send answer' }))
+  expect(screen.getAllByRole('alert').map(({ textContent }) => textContent)).toEqual([
+    'Enter a value.',
+    'Enter a number.',
+    'Enter a value.',
+  ])
+  const city = screen.getByLabelText('City')
+  expect(document.activeElement).toBe(city)
+  expect(city.getAttribute('aria-describedby')?.split(' ')).toHaveLength(2)
+  await user.type(city, 'Nara')
+  await user.type(screen.getByLabelText('nights'), '2')
+  await user.type(screen.getByLabelText('contact.email'), 'a@b.co')
+  await user.selectOptions(screen.getByLabelText('meal (optional)'), 'All meals')
+  await user.type(screen.getByLabelText('tags (optional)'), 'a{Enter}b')
+  await user.click(screen.getByRole('button', { name: 'Send answer' }))
+  const payload = {
+    city: 'Nara',
+    nights: 2,
+    contact: { email: 'a@b.co' },
+    meal: 'full',
+    breakfast: false,
+    tags: ['a', 'b'],
+  }
+  expect(decided).toEqual([{ approved: true, payload }])
+  update({ state: 'approved', approvedPayload: payload })
+  expect(screen.getByText('Answered')).toBeDefined()
+  expect(screen.getByRole('table').textContent).toContain('Nara')
+})
+
+test('[RE421] a question without a schema takes a text, and can be declined with a reason, in Japanese', async () => {
+  const { decided } = show({}, 'ja')
+  await user.type(screen.getByLabelText('回答'), 'はい')
+  await user.click(screen.getByRole('button', { name: '回答しない' }))
+  await user.keyboard('{Escape}')
+  await user.click(screen.getByRole('button', { name: '回答を送信' }))
+  await user.click(screen.getByRole('button', { name: '回答しない' }))
+  await user.type(screen.getByRole('textbox'), '後で')
+  await user.click(screen.getByRole('button', { name: '回答しないことを送信' }))
+  expect(decided).toEqual([
+    { approved: true, payload: 'はい' },
+    { approved: false, reason: '後で' },
+  ])
+})
+
+const ARGS = {
+  message: 'How many nights?',
+  response_schema: {
+    type: 'object',
+    properties: { nights: { type: 'integer' } },
+    required: ['nights'],
+  },
+}
+const ASK = `[[call adk_request_input ${JSON.stringify(ARGS)}]][[then]][[say Booked.]]`
+
+describe.each(ways)('over %s', (way) => {
+  test.each([
+    ['with an api', true],
+    ['without one', false],
+  ])(
+    '[RE422] a person answers in the chat, %s, and the reply continues there',
+    async (_name, hasApi) => {
+      await using testBridge = await TestBridge.open({ tools: () => [requestInputTool] })
+      await using browser = new TestBrowser(testBridge, way)
+      const page = browser.show(hasApi ? { api: browser.api } : {})
+      page.say(ASK)
+      await user.type(await screen.findByLabelText('nights'), '3')
+      await user.click(screen.getByRole('button', { name: 'Send answer' }))
+      await page.until('Booked.')
+      expect(testBridge.results).toEqual([{ nights: 3 }])
+      await waitFor(() => expect(screen.getByText('Answered')).toBeDefined())
+    },
+  )
+})
+
+function InboxPage({ browser }: { readonly browser: TestBrowser }) {
+  const { approvals, decide, refusals, deciding } = useInbox(browser.api)
+  return <ApprovalInbox {...{ approvals, refusals, deciding }} onDecide={decide} />
+}
+
+test('[RE422] a question is answered in the inbox', async () => {
+  await using testBridge = await TestBridge.open({ tools: () => [requestInputTool] })
+  const page = testBridge.page()
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: ASK }] }
+  await page.post({ id: 'chat-1', messages: [message] })
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const view = render(<InboxPage browser={browser} />)
+  await screen.findByRole('listitem', { name: 'How many nights?' })
+  await user.type(screen.getByLabelText('nights'), '4')
+  await user.click(screen.getByRole('button', { name: 'Send answer' }))
+  await screen.findByText('No approvals are pending.')
+  await page.untilMessages((messages) => JSON.stringify(messages[1]).includes('Booked.'))
+  expect(testBridge.results).toEqual([{ nights: 4 }])
+  view.unmount()
+})
