@@ -134,15 +134,13 @@ test.each(
 })
 
 test('[AP443] a remote agent calls neither tools of the page nor local tools', async () => {
-  const call = (name: string, id: string, longRunning: boolean): Part =>
-    data('function_call', { id, name, args: {} }, longRunning)
   await using remote = await serveA2a(() => ({
     state: 'input-required',
     parts: [
-      call('get_location', 'one', true),
-      call('get_location', 'two', false),
-      call('adk_request_credential', 'three', true),
-      call('adk_request_input', 'four', true),
+      data('function_call', { id: 'one', name: 'get_location', args: {} }, true),
+      data('function_call', { id: 'two', name: 'get_location', args: {} }),
+      data('function_call', { id: 'three', name: 'adk_request_credential', args: {} }, true),
+      data('function_call', { id: 'four', name: 'adk_request_input', args: {} }, true),
       TEXT,
     ],
   }))

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 
 import type { AgentCard, Message, Part, Task, TaskState } from '@a2a-js/sdk'
 import { DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server'
-import { A2AExpressApp } from '@a2a-js/sdk/server/express'
+import { jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express'
 import { RemoteA2AAgent } from '@google/adk'
 import express from 'express'
 
@@ -79,7 +79,7 @@ export async function serveA2a(
     },
     cancelTask: () => Promise.resolve(),
   })
-  new A2AExpressApp(handler).setupRoutes(app)
+  app.use(jsonRpcHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }))
   return {
     agent: new RemoteA2AAgent({ name: 'helper', description: 'Helps.', agentCard }),
     received,
