@@ -18,6 +18,7 @@ import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { replaceExecution } from '../agent/adk-workarounds/guard-tool.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
+import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
 import {
   PENDING,
   toApprovedNote,
@@ -237,7 +238,9 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 
   /** Records that the model has streamed a token. Called for every token, by ADK or in place of `onEventCallback`. */
-  noteToken({ invocationId, branch }: Event): void {
+  noteToken(event: Event): void {
+    const { invocationId, branch } = event
+    confineRemoteEvent(event)
     this.#invocations.get(invocationId)?.modelStreamed(branch)
   }
 
@@ -250,6 +253,7 @@ export class ApprovalPlugin extends QuietPlugin {
       this.noteToken(event)
       return undefined
     }
+    confineRemoteEvent(event)
     const run = this.#runOf(invocationContext)
     if (!run) return undefined
     if (isModelOutput(event)) noteModelTimes(run, event)

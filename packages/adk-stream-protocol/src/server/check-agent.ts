@@ -16,6 +16,7 @@ import {
   JoinNode,
   NodeTool,
   ParallelWorker,
+  RemoteA2AAgent,
   ToolNode,
 } from '@google/adk'
 
@@ -267,6 +268,8 @@ function readAgentGraph(root: unknown): AgentGraph {
 const START = '__START__'
 
 function isKnownAgent(agent: BaseAgent): boolean {
+  // The tools of a remote agent run elsewhere.
+  if (agent instanceof RemoteA2AAgent) return true
   return [isSequentialAgent, isLoopAgent, isParallelAgent, isRoutedAgent].some((is) => is(agent))
 }
 

@@ -4,6 +4,7 @@ import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { ApprovalUnavailableError } from '../call-responses.ts'
 import { toStoredEvent } from '../history/input-calls.ts'
+import { confineRemoteEvent } from './remote-events.ts'
 
 export interface CheckedSessionsOptions {
   readonly appName: string
@@ -27,8 +28,11 @@ export function checkSessions<Service extends BaseSessionService>(
 ): Service {
   const appendEvent = async (request: { session: Session; event: Event }): Promise<Event> => {
     const { session, event } = request
-    if (session.appName !== options.appName)
+    if (session.appName !== options.appName) {
+      // The runner of an agent that is used as a tool calls no plugin.
+      confineRemoteEvent(event)
       await refuseCallsThatNeedApproval(session, event, options)
+    }
     if (!event.partial) setTimestamp(session, event)
     return service.appendEvent({ ...request, event: toStoredEvent(event, session.events) })
   }

@@ -1,0 +1,97 @@
+import type { Event } from '@google/adk'
+import type { Part } from '@google/genai'
+
+import { isRecord } from '../../protocol/guards.ts'
+
+/** ADK 2.0.0 stores the response of an A2A server under this key, in every event that it makes of one. */
+const RESPONSE_KEY = 'a2a:response'
+
+/**
+ * Confines an event of a remote A2A agent to what that agent may say. Changes the event in place, before plugins, the session and
+ * clients receive it. Does nothing to other events.
+ *
+ * ADK 2.0.0 accepts function calls, function responses, custom metadata and the author `user` from a remote server. Without this
+ * function, such a server could write notes of this library, respond to local calls, and call the tools of the page.
+ */
+export function confineRemoteEvent(event: Event): void {
+  const { customMetadata, content } = event
+  if (customMetadata === undefined || !Object.hasOwn(customMetadata, RESPONSE_KEY)) return
+  event.customMetadata = keepTask(customMetadata)
+  if (event.author === 'user') event.author = REMOTE_AUTHOR
+  const { author = REMOTE_AUTHOR, longRunningToolIds = [] } = event
+  delete event.longRunningToolIds
+  if (!content) return
+  const waiting = new Set(longRunningToolIds)
+  const parts = (content.parts ?? []).flatMap((part) => confinePart(part, author, waiting))
+  const status = event.partial
+    ? undefined
+    : describeStatus(customMetadata[RESPONSE_KEY], content.parts ?? [], author)
+  if (status !== undefined)
+    parts.push({ text: parts.some(({ text }) => text) ? `\n\n${status}` : status })
+  // Gemini rejects content without parts.
+  if (parts.length === 0) delete event.content
+  else event.content = { role: 'model', parts }
+}
+
+/**
+ * Keeps what ADK needs to continue the task. The rest is metadata of the remote agent, and the whole response, which may contain that
+ * metadata and then could not be stored as JSON.
+ */
+function keepTask(metadata: Record<string, unknown>): Record<string, unknown> {
+  const kept = TASK_KEYS.flatMap((key) =>
+    typeof metadata[key] === 'string' ? [[key, metadata[key]] as const] : [],
+  )
+  return Object.fromEntries(kept)
+}
+
+const TASK_KEYS = ['a2a:task_id', 'a2a:context_id']
+
+/** The author of what a remote agent says in the name of the user. */
+const REMOTE_AUTHOR = 'remote_agent'
+
+/** Names the calls of a remote agent so that they are no calls of the local agent. Removes requests to the person. */
+function confinePart(part: Part, author: string, waiting: ReadonlySet<string>): Part[] {
+  const { functionCall, functionResponse } = part
+  if (functionCall) {
+    if (isRequest(functionCall.name) || waiting.has(functionCall.id ?? '')) return []
+    const { args } = functionCall
+    return [
+      { functionCall: { ...toRemoteCall(functionCall, author), ...(isRecord(args) && { args }) } },
+    ]
+  }
+  if (functionResponse) {
+    if (isRequest(functionResponse.name)) return []
+    const { response } = functionResponse
+    const named = toRemoteCall(functionResponse, author)
+    return [{ functionResponse: { ...named, ...(isRecord(response) && { response }) } }]
+  }
+  return [part]
+}
+
+function toRemoteCall(
+  { id, name }: { id?: string; name?: string },
+  author: string,
+): { id: string; name: string } {
+  return { id: `a2a:${author}:${String(id)}`, name: `${author}.${String(name)}` }
+}
+
+/** Whether a call is one of ADK's requests to a client: for a confirmation, a credential or an input. */
+function isRequest(name: unknown): boolean {
+  return typeof name !== 'string' || name.startsWith('adk_request_')
+}
+
+/** Says what a paused remote agent waits for. Returns undefined if it does not wait. */
+function describeStatus(
+  response: unknown,
+  parts: readonly Part[],
+  author: string,
+): string | undefined {
+  const status = isRecord(response) ? response['status'] : undefined
+  const state = isRecord(status) ? status['state'] : undefined
+  if (state === 'auth-required')
+    return `The agent ${author} needs a sign-in, which this chat cannot pass on.`
+  if (state !== 'input-required') return undefined
+  return parts.some(({ functionCall }) => functionCall)
+    ? `The agent ${author} waits for the result or approval of a call of its own, which this chat cannot pass on.`
+    : `The agent ${author} waits for your reply.`
+}
