@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 
 import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
 import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
+import { shareToolsets } from '../agent/adk-workarounds/shared-toolsets.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
@@ -160,6 +161,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     ...(appName && { appName }),
   })
   hideSpanContent()
+  const closeToolsets = shareToolsets(readAgents(options).values())
   const limits = toLimits(options.limits)
   const store = new LazyStore(options.store)
   const drain = createDrain()
@@ -241,6 +243,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     // Sockets close after the turns, so that clients receive the end of their turns.
     await services.close()
     await upgrader.close()
+    await closeToolsets()
     await store.close()
     operations.closed()
   }

@@ -5,6 +5,7 @@ import { findPattern, matchesName } from '../../src/approvals/name-pattern.ts'
 import { readAnnotations } from '../../src/approvals/tool-claims.ts'
 import type { ApprovalPolicy } from '../../src/server/index.ts'
 import { createBridge } from '../../src/server/index.ts'
+import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { MCP_TRANSPORTS, serveHttp } from '../support/mcp-servers.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
@@ -73,6 +74,22 @@ test('[AP441] a policy decides by the annotations and by the server', async () =
     { toolName: 'files_other', title: 'Not from files' },
   ])
   expect([files.calls(), other.calls()]).toEqual([['read'], []])
+})
+
+test('[AP441] in a live session, a policy decides by the annotations too', async () => {
+  await using files = await serveHttp([READ, BARE])
+  const toolset = new MCPToolset(files.connection, [], 'files')
+  await using bridge = await openLiveTestBridge({
+    agent: (model) => assistant(model, { tools: [toolset] }),
+    approvals: ALL_BUT_READ_ONLY,
+  })
+  await using client = await joinLive(bridge)
+  client.say('[[call files_read {}]][[then]][[call files_bare {}]][[then]][[say Done.]]')
+  const [approvalId = ''] = await untilAsked(client)
+  expect(files.calls()).toEqual(['read'])
+  client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
+  await bridge.page().untilState(approvalId, 'succeeded')
+  expect(files.calls()).toEqual(['read', 'bare'])
 })
 
 test.each([

@@ -24,7 +24,12 @@ export interface McpFixture extends AsyncDisposable {
   list(tools: readonly ListedTool[]): void
 }
 
-export const MCP_TRANSPORTS = { stdio: serveStdio, 'streamable HTTP': serveHttp }
+type ServeTools = (tools: readonly ListedTool[]) => Promise<McpFixture>
+
+export const MCP_TRANSPORTS: Readonly<Record<string, ServeTools>> = {
+  stdio: serveStdio,
+  'streamable HTTP': serveHttp,
+}
 
 /** An MCP server in a process of its own. ADK starts it for every listing and every call. */
 async function serveStdio(tools: readonly ListedTool[]): Promise<McpFixture> {
@@ -45,16 +50,20 @@ async function serveStdio(tools: readonly ListedTool[]): Promise<McpFixture> {
   }
 }
 
-/** An MCP server on a port of this process. */
-export async function serveHttp(tools: readonly ListedTool[]): Promise<McpFixture> {
+/** An MCP server on a port of this process. `run` is called by each tool, before it returns. */
+export async function serveHttp(
+  tools: readonly ListedTool[],
+  run: (mcp: McpServer) => unknown = () => undefined,
+): Promise<McpFixture> {
   const calls: string[] = []
   let listed = tools
   const open = (): McpServer => {
     const mcp = new McpServer({ name: 'files', version: '1.0.0' }, { capabilities: { tools: {} } })
     // The methods of `McpServer` itself want schemas of zod.
     mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed.map(withSchema) }))
-    mcp.server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+    mcp.server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
       calls.push(params.name)
+      await run(mcp)
       return { content: [{ type: 'text', text: 'Done.' }] }
     })
     return mcp
