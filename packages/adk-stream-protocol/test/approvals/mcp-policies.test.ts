@@ -1,4 +1,4 @@
-import { AgentTool, LlmAgent, MCPToolset } from '@google/adk'
+import { LlmAgent, LoopAgent, MCPToolset } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { findPattern, matchesName } from '../../src/approvals/name-pattern.ts'
@@ -218,7 +218,8 @@ test('[AP12] a pattern is assumed to cover any toolset', async () => {
   const agent = new LlmAgent({
     name: 'outer',
     model: 'gemini-2.5-flash',
-    tools: [new AgentTool({ agent: inner }), tool('pay_all', () => ({}))],
+    tools: [tool('pay_all', () => ({}))],
+    subAgents: [new LoopAgent({ name: 'loop', subAgents: [inner] })],
   })
   expect(() => createBridge({ agent, approvals: { 'files_*': true } })).toThrow(/a toolset/)
   expect(() => createBridge({ agent, approvals: { 'pay_*': true } })).toThrow(/a toolset/)
