@@ -2,6 +2,8 @@ import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { requestInputTool } from '@google/adk'
+
 import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
@@ -94,6 +96,7 @@ const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
+  tools: [requestInputTool],
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {

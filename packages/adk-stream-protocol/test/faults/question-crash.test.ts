@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { bundleChildren, type Child } from './support/children.ts'
+import { databases } from './support/databases.ts'
+import { makeFolder } from './support/folder.ts'
+import { Person } from './support/person.ts'
+
+const PATIENCE = { timeout: 120_000, interval: 50 }
+const ARGS = {
+  message: 'How many nights?',
+  response_schema: {
+    type: 'object',
+    properties: { nights: { type: 'integer' } },
+    required: ['nights'],
+  },
+}
+const ASK = `[[call adk_request_input ${JSON.stringify(ARGS)}]][[then]][[say Booked.]]`
+const ANSWER = { approved: true, payload: { nights: 3 } }
+
+const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
+/** The process died after it had taken the answer: the next one gives the answer to the agent. */
+const REPEATED = ['requested', 'approved', 'started', 'lost', 'started', 'succeeded']
+
+/** Where the process dies, and the audit record of the question in the end. */
+const DEATHS: readonly (readonly [moment: string, history: readonly string[]])[] = [
+  ['before-decision', ANSWERED],
+  ['after-decision', ANSWERED],
+  ['before-claim', ANSWERED],
+  ['after-claim', REPEATED],
+  ['before-outcome', REPEATED],
+  ['after-outcome', ANSWERED],
+  ['before-response', ANSWERED],
+  ['after-response', ANSWERED],
+]
+
+test.each(databases)(
+  '[AP427] a server killed between a question and its answer, or while it resumes, loses no answer, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    await using folder = await makeFolder()
+    const children = await bundleChildren()
+    await using victim = children.start(folder, 'g0', database.env)
+    const url = await victim.serve()
+    await using heir = children.start(folder, 'g1', database.env)
+    const ids = await Promise.all(DEATHS.map(([moment]) => answerUntil(moment, victim, url)))
+    const waiting = new Person(url, { user: 'waiting', chatId: 'waiting' })
+    await waiting.say(ASK)
+    expect(await victim.kill()).toBe('SIGKILL')
+    const next = await heir.serve()
+    await Promise.all(
+      DEATHS.map(([moment, history], index) =>
+        expectAnswered(personOf(moment, next), ids[index] ?? '', { moment, history }),
+      ),
+    )
+    const later = new Person(next, { user: 'waiting', chatId: 'waiting' })
+    const [question] = await later.approvals()
+    expect((await later.decide(question?.id ?? '', ANSWER)).status).toBe(200)
+    await expectAnswered(later, question?.id ?? '', { moment: 'none', history: ANSWERED })
+  },
+)
+
+function personOf(moment: string, url: string): Person {
+  const chatId = `g0.${moment}.question`
+  return new Person(url, { user: chatId, chatId })
+}
+
+/** Asks and answers. The process stops for good at the moment. */
+async function answerUntil(moment: string, victim: Child, url: string): Promise<string> {
+  const person = personOf(moment, url)
+  await person.say(ASK)
+  const [question] = await person.approvals()
+  const answering = person.decide(question?.id ?? '', ANSWER)
+  answering.catch(() => undefined)
+  await victim.said((line) => line === `at ${person.chatId}`)
+  return question?.id ?? ''
+}
+
+async function expectAnswered(
+  person: Person,
+  id: string,
+  { moment, history }: { moment: string; history: readonly string[] },
+): Promise<void> {
+  if (moment === 'before-decision') await person.decide(id, ANSWER)
+  const read = async () => {
+    const [, reply] = await person.messages()
+    return [moment, textOf(reply), ...toolParts(reply).map(({ output }) => output)]
+  }
+  // As for an approval: when the answer is part of the conversation, the next message continues.
+  const text = moment === 'after-response' ? '' : 'Booked.'
+  await expect.poll(read, PATIENCE).toEqual([moment, text, { nights: 3 }])
+  const record = await person.approval(id)
+  expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
+  expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
+}
