@@ -29,7 +29,7 @@ export function checkSessions<Service extends BaseSessionService>(
   const appendEvent = async (request: { session: Session; event: Event }): Promise<Event> => {
     const { session, event } = request
     if (session.appName !== options.appName) {
-      // The runner of an agent that is used as a tool calls no plugin.
+      // Another runner wrote this event, which may have no plugin of ours.
       confineRemoteEvent(event)
       await refuseCallsThatNeedApproval(session, event, options)
     }
