@@ -153,7 +153,6 @@ export const en: AdkLabels = {
     decline: 'Decline',
     confirmDecline: 'Decline to answer',
     waiting: 'Waiting for your answer',
-    invalid: 'The server rejected this answer.',
     states: {
       approved: 'Answered',
       denied: 'Declined',

@@ -163,7 +163,6 @@ export const ja: AdkLabels = {
     decline: '回答しない',
     confirmDecline: '回答しないことを送信',
     waiting: '回答を待っています',
-    invalid: 'この回答は受け付けられませんでした。',
     states: {
       approved: '回答済み',
       denied: '回答しませんでした',

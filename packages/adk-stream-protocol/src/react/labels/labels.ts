@@ -146,8 +146,6 @@ interface QuestionLabels {
   /** Submits the form for the reason. */
   readonly confirmDecline: string
   readonly waiting: string
-  /** The server rejected the answer. Its message names the field. */
-  readonly invalid: string
   readonly states: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
 }
 
