@@ -1,4 +1,5 @@
 import type { Preview } from '../protocol/preview.ts'
+import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { ToolClaims } from './tool-claims.ts'
 
@@ -36,6 +37,8 @@ export interface ApprovalTerms {
   readonly kind?: QuestionKind
   /** The JSON Schema of the answer to a question, as `readAnswerSchema` returns it. Absent if any answer is valid. */
   readonly schema?: Readonly<Record<string, unknown>>
+  /** The sign-in that the call needs, if that is the question. */
+  readonly signIn?: SignInTerms
   readonly hint?: string
   readonly title?: string
   readonly severity?: 'low' | 'medium' | 'high'

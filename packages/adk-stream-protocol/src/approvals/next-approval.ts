@@ -20,6 +20,8 @@ export interface Decision {
   readonly payload?: unknown
   /** The preview that the person saw. It has been compared with the current one. */
   readonly preview?: ShownPreview
+  /** Whether the person has signed in. Only the server sets it, when it has the credential. */
+  readonly signedIn?: true
 }
 
 export type ApprovalCommand =
@@ -185,7 +187,7 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
 
 function refuseDecision(
   approval: Approval,
-  { by, approved, editedArgs, payload }: Decision,
+  { by, approved, editedArgs, payload, signedIn }: Decision,
   now: number,
 ): Refusal | undefined {
   const { state, terms, deadline } = approval
@@ -195,6 +197,7 @@ function refuseDecision(
   if (now >= deadline) return { refused: 'expired' }
   if (hasVoted(approval, by)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
+  if (approved && terms.kind === 'sign-in' && !signedIn) return { refused: 'sign-in-needed' }
   const isQuestion = terms.kind !== undefined
   // The arguments of a question are what the person reads.
   if (approved && isQuestion && editedArgs !== undefined) return { refused: 'not-editable' }

@@ -25,6 +25,8 @@ export type Refusal =
   | { readonly refused: 'preview-failed' }
   /** The preview says that the call would fail. */
   | { readonly refused: 'call-blocked'; readonly preview: ShownPreview }
+  /** Only the server answers a sign-in, when it has the credential. */
+  | { readonly refused: 'sign-in-needed' }
   /** The call is not approved, or this worker does not run it. */
   | { readonly refused: 'not-approved' }
   /** The call differs from the one that people saw. */

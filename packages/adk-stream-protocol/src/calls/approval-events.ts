@@ -15,7 +15,7 @@ export function toAskedNote(
   { id: approvalId, toolCallId, deadline, terms }: Approval,
   made: PreviewResult,
 ): AskedNote {
-  const { hint, title, severity, icon, payload, kind, schema, chain, path } = terms
+  const { hint, title, severity, icon, payload, kind, schema, signIn, chain, path } = terms
   return {
     approvalId,
     toolCallId,
@@ -28,6 +28,7 @@ export function toAskedNote(
     ...(payload !== undefined && { payload }),
     ...(kind && { kind }),
     ...(schema && { schema: { ...schema } }),
+    ...(signIn && { signIn: { ...signIn, scopes: [...signIn.scopes] } }),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
     ...(path && { path: [...path] }),

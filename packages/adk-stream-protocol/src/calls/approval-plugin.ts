@@ -60,12 +60,16 @@ import {
 import type { CallOutcome } from './run-call.ts'
 import { splitTurns, replayTurn } from '../agent/history/replay-turn.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import type { CredentialSource } from './sign-in-calls.ts'
+import { SignInCalls } from './sign-in-calls.ts'
 import { ToolErrors } from './tool-errors.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
+  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
+  readonly credentials?: CredentialSource | undefined
   /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
   /** The agent that the runner runs. A call under any other root is part of a workflow. */
@@ -84,6 +88,7 @@ export class ApprovalPlugin extends QuietPlugin {
   /** The plugin that responds for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
   readonly #options: ApprovalPluginOptions
+  readonly #signIns: SignInCalls | undefined
   readonly #runs = new Map<string, RunState>()
   /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
   readonly #invocations = new Map<string, RunState>()
@@ -93,10 +98,11 @@ export class ApprovalPlugin extends QuietPlugin {
   constructor(options: ApprovalPluginOptions) {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
-    const { ledger, exposeErrors, onError } = options
+    const { ledger, exposeErrors, onError, credentials } = options
+    this.#signIns = credentials && new SignInCalls(credentials)
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
-    this.runner = new CallRunner(ledger, this.errors, options)
+    this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
   }
 
   /** Registers a run of a chat. The caller must close it. */
@@ -130,6 +136,7 @@ export class ApprovalPlugin extends QuietPlugin {
     // ADK 2.0.0 also finds inherited properties such as `constructor` among the tools.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
     this.errors.guard(call)
+    this.#signIns?.prepare(call)
     if (this.runner.ranHere(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
@@ -344,7 +351,8 @@ export class ApprovalPlugin extends QuietPlugin {
     if (question && !this.#canWait(call, run)) return 'unavailable'
     if (!question || !run || run.asking.has(toolCallId) || run.pausing.has(toolCallId))
       return undefined
-    return resolveQuestionTerms(call, question, this.#options)
+    const terms = await resolveQuestionTerms(call, question, this.#options)
+    return terms && (this.#signIns?.toTerms(call.toolContext, terms) ?? terms)
   }
 
   /** Stores the approval requests of an event in the ledger before clients see them (AP2). */

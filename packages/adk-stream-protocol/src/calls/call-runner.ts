@@ -24,6 +24,7 @@ import type { RunState } from './run-state.ts'
 import { runCall } from './run-call.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import type { SignInCalls } from './sign-in-calls.ts'
 import type { ToolErrors } from './tool-errors.ts'
 
 /** A call that was started when it was approved. */
@@ -47,13 +48,19 @@ export class CallRunner {
   readonly #ledger: Ledger
   readonly #errors: ToolErrors
   readonly #judge: JudgeOptions
+  readonly #signIns: SignInCalls | undefined
   /** Started calls by approval id, until ADK takes the result. */
   readonly #started = new Map<string, StartedCall>()
   readonly #ranHere = new WeakSet<Context>()
   /** Claimed calls that ADK runs, with their approvals. */
   readonly #runByAdk = new WeakMap<Context, Approval>()
 
-  constructor(ledger: Ledger, errors: ToolErrors, judge: JudgeOptions) {
+  constructor(
+    ledger: Ledger,
+    errors: ToolErrors,
+    { signIns, ...judge }: JudgeOptions & { readonly signIns?: SignInCalls | undefined },
+  ) {
+    this.#signIns = signIns
     this.#ledger = ledger
     this.#errors = errors
     this.#judge = judge
@@ -91,7 +98,7 @@ export class CallRunner {
 
   /** Starts a claimed call without waiting for its end. */
   start(call: ToolCall, claimed: Approval): void {
-    confirmCall(call.toolContext, claimed)
+    this.#confirm(call.toolContext, claimed)
     const outcome = this.#run(claimed, call)
     // `runForAdk` handles the rejection.
     outcome.catch(ignoreError)
@@ -157,7 +164,7 @@ export class CallRunner {
   ): Promise<Record<string, unknown> | undefined> {
     const { toolContext } = call
     const toolCallId = toolContext.functionCallId ?? ''
-    confirmCall(toolContext, claimed)
+    this.#confirm(toolContext, claimed)
     run.decided.set(toolCallId, toApprovedNote(claimed))
     if (getEditedArgs(claimed))
       return takeResponse(run, toolCallId, await orMarkLost(this.#run(claimed, call), run))
@@ -166,6 +173,11 @@ export class CallRunner {
     if (toolContext.invocationContext.branch === undefined)
       run.executing.set(toolCallId, claimed.id)
     return undefined
+  }
+
+  #confirm(toolContext: Context, claimed: Approval): void {
+    confirmCall(toolContext, claimed)
+    if (claimed.terms.kind === 'sign-in') this.#signIns?.markSignedIn(toolContext)
   }
 
   /** Runs a claimed call and records its outcome. */

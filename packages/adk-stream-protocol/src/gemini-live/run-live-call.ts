@@ -6,6 +6,7 @@ import type { CallOutcome } from '../calls/run-call.ts'
 import { runCall } from '../calls/run-call.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { ToolErrors } from '../calls/tool-errors.ts'
 
 /** The host's agent, plugins and error handling. */
@@ -14,6 +15,7 @@ export interface CallHost {
   readonly agent: BaseAgent
   readonly hostPlugins: PluginManager
   readonly errors: ToolErrors
+  readonly signIns?: SignInCalls | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -26,7 +28,7 @@ export type RecordOutcome = (outcome: CallOutcome) => Promise<void>
  */
 export async function runLiveCall(
   { tool, toolArgs, toolContext }: ToolCall,
-  { agent: root, hostPlugins, onError, errors }: CallHost,
+  { agent: root, hostPlugins, onError, errors, signIns }: CallHost,
   record: RecordOutcome,
 ): Promise<CallOutcome> {
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
@@ -38,6 +40,7 @@ export async function runLiveCall(
     ...(toolConfirmation && { toolConfirmation }),
   })
   const call = { tool, toolArgs, toolContext: context }
+  signIns?.prepare(call)
   let outcome: CallOutcome
   try {
     outcome = await runCall(call, errors)

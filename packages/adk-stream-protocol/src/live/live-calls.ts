@@ -23,6 +23,7 @@ import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import { toAnswerOutcome } from '../calls/input-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
+import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { DecidedCall, Ledger } from '../approvals/ledger.ts'
@@ -41,6 +42,8 @@ export interface LiveCallsOptions {
   readonly chat: AppChatRef
   readonly ledger: Ledger
   readonly terms: TermsOptions
+  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
+  readonly signIns?: SignInCalls | undefined
   /** Runs a tool with the host's plugins and callbacks. */
   readonly run: (call: ToolCall, record: RecordOutcome) => Promise<CallOutcome>
   /** Stores an event of a call, and streams it. */
@@ -355,8 +358,9 @@ export class LiveCalls {
   }
 
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
-    const { run, terms, ledger } = this.#options
+    const { run, terms, ledger, signIns } = this.#options
     const { toolContext } = call
+    if (approval?.terms.kind === 'sign-in') signIns?.markSignedIn(toolContext)
     if (approval) confirmCall(toolContext, approval)
     // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
     else if (await needsConfirmation(call))
@@ -390,10 +394,17 @@ export class LiveCalls {
       isOpen,
       question:
         question &&
-        (canWait(call, isAnyRoot)
-          ? await resolveQuestionTerms(call, question, terms)
-          : 'unavailable'),
+        (canWait(call, isAnyRoot) ? await this.#resolveQuestion(call, question) : 'unavailable'),
     })
+  }
+
+  async #resolveQuestion(
+    call: OpenCall,
+    question: ToolQuestion,
+  ): Promise<ResolvedTerms | undefined> {
+    const { terms, signIns } = this.#options
+    const resolved = await resolveQuestionTerms(call, question, terms)
+    return resolved && (signIns?.toTerms(call.toolContext, resolved) ?? resolved)
   }
 
   /** Hands the call to a browser tool. */

@@ -46,7 +46,7 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,
-  'ledger' | 'terms' | 'browserCalls' | 'onError'
+  'ledger' | 'terms' | 'signIns' | 'browserCalls' | 'onError'
 > {
   readonly chat: AppChatRef
   readonly agent: BaseAgent
@@ -319,9 +319,9 @@ export class LiveConversation {
   }
 
   #createCalls(): LiveCalls {
-    const { agent, onError, exposeErrors } = this.#options
+    const { agent, onError, exposeErrors, signIns } = this.#options
     const errors = new ToolErrors({ exposeErrors, onNestedError: onError })
-    const host = { agent, onError, hostPlugins: this.#hostPlugins, errors }
+    const host = { agent, onError, hostPlugins: this.#hostPlugins, errors, signIns }
     return new LiveCalls({
       ...this.#options,
       run: (call, record) => runLiveCall(call, host, record),

@@ -58,6 +58,12 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
     'It cannot be determined right now what this call would do. Try again in a moment, or deny the call.',
   ],
   'call-blocked': [409, 'This call would fail, so it cannot be approved. Edit it or deny it.'],
+  'sign-in-needed': [
+    409,
+    'This call waits for a sign-in, which an approval cannot replace. Sign in, or decline.',
+  ],
+  'sign-in-failed': [422, 'The sign-in did not succeed. Try again.'],
+  'unknown-sign-in': [404, 'You are not signed in to this service.'],
   'not-client-output': [
     409,
     'A page cannot send the result of this call. The application on the server completes it.',

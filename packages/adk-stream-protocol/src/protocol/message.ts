@@ -1,5 +1,6 @@
 import type { ErrorCode } from './errors.ts'
 import type { Preview, ShownPreview } from './preview.ts'
+import type { SignInTerms } from './sign-in-terms.ts'
 
 /** The tokens of a whole turn, named as in the AI SDK. */
 export interface Usage {
@@ -67,6 +68,8 @@ export interface DataParts {
     readonly kind?: 'input' | 'sign-in' | 'elicitation'
     /** The JSON Schema of the answer, if a question has one. */
     readonly schema?: Readonly<Record<string, unknown>>
+    /** The sign-in that the person is asked for. */
+    readonly signIn?: SignInTerms
     /** When the approval expires, in ms since 1970. */
     readonly deadline?: number
     /** How many people must approve. */

@@ -14,6 +14,8 @@ import {
 
 import type { Preview, ShownPreview } from './preview.ts'
 import { isPreview, isShownPreview } from './preview.ts'
+import type { SignInTerms } from './sign-in-terms.ts'
+import { isSignInTerms } from './sign-in-terms.ts'
 
 /** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
 
@@ -69,6 +71,8 @@ export interface PendingApproval {
   readonly kind?: 'input' | 'sign-in' | 'elicitation' | undefined
   /** The JSON Schema of the answer, if a question has one. */
   readonly schema?: Record<string, unknown> | undefined
+  /** The sign-in that the person is asked for. */
+  readonly signIn?: SignInTerms | undefined
   /** Whether the policy gives a preview of the call. */
   readonly hasPreview?: boolean | undefined
   /** What the call would do now. Absent if it cannot be determined. */
@@ -132,6 +136,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   payload: isAnything,
   kind: optional(isOneOf('input', 'sign-in', 'elicitation')),
   schema: optional(isRecord),
+  signIn: optional(isSignInTerms),
   hasPreview: optional(isBoolean),
   preview: optional(isShownPreview),
   argsSchema: optional(isRecord),

@@ -9,6 +9,7 @@ import type { RetentionOptions } from './chats/retention-sweeper.ts'
 import type { AllowedHosts } from './http/hosts-and-origins.ts'
 import { checkAllowedHosts, readOrigin } from './http/hosts-and-origins.ts'
 import { isNetwork } from './http/trusted-proxies.ts'
+import { SignInOptionsSchema } from './sign-in/sign-in-options.ts'
 import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
 
 /** Throws a `TypeError` that names the first unknown or invalid option. */
@@ -231,6 +232,7 @@ const Options = z.strictObject({
   namePrincipal: Method.optional(),
   context: Context.optional(),
   live: Live.optional(),
+  signIn: SignInOptionsSchema.optional(),
   retention: Retention.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
@@ -250,6 +252,7 @@ const SHAPES: Readonly<Record<string, z.ZodObject>> = {
   '': Options,
   limits: Limits,
   live: Live,
+  signIn: SignInOptionsSchema,
   context: Context,
   runConfig: RunConfig,
   retention: Retention,

@@ -66,7 +66,9 @@ import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes } from './routes/chat-list-routes.ts'
 import { chatRoutes } from './routes/chat-routes.ts'
 import { createAuditCheck, createReadiness, healthRoutes } from './routes/health-routes.ts'
+import { signInRoutes } from './routes/sign-in-routes.ts'
 import { timelineRoutes } from './routes/timeline-routes.ts'
+import { SignIns } from './sign-in/sign-ins.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { callFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
@@ -441,6 +443,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
         exposeState,
       }),
       ...approvalRoutes({ backend, chats, limits, names }),
+      ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
       ...auditRoutes(backend, options.mayReadAudit),
       ...timelineRoutes(timelines, options.mayReadAudit),
       ...completions.routes,
@@ -593,8 +596,16 @@ async function openBackend(
   const deadlineMs = options.approvalDeadlineMs
   const exposeErrors = options.exposeToolErrors ?? false
   const roots = readAgents(options)
-  const toGate = (root: RootAgent): ApprovalPlugin =>
-    new ApprovalPlugin({ ledger, root, policy: approvals, deadlineMs, exposeErrors, onError })
+  const signIns = options.signIn && (await SignIns.open(options.signIn, appName, opened))
+  const common = {
+    ledger,
+    policy: approvals,
+    deadlineMs,
+    exposeErrors,
+    credentials: signIns,
+    onError,
+  }
+  const toGate = (root: RootAgent): ApprovalPlugin => new ApprovalPlugin({ ...common, root })
   const agents = new ChatAgents({
     names: [...roots.keys()],
     chooseAgent: hasAgents(options) ? options.chooseAgent : undefined,
@@ -628,6 +639,7 @@ async function openBackend(
     mayEdit: createEditCheck(approvals, onError),
     refresh: createRefresh(approvals, onError),
     checkPreview: createPreviewCheck(approvals, onError),
+    signIns,
     appName,
     store: opened,
   }

@@ -16,4 +16,10 @@ export { type Bridge, createBridge } from './create-bridge.ts'
 export { type AllowedHosts, isAllowedHost } from './http/hosts-and-origins.ts'
 export type { BridgeLimits, BridgeOptions, SeveralAgentsOptions } from './options.ts'
 export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
+export type {
+  ApiKeyProvider,
+  OAuthProvider,
+  SignInOptions,
+  SignInProvider,
+} from './sign-in/sign-in-options.ts'
 export type { CallAddress } from './routes/call-completion.ts'

@@ -18,6 +18,7 @@ import type { TrustedProxies } from './http/trusted-proxies.ts'
 import type { LogEntry } from './operations/log.ts'
 import type { MayReadAudit } from './routes/audit-routes.ts'
 import type { MayCompleteCalls } from './routes/call-completion.ts'
+import type { SignInOptions } from './sign-in/sign-in-options.ts'
 import type { SocketLimits } from './sockets/socket-peer.ts'
 
 /** Options of `createBridge` for one agent. */
@@ -96,6 +97,11 @@ export interface BridgeOptions extends AgentServices {
    * receives none of them.
    */
   readonly context?: ContextOptions
+  /**
+   * The services that people can sign in to for tools that call `toolContext.requestCredential()`. Default: none, and such a call ends
+   * with an error.
+   */
+  readonly signIn?: SignInOptions
   /** Enables Gemini Live sessions on `WS /live`, in text and speech. Default: a socket works like `POST /stream`. */
   readonly live?: LiveOptions
   /**

@@ -5,6 +5,14 @@ export { isRewindable } from './store.ts'
 export type { StoreErrorCode } from './store-error.ts'
 export { StoreError } from './store-error.ts'
 export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
+export type {
+  CredentialStore,
+  NewAttempt,
+  NewCredential,
+  RefreshLock,
+  StoredCredential,
+  TakenAttempt,
+} from './credential-store.ts'
 export type { LiveSessionStore, SaveOptions } from './live-session-store.ts'
 export type {
   BrowserCall,

@@ -3,6 +3,7 @@ import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { BrowserCallStore } from './browser-call-store.ts'
+import type { CredentialStore } from './credential-store.ts'
 import type { LiveSessionStore } from './live-session-store.ts'
 import type { RetentionStore } from './retention-store.ts'
 
@@ -21,6 +22,8 @@ export interface Store extends AsyncDisposable {
   readonly signals?: Signals
   /** The state of live sessions. Without it, a live session that moves is restored from its messages. */
   readonly liveSessions?: LiveSessionStore
+  /** Encrypted credentials of people who signed in. Without it, the bridge rejects the option `signIn`. */
+  readonly credentials?: CredentialStore
   /** Removes old data. Without it, the bridge rejects the option `retention` and `deletePrincipal`. */
   readonly retention?: RetentionStore
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */

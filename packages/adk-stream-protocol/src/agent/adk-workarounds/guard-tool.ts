@@ -23,6 +23,16 @@ export function replaceExecution(toolContext: Context, run: BaseTool['runAsync']
   executions.set(toolContext, run)
 }
 
+type WrapRun = (run: () => Promise<unknown>) => Promise<unknown>
+
+/** What to do around the run of a tool, by the context of its call. */
+const wrappers = new WeakMap<Context, WrapRun>()
+
+/** Runs `wrap` in place of a guarded tool, which receives the run of the tool. */
+export function wrapRun(toolContext: Context, wrap: WrapRun): void {
+  wrappers.set(toolContext, wrap)
+}
+
 /** Set while an agent runs that is used as a tool. */
 const nested = new AsyncLocalStorage<ReplaceError>()
 
@@ -42,7 +52,9 @@ export function guardTool(tool: BaseTool): void {
     const inside = replacements.get(toolContext)
     try {
       if (execute) return await execute(request)
-      const result = await (inside ? nested.run(inside, () => run(request)) : run(request))
+      const runTool = (): Promise<unknown> =>
+        inside ? nested.run(inside, () => run(request)) : run(request)
+      const result = await (wrappers.get(toolContext)?.(runTool) ?? runTool())
       if (!replace || !returnsCaughtError(tool, result)) return result
       throw new Error(JSON.stringify(result))
     } catch (thrown) {

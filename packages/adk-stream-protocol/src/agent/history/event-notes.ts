@@ -22,6 +22,15 @@ const AskedNote = z.object({
   payload: z.unknown().exactOptional(),
   kind: z.enum(['input', 'sign-in', 'elicitation']).exactOptional(),
   schema: z.record(z.string(), z.unknown()).exactOptional(),
+  signIn: z
+    .object({
+      provider: z.string(),
+      label: z.string(),
+      type: z.enum(['oauth2', 'openIdConnect', 'apiKey']),
+      scopes: z.array(z.string()),
+      help: z.string().optional(),
+    })
+    .exactOptional(),
   /** Whether the policy gives a preview of the call. */
   hasPreview: z.literal(true).exactOptional(),
   preview: Shown.exactOptional(),

@@ -198,6 +198,19 @@ export class ApprovalDecisions {
     return result
   }
 
+  /** Records that a person has signed in, and resumes the turn without a reader. Only the server calls this, with the credential. */
+  async decideSignIn(principal: Principal, approvalId: string): Promise<void> {
+    const backend = await this.#options.backend.get()
+    const decision = { approvalId, approved: true }
+    const recorded = await this.#record(backend, principal, {
+      decision,
+      resumes: 'background',
+      signedIn: true,
+    })
+    if (isRefusal(recorded.result)) throw toError(recorded.result)
+    this.#resume(recorded)
+  }
+
   /** Finds the approval that an id names in a chat: its own id, or the id of its call. */
   async find(chat: ChatRef, id: string): Promise<NamedApproval | undefined> {
     const backend = await this.#options.backend.get()
@@ -242,7 +255,8 @@ export class ApprovalDecisions {
       decision,
       chat,
       resumes,
-    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: Resumption },
+      signedIn,
+    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: Resumption; signedIn?: true },
   ): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
@@ -267,6 +281,7 @@ export class ApprovalDecisions {
       ...(reason !== undefined && { reason }),
       ...(editedArgs !== undefined && approved && { editedArgs }),
       ...(payload !== undefined && approved && { payload }),
+      ...(signedIn && { signedIn }),
     }
     const checked = await checkPreview(backend, approval, { decision: given, digest: preview })
     if (isRefusal(checked)) return toRecorded(checked)
@@ -435,6 +450,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'preview-changed': 'preview-changed',
   'preview-failed': 'preview-failed',
   'call-blocked': 'call-blocked',
+  'sign-in-needed': 'sign-in-needed',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
   'too-many-pending': 'approval-cancelled',

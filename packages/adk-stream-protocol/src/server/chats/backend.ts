@@ -4,6 +4,7 @@ import type { Ledger } from '../../approvals/ledger.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './policy-checks.ts'
+import type { SignIns } from '../sign-in/sign-ins.ts'
 import type { BrowserCallStore } from '../../store/browser-call-store.ts'
 import type { ChatStore } from '../../store/chat-store.ts'
 import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
@@ -30,6 +31,8 @@ export interface Backend {
   readonly refresh: RefreshApproval
   /** Makes the preview of a call again before it is approved. */
   readonly checkPreview: CheckPreview
+  /** The sign-ins of people to other services, if the application has any. */
+  readonly signIns: SignIns | undefined
   readonly appName: string
   /** The database of all of these. */
   readonly store: Store

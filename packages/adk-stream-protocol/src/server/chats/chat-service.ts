@@ -202,6 +202,11 @@ export class ChatService {
     return turn.log.replayable ? turn : undefined
   }
 
+  /** Records that a person has signed in, and resumes the turn. Only the server calls this, with the credential. */
+  decideSignIn(principal: Principal, approvalId: string): Promise<void> {
+    return this.#parts.decisions.decideSignIn(principal, approvalId)
+  }
+
   /** Records a decision, and resumes the turn of its call without a reader. Without `chat`, the decision comes from outside the chat. */
   decide(principal: Principal, decision: DecisionResponse, chat?: ChatRef): Promise<Approval> {
     const { decisions } = this.#parts

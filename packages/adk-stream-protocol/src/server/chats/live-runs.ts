@@ -9,6 +9,7 @@ import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
 import { LiveConversation } from '../../live/live-conversation.ts'
+import { SignInCalls } from '../../calls/sign-in-calls.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Quota } from '../../shared/quota.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -476,7 +477,7 @@ export class LiveRuns {
     { backend, lease, agent, model }: RunParts,
   ): LiveConversation {
     const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
-    const { host, ledger, browserCalls, appName } = backend
+    const { host, ledger, browserCalls, appName, signIns } = backend
     const key = toApprovalChat({ appName }, chat)
     return new LiveConversation({
       chat: key,
@@ -495,6 +496,7 @@ export class LiveRuns {
       completesCalls: completesCalls(model.model),
       ledger,
       terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
+      ...(signIns && { signIns: new SignInCalls(signIns) }),
       openTurn: (messageId, stream) =>
         turnService.streamLive(chat, messageId, { ...stream, graceMs }),
       listener,

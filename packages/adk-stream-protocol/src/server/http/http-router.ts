@@ -66,14 +66,16 @@ export class HttpRouter {
       const pathname = this.#strip(exchange.url.pathname)
       if (pathname === undefined) throw new ProtocolError('not-found')
       const { route, id, name } = findRoute(this.#options.routes, exchange.method, pathname)
-      if (route.public) return withHeaders(await route.handle(), headers)
+      if (route.public) return withHeaders(await route.handle({ id, name, exchange }), headers)
       this.#checkHost(exchange)
       if (isNewWork(route)) this.#options.drain.refuseNewWork()
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       const checkAgain = credentialCheck(exchange, principal, (request) => this.identify(request))
       const request = { principal, id, name, exchange, checkPrincipal: checkAgain }
-      return withHeaders(await route.handle(request), headers)
+      const result = await route.handle(request)
+      // The cookie of a route goes before that of `authenticate`, which every response can renew.
+      return withHeaders(result, { ...headers, ...result.headers })
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }
@@ -169,12 +171,18 @@ export interface AuthenticatedRequest {
   readonly checkPrincipal: () => Promise<Principal>
 }
 
+/** A request of any client. */
+export type PublicRequest = Pick<AuthenticatedRequest, 'id' | 'name' | 'exchange'>
+
 /** A route of the bridge. `:id` is a chat or approval, `:name` something in it. Only `public` routes need no principal. */
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
 } & (
-  | { readonly public: true; readonly handle: () => Reply | Promise<Reply> }
+  | {
+      readonly public: true
+      readonly handle: (request: PublicRequest) => Reply | Promise<Reply>
+    }
   | { readonly public?: false; readonly handle: (request: AuthenticatedRequest) => Promise<Reply> }
 )
 

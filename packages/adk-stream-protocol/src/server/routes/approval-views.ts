@@ -22,7 +22,7 @@ export function viewApproval(
 ): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
-  const { hint, title, severity, icon, payload, kind, schema: answerSchema, path } = terms
+  const { hint, title, severity, icon, payload, kind, schema: answerSchema, signIn, path } = terms
   const { chain, userText } = terms
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
@@ -46,6 +46,7 @@ export function viewApproval(
     ...(payload !== undefined && { payload }),
     ...(kind && { kind }),
     ...(answerSchema && { schema: answerSchema }),
+    ...(signIn && { signIn }),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
     ...(schema && { argsSchema: schema }),

@@ -4,6 +4,7 @@ import type { BrowserCall } from '../browser-call-store.ts'
 import type { Store } from '../store.ts'
 import { approvalContract } from './approvals.contract.ts'
 import { approve, askedFor, chat, entryOf, hanako, NOON, step } from './approval-fixture.ts'
+import { credentialContract } from './credentials.contract.ts'
 import type { ContractTest } from './contract-test.ts'
 import { expect, expectRefusal } from './expect.ts'
 import { deltaEvent, idsOf, key, readSession, textEvent } from './session-fixture.ts'
@@ -57,6 +58,7 @@ export function storeContract({ test, open }: StoreContractOptions): void {
   browserCallContract(test, open)
   diagnosisContract(test, open)
   retentionContract(test, open)
+  credentialContract(test, open)
   wholeStoreContract(test, open)
 }
 

@@ -217,9 +217,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
         WHERE workers.worker = chat_locks.worker AND beat_at >= (SELECT ${leaseClock}) - $1::double precision)`,
     removeOwner: [
       `DELETE FROM ${schema}.user_state WHERE app_name = $1 AND user_id = $2`,
-      ...['chats', 'browser_calls', 'relay_turns', 'live_sessions'].map(
-        (table) => `DELETE FROM ${schema}.${table} WHERE ${ofOwner}`,
-      ),
+      ...OWNED_TABLES.map((table) => `DELETE FROM ${schema}.${table} WHERE ${ofOwner}`),
     ],
     lockEnded: `
       SELECT id FROM ${schema}.approvals WHERE ${ofOwner} AND NOT ${isOpen} ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED`,
@@ -232,6 +230,16 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
     removeEnded: `DELETE FROM ${schema}.approvals WHERE id = ANY ($1::text[])`,
   }
 }
+
+/** The tables with rows of a principal, other than sessions and approvals. */
+const OWNED_TABLES = [
+  'chats',
+  'browser_calls',
+  'relay_turns',
+  'live_sessions',
+  'credentials',
+  'sign_in_attempts',
+]
 
 /** Returns the condition that a row belongs to the chat of a session. */
 function sameChat(table: string, app = '= sessions.app_name'): string {

@@ -13,6 +13,7 @@ import type { PostgresPool } from './pool.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
 import { PostgresChatStore } from './postgres-chat-store.ts'
+import { PostgresCredentialStore } from './postgres-credential-store.ts'
 import { PostgresLiveSessionStore } from './postgres-live-session-store.ts'
 import { PostgresRelay } from './postgres-relay.ts'
 import { PostgresRetentionStore } from './postgres-retention-store.ts'
@@ -162,6 +163,7 @@ class PostgresStore implements Store {
   readonly relay: PostgresRelay
   readonly retention: PostgresRetentionStore
   readonly liveSessions: PostgresLiveSessionStore
+  readonly credentials: PostgresCredentialStore
   readonly #cache: SessionCache<string>
   readonly #databases: readonly Database[]
   readonly #turns: Database
@@ -187,6 +189,7 @@ class PostgresStore implements Store {
     })
     this.retention = new PostgresRetentionStore(turns, schema, clocks)
     this.liveSessions = new PostgresLiveSessionStore(turns, schema, clocks)
+    this.credentials = new PostgresCredentialStore(turns, schema, clocks)
   }
 
   async secret(name: string): Promise<Buffer> {

@@ -241,7 +241,7 @@ function prepareStatements(connection: Connection, clock: string) {
       AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at >= ?1)`),
     removeOwner: [
       connection.prepare('DELETE FROM user_states WHERE app_name = ?1 AND user_id = ?2'),
-      ...['chats', 'waits', 'live_sessions'].map((table) =>
+      ...OWNED_TABLES.map((table) =>
         connection.prepare(`DELETE FROM ${table} WHERE app_name = ?1 AND principal_id = ?2`),
       ),
     ],
@@ -265,6 +265,9 @@ function prepareStatements(connection: Connection, clock: string) {
     ),
   }
 }
+
+/** The tables with rows of a principal, other than sessions and approvals. */
+const OWNED_TABLES = ['chats', 'waits', 'live_sessions', 'credentials', 'sign_in_attempts']
 
 /** Returns the condition that a row belongs to the chat of a session. */
 function sameChat(table: string, app = '= sessions.app_name'): string {

@@ -10,6 +10,7 @@ import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteChatStore } from './sqlite-chat-store.ts'
+import { SqliteCredentialStore } from './sqlite-credential-store.ts'
 import { SqliteLiveSessionStore } from './sqlite-live-session-store.ts'
 import { SqliteRetentionStore } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
@@ -71,6 +72,7 @@ class SqliteStore implements Store {
   readonly retention: SqliteRetentionStore
   readonly liveSessions: SqliteLiveSessionStore
   readonly signals: SqliteSignals
+  readonly credentials: SqliteCredentialStore
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
@@ -88,6 +90,7 @@ class SqliteStore implements Store {
     this.retention = new SqliteRetentionStore(connection, clocks.clock, clocks.leaseClock)
     this.liveSessions = new SqliteLiveSessionStore(connection, clocks.clock)
     this.signals = new SqliteSignals(connection, clocks.clock)
+    this.credentials = new SqliteCredentialStore(connection, clocks.clock)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )

@@ -1,0 +1,177 @@
+import type { AuthConfig, AuthCredential, Context } from '@google/adk'
+import { ToolConfirmation } from '@google/adk'
+
+import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
+import { PENDING } from '../agent/call-responses.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import { chatOf } from '../agent/tool-call.ts'
+import type { SignInTerms } from '../protocol/sign-in-terms.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+import { needsConfirmation } from './call-terms.ts'
+import { SecretFilter } from './secret-filter.ts'
+
+type Owner = Omit<AppChatRef, 'chatId'>
+
+/** Where the credentials of people come from. */
+export interface CredentialSource {
+  /** Returns the sign-in that an auth config of a tool asks for. Returns undefined if its provider is not configured. */
+  resolve(authConfig: AuthConfig): SignInTerms | undefined
+  /** Returns the credential of a sign-in, if it is valid now. */
+  load(owner: Owner): Promise<(signIn: SignInTerms) => AuthCredential | undefined>
+  /**
+   * Refreshes a credential that has expired, or that the service rejected (`rejected`). Returns undefined if the person has to sign in
+   * again.
+   */
+  renew(
+    owner: Owner,
+    signIn: SignInTerms,
+    rejected: AuthCredential | undefined,
+  ): Promise<AuthCredential | undefined>
+}
+
+/**
+ * Gives tools the credentials of the person who owns the chat, in memory only. A call whose person has to sign in first
+ * waits for it like a call that waits for an approval.
+ */
+export class SignInCalls {
+  readonly #source: CredentialSource
+  // By the actions of the call, which a copy of its context shares.
+  readonly #waiting = new WeakMap<Context['actions'], SignInTerms>()
+  readonly #signedIn = new WeakSet<Context['actions']>()
+
+  constructor(source: CredentialSource) {
+    this.#source = source
+  }
+
+  /** Call this before a tool runs. */
+  prepare(call: ToolCall): void {
+    wrapRun(call.toolContext, (run) => this.#run(call, run))
+  }
+
+  /** Records that the person has signed in for this call. A sign-in approves nothing, so the tool must not see a confirmation. */
+  markSignedIn(toolContext: Context): void {
+    this.#signedIn.add(toolContext.actions)
+  }
+
+  /** Returns the terms of the question that a call asks: those of a sign-in, if it waits for one. */
+  toTerms(toolContext: Context, terms: ResolvedTerms): ResolvedTerms {
+    const signIn = this.#waiting.get(toolContext.actions)
+    if (!signIn) return terms
+    const { principalId } = chatOf(toolContext.invocationContext.session)
+    const { idempotent, readsResult, deadlineMs } = terms
+    return {
+      kind: 'sign-in',
+      signIn,
+      hint: `Sign in to ${signIn.label}`,
+      // Only the owner of the chat can sign in for it, whoever approves its calls.
+      chain: [{ count: 1, principals: [principalId], roles: [] }],
+      idempotent,
+      deadlineMs,
+      ...(readsResult && { readsResult }),
+    }
+  }
+
+  async #run(call: ToolCall, run: () => Promise<unknown>): Promise<unknown> {
+    const { toolContext } = call
+    const isResumed = toolContext.toolConfirmation !== undefined
+    const isSignedIn = this.#signedIn.has(toolContext.actions)
+    if (isSignedIn) await this.#removeConfirmation(call)
+    const owner = chatOf(toolContext.invocationContext.session)
+    const filter = new SecretFilter(toolContext)
+    const access = new Access(toolContext, filter, this.#source)
+    access.give(await this.#source.load(owner))
+    for (let isRenewed = false; ; isRenewed = true) {
+      const result = await filter.run(run)
+      const signIn = access.takeRequest()
+      if (!signIn) return result
+      const rejected = access.used(signIn)
+      const renewed = isRenewed ? undefined : await this.#source.renew(owner, signIn, rejected)
+      if (renewed) access.add(signIn, renewed)
+      else if (isSignedIn) return describeUseless(signIn)
+      else if (isResumed) return describeLate(signIn)
+      else return this.#wait(toolContext, signIn)
+    }
+  }
+
+  #wait(toolContext: Context, signIn: SignInTerms): unknown {
+    this.#waiting.set(toolContext.actions, signIn)
+    toolContext.requestConfirmation({ hint: `Sign in to ${signIn.label}` })
+    toolContext.actions.skipSummarization = true
+    return PENDING
+  }
+
+  async #removeConfirmation(call: ToolCall): Promise<void> {
+    const { toolContext } = call
+    Reflect.deleteProperty(toolContext, 'toolConfirmation')
+    // The policy has let the call run without an approval, so the tool must not ask for one.
+    if (await needsConfirmation(call))
+      toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+  }
+}
+
+/** Replaces the credential methods of a context. Those of ADK would write client secrets and tokens into events. */
+class Access {
+  readonly #added = new Map<string, AuthCredential>()
+  readonly #used = new Map<string, AuthCredential>()
+  #find: (signIn: SignInTerms) => AuthCredential | undefined = () => undefined
+  #request: SignInTerms | undefined
+
+  constructor(toolContext: Context, filter: SecretFilter, source: CredentialSource) {
+    const original = toolContext.getAuthResponse.bind(toolContext)
+    const getAuthResponse: Context['getAuthResponse'] = (authConfig) => {
+      const signIn = source.resolve(authConfig)
+      if (!signIn) return original(authConfig)
+      const credential = this.#added.get(nameOf(signIn)) ?? this.#find(signIn)
+      if (!credential) return undefined
+      this.#used.set(nameOf(signIn), credential)
+      filter.add(credential)
+      return structuredClone(credential)
+    }
+    const requestCredential: Context['requestCredential'] = (authConfig) => {
+      this.#request = source.resolve(authConfig)
+      if (this.#request) return
+      throw new Error(
+        `A tool requests a credential with the key ${JSON.stringify(authConfig.credentialKey)} and scopes that createBridge's \`signIn.providers\` does not have.`,
+      )
+    }
+    const methods = { getAuthResponse, requestCredential }
+    for (const [name, value] of Object.entries(methods))
+      Object.defineProperty(toolContext, name, { value, configurable: true, writable: true })
+  }
+
+  give(find: (signIn: SignInTerms) => AuthCredential | undefined): void {
+    this.#find = find
+  }
+
+  add(signIn: SignInTerms, credential: AuthCredential): void {
+    this.#added.set(nameOf(signIn), credential)
+  }
+
+  used(signIn: SignInTerms): AuthCredential | undefined {
+    return this.#used.get(nameOf(signIn))
+  }
+
+  takeRequest(): SignInTerms | undefined {
+    const request = this.#request
+    this.#request = undefined
+    return request
+  }
+}
+
+/** Identifies a credential of a principal: the provider and the scopes. */
+export function nameOf({ provider, scopes }: Pick<SignInTerms, 'provider' | 'scopes'>): string {
+  return [provider, ...scopes.toSorted()].join(' ')
+}
+
+function describeUseless({ label }: SignInTerms): Record<string, unknown> {
+  return {
+    error: `Not run: ${label} did not accept the sign-in of the person. Call the tool again if they want to sign in again.`,
+  }
+}
+
+function describeLate({ label }: SignInTerms): Record<string, unknown> {
+  return {
+    error: `Not run: the call was approved, but it also needs a sign-in to ${label}, which cannot be requested after an approval.`,
+  }
+}

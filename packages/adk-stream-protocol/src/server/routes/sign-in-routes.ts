@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto'
+
+import * as z from 'zod'
+
+import type { Approval } from '../../approvals/approval.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import { toDecider } from '../chats/approval-decisions.ts'
+import type { Backend, LazyBackend } from '../chats/backend.ts'
+import type { ChatService } from '../chats/chat-service.ts'
+import type { Exchange, Reply } from '../http/exchange.ts'
+import { reply, withHeaders } from '../http/exchange.ts'
+import type { AuthenticatedRequest, PublicRequest, Route } from '../http/http-router.ts'
+import { readJson } from '../http/read-request.ts'
+import type { BridgeLimits } from '../options.ts'
+import { isDeclined } from '../sign-in/oauth-client.ts'
+import type { SignInOptions } from '../sign-in/sign-in-options.ts'
+import type { SignIns } from '../sign-in/sign-ins.ts'
+import { signInPage } from '../sign-in/sign-in-page.ts'
+
+export interface SignInRoutesOptions {
+  readonly backend: LazyBackend
+  readonly chats: ChatService
+  readonly limits: BridgeLimits
+  readonly signIn: SignInOptions | undefined
+  readonly onError: (error: unknown) => void
+}
+
+/** The routes of sign-ins: begin one for a question, the callback of OAuth providers, list, and revoke. */
+export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
+  const { backend, chats, limits, signIn: configured, onError } = options
+  if (!configured) return []
+  const cookie = cookieOf(configured)
+
+  const begin = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const { principal, id, exchange } = request
+    const body = BeginBody.safeParse(await readJson(exchange, limits))
+    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const { signIns, owner, signIn } = await findQuestion(await backend.get(), principal, id)
+    const { apiKey, prompt } = body.data
+    if (signIn.type === 'apiKey') {
+      if (apiKey === undefined) throw new ProtocolError('bad-request', { message: BAD_BODY })
+      if (!(await signIns.saveApiKey(owner, signIn, apiKey)))
+        throw new ProtocolError('sign-in-failed', {
+          message: `${signIn.label} does not accept this key. Check it and try again.`,
+        })
+      await chats.decideSignIn(principal, id)
+      return reply(200, { signedIn: true })
+    }
+    const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
+    const begun = await signIns
+      .begin(owner, signIn, { approvalId: id, browser, prompt })
+      .catch((cause: unknown) => {
+        onError(cause)
+        throw new ProtocolError('sign-in-failed', {
+          message: `${signIn.label} cannot be reached right now. Try again in a moment.`,
+        })
+      })
+    if (!begun) throw new ProtocolError('unknown-approval')
+    return withHeaders(reply(200, begun), { 'set-cookie': cookie.write(browser) })
+  }
+
+  const callback = async ({ name: provider, exchange }: PublicRequest): Promise<Reply> => {
+    const { search, searchParams } = exchange.url
+    const { signIns, ledger } = await backend.get()
+    const state = searchParams.get('state') ?? ''
+    const browser = cookie.read(exchange) ?? ''
+    const returned = await signIns?.take({ provider, state, browser })
+    if (!signIns || !returned) return signInPage('unknown')
+    const { owner, approvalId } = returned
+    const principal = { id: owner.principalId }
+    const asked = await ledger.get(approvalId, toDecider(principal))
+    // A question that was answered or has expired gets no credential.
+    if (!isOpen(asked)) return signInPage('late')
+    try {
+      await signIns.finish(returned, search)
+    } catch (error) {
+      if (await isDeclined(error)) return signInPage('declined')
+      onError(error)
+      return signInPage('failed')
+    }
+    try {
+      await chats.decideSignIn(principal, approvalId)
+    } catch (error) {
+      await signIns.remove(owner, provider, onError)
+      if (!(error instanceof ProtocolError)) throw error
+      return signInPage('late')
+    }
+    return signInPage('signed-in')
+  }
+
+  const list = async ({ principal }: AuthenticatedRequest): Promise<Reply> => {
+    const { signIns, appName } = await backend.get()
+    const owner = { appName, principalId: principal.id }
+    return reply(200, { signIns: (await signIns?.list(owner)) ?? [] })
+  }
+
+  const remove = async ({ principal, name }: AuthenticatedRequest): Promise<Reply> => {
+    const { signIns, appName } = await backend.get()
+    const owner = { appName, principalId: principal.id }
+    const result = await signIns?.remove(owner, name, onError)
+    if (!result || result.removed === 0) throw new ProtocolError('unknown-sign-in')
+    return reply(200, { revoked: result.revoked })
+  }
+
+  return [
+    { method: 'GET', path: '/sign-ins', handle: list },
+    { method: 'POST', path: '/sign-ins/:id', handle: begin },
+    { method: 'DELETE', path: '/sign-ins/:name', handle: remove },
+    { method: 'GET', path: '/sign-in/:name/callback', public: true, handle: callback },
+  ]
+}
+
+const BeginBody = z.strictObject({
+  /** The key, for a service with API keys. */
+  apiKey: z.string().trim().min(1).max(4_096).optional(),
+  /** Lets the person choose an account, for an OAuth provider. */
+  prompt: z.enum(['login', 'select_account']).optional(),
+})
+
+const BAD_BODY =
+  'Send { "apiKey": the key } for a service with API keys, or { "prompt"?: "login" or "select_account" } for others.'
+
+interface Question {
+  readonly signIns: SignIns
+  readonly owner: { readonly appName: string; readonly principalId: string }
+  readonly signIn: SignInTerms
+}
+
+/** Returns the pending sign-in of an approval. Throws if the principal may not answer it. */
+async function findQuestion(
+  { ledger, signIns, appName }: Backend,
+  principal: Principal,
+  id: string,
+): Promise<Question> {
+  const approval = await ledger.get(id, toDecider(principal))
+  const signIn = approval?.terms.signIn
+  if (!approval || !signIn || !signIns) throw new ProtocolError('unknown-approval')
+  // The credential is that of the person who owns the chat.
+  if (approval.chat.principalId !== principal.id) throw new ProtocolError('not-allowed')
+  const { name } = approval.state
+  if (name === 'expired') throw new ProtocolError('approval-expired')
+  if (name === 'cancelled') throw new ProtocolError('approval-cancelled')
+  if (name !== 'requested') throw new ProtocolError('approval-decided')
+  return { signIns, owner: { appName, principalId: principal.id }, signIn }
+}
+
+function isOpen(approval: Approval | undefined): boolean {
+  return approval?.state.name === 'requested' && approval.terms.kind === 'sign-in'
+}
+
+interface BrowserCookie {
+  readonly read: (exchange: Exchange) => string | undefined
+  readonly write: (value: string) => string
+}
+
+/** A cookie that binds a sign-in to the browser that began it. Without it, a person could be made to sign in for somebody else. */
+function cookieOf({ baseUrl, attemptMs = 600_000 }: SignInOptions): BrowserCookie {
+  const isSecure = baseUrl.startsWith('https:')
+  const name = isSecure ? '__Host-adk_sign_in' : 'adk_sign_in'
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${Math.ceil(attemptMs / 1_000)}`
+  return {
+    read: ({ headers }) => {
+      for (const pair of (headers.get('cookie') ?? '').split(';')) {
+        const [key, value = ''] = pair.trim().split('=', 2)
+        if (key === name && /^[\w-]{43}$/.test(value)) return value
+      }
+      return undefined
+    },
+    write: (value) => `${name}=${value}; ${attributes}${isSecure ? '; Secure' : ''}`,
+  }
+}
