@@ -27,4 +27,5 @@ export {
 } from './transports/web-socket-transport.ts'
 export type { WireEvent, WireObserver } from './transports/wire-events.ts'
 export type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
+export type { SignedInService, SignInTerms } from '../protocol/sign-in-terms.ts'
 export type { Timeline, TimelineEntry, TimelineWait } from '../protocol/timeline.ts'

@@ -1,4 +1,12 @@
-import { isArrayOf, isObjectOf, isOneOf, isString, optional } from './guards.ts'
+import {
+  isArrayOf,
+  isBoolean,
+  isNumber,
+  isObjectOf,
+  isOneOf,
+  isString,
+  optional,
+} from './guards.ts'
 
 /** A sign-in that a call needs. It contains nothing secret. */
 export interface SignInTerms {
@@ -19,3 +27,33 @@ export const isSignInTerms = isObjectOf<SignInTerms>({
   scopes: isArrayOf(isString),
   help: optional(isString),
 })
+
+/** A service that a user is signed in to. */
+export interface SignedInService {
+  readonly provider: string
+  /** The name of the service for people. */
+  readonly label: string
+  readonly scopes: readonly string[]
+  /** In ms since 1970. */
+  readonly signedInAt: number
+  /** Who signed in, as the service names them. */
+  readonly account?: string | undefined
+}
+
+export const isSignInList = isObjectOf<{ readonly signIns: SignedInService[] }>({
+  signIns: isArrayOf(
+    isObjectOf<SignedInService>({
+      provider: isString,
+      label: isString,
+      scopes: isArrayOf(isString),
+      signedInAt: isNumber,
+      account: optional(isString),
+    }),
+  ),
+})
+
+export const isBegunSignIn = isObjectOf<{ readonly url?: string | undefined }>({
+  url: optional(isString),
+})
+
+export const isRevocation = isObjectOf<{ readonly revoked: boolean }>({ revoked: isBoolean })

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { createContext, use, useMemo } from 'react'
 import type { UIMessage } from 'ai'
 
+import type { AdkApi } from '../client/api/adk-api.ts'
 import { en } from './labels/en.ts'
 import { ja } from './labels/ja.ts'
 import type { AdkLabels } from './labels/labels.ts'
@@ -34,13 +35,19 @@ export interface AdkProviderProps extends AdkRenderers {
   readonly locale?: 'en' | 'ja' | undefined
   /** Your own labels, which replace those of `locale`. To change a few, spread a built-in set: `{ ...en, … }`. */
   readonly labels?: AdkLabels | undefined
+  /** Begins sign-ins, for tools that need the account of the person. Pass your `AdkApi`. Default: people can only decline. */
+  readonly api?: SignInApi | undefined
   /** The time at which countdowns stand, in ms since 1970, for a recorded conversation. Default: they run with the clock. */
   readonly time?: number | undefined
   readonly children: ReactNode
 }
 
+/** The part of `AdkApi` that begins sign-ins. */
+export type SignInApi = Pick<AdkApi, 'signIn'>
+
 interface AdkSettings extends AdkRenderers {
   readonly labels: AdkLabels
+  readonly api?: SignInApi | undefined
   readonly time?: number | undefined
 }
 
@@ -50,10 +57,11 @@ const Settings = createContext<AdkSettings>({ labels: en })
 /** Sets the language and the renderers of the components inside it. Without a provider, components are in English. */
 export function AdkProvider(props: AdkProviderProps) {
   const { children, locale = 'en', renderText, describeCall, renderCall, renderData, time } = props
+  const { api } = props
   const labels = props.labels ?? BUILT_IN[locale]
   const settings = useMemo(
-    () => ({ labels, renderText, describeCall, renderCall, renderData, time }),
-    [labels, renderText, describeCall, renderCall, renderData, time],
+    () => ({ labels, renderText, describeCall, renderCall, renderData, time, api }),
+    [labels, renderText, describeCall, renderCall, renderData, time, api],
   )
   return <Settings value={settings}>{children}</Settings>
 }
@@ -61,6 +69,10 @@ export function AdkProvider(props: AdkProviderProps) {
 /** Returns the labels of the nearest `AdkProvider`, for your own components. */
 export function useAdkLabels(): AdkLabels {
   return use(Settings).labels
+}
+
+export function useSignInApi(): SignInApi | undefined {
+  return use(Settings).api
 }
 
 /** Returns the time at which countdowns stand. Undefined if they run. */

@@ -13,6 +13,8 @@ import {
   isChatList,
   isStoredChat,
 } from '../../protocol/server-views.ts'
+import type { SignedInService } from '../../protocol/sign-in-terms.ts'
+import { isBegunSignIn, isRevocation, isSignInList } from '../../protocol/sign-in-terms.ts'
 import type { Timeline } from '../../protocol/timeline.ts'
 import { isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
@@ -35,6 +37,18 @@ export interface DecisionGiven {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string
+}
+
+/**
+ * How a person signs in to a service.
+ *
+ * @inline
+ */
+export interface SignInRequest {
+  /** The key, for a service with API keys. */
+  readonly apiKey?: string
+  /** Lets the person choose an account at an OAuth provider. */
+  readonly prompt?: 'login' | 'select_account'
 }
 
 /**
@@ -164,6 +178,30 @@ export class AdkApi {
     const request = { method: 'POST' as const, body: { approved, reason, args, payload, preview } }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
+  }
+
+  /**
+   * Begins the sign-in that a call waits for. Resolves with the URL of the provider, to open in a new window of this browser, or without
+   * one if an API key was accepted.
+   */
+  async signIn(approvalId: string, request: SignInRequest = {}): Promise<string | undefined> {
+    const path = `/sign-ins/${encodeURIComponent(approvalId)}`
+    const begun = await this.#http.read(path, isBegunSignIn, {
+      method: 'POST',
+      body: { ...request },
+    })
+    return begun.url
+  }
+
+  /** Lists the services that this user is signed in to. */
+  async listSignIns(): Promise<SignedInService[]> {
+    return (await this.#http.read('/sign-ins', isSignInList)).signIns
+  }
+
+  /** Removes the user's sign-ins to a service. Resolves with whether the provider has revoked them. */
+  async removeSignIn(provider: string): Promise<boolean> {
+    const path = `/sign-ins/${encodeURIComponent(provider)}`
+    return (await this.#http.read(path, isRevocation, { method: 'DELETE' })).revoked
   }
 
   /** Withdraws this user's vote while others still have to decide. Resolves with the state of the approval. */

@@ -12,6 +12,7 @@ import { Time } from './receipt.tsx'
 import { LoadMore } from './load-more.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { AnswerForm } from './question-card.tsx'
+import { SignInForm } from './sign-in-card.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './arguments-table.tsx'
@@ -196,7 +197,16 @@ function InboxItem(props: InboxItemProps) {
       {approvals.needed > 1 && (
         <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
       )}
-      {isQuestion ? (
+      {approval.signIn && (
+        <SignInForm
+          approvalId={approval.id}
+          signIn={approval.signIn}
+          toolName={approval.toolName}
+          hidden={isSending || !mayDecide}
+          onDecide={onDecide}
+        />
+      )}
+      {!approval.signIn && isQuestion && (
         <AnswerForm
           schema={approval.schema}
           hidden={isSending || !mayDecide}
@@ -204,7 +214,8 @@ function InboxItem(props: InboxItemProps) {
           onDraft={setDraft}
           onDecide={onDecide}
         />
-      ) : (
+      )}
+      {!approval.signIn && !isQuestion && (
         <ApprovalForm
           args={args}
           schema={approval.argsSchema}

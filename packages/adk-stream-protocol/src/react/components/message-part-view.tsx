@@ -9,6 +9,7 @@ import { asksForAnswer } from '../reading/approval.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovalContext } from './approval-context.ts'
 import { QuestionCard } from './question-card.tsx'
+import { SignInCard } from './sign-in-card.tsx'
 import { ToolCard } from './tool-card.tsx'
 import { isRecord } from '../../protocol/guards.ts'
 
@@ -61,7 +62,8 @@ function CallView({ call, approval }: CallViewProps) {
   const current = details.get(approvalId)
   const preview = current ? current.preview : approval.preview
   const sending = isConnected ? 'sending' : 'waiting-for-connection'
-  const Card = asksForAnswer(approval) ? QuestionCard : ApprovalCard
+  const AskCard = asksForAnswer(approval) ? QuestionCard : ApprovalCard
+  const Card = approval.kind === 'sign-in' ? SignInCard : AskCard
   return (
     <Card
       call={call}

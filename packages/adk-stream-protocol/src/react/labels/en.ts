@@ -161,6 +161,31 @@ export const en: AdkLabels = {
       unknown: 'It is not known whether the answer arrived.',
     },
   },
+  signIn: {
+    title: 'Sign-in needed',
+    asks: (service, toolName) =>
+      `The assistant needs access to your account at ${service}, for ${toolName}.`,
+    scopes: 'Access',
+    start: (service) => `Sign in to ${service}`,
+    another: 'Use another account',
+    opening: 'Opening the sign-in…',
+    opened: 'Sign in in the other window. This page continues by itself.',
+    blocked: 'The browser blocked the window. Open it here:',
+    link: (service) => `Open the sign-in of ${service}`,
+    apiKey: (service) => `API key of ${service}`,
+    send: 'Sign in',
+    decline: 'Decline',
+    failed: 'The sign-in could not begin. Try again.',
+    unavailable: 'This page cannot begin a sign-in. Open the chat in the application.',
+    waiting: 'Waiting for your sign-in',
+    states: {
+      approved: 'Signed in',
+      denied: 'Declined',
+      expired: 'The deadline passed without a sign-in.',
+      cancelled: 'The sign-in was cancelled.',
+      unknown: 'It is not known whether the call ran.',
+    },
+  },
   inbox: {
     label: (count, hasMore = false) =>
       hasMore ? `Approvals: more than ${count} pending` : `Approvals: ${count} pending`,

@@ -171,6 +171,32 @@ export const ja: AdkLabels = {
       unknown: '回答が届いたかどうかを確認できません。',
     },
   },
+  signIn: {
+    title: 'サインインが必要です',
+    asks: (service, toolName) =>
+      `アシスタントは ${toolName} のために ${service} のアカウントへのアクセスを求めています。`,
+    scopes: 'アクセスの範囲',
+    start: (service) => `${service} にサインイン`,
+    another: '別のアカウントを使う',
+    opening: 'サインインを開いています…',
+    opened: '別のウィンドウでサインインしてください。このページは自動的に続きます。',
+    blocked: 'ブラウザーがウィンドウをブロックしました。ここから開いてください。',
+    link: (service) => `${service} のサインインを開く`,
+    apiKey: (service) => `${service} の API キー`,
+    send: 'サインイン',
+    decline: '辞退',
+    failed: 'サインインを始められませんでした。もう一度お試しください。',
+    unavailable:
+      'このページからはサインインできません。アプリケーションでチャットを開いてください。',
+    waiting: 'サインインを待っています',
+    states: {
+      approved: 'サインイン済み',
+      denied: '辞退しました',
+      expired: 'サインインされないまま期限が過ぎました。',
+      cancelled: 'サインインは取り消されました。',
+      unknown: '呼び出しが実行されたかどうかは不明です。',
+    },
+  },
   inbox: {
     label: (count, hasMore = false) => `承認待ち：${count}件${hasMore ? '以上' : ''}`,
     title: '承認待ち',

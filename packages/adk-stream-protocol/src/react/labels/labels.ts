@@ -41,6 +41,7 @@ export interface AdkLabels {
   }
   readonly approval: ApprovalLabels
   readonly question: QuestionLabels
+  readonly signIn: SignInLabels
   readonly inbox: {
     /** `hasMore` is true if more approvals are pending than `count`. */
     readonly label: (count: number, hasMore?: boolean) => string
@@ -131,6 +132,33 @@ interface ApprovalContextLabels {
   readonly stepStates: Readonly<Record<'done' | 'now' | 'later', string>>
   /** Why the person cannot decide, by `whyNot`. */
   readonly whyNot: Readonly<Record<string, string>>
+}
+
+/** Labels of cards that ask for a sign-in. `service` is the name of the service. */
+interface SignInLabels {
+  readonly title: string
+  /** Why the person is asked. */
+  readonly asks: (service: string, toolName: string) => string
+  readonly scopes: string
+  /** Opens the provider. */
+  readonly start: (service: string) => string
+  /** Opens the provider for another account. */
+  readonly another: string
+  readonly opening: string
+  /** The provider is open in another window. */
+  readonly opened: string
+  /** The browser opened no window. */
+  readonly blocked: string
+  readonly link: (service: string) => string
+  readonly apiKey: (service: string) => string
+  readonly send: string
+  readonly decline: string
+  /** What to do if the sign-in cannot begin. */
+  readonly failed: string
+  /** The page cannot begin sign-ins. */
+  readonly unavailable: string
+  readonly waiting: string
+  readonly states: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
 }
 
 /** Labels of cards that ask for an answer. */

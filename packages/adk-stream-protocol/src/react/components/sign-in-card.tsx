@@ -1,0 +1,229 @@
+import type { SyntheticEvent } from 'react'
+import { useId, useState } from 'react'
+
+import type { SignInRequest } from '../../client/api/adk-api.ts'
+import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
+import { useAdkLabels, useSignInApi } from '../provider.tsx'
+import type { Decision } from '../reading/approval.ts'
+import { isPending } from '../reading/approval.ts'
+import { getToolName } from '../reading/call.ts'
+import { toLiteral } from '../reading/literal-text.ts'
+import { toServerError } from '../reading/problem.ts'
+import type { ApprovalCardProps } from './approval-card.tsx'
+import { RefusalNote } from './approval-form.tsx'
+import { LiteralText } from './arguments-table.tsx'
+import { CallDetails } from './call-details.tsx'
+import { Countdown } from './countdown.tsx'
+
+/** Shows a call that waits until the person has signed in to a service. */
+export function SignInCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
+  const { signIn: labels, approval: approvalLabels } = useAdkLabels()
+  const [isOverdue, setOverdue] = useState(false)
+  const { state, deadline, signIn, reason } = approval
+  const pending = isPending(call, approval)
+  const status = state === 'requested' ? labels.waiting : labels.states[state]
+  const service = toLiteral(signIn?.label ?? '')
+  return (
+    <div
+      className="adk-tool adk-approval adk-sign-in"
+      role="group"
+      data-state={call.state}
+      data-ending={state}
+      data-phase={pending ? 'pending' : 'ended'}
+      data-approval={approval.approvalId}
+      data-tool-call={call.toolCallId}
+      aria-label={`${labels.title}: ${service}`}
+      // Focusable by script, and not by the Tab key.
+      tabIndex={-1}
+    >
+      <header className="adk-tool-header">
+        <span className="adk-dot" aria-hidden="true" />
+        <span className="adk-title">{labels.title}</span>
+        {pending && deadline !== undefined && (
+          <Countdown deadline={deadline} onOverdue={setOverdue} />
+        )}
+      </header>
+      {signIn && (
+        <SignInForm
+          approvalId={approval.approvalId}
+          signIn={signIn}
+          toolName={getToolName(call)}
+          hidden={!pending}
+          onDecide={onDecide}
+        />
+      )}
+      <RefusalNote refusal={refusal} />
+      <div className="adk-ending">
+        <p className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'} role="status">
+          {pending && isOverdue ? approvalLabels.deadlinePassed : describe(status, service, reason)}
+        </p>
+      </div>
+      {!pending && <CallDetails call={call} />}
+    </div>
+  )
+}
+
+function describe(status: string, service: string, reason: string | undefined): string {
+  return [status, service && `(${service})`, reason && toLiteral(reason)].filter(Boolean).join(' ')
+}
+
+interface SignInFormProps {
+  readonly approvalId: string
+  readonly signIn: SignInTerms
+  readonly toolName: string
+  readonly hidden: boolean
+  readonly onDecide: (decision: Decision) => void
+}
+
+/** How far the sign-in has come. */
+type Progress =
+  | { readonly state: 'idle' }
+  | { readonly state: 'opening' }
+  | { readonly state: 'opened'; readonly url: string; readonly isBlocked: boolean }
+  | { readonly state: 'failed'; readonly message: string }
+
+/** Begins a sign-in, or declines it. */
+export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: SignInFormProps) {
+  const { signIn: labels } = useAdkLabels()
+  const api = useSignInApi()
+  const [progress, setProgress] = useState<Progress>({ state: 'idle' })
+  const service = toLiteral(signIn.label)
+  const begin = async (request: SignInRequest): Promise<void> => {
+    if (!api) return
+    // Browsers allow a window only while they handle the click.
+    const popup = signIn.type === 'apiKey' ? null : openWindow()
+    setProgress({ state: 'opening' })
+    try {
+      const url = await api.signIn(approvalId, request)
+      if (url === undefined) return setProgress({ state: 'idle' })
+      if (popup) popup.location.href = url
+      setProgress({ state: 'opened', url, isBlocked: !popup })
+    } catch (error) {
+      popup?.close()
+      setProgress({ state: 'failed', message: toServerError(error).message })
+    }
+  }
+  return (
+    <div className="adk-approval-form" hidden={hidden}>
+      <p className="adk-call-description">{labels.asks(service, toLiteral(toolName))}</p>
+      {signIn.scopes.length > 0 && (
+        <p className="adk-help">
+          {labels.scopes}: <LiteralText text={signIn.scopes.join(', ')} />
+        </p>
+      )}
+      {!api && <p className="adk-failure">{labels.unavailable}</p>}
+      {signIn.type === 'apiKey' ? (
+        <ApiKeyForm
+          signIn={signIn}
+          isDisabled={!api || progress.state === 'opening'}
+          onSubmit={(apiKey) => void begin({ apiKey })}
+        />
+      ) : (
+        <div className="adk-actions">
+          <button
+            type="button"
+            className="adk-button adk-primary"
+            disabled={!api || progress.state === 'opening'}
+            onClick={() => void begin({})}
+          >
+            {labels.start(service)}
+          </button>
+          <button
+            type="button"
+            className="adk-button"
+            disabled={!api || progress.state === 'opening'}
+            onClick={() => void begin({ prompt: 'login' })}
+          >
+            {labels.another}
+          </button>
+        </div>
+      )}
+      <div role="status" className="adk-help">
+        <ProgressText progress={progress} service={service} />
+      </div>
+      <button type="button" className="adk-button" onClick={() => onDecide({ approved: false })}>
+        {labels.decline}
+      </button>
+    </div>
+  )
+}
+
+function ProgressText({
+  progress,
+  service,
+}: {
+  readonly progress: Progress
+  readonly service: string
+}) {
+  const { signIn: labels } = useAdkLabels()
+  switch (progress.state) {
+    case 'idle':
+      return null
+    case 'opening':
+      return labels.opening
+    case 'opened':
+      return (
+        <>
+          {progress.isBlocked ? labels.blocked : labels.opened}{' '}
+          <a href={progress.url} target="_blank" rel="noopener noreferrer">
+            {labels.link(service)}
+          </a>
+        </>
+      )
+    case 'failed':
+      return (
+        <span className="adk-failure">
+          {labels.failed} <LiteralText text={progress.message} />
+        </span>
+      )
+  }
+}
+
+interface ApiKeyFormProps {
+  readonly signIn: SignInTerms
+  readonly isDisabled: boolean
+  readonly onSubmit: (apiKey: string) => void
+}
+
+function ApiKeyForm({ signIn, isDisabled, onSubmit }: ApiKeyFormProps) {
+  const { signIn: labels } = useAdkLabels()
+  const [apiKey, setApiKey] = useState('')
+  const id = useId()
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault()
+    if (apiKey.trim() === '') return
+    onSubmit(apiKey.trim())
+    // The page keeps no key.
+    setApiKey('')
+  }
+  return (
+    <form onSubmit={submit} autoComplete="off">
+      <label htmlFor={id}>{labels.apiKey(toLiteral(signIn.label))}</label>
+      <input
+        id={id}
+        type="password"
+        autoComplete="off"
+        value={apiKey}
+        maxLength={4_096}
+        aria-describedby={signIn.help === undefined ? undefined : `${id}-help`}
+        onChange={(event) => setApiKey(event.target.value)}
+      />
+      {signIn.help !== undefined && (
+        <p className="adk-help" id={`${id}-help`}>
+          <LiteralText text={signIn.help} />
+        </p>
+      )}
+      <button type="submit" className="adk-button adk-primary" disabled={isDisabled}>
+        {labels.send}
+      </button>
+    </form>
+  )
+}
+
+/** Opens an empty window. Returns null if the browser blocks it. */
+function openWindow(): Window | null {
+  const popup = window.open('', '_blank', 'popup,width=520,height=680')
+  // The provider must not be able to navigate this page.
+  if (popup) popup.opener = null
+  return popup
+}
