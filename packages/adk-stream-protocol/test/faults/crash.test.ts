@@ -60,8 +60,8 @@ const nestedDeaths: readonly Death[] = [
   ['before-desk', 'approve', 'succeeded', 1, 2],
   ['before-desk', 'deny', 'denied', 0, 1],
   ['after-desk', 'approve', 'succeeded', 1, 2],
-  ['before-office', 'inbox', 'succeeded', 1, 2],
-  ['after-office', 'approve', 'succeeded', 1, 2],
+  ['before-agency', 'inbox', 'succeeded', 1, 2],
+  ['after-agency', 'approve', 'succeeded', 1, 2],
 ]
 
 const LOST = ['requested', 'approved', 'started', 'lost']
@@ -143,7 +143,7 @@ async function live(
   const person = new Person(url, { user: chatId, chatId })
   const life = { chatId, kind, becomes, effects, depth }
   const tool = kind === 'repeat' ? 'top_up' : 'pay'
-  const call = ['desk', 'office']
+  const call = ['desk', 'agency']
     .slice(0, depth)
     .reduce(
       (request, agent) => `[[call ${agent} ${JSON.stringify({ request })}]]`,
@@ -257,6 +257,6 @@ async function expectReplied(person: Person): Promise<void> {
       JSON.stringify(call?.output).includes('pending'),
     ]
   }
-  const type = expect.stringMatching(/^tool-(?:desk|office)$/) as unknown
+  const type = expect.stringMatching(/^tool-(?:desk|agency)$/) as unknown
   await expect.poll(read, PATIENCE).toEqual([person.chatId, type, 'output-available', false])
 }

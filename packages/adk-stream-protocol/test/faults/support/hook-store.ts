@@ -28,7 +28,7 @@ function agentOfReply(event: Event): string | undefined {
   )?.functionResponse?.name
 }
 
-const AGENTS: ReadonlySet<string | undefined> = new Set(['desk', 'office'])
+const AGENTS: ReadonlySet<string | undefined> = new Set(['desk', 'agency'])
 
 /** Makes the store tell before and after it writes what belongs to an approval's life. */
 export function hookStore(store: Store, reached: Reached): Store {

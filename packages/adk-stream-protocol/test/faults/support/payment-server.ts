@@ -53,10 +53,10 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const errors: unknown[] = []
   const model = new EmulatedGemini(baseUrl)
   const paying = payments(effects, reached)
-  // Agents that are used as tools: the office asks the desk, which pays.
+  // Agents that are used as tools: the agency asks the desk, which pays.
   const desk = new AgentTool({ agent: assistant(model, { name: 'desk', tools: paying }) })
-  const office = new AgentTool({ agent: assistant(model, { name: 'office', tools: [desk] }) })
-  const tools = [...paying, desk, office, ...more]
+  const agency = new AgentTool({ agent: assistant(model, { name: 'agency', tools: [desk] }) })
+  const tools = [...paying, desk, agency, ...more]
   const bridge = createBridge({
     agent: assistant(model, { tools }),
     authenticate: ({ headers }) => {
