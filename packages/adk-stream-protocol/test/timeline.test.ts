@@ -7,6 +7,7 @@ import type { AuditEvent, AuditRecord } from '../src/approvals/audit-entry.ts'
 import type { Timeline, TimelineEntry, TimelineWait } from '../src/protocol/timeline.ts'
 import { browserTool } from '../src/server/index.ts'
 import type { Page } from './approvals/support/page.ts'
+import { ask, nest, pay, play, say } from './approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from './approvals/support/payments.ts'
 import { TestBridge, type TestBridgeOptions } from './approvals/support/test-bridge.ts'
 import { openRelayPair } from './relay/support/servers.ts'
@@ -38,7 +39,7 @@ async function read(page: Page, query = '', chatId = 'chat-1') {
   return { status: response.status, body: (await response.json()) as Timeline }
 }
 
-const say = (text: string, id = 'chat-1') => ({
+const send = (text: string, id = 'chat-1') => ({
   id,
   messages: [{ id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }],
 })
@@ -75,7 +76,7 @@ describe.each(Object.entries(databases))('%s', (_name, open) => {
     await using database = await open()
     await using testBridge = await TestBridge.open({ ...TWO_PEOPLE, ...database.options })
     const page = testBridge.page()
-    await page.post(say(`${callPayment(600)}[[then]][[say Paid.]]`))
+    await page.post(send(`${callPayment(600)}[[then]][[say Paid.]]`))
     const [asked] = await page.inbox()
     const id = asked?.id ?? ''
     await page.decide(id, { approved: true })
@@ -165,7 +166,7 @@ test('[OB380] a model call is drawn from its request to its end, although ADK st
   const page = testBridge.page()
   const before = Date.now()
   const response = page.post(
-    say('[[wait slow]][[call process_payment {"amount":1,"recipient":"A"}]]'),
+    send('[[wait slow]][[call process_payment {"amount":1,"recipient":"A"}]]'),
   )
   await testBridge.untilAsked('slow')
   // The model takes its time. Nothing waits for this.
@@ -188,7 +189,7 @@ test('[OB380] plugins of the application still receive the events of the model',
     }
   }
   await using testBridge = await TestBridge.open({ plugins: [new Watching('watching')] })
-  await testBridge.page().post(say('[[say Hello.]]'))
+  await testBridge.page().post(send('[[say Hello.]]'))
   expect(seen).toContain('assistant')
 })
 
@@ -203,7 +204,7 @@ test('[OB380] a running turn shows what it waits for: the model, then a tool', a
     ],
   })
   const page = testBridge.page()
-  const response = page.post(say('[[wait gate]][[call look {}]][[then]][[say Done.]]'))
+  const response = page.post(send('[[wait gate]][[call look {}]][[then]][[say Done.]]'))
   await testBridge.untilAsked('gate')
   const model = (await read(page)).body
   expect(model).toMatchObject({ running: true, waits: [{ for: 'model' }] })
@@ -234,12 +235,12 @@ test('[OB380] errors, interruptions, browser tools and hand-overs are entries', 
       assistant(model, { tools, subAgents: [assistant(model, { name: 'other' })] }),
   })
   const page = testBridge.page()
-  await page.post(say('[[call locate {}]]', 'browser'))
+  await page.post(send('[[call locate {}]]', 'browser'))
   const offered = (await read(page, '', 'browser')).body
   expect(ofType(offered, 'browser-tool')).toMatchObject([{ toolName: 'locate', state: 'running' }])
   expect(offered.why).toBe('Waiting for a page to run locate. Open the chat in a browser.')
 
-  await page.post(say('[[call gated_locate {}]]', 'gated'))
+  await page.post(send('[[call gated_locate {}]]', 'gated'))
   const [asked] = await page.inbox()
   await page.decide(asked?.id ?? '', { approved: true })
   await expect
@@ -249,17 +250,17 @@ test('[OB380] errors, interruptions, browser tools and hand-overs are entries', 
   expect(ofType(gated, 'hand-over')).toMatchObject([{ to: 'browser' }])
   expect(ofType(gated, 'browser-tool')).toMatchObject([{ state: 'running' }])
 
-  await page.post(say('[[error 400 INVALID_ARGUMENT no]]', 'error'))
+  await page.post(send('[[error 400 INVALID_ARGUMENT no]]', 'error'))
   const failed = (await read(page, '', 'error')).body
   expect(ofType(failed, 'error')).toMatchObject([{ code: 'model-refused' }])
   expect(ofType(failed, 'turn')).toMatchObject([{ state: 'failed' }])
 
-  await page.post(say('[[call fall {}]][[then]][[say Sorry.]]', 'fall'))
+  await page.post(send('[[call fall {}]][[then]][[say Sorry.]]', 'fall'))
   const fallen = await read(page, '', 'fall')
   expect(ofType(fallen.body, 'tool')).toMatchObject([{ toolName: 'fall', state: 'failed' }])
   expect(JSON.stringify(fallen.body)).not.toContain('hunter2')
 
-  const stopped = page.post(say('[[say Well…]][[wait never]][[say No.]]', 'stop'))
+  const stopped = page.post(send('[[say Well…]][[wait never]][[say No.]]', 'stop'))
   await testBridge.untilAsked('never')
   await expect.poll(async () => (await read(page, '', 'stop')).body.running, PATIENCE).toBe(true)
   await page.fetch('http://page/chats/stop/stop', { method: 'POST' })
@@ -268,7 +269,7 @@ test('[OB380] errors, interruptions, browser tools and hand-overs are entries', 
   expect(ofType(interrupted, 'interruption')).toHaveLength(1)
   expect(ofType(interrupted, 'turn')).toMatchObject([{ state: 'stopped' }])
 
-  await page.post(say('[[call transfer_to_agent {"agentName":"other"}]][[then]][[say Hi.]]', 'to'))
+  await page.post(send('[[call transfer_to_agent {"agentName":"other"}]][[then]][[say Hi.]]', 'to'))
   const handed = (await read(page, '', 'to')).body
   expect(ofType(handed, 'hand-over')).toMatchObject([{ to: 'agent', name: 'other' }])
 })
@@ -289,13 +290,40 @@ test('[OB380] another server shows the turn that a server runs', async () => {
   expect({ ...(await at(pair.atTwo)), now: 0 }).toEqual({ ...(await at(pair.atOne)), now: 0 })
 })
 
+test('[OB400] the timeline shows what an agent does that is used as a tool', async () => {
+  const respond = play({
+    planner: [[ask('travel')], [say('All done.')]],
+    travel: [[pay(5)], [say('Booked.')]],
+  })
+  await using testBridge = await TestBridge.open({ agent: nest, respond })
+  const page = testBridge.page()
+  await page.post(send('Go.'))
+  const [approval] = await page.inbox()
+  const waiting = await read(page)
+  expect(ofType(waiting.body, 'model').map(({ agent }) => agent)).toEqual(['planner', 'travel'])
+  expect(ofType(waiting.body, 'approval')).toMatchObject([{ toolName: 'process_payment' }])
+  await page.decide(approval?.id ?? '', { approved: true })
+  await page.untilMessages((messages) => JSON.stringify(messages).includes('All done.'))
+  const { body } = await read(page)
+  expect(ofType(body, 'model').map(({ agent }) => agent)).toEqual([
+    'planner',
+    'travel',
+    'travel',
+    'planner',
+  ])
+  expect(ofType(body, 'tool').map(({ toolName, state }) => [toolName, state])).toEqual([
+    ['travel', 'succeeded'],
+    ['process_payment', 'succeeded'],
+  ])
+})
+
 test('[OB381] the owner reads a timeline; an operator reads it without what was said; others do not', async () => {
   await using testBridge = await TestBridge.open({
     ...TWO_PEOPLE,
     exposeState: (key) => key === 'shown',
   })
   const page = testBridge.page()
-  await page.post(say(`[[say A secret.]]${callPayment(600)}`))
+  await page.post(send(`[[say A secret.]]${callPayment(600)}`))
   const own = await read(page)
   expect(own.status).toBe(200)
   expect(own.body.state).toEqual({})
@@ -315,7 +343,7 @@ test('[OB382] a timeline is read in pages of turns, newest first, and its texts 
   })
   const page = testBridge.page()
   for (const text of ['one', 'two', 'three'])
-    await page.post(say(`[[say ${text}]]${'x'.repeat(1_000)}`))
+    await page.post(send(`[[say ${text}]]${'x'.repeat(1_000)}`))
   const texts = ({ body }: { body: Timeline }) =>
     ofType(body, 'message').map(({ text = '' }) => text.slice(6, 9))
   const newest = await read(page, '?limit=2')
@@ -327,7 +355,7 @@ test('[OB382] a timeline is read in pages of turns, newest first, and its texts 
   for (const query of ['?limit=0', '?limit=101', '?before=none', '?colour=red'])
     expect((await read(page, query)).status).toBe(400)
 
-  await page.post(say(callPayment(1, 'y'.repeat(5_000)), 'long'))
+  await page.post(send(callPayment(1, 'y'.repeat(5_000)), 'long'))
   const [call] = ofType((await read(page, '', 'long')).body, 'tool')
   expect(JSON.stringify(call?.args).length).toBeLessThan(2_100)
 })

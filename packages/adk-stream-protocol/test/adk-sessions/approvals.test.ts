@@ -13,6 +13,7 @@ import {
 import { expectRecord } from '../approvals/support/expect-record.ts'
 import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import type { Page } from '../approvals/support/page.ts'
+import { ask, nest, pay, play, say } from '../approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
@@ -78,6 +79,22 @@ describe.each([
         await untilRecord(page, chat)
         await chat.send('[[say Next.]]')
         expect(chat.text).toBe('Next.')
+      })
+    })
+
+    test.skipIf(client.live)('[AP113] calls inside agents used as tools are decided', async () => {
+      const respond = play({
+        planner: [[ask('travel')], [say('All done.')]],
+        travel: [[pay(5), pay(7)], [say('Booked.')]],
+      })
+      await scenario({ agent: nest, respond }, async (testBridge) => {
+        const page = testBridge.page()
+        const chat = await page.open(client)
+        await chat.send('Go.')
+        await chat.decide(true, false)
+        expect(chat.text).toBe('All done.')
+        expect(testBridge.wallet.payments).toHaveLength(1)
+        await untilRecord(page, chat)
       })
     })
 

@@ -262,7 +262,9 @@ describe.each([
     const { chunks } = readFrames(await (await browser.say('Pay.')).text())
     const [result] = chunks.filter(({ type }) => type.startsWith('tool-output'))
     // The agent inside an AgentTool is told instead.
-    const isRefused = /^Not run: this tool needs the approval/.test(String(result?.['errorText']))
+    const isRefused = String(result?.['errorText']).startsWith(
+      'Not run: this tool needs the approval',
+    )
     expect(isRefused).toBe(place !== 'an AgentTool in a loop')
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
     expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })

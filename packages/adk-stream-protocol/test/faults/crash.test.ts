@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { expect, test } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
@@ -13,7 +15,7 @@ const PATIENCE = { timeout: 120_000, interval: 50 }
 type Kind = 'approve' | 'inbox' | 'deny' | 'repeat'
 
 /** Where the process dies, in which kind of life, what becomes of the approval by itself, and how often money moves in all. */
-type Death = readonly [moment: string, kind: Kind, becomes: string, effects: number]
+type Death = readonly [moment: string, kind: Kind, becomes: string, effects: number, depth?: number]
 
 const deaths: readonly Death[] = [
   ['before-question', 'approve', 'nothing', 0],
@@ -45,6 +47,23 @@ const deaths: readonly Death[] = [
   ['after-the-end', 'approve', 'succeeded', 1],
 ]
 
+/** The deaths in the life of a call inside agents that are used as tools, and how deep it is. */
+const nestedDeaths: readonly Death[] = [
+  ...deaths.flatMap(([moment, kind, becomes, effects]): Death[] =>
+    moment === 'after-telling' ? [] : [[moment, kind, becomes, effects, 2]],
+  ),
+  ['before-question', 'approve', 'nothing', 0, 1],
+  ['before-decision', 'approve', 'requested', 1, 1],
+  ['after-claim', 'approve', 'unknown', 0, 1],
+  ['after-effect', 'approve', 'unknown', 1, 1],
+  ['after-response', 'approve', 'succeeded', 1, 1],
+  ['before-desk', 'approve', 'succeeded', 1, 2],
+  ['before-desk', 'deny', 'denied', 0, 1],
+  ['after-desk', 'approve', 'succeeded', 1, 2],
+  ['before-agency', 'inbox', 'succeeded', 1, 2],
+  ['after-agency', 'approve', 'succeeded', 1, 2],
+]
+
 const LOST = ['requested', 'approved', 'started', 'lost']
 
 /** The audit record of every end that there is. */
@@ -62,9 +81,20 @@ test.each(databases)(
     await using database = await open()
     await using folder = await makeFolder()
     const children = await bundleChildren()
-    const lives = await dieAndGoOn(children, folder, database.env)
+    const lives = await dieAndGoOn(children, folder, { env: database.env, deaths })
     expect(lives).toBe(deaths.length * GENERATIONS)
     expect(lives).toBeGreaterThan(times(25, 100))
+  },
+)
+
+test.each(databases)(
+  '[AP403] a server killed at any level of agents that are used as tools loses nothing and repeats nothing, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    await using folder = await makeFolder()
+    const children = await bundleChildren()
+    const lives = await dieAndGoOn(children, folder, { env: database.env, deaths: nestedDeaths })
+    expect(lives).toBe(nestedDeaths.length * GENERATIONS)
   },
 )
 
@@ -72,7 +102,7 @@ test.each(databases)(
 async function dieAndGoOn(
   children: Children,
   folder: Folder,
-  env: SharedDatabase['env'],
+  { env, deaths: all }: { env: SharedDatabase['env']; deaths: readonly Death[] },
 ): Promise<number> {
   let lives = 0
   let standby = children.start(folder, 'g0', env)
@@ -81,9 +111,7 @@ async function dieAndGoOn(
     for (let generation = 0; generation < GENERATIONS; generation += 1) {
       await using victim = standby
       standby = children.start(folder, `g${generation + 1}`, env)
-      const begun = await Promise.all(
-        deaths.map((death) => live(death, { victim, url, generation })),
-      )
+      const begun = await Promise.all(all.map((death) => live(death, { victim, url, generation })))
       expect(await victim.kill()).toBe('SIGKILL')
       url = await standby.serve()
       await Promise.all(begun.map((life) => continueLife(life, url, folder)))
@@ -100,20 +128,27 @@ interface Life {
   readonly kind: Kind
   readonly becomes: string
   readonly effects: number
+  /** How many agents lead to the one that pays. */
+  readonly depth: number
   /** Nothing when the process died before the person was asked. */
   readonly asked: Asked | undefined
 }
 
 /** Leads an approval to the moment at which its process is going to die. */
 async function live(
-  [moment, kind, becomes, effects]: Death,
+  [moment, kind, becomes, effects, depth = 0]: Death,
   { victim, url, generation }: { victim: Child; url: string; generation: number },
 ): Promise<Life> {
-  const chatId = `g${generation}.${moment}.${kind}`
+  const chatId = `g${generation}.${moment}.${kind}.${depth}`
   const person = new Person(url, { user: chatId, chatId })
-  const life = { chatId, kind, becomes, effects }
+  const life = { chatId, kind, becomes, effects, depth }
   const tool = kind === 'repeat' ? 'top_up' : 'pay'
-  const call = `[[call ${tool} {"to": "花子", "amount": 50}]]`
+  const call = ['desk', 'agency']
+    .slice(0, depth)
+    .reduce(
+      (request, agent) => `[[call ${agent} ${JSON.stringify({ request })}]]`,
+      `[[call ${tool} {"to": "花子", "amount": 50}]]`,
+    )
   const asking = person.ask(moment === 'after-telling' ? `${call}[[then]][[wait ever]]` : call)
   if (moment.endsWith('question')) {
     await diesIn(victim, chatId, asking)
@@ -148,13 +183,22 @@ async function continueLife(life: Life, url: string, folder: Folder): Promise<vo
   const asked = life.asked ?? (await findAsked(person))
   expect([chatId, asked === undefined]).toEqual([chatId, becomes === 'nothing'])
   if (asked) await expectEnd(life, person, asked)
-  const { chunks, body } = await person.say('[[say Fine.]]')
-  expect([chatId, chunks.at(-1)?.type]).toEqual([chatId, 'finish'])
+  const { chunks, body } = await sayWhenFree(person)
+  expect([chatId, body, chunks.at(-1)?.type]).toEqual([chatId, body, 'finish'])
   expect(body).toContain('Fine.')
   const done = readEffects(folder.effects, chatId)
   expect([chatId, done.length]).toEqual([chatId, effects])
   // What was tried twice was tried under one key.
   expect(new Set(done.map(({ key }) => key)).size).toBe(Math.min(1, effects))
+}
+
+/** Says something when the lease of the dead process has ended. */
+async function sayWhenFree(person: Person): Promise<Awaited<ReturnType<Person['say']>>> {
+  for (;;) {
+    const answered = await person.say('[[say Fine.]]')
+    if (answered.code !== 'turn-running') return answered
+    await delay(PATIENCE.interval)
+  }
 }
 
 /** The question as the inbox shows it, when the chat does not. */
@@ -172,7 +216,10 @@ async function expectEnd(life: Life, person: Person, asked: Asked): Promise<void
   if (becomes === 'requested') await decide(person, asked, kind)
   const end = endOf(life)
   await expect.poll(read, PATIENCE).toEqual([chatId, end])
-  await expectTold(person, asked)
+  // The agent of the chat did not make a call inside another agent, so nothing shows one that was never asked about.
+  const isShown = life.depth === 0 || life.asked !== undefined
+  if (isShown) await expectTold(person, asked)
+  if (isShown && life.depth > 0) await expectReplied(person)
   // Once more, from another tab: nothing comes of it.
   const again = await person.decide(asked.approvalId, { approved: true })
   expect(again.code).toBe(end === 'cancelled' ? 'approval-cancelled' : 'approval-decided')
@@ -197,4 +244,19 @@ async function expectTold(person: Person, { toolCallId }: Asked): Promise<void> 
   }
   const told = expect.stringMatching(/^output-/) as unknown
   await expect.poll(read, PATIENCE).toEqual([person.chatId, told])
+}
+
+/** The agent that the chat uses as a tool has finished: its call has a result that is not preliminary. */
+async function expectReplied(person: Person): Promise<void> {
+  const read = async () => {
+    const [call] = await person.calls()
+    return [
+      person.chatId,
+      call?.type,
+      call?.state,
+      JSON.stringify(call?.output).includes('pending'),
+    ]
+  }
+  const type = expect.stringMatching(/^tool-(?:desk|agency)$/) as unknown
+  await expect.poll(read, PATIENCE).toEqual([person.chatId, type, 'output-available', false])
 }

@@ -58,6 +58,20 @@ describe('a pending approval', () => {
     expect(announced()).toContain('Waiting for your decision.')
   })
 
+  test.each([
+    ['en', 'Called by:'],
+    ['ja', '呼び出し元：'],
+  ] as const)('[RE400] a card shows the agents that lead to its call, in %s', (locale, label) => {
+    show(answer(payment(), approvalPart({ path: ['Planner', 'Travel agent'] })), { locale })
+    const path = card().querySelector('.adk-path')?.textContent
+    expect(path).toBe(`${label} Planner › Travel agent › process_payment`)
+  })
+
+  test('[RE400] the card of any other call shows no path', () => {
+    show(answer(payment(), approvalPart()))
+    expect(card().querySelector('.adk-path')).toBeNull()
+  })
+
   test('[RE13] a double click approves once', async () => {
     const { decided, update } = show(answer(payment(), approvalPart()))
     await user.dblClick(button('Approve'))

@@ -463,6 +463,12 @@ test.each(words)(
   },
 )
 
+test('[RE400] the inbox shows the agents that lead to a call', () => {
+  const nested = { ...pending('a', 1), path: ['planner', 'travel'] }
+  render(<ApprovalInbox approvals={[nested]} onDecide={vi.fn()} />)
+  expect(screen.getByText(`planner › travel › ${nested.toolName}`)).toBeDefined()
+})
+
 test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', async () => {
   const late = { ...pending('a', 1), deadline: Date.now() - 600_000 }
   const onDecide = vi.fn()

@@ -69,6 +69,8 @@ class TurnReader {
   read(event: Event): void {
     const { messageId } = this.#turn
     const notes = readNotes(event)
+    // The model calls and tools of an agent that is used as a tool.
+    if (notes.nested) this.read(notes.nested.event)
     if (isModelOutput(event)) this.#readModel(event)
     for (const { functionResponse } of event.content?.parts ?? []) {
       const id = functionResponse?.id
@@ -99,13 +101,17 @@ class TurnReader {
 
   #readModel(event: Event): void {
     const { model: times } = readNotes(event)
-    const last = this.#models.at(-1)
-    const isSame = times ? last?.at === times.startedAt : this.#modelIsOpen
+    // The model calls of an agent that is used as a tool come before the usage report of its caller.
+    const known = times
+      ? this.#models.findLast(({ at, agent }) => at === times.startedAt && agent === event.author)
+      : this.#modelIsOpen && this.#models.at(-1)
     const at = times?.startedAt ?? this.#cursor
-    const entry: ModelEntry =
-      last && isSame
-        ? last
-        : { type: 'model', id: `model:${event.id}`, messageId: this.#turn.messageId, at }
+    const entry: ModelEntry = known || {
+      type: 'model',
+      id: `model:${event.id}`,
+      messageId: this.#turn.messageId,
+      at,
+    }
     const usage = event.usageMetadata && readUsage(event.usageMetadata)
     const hasContent = (event.content?.parts ?? []).length > 0
     // ADK runs the tools of a call before it reads the usage report that ends the stream.
@@ -121,8 +127,8 @@ class TurnReader {
       ...(times?.firstAt !== undefined && { firstAt: times.firstAt }),
       ...(usage && { usage }),
     }
-    if (last && isSame) this.#models.pop()
-    this.#models.push(updated)
+    if (known) this.#models.splice(this.#models.indexOf(known), 1, updated)
+    else this.#models.push(updated)
     this.#modelIsOpen = true
     for (const { functionCall } of event.content?.parts ?? []) {
       if (functionCall?.id === undefined) continue

@@ -21,6 +21,7 @@ import {
   UnsentDraft,
   useApprovalKeys,
 } from './approval-form.tsx'
+import { ApprovalPath } from './approval-path.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { DecidedBy, Receipt } from './receipt.tsx'
 import { CancelDecision } from './cancel-decision.tsx'
@@ -91,6 +92,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
       tabIndex={-1}
     >
       <CardHeader call={call} approval={approval} onOverdue={setOverdue} />
+      <ApprovalPath path={approval.path} toolName={name} />
       <p className="adk-call-description">
         <LiteralText text={description} />
       </p>

@@ -10,6 +10,7 @@ import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval
 import { ApprovalList } from './approval-list.tsx'
 import { Time } from './receipt.tsx'
 import { LoadMore } from './load-more.tsx'
+import { ApprovalPath } from './approval-path.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { AnswerForm } from './question-card.tsx'
 import { SignInForm } from './sign-in-card.tsx'
@@ -181,6 +182,7 @@ function InboxItem(props: InboxItemProps) {
         )}
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
+      <ApprovalPath path={approval.path} toolName={approval.toolName} />
       {!hasSummary && (
         <p className="adk-call-description">
           <LiteralText text={description} />

@@ -44,6 +44,7 @@ export const en: AdkLabels = {
     argumentNames: {},
   },
   approval: {
+    path: 'Called by:',
     severity: { low: 'Low risk', medium: 'Medium risk', high: 'High risk' },
     waiting: 'Waiting for your decision.',
     waitingForOthers: 'You approved this. Waiting for another person.',

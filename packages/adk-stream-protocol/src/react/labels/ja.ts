@@ -44,6 +44,7 @@ export const ja: AdkLabels = {
     argumentNames: {},
   },
   approval: {
+    path: '呼び出し元：',
     severity: { low: '低リスク', medium: '中リスク', high: '高リスク' },
     waiting: '承認を待っています。',
     waitingForOthers: '承認済みです。ほかの人の承認を待っています。',

@@ -180,6 +180,8 @@ interface QuestionLabels {
 /** Labels of approval cards. */
 interface ApprovalLabels {
   readonly severity: Readonly<Record<NonNullable<Approval['severity']>, string>>
+  /** Precedes, for screen readers, the names of the agents that lead to a call. */
+  readonly path: string
   readonly waiting: string
   readonly waitingForOthers: string
   readonly running: string

@@ -1,3 +1,6 @@
+import type { Event } from '@google/adk'
+
+import { readNotes } from '../../../src/agent/history/event-notes.ts'
 import type { AuditEvent } from '../../../src/approvals/audit-entry.ts'
 import type { Store } from '../../../src/store/index.ts'
 import type { Reached } from './payment-server.ts'
@@ -13,6 +16,19 @@ const MOMENTS: Partial<Record<AuditEvent['type'], string>> = {
 
 /** Chats whose process dies between the decision and the claim. */
 const TWO_COMMITS = /\.(?:after-decision|before-claim)\./
+
+/** The agent whose reply an event stores as the result of the call that used it as a tool, at any depth. */
+function agentOfReply(event: Event): string | undefined {
+  const { nested } = readNotes(event)
+  const { content, customMetadata } = nested?.event ?? event
+  const { pending = [] } = readNotes({ customMetadata })
+  return content?.parts?.find(
+    ({ functionResponse }) =>
+      AGENTS.has(functionResponse?.name) && !pending.includes(functionResponse?.id ?? ''),
+  )?.functionResponse?.name
+}
+
+const AGENTS: ReadonlySet<string | undefined> = new Set(['desk', 'agency'])
 
 /** Makes the store tell before and after it writes what belongs to an approval's life. */
 export function hookStore(store: Store, reached: Reached): Store {
@@ -49,6 +65,8 @@ export function hookStore(store: Store, reached: Reached): Store {
   sessions.appendEvent = (request) => {
     const isResponse = JSON.stringify(request.event.customMetadata ?? {}).includes('"decided":')
     const work = () => appendEvent(request)
+    const agent = agentOfReply(request.event)
+    if (agent !== undefined) return between(agent, request.session.id, work)
     return isResponse ? between('response', request.session.id, work) : work()
   }
   return store

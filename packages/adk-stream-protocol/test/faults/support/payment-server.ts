@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BaseTool } from '@google/adk'
-import { FunctionTool } from '@google/adk'
+import { AgentTool, FunctionTool } from '@google/adk'
 import { Modality } from '@google/genai'
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { z } from 'zod'
@@ -51,9 +51,14 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const emulator = await startEmulator({ keepRequests: 50 })
   const baseUrl = modelUrl ?? emulator.baseUrl
   const errors: unknown[] = []
-  const tools = [...payments(effects, reached), ...more]
+  const model = new EmulatedGemini(baseUrl)
+  const paying = payments(effects, reached)
+  // Agents that are used as tools: the agency asks the desk, which pays.
+  const desk = new AgentTool({ agent: assistant(model, { name: 'desk', tools: paying }) })
+  const agency = new AgentTool({ agent: assistant(model, { name: 'agency', tools: [desk] }) })
+  const tools = [...paying, desk, agency, ...more]
   const bridge = createBridge({
-    agent: assistant(new EmulatedGemini(baseUrl), { tools }),
+    agent: assistant(model, { tools }),
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []
