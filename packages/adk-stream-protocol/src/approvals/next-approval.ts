@@ -1,6 +1,7 @@
 import type { Approval, ApprovalState, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
+import { type CreateLink, createLink, findLink, type OpenLink, openLink } from './approval-links.ts'
 import type { Refusal } from './refusal.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 
@@ -20,9 +21,13 @@ export interface Decision {
   readonly payload?: unknown
   /** The preview that the person saw. It has been compared with the current one. */
   readonly preview?: ShownPreview
+  /** The id of the link with which the person is identified. The decision uses it up. */
+  readonly linkId?: string
 }
 
 export type ApprovalCommand =
+  | ({ readonly type: 'create-link' } & CreateLink)
+  | ({ readonly type: 'open-link' } & OpenLink)
   | ({ readonly type: 'decide' } & Decision)
   | { readonly type: 'withdraw'; readonly by: Decider }
   | { readonly type: 'expire' }
@@ -71,6 +76,10 @@ export function nextApproval(
   switch (command.type) {
     case 'decide':
       return decide(approval, command, now)
+    case 'create-link':
+      return createLink(approval, command, now)
+    case 'open-link':
+      return openLink(approval, command, now)
     case 'withdraw':
       return withdraw(approval, command.by, now)
     case 'expire':
@@ -164,23 +173,30 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
-  const why = reason === undefined ? {} : { reason }
+  const link = findLink(approval, decision, now)
+  if (link === 'invalid') return { refused: 'link-invalid' }
+  // The link is used up in the same transition, so it cannot decide twice.
+  const rest = link && { links: (approval.links ?? []).filter(({ id }) => id !== link.id) }
+  const via = link && { via: { linkId: link.id, createdBy: link.by } }
+  const why = { ...via, ...(reason !== undefined && { reason }) }
+  const given = reason === undefined ? {} : { reason }
   const seen = preview === undefined ? {} : { preview }
   const before = approval.deadline
   if (!approved) {
-    const state = { name: 'denied', at: now, by: by.id, ...why } as const
+    const state = { name: 'denied', at: now, by: by.id, ...given } as const
     const event = { type: 'denied', by: by.id, step, ...why } as const
-    return { ...transition(approval, { state }, { at: now, event }), before }
+    return { ...transition(approval, { state, ...rest }, { at: now, event }), before }
   }
-  const votes: readonly Vote[] = [...approval.votes, { principalId: by.id, step, at: now }]
+  const vote = { principalId: by.id, step, at: now, ...(link && { linkBy: link.by }) }
+  const votes: readonly Vote[] = [...approval.votes, vote]
   if (currentStep({ ...approval, votes }) !== undefined) {
     const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
-    return { ...transition(approval, { votes }, { at: now, event }), before }
+    return { ...transition(approval, { votes, ...rest }, { at: now, event }), before }
   }
   const edit = changesOf(decision)
-  const state = { name: 'approved', at: now, ...why, ...edit } as const
+  const state = { name: 'approved', at: now, ...given, ...edit } as const
   const event = { type: 'approved', by: by.id, step, ...why, ...edit, ...seen } as const
-  return { ...transition(approval, { state, votes }, { at: now, event }), before }
+  return { ...transition(approval, { state, votes, ...rest }, { at: now, event }), before }
 }
 
 function refuseDecision(
@@ -220,11 +236,11 @@ function withdraw(approval: Approval, by: Decider, now: number): Transition | Re
   return { ...transition(approval, { votes: kept }, { at: now, event }), before: deadline }
 }
 
-function hasVoted({ votes }: Approval, by: Decider): boolean {
+export function hasVoted({ votes }: Approval, by: Decider): boolean {
   return votes.some(({ principalId }) => principalId === by.id)
 }
 
-function isAsked(approval: Approval, by: Decider): boolean {
+export function isAsked(approval: Approval, by: Decider): boolean {
   const step = approval.terms.chain[currentStep(approval) ?? -1]
   return step !== undefined && isEligible(step, by)
 }
@@ -303,9 +319,9 @@ function finish(
   }
 }
 
-function transition(
+export function transition(
   approval: Approval,
-  change: Partial<Pick<Approval, 'state' | 'votes'>>,
+  change: Partial<Pick<Approval, 'state' | 'votes' | 'links'>>,
   { at, event }: { readonly at: number; readonly event: AuditEvent },
 ): Transition {
   const version = approval.version + 1
@@ -316,7 +332,7 @@ function transition(
   }
 }
 
-function refuseState(state: ApprovalState): Refusal {
+export function refuseState(state: ApprovalState): Refusal {
   if (state.name === 'expired' || state.name === 'cancelled') return { refused: state.name }
   return state.name === 'requested'
     ? { refused: 'not-approved' }

@@ -176,7 +176,7 @@ export const en: AdkLabels = {
     due: 'Decide by',
     context: {
       requestedBy: 'Requested by',
-      userText: 'Their message',
+      userText: 'Message',
       votes: 'Approved by',
       steps: 'Who decides',
       you: 'You',

@@ -183,9 +183,14 @@ export class ApprovalDecisions {
   }
 
   /** Records a decision from outside the chat, such as an inbox, and resumes the turn without a reader. */
-  async decideById(principal: Principal, decision: DecisionResponse): Promise<Approval> {
+  async decideById(
+    principal: Principal,
+    decision: DecisionResponse,
+    linkId?: string,
+  ): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const recorded = await this.#record(backend, principal, { decision, resumes: 'background' })
+    const resumes = 'background'
+    const recorded = await this.#record(backend, principal, { decision, resumes, linkId })
     const { result } = recorded
     if (isRefusal(result)) {
       if (result.refused === 'already-decided')
@@ -242,7 +247,13 @@ export class ApprovalDecisions {
       decision,
       chat,
       resumes,
-    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: Resumption },
+      linkId,
+    }: {
+      decision: DecisionResponse
+      chat?: ChatRef
+      resumes?: Resumption
+      linkId?: string | undefined
+    },
   ): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
@@ -267,6 +278,7 @@ export class ApprovalDecisions {
       ...(reason !== undefined && { reason }),
       ...(editedArgs !== undefined && approved && { editedArgs }),
       ...(payload !== undefined && approved && { payload }),
+      ...(linkId !== undefined && { linkId }),
     }
     const checked = await checkPreview(backend, approval, { decision: given, digest: preview })
     if (isRefusal(checked)) return toRecorded(checked)
@@ -437,12 +449,18 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'call-blocked': 'call-blocked',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
+  'link-invalid': 'unknown-approval',
   'too-many-pending': 'approval-cancelled',
   'not-due': 'approval-decided',
 }
 
+/** One message for every reason, so that nobody learns which links exist. */
+export const BAD_LINK =
+  'This link was used, has expired, or is not valid. Ask the person who sent it for a new one.'
+
 export function toError(refusal: Refusal): ProtocolError {
   const code = ERRORS[refusal.refused]
+  if (refusal.refused === 'link-invalid') return new ProtocolError(code, { message: BAD_LINK })
   if (!('preview' in refusal)) return new ProtocolError(code)
   const { preview } = refusal
   const isBlocked = refusal.refused === 'call-blocked' && preview.blocked !== undefined
