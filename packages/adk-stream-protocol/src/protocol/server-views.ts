@@ -153,7 +153,16 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   own: isBoolean,
   requester: optional(isPerson),
   userText: optional(isString),
-  votes: optional(isArrayOf(isObjectOf<ShownVote>({ by: isPerson, step: isNumber, at: isNumber, linkBy: optional(isPerson) }))),
+  votes: optional(
+    isArrayOf(
+      isObjectOf<ShownVote>({
+        by: isPerson,
+        step: isNumber,
+        at: isNumber,
+        linkBy: optional(isPerson),
+      }),
+    ),
+  ),
   steps: optional(
     isArrayOf(
       isObjectOf<ShownStep>({
