@@ -20,7 +20,7 @@ export interface AuditRecord extends AuditEntry {
 }
 
 /** The link with which a person was identified, and the principal who created it. */
-export interface UsedLink {
+interface UsedLink {
   readonly linkId: string
   readonly createdBy: string
 }

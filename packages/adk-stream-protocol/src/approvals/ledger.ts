@@ -11,11 +11,12 @@ import type {
   UnreportedFilter,
   VisibleFilter,
 } from './approval-store.ts'
-import type { CreateLink, OpenLink } from './approval-links.ts'
 import type { AuditEvent, AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
   type ApprovalCommand,
+  type CreateLink,
+  type OpenLink,
   type Decider,
   type Decision,
   type Failure,

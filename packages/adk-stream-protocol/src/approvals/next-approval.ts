@@ -1,7 +1,14 @@
-import type { Approval, ApprovalState, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
+import type {
+  Approval,
+  ApprovalLink,
+  ApprovalState,
+  ApprovalStep,
+  ApprovalTerms,
+  Vote,
+} from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
-import { type CreateLink, createLink, findLink, type OpenLink, openLink } from './approval-links.ts'
+import { findBySecret, findLink } from './approval-links.ts'
 import type { Refusal } from './refusal.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 
@@ -23,6 +30,28 @@ export interface Decision {
   readonly preview?: ShownPreview
   /** The id of the link with which the person is identified. The decision uses it up. */
   readonly linkId?: string
+}
+
+/** How many links of one approval may be open at the same time. An older one is dropped. */
+const MAX_LINKS = 4
+
+/** No more links are created after so many transitions of an approval. */
+const MAX_VERSION = 100
+
+/** Creates a link. `by` is the principal who asks for it. */
+export interface CreateLink {
+  readonly by: Decider
+  readonly link: Omit<ApprovalLink, 'expiresAt'>
+  /** How long the link is valid, in ms, at most until the deadline of the approval. */
+  readonly expiresMs: number
+}
+
+/** Opens a link: replaces its token by a key that only this browser has. */
+export interface OpenLink {
+  readonly token: string
+  readonly keyHash: string
+  /** The principal of the browser that opens it, if it has credentials. */
+  readonly browser?: string
 }
 
 export type ApprovalCommand =
@@ -236,11 +265,61 @@ function withdraw(approval: Approval, by: Decider, now: number): Transition | Re
   return { ...transition(approval, { votes: kept }, { at: now, event }), before: deadline }
 }
 
-export function hasVoted({ votes }: Approval, by: Decider): boolean {
+/**
+ * Records a new link. Its holder must be a person who may decide the current step: somebody else than the owner of the chat, the
+ * creator and those who have voted, unless the creator may decide and passes on their own right.
+ */
+function createLink(
+  approval: Approval,
+  { by, link, expiresMs }: CreateLink,
+  now: number,
+): Transition | Refusal {
+  const { state, deadline, chat, links = [], version } = approval
+  if (!maySee(approval, by)) return { refused: 'unknown-approval' }
+  if (state.name !== 'requested') return refuseState(state)
+  if (now >= deadline) return { refused: 'expired' }
+  const isOwnRight = link.as.id === by.id && isAsked(approval, by)
+  const isOther = link.as.id !== by.id && link.as.id !== chat.principalId
+  if (!(isOwnRight || isOther) || !isAsked(approval, link.as) || hasVoted(approval, link.as))
+    return { refused: 'not-allowed' }
+  // Each link is an entry of the audit record.
+  if (version >= MAX_VERSION) return { refused: 'not-allowed' }
+  const kept = links.filter(({ expiresAt }) => expiresAt > now).slice(1 - MAX_LINKS)
+  const { id: linkId, as } = link
+  const expiresAt = Math.min(deadline, now + expiresMs)
+  const event = { type: 'link-created', by: by.id, linkId, as, expiresAt } as const
+  const change = { links: [...kept, { ...link, expiresAt }] }
+  return { ...transition(approval, change, { at: now, event }), before: deadline }
+}
+
+/** Opens a link. A browser whose principal is the owner of the chat, the creator or a voter cannot open a link for somebody else. */
+function openLink(
+  approval: Approval,
+  { token, keyHash, browser }: OpenLink,
+  now: number,
+): Transition | Refusal {
+  const { state, chat, votes, links = [] } = approval
+  const link = findBySecret(approval, token, 'token')
+  if (!link || link.expiresAt <= now || state.name !== 'requested')
+    return { refused: 'link-invalid' }
+  const involved = [chat.principalId, link.by, ...votes.map(({ principalId }) => principalId)]
+  if (browser !== undefined && browser !== link.as.id && involved.includes(browser))
+    return { refused: 'not-allowed' }
+  const opened = links.map((each) => (each === link ? { ...each, keyHash } : each))
+  const event = {
+    type: 'link-opened',
+    linkId: link.id,
+    ...(browser !== undefined && { browser }),
+  } as const
+  const before = Math.min(approval.deadline, link.expiresAt)
+  return { ...transition(approval, { links: opened }, { at: now, event }), before }
+}
+
+function hasVoted({ votes }: Approval, by: Decider): boolean {
   return votes.some(({ principalId }) => principalId === by.id)
 }
 
-export function isAsked(approval: Approval, by: Decider): boolean {
+function isAsked(approval: Approval, by: Decider): boolean {
   const step = approval.terms.chain[currentStep(approval) ?? -1]
   return step !== undefined && isEligible(step, by)
 }
@@ -319,7 +398,7 @@ function finish(
   }
 }
 
-export function transition(
+function transition(
   approval: Approval,
   change: Partial<Pick<Approval, 'state' | 'votes' | 'links'>>,
   { at, event }: { readonly at: number; readonly event: AuditEvent },
@@ -332,7 +411,7 @@ export function transition(
   }
 }
 
-export function refuseState(state: ApprovalState): Refusal {
+function refuseState(state: ApprovalState): Refusal {
   if (state.name === 'expired' || state.name === 'cancelled') return { refused: state.name }
   return state.name === 'requested'
     ? { refused: 'not-approved' }

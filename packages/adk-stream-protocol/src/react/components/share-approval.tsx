@@ -87,10 +87,13 @@ function QrCode({ text, label }: QrCodeProps) {
   const [path, setPath] = useState<{ readonly size: number; readonly d: string }>()
   useEffect(() => {
     let isCurrent = true
-    void import('qr').then(({ encodeQR }) => {
+    const draw = async (): Promise<void> => {
+      const { encodeQR } = await import('qr')
       const rows = encodeQR(text, 'raw', { border: 4 })
       if (isCurrent) setPath({ size: rows.length, d: toPath(rows) })
-    })
+    }
+    // Without the encoder, the link is still there as text.
+    void draw().catch(() => undefined)
     return () => {
       isCurrent = false
     }

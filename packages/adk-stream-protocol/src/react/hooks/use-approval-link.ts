@@ -26,8 +26,10 @@ type LinkApi = Pick<AdkApi, 'openApprovalLink' | 'readApprovalLink' | 'decideByL
  * Opens a link and decides its approval. The link can be opened once: the key that replaces its token is kept for this tab only, so
  * that a reload shows the approval again.
  */
-export function useApprovalLink(api: LinkApi, link: ApprovalLinkToken): ApprovalLinkState {
-  const { approvalId, token } = link
+export function useApprovalLink(
+  api: LinkApi,
+  { approvalId, token }: ApprovalLinkToken,
+): ApprovalLinkState {
   const [linked, setLinked] = useState<LinkedApproval>()
   const [outcome, setOutcome] = useState<string>()
   const [problem, setProblem] = useState<ServerError>()
@@ -35,8 +37,9 @@ export function useApprovalLink(api: LinkApi, link: ApprovalLinkToken): Approval
   const [deciding, setDeciding] = useState(false)
   const opening = useRef<Promise<string>>(undefined)
   useEffect(() => {
+    const link = { approvalId, token }
     // Once, also if effects run twice: a second request would be refused.
-    opening.current ??= open(api, { approvalId, token }, setLinked)
+    opening.current = opening.current ?? open(api, link, setLinked)
     opening.current.catch((error: unknown) => {
       setProblem(toServerError(error))
       setFailed(true)
@@ -60,8 +63,9 @@ export function useApprovalLink(api: LinkApi, link: ApprovalLinkToken): Approval
     },
     [api, approvalId],
   )
-  const state =
-    outcome !== undefined ? 'decided' : hasFailed ? 'failed' : linked ? 'open' : 'opening'
+  const opened = linked ? 'open' : 'opening'
+  const undecided = hasFailed ? 'failed' : opened
+  const state = outcome === undefined ? undecided : 'decided'
   return { state, linked, outcome, problem, deciding, decide }
 }
 

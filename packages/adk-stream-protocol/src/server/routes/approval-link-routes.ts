@@ -40,7 +40,7 @@ export interface ApprovalLinkOptions {
  *
  * @inline
  */
-export interface LinkRequest {
+interface LinkRequest {
   /** Who asks for the link. They may see the approval. */
   readonly principal: Principal
   readonly approval: Pick<Approval, 'id' | 'toolName' | 'args' | 'chat' | 'votes'>
@@ -53,7 +53,7 @@ export interface LinkRequest {
  *
  * @inline
  */
-export interface LinkHolder {
+interface LinkHolder {
   readonly principalId?: string
   readonly roles?: readonly string[]
 }
