@@ -4,9 +4,12 @@ import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { ConversationSettings } from './conversation/conversation-settings.tsx'
 import { LanguageProvider } from './i18n/language.tsx'
+import { ApprovalLinkPage, takeApprovalLink } from './inbox/approval-link-page.tsx'
 import { followTheme } from './settings/theme.ts'
 
 followTheme()
+// Before anything else reads or stores the URL.
+const link = takeApprovalLink()
 
 const root = document.getElementById('root')
 if (root) {
@@ -14,7 +17,7 @@ if (root) {
     <StrictMode>
       <LanguageProvider>
         <ConversationSettings>
-          <App />
+          {link ? <ApprovalLinkPage link={link} /> : <App />}
         </ConversationSettings>
       </LanguageProvider>
     </StrictMode>,

@@ -1,6 +1,6 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 
-import type { Authenticate, AuthenticateRequest } from 'adk-stream-protocol/server'
+import type { Authenticate, AuthenticateRequest, BridgeOptions } from 'adk-stream-protocol/server'
 
 import { APPROVER_ROLE } from './approval-policy.ts'
 import type { Settings } from './settings.ts'
@@ -82,3 +82,17 @@ export function nameBrowser(principalId: string): string | undefined {
   const short = createHash('sha256').update(principalId).digest('hex').slice(0, 4)
   return `Guest ${short.toUpperCase()}`
 }
+
+/**
+ * Returns as whom the holder of a link decides. The person who requested a payment may ask another person with a link: in this demo
+ * they vouch for each other. An application would let only certain people create links.
+ */
+export function issueLink({ principal, approval, step }: LinkRequest): LinkHolder | undefined {
+  const isRequester = principal.id === approval.chat.principalId
+  const needsApprover = step.roles.includes(APPROVER_ROLE)
+  return isRequester && needsApprover ? { roles: [APPROVER_ROLE] } : undefined
+}
+
+type IssueLink = NonNullable<BridgeOptions['approvalLinks']>['issue']
+type LinkRequest = Parameters<IssueLink>[0]
+type LinkHolder = Awaited<ReturnType<IssueLink>>

@@ -27,6 +27,7 @@ import { PAGE_DIR } from './page.ts'
 import {
   APPROVER_ADDRESS,
   choosingRoles,
+  issueLink,
   createApproverCode,
   mayChooseRoles,
   nameBrowser,
@@ -103,6 +104,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     allowedHosts: settings.allowedHosts,
     allowedOrigins: settings.allowedOrigins,
     namePrincipal: nameBrowser,
+    approvalLinks: { issue: issueLink },
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,

@@ -3,7 +3,7 @@ import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { ToolClaims } from './tool-claims.ts'
 
-/** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes` and `version` change. */
+/** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links` and `version` change. */
 export interface Approval {
   /** The id of ADK's confirmation request. It cannot be guessed. */
   readonly id: string
@@ -23,6 +23,8 @@ export interface Approval {
   /** When the approval expires, by the clock of the store. */
   readonly deadline: number
   readonly votes: readonly Vote[]
+  /** The links with which people without an account can decide, until they are used. Default: none. */
+  readonly links?: readonly ApprovalLink[]
   readonly state: ApprovalState
   /** The number of transitions. Each transition is a compare-and-set on it. */
   readonly version: number
@@ -75,11 +77,28 @@ export interface ApprovalStep {
   readonly roles: readonly string[]
 }
 
+/** A link that lets one person decide an approval once. The ledger stores hashes of its secrets only. */
+export interface ApprovalLink {
+  /** The id of the link in the audit record. It is not secret. */
+  readonly id: string
+  /** SHA-256 of the token in the link. */
+  readonly tokenHash: string
+  /** SHA-256 of the key that replaced the token when the link was opened. Absent until then. */
+  readonly keyHash?: string
+  /** As whom its holder decides. */
+  readonly as: { readonly id: string; readonly roles: readonly string[] }
+  /** The principal who created it. */
+  readonly by: string
+  readonly expiresAt: number
+}
+
 /** The approval of one person. There is no vote for a denial, because a single denial decides. */
 export interface Vote {
   readonly principalId: string
   readonly step: number
   readonly at: number
+  /** The principal who created the link with which this person was identified. Absent for a person with credentials. */
+  readonly linkBy?: string
 }
 
 /** The state of an approval, with what is known about it. */

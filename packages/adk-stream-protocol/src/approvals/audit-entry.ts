@@ -19,6 +19,12 @@ export interface AuditRecord extends AuditEntry {
   readonly seq: number
 }
 
+/** The link with which a person was identified, and the principal who created it. */
+interface UsedLink {
+  readonly linkId: string
+  readonly createdBy: string
+}
+
 /** What happened to an approval. */
 export type AuditEvent =
   /** The call as people saw it, and its terms. */
@@ -32,10 +38,28 @@ export type AuditEvent =
       readonly terms: ApprovalTerms
       readonly deadline: number
     }
+  /** A link was created with which a person can decide once. */
+  | {
+      readonly type: 'link-created'
+      readonly by: string
+      readonly linkId: string
+      /** As whom its holder decides. */
+      readonly as: { readonly id: string; readonly roles: readonly string[] }
+      readonly expiresAt: number
+    }
+  /** A person opened a link. It cannot be opened again. */
+  | {
+      readonly type: 'link-opened'
+      readonly linkId: string
+      /** The principal of the browser that opened it, if it had credentials. */
+      readonly browser?: string
+    }
   /** An approval that needs further approvals. */
   | {
       readonly type: 'voted'
       readonly by: string
+      /** The link with which the person was identified. Absent for a person with credentials. */
+      readonly via?: UsedLink
       readonly step: number
       readonly reason?: string
       /** The preview that the person saw. */
@@ -52,6 +76,8 @@ export type AuditEvent =
   | {
       readonly type: 'approved'
       readonly by: string
+      /** The link with which the person was identified. Absent for a person with credentials. */
+      readonly via?: UsedLink
       readonly step: number
       readonly reason?: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
@@ -62,6 +88,8 @@ export type AuditEvent =
   | {
       readonly type: 'denied'
       readonly by: string
+      /** The link with which the person was identified. Absent for a person with credentials. */
+      readonly via?: UsedLink
       readonly step: number
       readonly reason?: string
     }

@@ -15,6 +15,8 @@ import type { AuditEvent, AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
   type ApprovalCommand,
+  type CreateLink,
+  type OpenLink,
   type Decider,
   type Decision,
   type Failure,
@@ -163,6 +165,16 @@ export class Ledger {
    */
   get busy(): boolean {
     return this.#running.size > 0 || this.#locks.size > 0
+  }
+
+  /** Records a link with which a person can decide once. */
+  async createLink(id: string, command: CreateLink): Promise<Approval | Refusal> {
+    return this.#step(id, { type: 'create-link', ...command })
+  }
+
+  /** Opens a link. Of several attempts, one succeeds. */
+  async openLink(id: string, command: OpenLink): Promise<Approval | Refusal> {
+    return this.#step(id, { type: 'open-link', ...command })
   }
 
   /** Withdraws a vote while other people still have to decide. */

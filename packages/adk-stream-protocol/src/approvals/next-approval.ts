@@ -1,6 +1,14 @@
-import type { Approval, ApprovalState, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
+import type {
+  Approval,
+  ApprovalLink,
+  ApprovalState,
+  ApprovalStep,
+  ApprovalTerms,
+  Vote,
+} from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
+import { findBySecret, findLink } from './approval-links.ts'
 import type { Refusal } from './refusal.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 
@@ -22,9 +30,35 @@ export interface Decision {
   readonly preview?: ShownPreview
   /** Whether the person has signed in. Only the server sets it, when it has the credential. */
   readonly signedIn?: true
+  /** The id of the link with which the person is identified. The decision uses it up. */
+  readonly linkId?: string
+}
+
+/** How many links of one approval may be open at the same time. An older one is dropped. */
+const MAX_LINKS = 4
+
+/** No more links are created after so many transitions of an approval. */
+const MAX_VERSION = 100
+
+/** Creates a link. `by` is the principal who asks for it. */
+export interface CreateLink {
+  readonly by: Decider
+  readonly link: Omit<ApprovalLink, 'expiresAt'>
+  /** How long the link is valid, in ms, at most until the deadline of the approval. */
+  readonly expiresMs: number
+}
+
+/** Opens a link: replaces its token by a key that only this browser has. */
+export interface OpenLink {
+  readonly token: string
+  readonly keyHash: string
+  /** The principal of the browser that opens it, if it has credentials. */
+  readonly browser?: string
 }
 
 export type ApprovalCommand =
+  | ({ readonly type: 'create-link' } & CreateLink)
+  | ({ readonly type: 'open-link' } & OpenLink)
   | ({ readonly type: 'decide' } & Decision)
   | { readonly type: 'withdraw'; readonly by: Decider }
   | { readonly type: 'expire' }
@@ -73,6 +107,10 @@ export function nextApproval(
   switch (command.type) {
     case 'decide':
       return decide(approval, command, now)
+    case 'create-link':
+      return createLink(approval, command, now)
+    case 'open-link':
+      return openLink(approval, command, now)
     case 'withdraw':
       return withdraw(approval, command.by, now)
     case 'expire':
@@ -166,23 +204,30 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
-  const why = reason === undefined ? {} : { reason }
+  const link = findLink(approval, decision, now)
+  if (link === 'invalid') return { refused: 'link-invalid' }
+  // The link is used up in the same transition, so it cannot decide twice.
+  const rest = link && { links: (approval.links ?? []).filter(({ id }) => id !== link.id) }
+  const via = link && { via: { linkId: link.id, createdBy: link.by } }
+  const why = { ...via, ...(reason !== undefined && { reason }) }
+  const given = reason === undefined ? {} : { reason }
   const seen = preview === undefined ? {} : { preview }
   const before = approval.deadline
   if (!approved) {
-    const state = { name: 'denied', at: now, by: by.id, ...why } as const
+    const state = { name: 'denied', at: now, by: by.id, ...given } as const
     const event = { type: 'denied', by: by.id, step, ...why } as const
-    return { ...transition(approval, { state }, { at: now, event }), before }
+    return { ...transition(approval, { state, ...rest }, { at: now, event }), before }
   }
-  const votes: readonly Vote[] = [...approval.votes, { principalId: by.id, step, at: now }]
+  const vote = { principalId: by.id, step, at: now, ...(link && { linkBy: link.by }) }
+  const votes: readonly Vote[] = [...approval.votes, vote]
   if (currentStep({ ...approval, votes }) !== undefined) {
     const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
-    return { ...transition(approval, { votes }, { at: now, event }), before }
+    return { ...transition(approval, { votes, ...rest }, { at: now, event }), before }
   }
   const edit = changesOf(decision)
-  const state = { name: 'approved', at: now, ...why, ...edit } as const
+  const state = { name: 'approved', at: now, ...given, ...edit } as const
   const event = { type: 'approved', by: by.id, step, ...why, ...edit, ...seen } as const
-  return { ...transition(approval, { state, votes }, { at: now, event }), before }
+  return { ...transition(approval, { state, votes, ...rest }, { at: now, event }), before }
 }
 
 function refuseDecision(
@@ -221,6 +266,56 @@ function withdraw(approval: Approval, by: Decider, now: number): Transition | Re
   const dropped = votes.flatMap((other) => (other.step > step ? [other.principalId] : []))
   const event = { type: 'withdrawn', by: by.id, step, dropped } as const
   return { ...transition(approval, { votes: kept }, { at: now, event }), before: deadline }
+}
+
+/**
+ * Records a new link. Its holder must be a person who may decide the current step: somebody else than the owner of the chat, the
+ * creator and those who have voted, unless the creator may decide and passes on their own right.
+ */
+function createLink(
+  approval: Approval,
+  { by, link, expiresMs }: CreateLink,
+  now: number,
+): Transition | Refusal {
+  const { state, deadline, chat, links = [], version } = approval
+  if (!maySee(approval, by)) return { refused: 'unknown-approval' }
+  if (state.name !== 'requested') return refuseState(state)
+  if (now >= deadline) return { refused: 'expired' }
+  const isOwnRight = link.as.id === by.id && isAsked(approval, by)
+  const isOther = link.as.id !== by.id && link.as.id !== chat.principalId
+  if (!(isOwnRight || isOther) || !isAsked(approval, link.as) || hasVoted(approval, link.as))
+    return { refused: 'not-allowed' }
+  // Each link is an entry of the audit record.
+  if (version >= MAX_VERSION) return { refused: 'not-allowed' }
+  const kept = links.filter(({ expiresAt }) => expiresAt > now).slice(1 - MAX_LINKS)
+  const { id: linkId, as } = link
+  const expiresAt = Math.min(deadline, now + expiresMs)
+  const event = { type: 'link-created', by: by.id, linkId, as, expiresAt } as const
+  const change = { links: [...kept, { ...link, expiresAt }] }
+  return { ...transition(approval, change, { at: now, event }), before: deadline }
+}
+
+/** Opens a link. A browser whose principal is the owner of the chat, the creator or a voter cannot open a link for somebody else. */
+function openLink(
+  approval: Approval,
+  { token, keyHash, browser }: OpenLink,
+  now: number,
+): Transition | Refusal {
+  const { state, chat, votes, links = [] } = approval
+  const link = findBySecret(approval, token, 'token')
+  if (!link || link.expiresAt <= now || state.name !== 'requested')
+    return { refused: 'link-invalid' }
+  const involved = [chat.principalId, link.by, ...votes.map(({ principalId }) => principalId)]
+  if (browser !== undefined && browser !== link.as.id && involved.includes(browser))
+    return { refused: 'not-allowed' }
+  const opened = links.map((each) => (each === link ? { ...each, keyHash } : each))
+  const event = {
+    type: 'link-opened',
+    linkId: link.id,
+    ...(browser !== undefined && { browser }),
+  } as const
+  const before = Math.min(approval.deadline, link.expiresAt)
+  return { ...transition(approval, { links: opened }, { at: now, event }), before }
 }
 
 function hasVoted({ votes }: Approval, by: Decider): boolean {
@@ -308,7 +403,7 @@ function finish(
 
 function transition(
   approval: Approval,
-  change: Partial<Pick<Approval, 'state' | 'votes'>>,
+  change: Partial<Pick<Approval, 'state' | 'votes' | 'links'>>,
   { at, event }: { readonly at: number; readonly event: AuditEvent },
 ): Transition {
   const version = approval.version + 1

@@ -31,6 +31,8 @@ export type Refusal =
   | { readonly refused: 'not-approved' }
   /** The call differs from the one that people saw. */
   | { readonly refused: 'mismatch' }
+  /** The link does not exist, was used, or has expired. */
+  | { readonly refused: 'link-invalid' }
   | { readonly refused: 'too-many-pending' }
   /** The deadline has not passed. Only the sweep of the ledger gets this. */
   | { readonly refused: 'not-due' }

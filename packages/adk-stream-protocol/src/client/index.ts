@@ -1,6 +1,7 @@
 export { AdkError, readErrorMessage } from './adk-error.ts'
 export type { AdkUIMessage } from './adk-ui-message.ts'
 export { type AdkApi, adkApi, type LoadedChat } from './api/adk-api.ts'
+export { readApprovalLinkUrl, toApprovalLinkUrl } from './api/approval-link.ts'
 export { Player } from './recording/play-recording.ts'
 export { type Playback, playRecording } from './recording/play-recording.ts'
 export type { Pace } from './recording/play-recording.ts'

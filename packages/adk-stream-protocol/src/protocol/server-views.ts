@@ -54,6 +54,8 @@ export interface ShownVote {
   readonly by: ShownPerson
   readonly step: number
   readonly at: number
+  /** The person who created the link with which the voter was identified. */
+  readonly linkBy?: ShownPerson | undefined
 }
 
 /** An approval as a principal sees it. */
@@ -156,7 +158,16 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   own: isBoolean,
   requester: optional(isPerson),
   userText: optional(isString),
-  votes: optional(isArrayOf(isObjectOf<ShownVote>({ by: isPerson, step: isNumber, at: isNumber }))),
+  votes: optional(
+    isArrayOf(
+      isObjectOf<ShownVote>({
+        by: isPerson,
+        step: isNumber,
+        at: isNumber,
+        linkBy: optional(isPerson),
+      }),
+    ),
+  ),
   steps: optional(
     isArrayOf(
       isObjectOf<ShownStep>({
@@ -327,4 +338,47 @@ export const isApprovalWithHistory = isObjectOf<{
 
 export const isApprovalNow = isObjectOf<{ readonly approval: PendingApproval }>({
   approval: isPendingApproval,
+})
+
+/**
+ * A link with which another person can decide an approval once.
+ *
+ * @inline
+ */
+export interface CreatedLink {
+  readonly approvalId: string
+  /** Secret. Put it into the fragment of a URL, which browsers send to no server. */
+  readonly token: string
+  readonly expiresAt: number
+}
+
+export const isCreatedLink = isObjectOf<CreatedLink>({
+  approvalId: isString,
+  token: isString,
+  expiresAt: isNumber,
+})
+
+/**
+ * An approval as the holder of a link sees it.
+ *
+ * @inline
+ */
+export interface LinkedApproval {
+  readonly approval: PendingApproval
+  readonly expiresAt: number
+  /** The person who created the link. */
+  readonly from: ShownPerson
+}
+
+const LINKED = { approval: isPendingApproval, expiresAt: isNumber, from: isPerson }
+
+export const isLinkedApproval = isObjectOf<LinkedApproval>(LINKED)
+
+export const isOpenedLink = isObjectOf<LinkedApproval & { readonly key: string }>({
+  ...LINKED,
+  key: isString,
+})
+
+export const isLinkDecided = isObjectOf<{ readonly approval: { readonly state: string } }>({
+  approval: isObjectOf<{ readonly state: string }>({ state: isString }),
 })

@@ -26,6 +26,21 @@ export interface AdkRenderers {
 }
 
 /**
+ * A link with which another person can decide an approval once.
+ *
+ * @inline
+ */
+export interface SharedLink {
+  /** The URL with the secret token, from `toApprovalLinkUrl`. */
+  readonly url: string
+  /** In ms since 1970. */
+  readonly expiresAt: number
+}
+
+/** Creates a link for an approval that waits for another person. */
+export type ShareApproval = (approvalId: string) => Promise<SharedLink>
+
+/**
  * Language and renderers of all components inside the provider.
  *
  * @inline
@@ -39,6 +54,11 @@ export interface AdkProviderProps extends AdkRenderers {
   readonly api?: SignInApi | undefined
   /** The time at which countdowns stand, in ms since 1970, for a recorded conversation. Default: they run with the clock. */
   readonly time?: number | undefined
+  /**
+   * Creates a link for an approval that waits for another person. Cards and inboxes then have a button that shows it, as text and as a
+   * QR code. Default: there is no button.
+   */
+  readonly shareApproval?: ShareApproval | undefined
   readonly children: ReactNode
 }
 
@@ -46,6 +66,7 @@ export interface AdkProviderProps extends AdkRenderers {
 export type SignInApi = Pick<AdkApi, 'signIn'>
 
 interface AdkSettings extends AdkRenderers {
+  readonly shareApproval?: ShareApproval | undefined
   readonly labels: AdkLabels
   readonly api?: SignInApi | undefined
   readonly time?: number | undefined
@@ -59,9 +80,10 @@ export function AdkProvider(props: AdkProviderProps) {
   const { children, locale = 'en', renderText, describeCall, renderCall, renderData, time } = props
   const { api } = props
   const labels = props.labels ?? BUILT_IN[locale]
+  const { shareApproval } = props
   const settings = useMemo(
-    () => ({ labels, renderText, describeCall, renderCall, renderData, time, api }),
-    [labels, renderText, describeCall, renderCall, renderData, time, api],
+    () => ({ labels, renderText, describeCall, renderCall, renderData, time, api, shareApproval }),
+    [labels, renderText, describeCall, renderCall, renderData, time, api, shareApproval],
   )
   return <Settings value={settings}>{children}</Settings>
 }
@@ -78,6 +100,11 @@ export function useSignInApi(): SignInApi | undefined {
 /** Returns the time at which countdowns stand. Undefined if they run. */
 export function useFixedTime(): number | undefined {
   return use(Settings).time
+}
+
+/** Returns the function that creates links, if there is one. */
+export function useShareApproval(): ShareApproval | undefined {
+  return use(Settings).shareApproval
 }
 
 export function useRenderers(): AdkRenderers {

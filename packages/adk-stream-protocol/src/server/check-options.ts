@@ -10,6 +10,7 @@ import type { AllowedHosts } from './http/hosts-and-origins.ts'
 import { checkAllowedHosts, readOrigin } from './http/hosts-and-origins.ts'
 import { isNetwork } from './http/trusted-proxies.ts'
 import { SignInOptionsSchema } from './sign-in/sign-in-options.ts'
+import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
 import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
 
 /** Throws a `TypeError` that names the first unknown or invalid option. */
@@ -183,6 +184,11 @@ const Retention = z.strictObject({
   intervalMs: Interval.optional(),
 } satisfies Record<keyof RetentionOptions, z.ZodType>)
 
+const Links = z.strictObject({
+  issue: Method,
+  expiresMs: Deadline.optional(),
+} satisfies Record<keyof ApprovalLinkOptions, z.ZodType>)
+
 const Approvals = z.custom(
   (value) => typeof value === 'function' || (isRecord(value) && !Array.isArray(value)),
   { error: 'a function, or an object with a verdict for each tool' },
@@ -230,6 +236,7 @@ const Options = z.strictObject({
   mayCompleteCalls: Method.optional(),
   mayReadAudit: Method.optional(),
   namePrincipal: Method.optional(),
+  approvalLinks: Links.optional(),
   context: Context.optional(),
   live: Live.optional(),
   signIn: SignInOptionsSchema.optional(),
@@ -256,6 +263,7 @@ const SHAPES: Readonly<Record<string, z.ZodObject>> = {
   context: Context,
   runConfig: RunConfig,
   retention: Retention,
+  approvalLinks: Links,
   approvals: PolicyTerms,
 }
 

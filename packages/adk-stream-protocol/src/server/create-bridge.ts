@@ -59,6 +59,7 @@ import type { Timeline } from '../protocol/timeline.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { ChatTimelines } from './chats/chat-timelines.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
+import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
 import type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 import { auditRoutes, readAudit } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
@@ -444,6 +445,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       }),
       ...approvalRoutes({ backend, chats, limits, names }),
       ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
+      ...approvalLinkRoutes({ backend, chats, limits, names, links: options.approvalLinks }),
       ...auditRoutes(backend, options.mayReadAudit),
       ...timelineRoutes(timelines, options.mayReadAudit),
       ...completions.routes,

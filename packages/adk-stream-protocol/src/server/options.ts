@@ -10,6 +10,7 @@ import type { Authenticate } from './auth/authenticate.ts'
 import type { AgentServices } from './chats/agent-host.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
+import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
 import type { NamePrincipal } from './chats/principal-names.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { RetentionOptions } from './chats/retention-sweeper.ts'
@@ -92,6 +93,11 @@ export interface BridgeOptions extends AgentServices {
    * approval. Only those who may see an approval see the names in it. Default: clients receive the ids only.
    */
   readonly namePrincipal?: NamePrincipal
+  /**
+   * Enables links with which a person without an account can decide one approval once, for example on a phone. A link proves that its
+   * holder received it, and nothing else: the person who creates it vouches for them. Default: there are no links.
+   */
+  readonly approvalLinks?: ApprovalLinkOptions
   /**
    * Converts the `body` and `metadata` of a request, and the attributes of the principal, to session state. Default: the agent
    * receives none of them.

@@ -13,13 +13,14 @@ export interface AuditRow {
   readonly entry: string
 }
 
-type Moved = Pick<Approval, 'votes' | 'state' | 'version'>
+type Moved = Pick<Approval, 'votes' | 'links' | 'state' | 'version'>
 
 type Asked = Omit<Approval, keyof Moved>
 
 /** Encodes the fields that never change. */
 export function encodeAsked({
   votes: _votes,
+  links: _links,
   state: _state,
   version: _version,
   ...asked
@@ -28,8 +29,9 @@ export function encodeAsked({
 }
 
 /** Encodes the fields that transitions change. */
-export function encodeMoved({ votes, state, version }: Approval): string {
-  return encodeJson({ votes, state, version } satisfies Moved)
+export function encodeMoved({ votes, links = [], state, version }: Approval): string {
+  const moved: Moved = { votes, ...(links.length > 0 && { links }), state, version }
+  return encodeJson(moved)
 }
 
 export function decodeApproval({ asked, moved }: ApprovalRow): Approval {

@@ -146,8 +146,8 @@ test('[RE451] the history shows who decided, when, why and what the call did, in
     approval('ask', { state: 'expired', at: 0 }),
   ]
   const api: HistoryApi = {
-    listApprovalHistory: (query = {}) => {
-      const { state, toolName, requester, after, limit = 100 } = query
+    listApprovalHistory: (query) => {
+      const { state, toolName, requester, after, limit = 100 } = query ?? {}
       queries.push(JSON.stringify([state, toolName, requester, after]))
       const found = all.filter((item) => toolName === undefined || item.toolName === toolName)
       const start = after === undefined ? 0 : found.findIndex(({ id }) => id === after) + 1

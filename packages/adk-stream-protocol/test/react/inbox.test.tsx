@@ -504,7 +504,7 @@ test('[RE450] an approval shows who asks, in which words, who has approved, and 
   )
   expect(facts).toEqual([
     'Requested byHana⟨U+202E⟩ko',
-    expect.stringMatching(/^Their messageDinner /),
+    expect.stringMatching(/^MessageDinner /),
     expect.stringMatching(/^Approved byHana⟨U\+202E⟩ko · \d/),
     'Who decidesHana⟨U+202E⟩ko (done)anyone with the role “manager” (now)',
   ])

@@ -2,6 +2,7 @@ import { AdkProvider, type AdkLabels, en, ja } from 'adk-stream-protocol/react'
 import { type ReactNode, useMemo } from 'react'
 
 import { useLabels, useLanguage } from '../i18n/language.tsx'
+import { shareApproval } from '../inbox/approval-link-page.tsx'
 import { describeCall } from './describe-call.ts'
 import { Markdown } from './markdown.tsx'
 
@@ -29,7 +30,14 @@ export function ConversationSettings({ time, children }: ConversationSettingsPro
     [calls],
   )
   return (
-    <AdkProvider time={time} labels={labels} renderText={renderText} describeCall={describe}>
+    <AdkProvider
+      time={time}
+      labels={labels}
+      renderText={renderText}
+      describeCall={describe}
+      // A recorded conversation asks nobody.
+      shareApproval={time === undefined ? shareApproval : undefined}
+    >
       {children}
     </AdkProvider>
   )

@@ -3,7 +3,6 @@ import { ApprovalInbox, useAdkLabels } from 'adk-stream-protocol/react'
 import { Inbox as InboxIcon } from 'lucide-react'
 import { useCallback } from 'react'
 
-import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { ChatLink } from './chat-link.tsx'
 import { approvalsUrl, openApprovals } from './use-approvals-location.ts'
@@ -75,7 +74,6 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           loadingMore={loadingMore}
           renderChatLink={renderChatLink}
         />
-        {approvals.some((approval) => approval.approvals.needed > 1) && <SecondApprover />}
         <p>
           <a
             href={approvalsUrl()}
@@ -91,17 +89,5 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
         </p>
       </div>
     </>
-  )
-}
-
-/** Explains how to become the second approver when trying the demo alone. */
-function SecondApprover() {
-  const { approver } = useLabels().shell
-  const demo = useDemo()
-  if (!demo?.approver.address || demo.approver.is) return null
-  return (
-    <p className="fine">
-      {approver.how} <code>{new URL(demo.approver.address, window.location.href).href}</code>
-    </p>
   )
 }

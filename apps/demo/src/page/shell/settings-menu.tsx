@@ -153,7 +153,7 @@ function ModelFacts() {
       {is && <p className="fine">{approver.is}</p>}
       {!is && address && (
         <p className="fine">
-          {approver.how} <a href={address}>{address}</a>
+          {approver.how} <code>{new URL(address, window.location.href).href}</code>
         </p>
       )}
     </Setting>

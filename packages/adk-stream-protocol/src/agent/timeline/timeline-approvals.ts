@@ -48,6 +48,8 @@ function readRequest({ approvalId, at, event }: AuditRecord): ApprovalEntry | un
 function addRecord(entry: ApprovalEntry, { at, event }: AuditRecord): ApprovalEntry {
   switch (event.type) {
     case 'requested':
+    case 'link-created':
+    case 'link-opened':
       return entry
     case 'voted':
       return addVote(entry, { by: event.by, at })

@@ -5,12 +5,18 @@ import type {
   ApprovalPage,
   ApprovalRecord,
   PendingApproval,
+  CreatedLink,
+  LinkedApproval,
 } from '../../protocol/server-views.ts'
 import {
   isApprovalNow,
   isApprovalPage,
   isApprovalWithHistory,
   isChatList,
+  isCreatedLink,
+  isLinkDecided,
+  isLinkedApproval,
+  isOpenedLink,
   isStoredChat,
 } from '../../protocol/server-views.ts'
 import type { SignedInService } from '../../protocol/sign-in-terms.ts'
@@ -208,6 +214,39 @@ export class AdkApi {
   async withdrawVote(approvalId: string): Promise<string> {
     const path = `${approvalPath(approvalId)}/vote`
     const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
+    return approval.state
+  }
+
+  /** Creates a link with which another person can decide an approval once. Rejects with `not-allowed` if this user may not. */
+  createApprovalLink(approvalId: string): Promise<CreatedLink> {
+    const path = `${approvalPath(approvalId)}/links`
+    return this.#http.read(path, isCreatedLink, { method: 'POST' })
+  }
+
+  /** Opens a link. It can be opened once: the returned `key` replaces the token. */
+  openApprovalLink(
+    approvalId: string,
+    token: string,
+  ): Promise<LinkedApproval & { readonly key: string }> {
+    const path = `${approvalPath(approvalId)}/link/open`
+    return this.#http.read(path, isOpenedLink, { method: 'POST', body: { token } })
+  }
+
+  /** Reads the approval of an opened link. */
+  readApprovalLink(approvalId: string, key: string): Promise<LinkedApproval> {
+    const path = `${approvalPath(approvalId)}/link/read`
+    return this.#http.read(path, isLinkedApproval, { method: 'POST', body: { key } })
+  }
+
+  /** Decides the approval of an opened link. Resolves with its new state. The link is used up. */
+  async decideByLink(
+    approvalId: string,
+    key: string,
+    { approved, reason, preview }: Pick<DecisionGiven, 'approved' | 'reason' | 'preview'>,
+  ): Promise<string> {
+    const path = `${approvalPath(approvalId)}/link/decide`
+    const body = { key, approved, reason, preview }
+    const { approval } = await this.#http.read(path, isLinkDecided, { method: 'POST', body })
     return approval.state
   }
 

@@ -24,6 +24,7 @@ import {
 import { ApprovalPath } from './approval-path.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { DecidedBy, Receipt } from './receipt.tsx'
+import { ShareApproval } from './share-approval.tsx'
 import { CancelDecision } from './cancel-decision.tsx'
 
 /**
@@ -229,6 +230,7 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
         editable={editable && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
+      {isOpen && votes.voted && <ShareApproval approvalId={approval.approvalId} />}
       {isOpen && isMissing && onRefresh && (
         <button type="button" className="adk-link adk-retry" onClick={onRefresh}>
           {labels.approval.retryPreview}

@@ -10,7 +10,7 @@ import { namePerson } from './approval-people.tsx'
  *
  * @inline
  */
-export interface ApprovalFilter {
+interface ApprovalFilter {
   /** `decided`, `all`, or names of states separated by commas. */
   readonly state: string
   readonly toolName?: string | undefined

@@ -9,6 +9,7 @@ import type { ServerError } from '../reading/problem.ts'
 import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
 import { ApprovalList } from './approval-list.tsx'
 import { Time } from './receipt.tsx'
+import { ShareApproval } from './share-approval.tsx'
 import { LoadMore } from './load-more.tsx'
 import { ApprovalPath } from './approval-path.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
@@ -235,6 +236,7 @@ function InboxItem(props: InboxItemProps) {
       {!mayDecide && whyNot !== undefined && context.whyNot[whyNot] !== undefined && (
         <p className="adk-status">{context.whyNot[whyNot]}</p>
       )}
+      {!mayDecide && !isSending && <ShareApproval approvalId={approval.id} />}
       {voted && !isSending && onWithdraw && (
         <div className="adk-actions">
           <button type="button" className="adk-button adk-outlined" onClick={onWithdraw}>

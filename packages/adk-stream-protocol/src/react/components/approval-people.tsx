@@ -34,9 +34,17 @@ export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
       )}
       {votes.length > 0 && (
         <Fact name={context.votes}>
-          {votes.map(({ by, at }) => (
+          {votes.map(({ by, at, linkBy }) => (
             <span key={by.id} className="adk-vote">
-              <LiteralText text={namePerson(by, context)} /> · <Time at={at} />
+              <LiteralText
+                text={
+                  linkBy
+                    ? context.byLink(namePerson(linkBy, context), by.name)
+                    : namePerson(by, context)
+                }
+              />
+              {' · '}
+              <Time at={at} />
             </span>
           ))}
         </Fact>

@@ -63,17 +63,14 @@ export function useApprovalHistory(
       ...(toolName !== undefined && { toolName }),
       ...(requester !== undefined && { requester }),
     } as const
-    // A response that arrives after a newer request was sent is out of date.
-    const own: Promise<void> = readPages(api, query, wanted.current.count).then(
-      (page) => {
-        if (own !== newest.current) return
-        setProblem(undefined)
-        setLoaded({ key, ...page })
-      },
-      (error: unknown) => {
-        if (own === newest.current) setProblem(toServerError(error))
-      },
-    )
+    const show = async (): Promise<void> => {
+      const page = await readPages(api, query, wanted.current.count).catch(toFailure)
+      // A response that arrives after a newer request was sent is out of date.
+      if (own !== newest.current) return
+      setProblem('failure' in page ? page.failure : undefined)
+      if (!('failure' in page)) setLoaded({ key, ...page })
+    }
+    const own: Promise<void> = show()
     newest.current = own
     return own
   }, [api, key, state, toolName, requester, pageSize])
@@ -113,4 +110,8 @@ async function readPages(
     after = page.next
   } while (after !== undefined && approvals.length < count)
   return { approvals, hasMore: after !== undefined }
+}
+
+function toFailure(error: unknown): { readonly failure: ServerError } {
+  return { failure: toServerError(error) }
 }

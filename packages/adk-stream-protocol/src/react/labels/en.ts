@@ -201,10 +201,12 @@ export const en: AdkLabels = {
     due: 'Decide by',
     context: {
       requestedBy: 'Requested by',
-      userText: 'Their message',
+      userText: 'Message',
       votes: 'Approved by',
       steps: 'Who decides',
       you: 'You',
+      byLink: (creator, name = 'A person without an account') =>
+        `${name}, by a link from ${creator}`,
       role: (role) => `anyone with the role “${role}”`,
       step: ({ people, needed }) =>
         needed === 1 ? people.join(' or ') : `${needed} of: ${people.join(', ')}`,
@@ -240,6 +242,20 @@ export const en: AdkLabels = {
       cancelled: 'Cancelled',
       unknown: 'Unknown',
     },
+  },
+  share: {
+    open: 'Ask another person…',
+    explanation:
+      'Let the other person scan this code or open the link. It can be opened once. Whoever opens it decides, so give it only to the person who should.',
+    qrCode: 'QR code of the link below',
+    link: 'Link to this approval',
+    copy: 'Copy',
+    copied: 'Copied',
+    validUntil: 'Valid until',
+    failed: 'The link could not be created.',
+    from: 'You are asked to decide this by',
+    invalid: 'This link was used, has expired, or is not valid. Ask for a new one.',
+    thanks: (state) => `Your decision was recorded. State: ${state}. You can close this page.`,
   },
   attention: {
     title: 'Approval needed',

@@ -214,6 +214,7 @@ export const ja: AdkLabels = {
       votes: '承認した人',
       steps: '承認する人',
       you: 'あなた',
+      byLink: (creator, name = 'アカウントのない人') => `${name}（${creator}のリンク）`,
       role: (role) => `「${role}」の役割を持つ人`,
       step: ({ people, needed }) =>
         needed === 1 ? people.join('または') : `${people.join('、')}のうち${needed}人`,
@@ -250,6 +251,20 @@ export const ja: AdkLabels = {
       cancelled: '取り消し',
       unknown: '不明',
     },
+  },
+  share: {
+    open: 'ほかの人に頼む…',
+    explanation:
+      'このコードを読み取るか、リンクを開いてもらってください。リンクは一度だけ開けます。開いた人が決定するので、頼みたい人だけに渡してください。',
+    qrCode: '下のリンクのQRコード',
+    link: 'この承認へのリンク',
+    copy: 'コピー',
+    copied: 'コピーしました',
+    validUntil: '有効期限',
+    failed: 'リンクを作成できませんでした。',
+    from: '承認の依頼者：',
+    invalid: 'このリンクは使用済みか、期限切れか、無効です。新しいリンクをもらってください。',
+    thanks: (state) => `決定を記録しました（${state}）。このページは閉じてかまいません。`,
   },
   attention: {
     title: '承認が必要です',

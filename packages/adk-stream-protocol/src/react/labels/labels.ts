@@ -75,6 +75,25 @@ export interface AdkLabels {
     /** The states of approvals, and the groups `decided` and `all`. */
     readonly states: Readonly<Record<string, string>>
   }
+  /** Links with which another person decides an approval. */
+  readonly share: {
+    /** The button that creates a link. */
+    readonly open: string
+    readonly explanation: string
+    /** The text alternative of the QR code. */
+    readonly qrCode: string
+    /** The accessible name of the link. */
+    readonly link: string
+    readonly copy: string
+    readonly copied: string
+    /** Before the time at which the link expires. */
+    readonly validUntil: string
+    readonly failed: string
+    /** Before the name of the person who sent the link. */
+    readonly from: string
+    readonly invalid: string
+    readonly thanks: (state: string) => string
+  }
   /** Notifies a person of an approval while the page is hidden. */
   readonly attention: {
     /** The title of the browser notification. */
@@ -125,6 +144,8 @@ interface ApprovalContextLabels {
   readonly steps: string
   /** The person who reads. */
   readonly you: string
+  /** A person without an account, with the creator of their link. */
+  readonly byLink: (creator: string, name: string | undefined) => string
   /** A role of the policy, such as `manager`. */
   readonly role: (role: string) => string
   /** `people` are those who may approve, `needed` how many of them must. */

@@ -183,9 +183,14 @@ export class ApprovalDecisions {
   }
 
   /** Records a decision from outside the chat, such as an inbox, and resumes the turn without a reader. */
-  async decideById(principal: Principal, decision: DecisionResponse): Promise<Approval> {
+  async decideById(
+    principal: Principal,
+    decision: DecisionResponse,
+    linkId?: string,
+  ): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const recorded = await this.#record(backend, principal, { decision, resumes: 'background' })
+    const resumes = 'background'
+    const recorded = await this.#record(backend, principal, { decision, resumes, linkId })
     const { result } = recorded
     if (isRefusal(result)) {
       if (result.refused === 'already-decided')
@@ -256,7 +261,14 @@ export class ApprovalDecisions {
       chat,
       resumes,
       signedIn,
-    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: Resumption; signedIn?: true },
+      linkId,
+    }: {
+      decision: DecisionResponse
+      chat?: ChatRef
+      resumes?: Resumption
+      signedIn?: true
+      linkId?: string | undefined
+    },
   ): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
@@ -282,6 +294,7 @@ export class ApprovalDecisions {
       ...(editedArgs !== undefined && approved && { editedArgs }),
       ...(payload !== undefined && approved && { payload }),
       ...(signedIn && { signedIn }),
+      ...(linkId !== undefined && { linkId }),
     }
     const checked = await checkPreview(backend, approval, { decision: given, digest: preview })
     if (isRefusal(checked)) return toRecorded(checked)
@@ -453,12 +466,18 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'sign-in-needed': 'sign-in-needed',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
+  'link-invalid': 'unknown-approval',
   'too-many-pending': 'approval-cancelled',
   'not-due': 'approval-decided',
 }
 
+/** One message for every reason, so that nobody learns which links exist. */
+export const BAD_LINK =
+  'This link was used, has expired, or is not valid. Ask the person who sent it for a new one.'
+
 export function toError(refusal: Refusal): ProtocolError {
   const code = ERRORS[refusal.refused]
+  if (refusal.refused === 'link-invalid') return new ProtocolError(code, { message: BAD_LINK })
   if (!('preview' in refusal)) return new ProtocolError(code)
   const { preview } = refusal
   const isBlocked = refusal.refused === 'call-blocked' && preview.blocked !== undefined

@@ -215,6 +215,11 @@ export class ChatService {
       : decisions.decideById(principal, decision)
   }
 
+  /** Decides as the holder of a link. The decision uses the link up. */
+  decideByLink(holder: Principal, decision: DecisionResponse, linkId: string): Promise<Approval> {
+    return this.#parts.decisions.decideById(holder, decision, linkId)
+  }
+
   /** Stops the running turn of a chat, in any process, and waits until it is settled. */
   async stop(chat: ChatRef): Promise<void> {
     const { backend, turns } = this.#parts

@@ -90,6 +90,8 @@ function stateAfter(event: AuditEvent): ApprovalStateName {
   switch (event.type) {
     case 'voted':
     case 'withdrawn':
+    case 'link-created':
+    case 'link-opened':
       return 'requested'
     case 'started':
       return 'executing'

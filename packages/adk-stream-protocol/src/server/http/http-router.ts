@@ -69,6 +69,11 @@ export class HttpRouter {
       if (route.public) return withHeaders(await route.handle({ id, name, exchange }), headers)
       this.#checkHost(exchange)
       if (isNewWork(route)) this.#options.drain.refuseNewWork()
+      if (route.anonymous) {
+        const known = await this.#identifyIfPossible(exchange)
+        Object.assign(headers, known?.responseHeaders)
+        return withHeaders(await route.handle({ principal: known, id, exchange }), headers)
+      }
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       const checkAgain = credentialCheck(exchange, principal, (request) => this.identify(request))
@@ -106,6 +111,16 @@ export class HttpRouter {
   /** Returns the principal of a request. Throws `unauthenticated` if there is none. */
   async identify(request: AuthenticateRequest): Promise<Principal> {
     return checkPrincipal(await this.#options.authenticate(request))
+  }
+
+  /** Returns the principal of a request, or undefined if it has no valid credentials. */
+  async #identifyIfPossible(request: AuthenticateRequest): Promise<Principal | undefined> {
+    try {
+      return await this.identify(request)
+    } catch (error) {
+      if (readError(error).code === 'unauthenticated') return undefined
+      throw error
+    }
   }
 
   #checkHost({ headers, url }: Exchange): void {
@@ -181,10 +196,27 @@ export type Route = {
 } & (
   | {
       readonly public: true
+      readonly anonymous?: false
       readonly handle: (request: PublicRequest) => Reply | Promise<Reply>
     }
-  | { readonly public?: false; readonly handle: (request: AuthenticatedRequest) => Promise<Reply> }
+  /** The body of the request proves what it may do. */
+  | {
+      readonly public?: false
+      readonly anonymous: true
+      readonly handle: (request: AnonymousRequest) => Promise<Reply>
+    }
+  | {
+      readonly public?: false
+      readonly anonymous?: false
+      readonly handle: (request: AuthenticatedRequest) => Promise<Reply>
+    }
 )
+
+/** A request that needs no principal. */
+export interface AnonymousRequest extends Pick<AuthenticatedRequest, 'id' | 'exchange'> {
+  /** The principal, if the request has valid credentials. */
+  readonly principal: Principal | undefined
+}
 
 interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
   readonly route: Route

@@ -127,6 +127,8 @@ export class Operations {
         break
       case 'voted':
       case 'withdrawn':
+      case 'link-created':
+      case 'link-opened':
       case 'started':
     }
   }

@@ -67,7 +67,12 @@ export function viewApproval(
     own,
     requester: toPerson(chat.principalId),
     ...(userText !== undefined && { userText }),
-    votes: votes.map(({ principalId, step, at }) => ({ by: toPerson(principalId), step, at })),
+    votes: votes.map(({ principalId, step, at, linkBy }) => ({
+      by: toPerson(principalId),
+      step,
+      at,
+      ...(linkBy !== undefined && { linkBy: toPerson(linkBy) }),
+    })),
     steps: chain.map(({ count, principals, roles }, index) => ({
       needed: count,
       given: votes.filter((vote) => vote.step === index).length,

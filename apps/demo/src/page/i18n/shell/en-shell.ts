@@ -134,7 +134,7 @@ export const enShell: ShellLabels = {
     },
     twoPeople: {
       title: 'Two approvers',
-      explanation: 'Payments over $500 need a second approver.',
+      explanation: 'Over $500, a second person approves: on a phone, by QR code.',
       text: 'Send $600 to Alice',
     },
     talk: {

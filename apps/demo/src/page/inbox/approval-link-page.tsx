@@ -1,0 +1,46 @@
+import { type AdkApi, readApprovalLinkUrl, toApprovalLinkUrl } from 'adk-stream-protocol/client'
+import { LinkedApprovalView, useApprovalLink } from 'adk-stream-protocol/react'
+
+import { useLabels } from '../i18n/language.tsx'
+import { api } from '../wire/wire.ts'
+
+type OpenedLink = Parameters<AdkApi['openApprovalLink']>
+
+const PARAMETER = 'approve'
+
+/**
+ * Reads the link with which this page was opened, and removes its token from the URL, so that it stays neither in the history of the
+ * browser nor on the screen. After a reload the token is empty.
+ */
+export function takeApprovalLink(): OpenedLink | undefined {
+  const approvalId = new URLSearchParams(window.location.search).get(PARAMETER)
+  if (approvalId === null) return undefined
+  const { token = '' } = readApprovalLinkUrl(window.location.hash) ?? {}
+  window.history.replaceState(null, '', window.location.pathname + window.location.search)
+  return [approvalId, token]
+}
+
+/** Creates a link to this page for an approval that waits for another person. */
+export async function shareApproval(approvalId: string) {
+  const { token, expiresAt } = await api.createApprovalLink(approvalId)
+  const page = new URL(`/?${new URLSearchParams({ [PARAMETER]: approvalId })}`, location.href)
+  return { url: toApprovalLinkUrl(page, { approvalId, token }), expiresAt }
+}
+
+interface ApprovalLinkPageProps {
+  readonly link: OpenedLink
+}
+
+/** The page of a person who decides one approval by a link, for example on a phone. */
+export function ApprovalLinkPage({ link: [approvalId, token] }: ApprovalLinkPageProps) {
+  const { approvalsPage } = useLabels().shell
+  const link = useApprovalLink(api, { approvalId, token })
+  return (
+    <main className="scroller approvals-page approval-link-page">
+      <div className="column">
+        <h1>{approvalsPage.title}</h1>
+        <LinkedApprovalView link={link} />
+      </div>
+    </main>
+  )
+}

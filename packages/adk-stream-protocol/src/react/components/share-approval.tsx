@@ -1,0 +1,121 @@
+import { useEffect, useId, useRef, useState } from 'react'
+
+import { type SharedLink, useAdkLabels, useShareApproval } from '../provider.tsx'
+import { Time } from './receipt.tsx'
+
+type Sharing =
+  | { readonly state: 'closed' | 'loading' | 'failed' }
+  | { readonly state: 'shown'; readonly link: SharedLink; readonly isCopied: boolean }
+
+/** A button that creates a link for another person, and shows it as text and as a QR code. */
+export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
+  const { share } = useAdkLabels()
+  const create = useShareApproval()
+  const [sharing, setSharing] = useState<Sharing>({ state: 'closed' })
+  const id = useId()
+  const inputRef = useRef<HTMLInputElement>(null)
+  const isShown = sharing.state === 'shown'
+  useEffect(() => {
+    if (isShown) inputRef.current?.focus()
+  }, [isShown])
+  if (!create) return null
+  const show = async (): Promise<void> => {
+    setSharing({ state: 'loading' })
+    try {
+      setSharing({ state: 'shown', link: await create(approvalId), isCopied: false })
+    } catch {
+      setSharing({ state: 'failed' })
+    }
+  }
+  const copy = async (link: SharedLink): Promise<void> => {
+    await navigator.clipboard.writeText(link.url)
+    setSharing({ state: 'shown', link, isCopied: true })
+  }
+  return (
+    <div className="adk-share">
+      {sharing.state !== 'shown' && (
+        <button
+          type="button"
+          className="adk-button adk-outlined"
+          aria-disabled={sharing.state === 'loading'}
+          onClick={() => void (sharing.state !== 'loading' && show())}
+        >
+          {share.open}
+        </button>
+      )}
+      {sharing.state === 'shown' && (
+        <div className="adk-share-link" role="group" aria-labelledby={id}>
+          <p id={id}>{share.explanation}</p>
+          <QrCode text={sharing.link.url} label={share.qrCode} />
+          <p className="adk-share-url">
+            <input
+              ref={inputRef}
+              className="adk-field"
+              readOnly
+              aria-label={share.link}
+              value={sharing.link.url}
+              onFocus={(event) => event.target.select()}
+            />
+            <button
+              type="button"
+              className="adk-button adk-outlined"
+              onClick={() => void copy(sharing.link).catch(() => inputRef.current?.select())}
+            >
+              {sharing.isCopied ? share.copied : share.copy}
+            </button>
+          </p>
+          <p className="adk-hint">
+            {share.validUntil} <Time at={sharing.link.expiresAt} />
+          </p>
+        </div>
+      )}
+      <p className="adk-failure" role="alert">
+        {sharing.state === 'failed' && share.failed}
+      </p>
+    </div>
+  )
+}
+
+interface QrCodeProps {
+  readonly text: string
+  /** The text alternative. It says where the same content is as text. */
+  readonly label: string
+}
+
+/** Draws a QR code as SVG. The encoder is loaded when the first code is shown. */
+function QrCode({ text, label }: QrCodeProps) {
+  const [path, setPath] = useState<{ readonly size: number; readonly d: string }>()
+  useEffect(() => {
+    let isCurrent = true
+    const draw = async (): Promise<void> => {
+      const { encodeQR } = await import('qr')
+      const rows = encodeQR(text, 'raw', { border: 4 })
+      if (isCurrent) setPath({ size: rows.length, d: toPath(rows) })
+    }
+    // Without the encoder, the link is still there as text.
+    void draw().catch(() => undefined)
+    return () => {
+      isCurrent = false
+    }
+  }, [text])
+  if (!path) return null
+  return (
+    <svg
+      className="adk-qr"
+      role="img"
+      aria-label={label}
+      viewBox={`0 0 ${path.size} ${path.size}`}
+      shapeRendering="crispEdges"
+    >
+      {/* Black on white in every theme: many cameras do not read inverted codes. */}
+      <rect width={path.size} height={path.size} fill="#fff" />
+      <path d={path.d} fill="#000" />
+    </svg>
+  )
+}
+
+function toPath(rows: readonly (readonly boolean[])[]): string {
+  return rows
+    .flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')))
+    .join('')
+}

@@ -1,0 +1,205 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+
+import { z } from 'zod'
+
+import type { Approval, ApprovalLink } from '../../approvals/approval.ts'
+import { findBySecret, hashSecret } from '../../approvals/approval-links.ts'
+import { currentStep } from '../../approvals/next-approval.ts'
+import { isRefusal, type Refusal } from '../../approvals/refusal.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { Digest } from '../../protocol/read-responses.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import { BAD_LINK, toDecider, toError } from '../chats/approval-decisions.ts'
+import type { LazyBackend } from '../chats/backend.ts'
+import type { ChatService } from '../chats/chat-service.ts'
+import type { PrincipalNames } from '../chats/principal-names.ts'
+import type { Reply } from '../http/exchange.ts'
+import { reply } from '../http/exchange.ts'
+import type { AnonymousRequest, AuthenticatedRequest, Route } from '../http/http-router.ts'
+import { readJson } from '../http/read-request.ts'
+import type { BridgeLimits } from '../options.ts'
+import { listPeople, viewApproval } from './approval-views.ts'
+
+/**
+ * Options for links with which people decide without an account.
+ *
+ * @inline
+ */
+export interface ApprovalLinkOptions {
+  /**
+   * Returns as whom the holder of a link decides, or undefined if the principal may not create a link for this approval. The policy
+   * must allow that person to decide the current step. Without `principalId`, the holder is a person of their own with these roles.
+   */
+  readonly issue: (request: LinkRequest) => LinkHolder | undefined | Promise<LinkHolder | undefined>
+  /** How long a link is valid, in ms, at most until the deadline of the approval. Default: 10 minutes. */
+  readonly expiresMs?: number
+}
+
+/**
+ * A request for a link.
+ *
+ * @inline
+ */
+interface LinkRequest {
+  /** Who asks for the link. They may see the approval. */
+  readonly principal: Principal
+  readonly approval: Pick<Approval, 'id' | 'toolName' | 'args' | 'chat' | 'votes'>
+  /** The roles and principals that may decide the current step. */
+  readonly step: { readonly roles: readonly string[]; readonly principals: readonly string[] }
+}
+
+/**
+ * As whom the holder of a link decides.
+ *
+ * @inline
+ */
+interface LinkHolder {
+  readonly principalId?: string
+  readonly roles?: readonly string[]
+}
+
+interface LinkRoutesOptions {
+  readonly backend: LazyBackend
+  readonly chats: ChatService
+  readonly limits: BridgeLimits
+  readonly names: PrincipalNames
+  readonly links: ApprovalLinkOptions | undefined
+}
+
+const DEFAULT_EXPIRES_MS = 10 * 60_000
+
+/** The routes of links: create one, open it once, read the approval, and decide it once. */
+export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
+  const { backend, chats, limits, names, links } = options
+  if (!links) return []
+
+  const create = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
+    const { ledger } = await backend.get()
+    const by = toDecider(principal)
+    const approval = await ledger.get(id, by)
+    if (!approval) throw new ProtocolError('unknown-approval')
+    const step = approval.terms.chain[currentStep(approval) ?? -1]
+    const { roles, principals } = step ?? { roles: [], principals: [] }
+    const holder = await links.issue({ principal, approval, step: { roles, principals } })
+    if (!holder) throw new ProtocolError('not-allowed', { message: MAY_NOT_CREATE })
+    const token = createSecret()
+    const linkId = randomUUID()
+    const { expiresMs = DEFAULT_EXPIRES_MS } = links
+    const link = {
+      id: linkId,
+      tokenHash: hashSecret(token),
+      as: { id: holder.principalId ?? `link-${linkId}`, roles: holder.roles ?? [] },
+      by: principal.id,
+    }
+    const created = await ledger.createLink(id, { by, link, expiresMs })
+    if (isRefusal(created)) throw toError(created)
+    const { expiresAt } = findBySecret(created, token, 'token') ?? {}
+    return reply(201, { approvalId: id, token, expiresAt })
+  }
+
+  const open = async ({ principal, id, exchange }: AnonymousRequest): Promise<Reply> => {
+    const { token } = await readBody(exchange, limits, OpenBody)
+    const { ledger } = await backend.get()
+    const key = createSecret()
+    const opened = await ledger.openLink(id, {
+      token,
+      keyHash: hashSecret(key),
+      ...(principal && { browser: principal.id }),
+    })
+    if (isRefusal(opened)) throw toLinkError(opened)
+    return reply(200, { key, ...(await view(opened, key)) })
+  }
+
+  const read = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
+    const { key } = await readBody(exchange, limits, ReadBody)
+    const { approval } = await find(id, key)
+    return reply(200, await view(approval, key))
+  }
+
+  const decide = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
+    const { key, approved, reason, preview } = await readBody(exchange, limits, DecideBody)
+    const { link } = await find(id, key)
+    const decided = await chats.decideByLink(
+      link.as,
+      {
+        approvalId: id,
+        approved,
+        ...(reason !== undefined && { reason }),
+        ...(preview !== undefined && { preview }),
+      },
+      link.id,
+    )
+    return reply(200, { approval: { id, state: decided.state.name } })
+  }
+
+  const find = async (
+    id: string,
+    key: string,
+  ): Promise<{ readonly approval: Approval; readonly link: ApprovalLink }> => {
+    const { ledger, store } = await backend.get()
+    const approval = await ledger.get(id)
+    const link = approval && findBySecret(approval, key, 'key')
+    const isPending = approval?.state.name === 'requested'
+    const isOpen = isPending && link && link.expiresAt > (await store.approvals.now())
+    if (!isOpen) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
+    return { approval, link }
+  }
+
+  const view = async (approval: Approval, key: string): Promise<Record<string, unknown>> => {
+    const link = findBySecret(approval, key, 'key')
+    if (!link) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
+    const { refresh } = await backend.get()
+    const current = await refresh(approval, link.as.id)
+    const known = await names.of([...listPeople(approval), link.by])
+    const sender = known.get(link.by)
+    return {
+      approval: viewApproval(current.approval, link.as, { ...current, names: known }),
+      expiresAt: link.expiresAt,
+      from: { id: link.by, ...(sender !== undefined && { name: sender }) },
+    }
+  }
+
+  return [
+    { method: 'POST', path: '/approvals/:id/links', handle: create },
+    { method: 'POST', path: '/approvals/:id/link/open', anonymous: true, handle: open },
+    { method: 'POST', path: '/approvals/:id/link/read', anonymous: true, handle: read },
+    { method: 'POST', path: '/approvals/:id/link/decide', anonymous: true, handle: decide },
+  ]
+}
+
+const MAY_NOT_CREATE = 'You may not create a link for this approval.'
+
+const Secret = z.string().min(1).max(100)
+const OpenBody = z.strictObject({ token: Secret })
+const ReadBody = z.strictObject({ key: Secret })
+const DecideBody = z.strictObject({
+  key: Secret,
+  approved: z.boolean(),
+  reason: z.string().max(2_000).optional(),
+  preview: Digest.optional(),
+})
+
+async function readBody<Body>(
+  exchange: AnonymousRequest['exchange'],
+  limits: BridgeLimits,
+  schema: z.ZodType<Body>,
+): Promise<Body> {
+  const body = schema.safeParse(await readJson(exchange, limits))
+  if (body.success) return body.data
+  throw new ProtocolError('bad-request')
+}
+
+/** 256 random bits. */
+function createSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** Returns the error for a link that cannot be opened. A stranger learns nothing about the approval. */
+function toLinkError({ refused }: Refusal): ProtocolError {
+  return refused === 'not-allowed'
+    ? new ProtocolError('not-allowed', { message: SAME_PERSON })
+    : new ProtocolError('unknown-approval', { message: BAD_LINK })
+}
+
+const SAME_PERSON =
+  'This browser belongs to a person who already takes part in this approval. Another person must open the link.'
