@@ -121,7 +121,7 @@ describe.each([
 
     test('[AP113] a tool that asks by itself runs once when it is approved', async () => {
       let runs = 0
-      const ask = tool('process_payment', (_args: unknown, context?: Context) => {
+      const asking = tool('process_payment', (_args: unknown, context?: Context) => {
         if (!context?.toolConfirmation) {
           context?.requestConfirmation({ hint: 'Sure?' })
           return { status: 'asking' }

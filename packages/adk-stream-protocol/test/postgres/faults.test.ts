@@ -305,7 +305,7 @@ test.each([
     const connection = new Database(pool, { busyTimeoutMs: 30_000, prepare: false })
     const add = 'UPDATE counters SET count = count + 1 WHERE id = $1'
     let attempts = 0
-    let taken = 0
+    let held = 0
     // Both transactions have taken their first row before either takes its second.
     const bothTaken = defer()
     const work = (first: number) =>
@@ -314,8 +314,8 @@ test.each([
         await run(prepare)
         await run('SELECT count FROM counters')
         await run(add, [first])
-        taken += 1
-        if (taken === 2) bothTaken.resolve()
+        held += 1
+        if (held === 2) bothTaken.resolve()
         await bothTaken.promise
         await run(add, [1 - first])
       }, begin)
@@ -335,16 +335,16 @@ test('[ST460] a transaction of a process that stands still does not block others
   const settings = { busyTimeoutMs: 120_000, prepare: false }
   const standing = new Database(pool, { ...settings, maxIdleMs: 100 })
   const other = new Database(pool, settings)
-  const [taken, othersDone] = [defer(), defer()]
+  const [isHeld, othersDone] = [defer(), defer()]
   let attempts = 0
   const stood = standing.transaction(async (run) => {
     attempts += 1
     await run('UPDATE counters SET count = count + 1')
-    taken.resolve()
+    isHeld.resolve()
     await othersDone.promise
     await run('SELECT 1')
   })
-  await taken.promise
+  await isHeld.promise
   await other.transaction((run) => run('UPDATE counters SET count = count + 1'))
   othersDone.resolve()
   await stood
