@@ -128,11 +128,11 @@ test.each<Case>([
   ['a NodeTool with a gated agent', agentOf('root', [new NodeTool(flow(loop([payment(true)])))])],
   ['a gated NodeTool', agentOf('root', [new NodeTool(flow(payment()))]), { flow: true }],
   ['a gated node as tool', agentOf('root', [flow(agentOf('inner'))]), { flow: true }],
-  ['a gated tool in an AgentTool in a loop', loop([agentTool([payment(true)])])],
-  ['a tool with a check of its own in an AgentTool in a loop', loop([agentTool([new Checked()])])],
+  ['a gated tool in an AgentTool in an own loop', ownRun(OwnLoop, [agentTool([payment(true)])])],
+  ['a checked tool in an AgentTool in an own loop', ownRun(OwnLoop, [agentTool([new Checked()])])],
   [
-    'a policy for a tool in an AgentTool in a sequence',
-    sequence([agentTool([payment()])]),
+    'a policy for a tool in an AgentTool in an own sequence',
+    ownRun(OwnSequence, [agentTool([payment()])]),
     BY_NAME,
   ],
   ['a gated tool in a loop in an AgentTool', agentOf('root', [asTool(loop([payment(true)]))])],
@@ -152,6 +152,7 @@ test.each<[name: string, agent: BridgeOptions['agent']]>([
 
 test.each<Case>([
   ['a loop with a gated tool', loop([payment(true)])],
+  ['a gated tool in an AgentTool in a loop', loop([agentTool([payment(true)])])],
   ['a loop with a tool that a policy gates', loop([payment()]), BY_NAME],
   ['a loop with a policy that is a function', loop([payment()]), ANY],
   ['a sequence with a gated tool', sequence([payment(true)])],
@@ -253,9 +254,9 @@ const PLACES: readonly [name: string, make: Make][] = [
       }),
   ],
   [
-    'an AgentTool in a loop',
+    'an AgentTool in an own loop',
     (llm, tools) =>
-      new LoopAgent({
+      new OwnLoop({
         name: 'loop',
         maxIterations: 1,
         subAgents: [
@@ -287,7 +288,7 @@ describe.each([
     const isRefused = String(result?.['errorText']).startsWith(
       'Not run: this tool needs the approval',
     )
-    expect(isRefused).toBe(place !== 'an AgentTool in a loop')
+    expect(isRefused).toBe(place !== 'an AgentTool in an own loop')
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
     expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
     expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)

@@ -1,6 +1,7 @@
 // oxlint-disable typescript/no-deprecated -- These agents are deprecated in favour of Workflow, and in use.
 import type { BaseAgent, BaseLlm, BaseTool } from '@google/adk'
 import {
+  AgentTool,
   EXIT_LOOP,
   InMemoryRunner,
   LlmAgent,
@@ -396,6 +397,33 @@ test('[AP410] an agent that is transferred to waits in its steps, and callbacks 
   expect(log).toEqual(['root', 'before', 'one', 'inner'])
   await chat.decide(true)
   expect(log.slice(4)).toEqual(['inner', 'two', 'after'])
+  expect(recipients(testBridge)).toEqual(['A'])
+  await expectRecord(page, chat)
+})
+
+test('[AP410] a step waits for an approval inside an agent that is used as a tool', async () => {
+  const log: Log = []
+  await using testBridge = await TestBridge.open({
+    isLive: false,
+    agent: (model, tools) =>
+      new LoopAgent({
+        name: 'loop',
+        maxIterations: 1,
+        subAgents: [
+          agentOf(model, 'one', [new AgentTool({ agent: agentOf(model, 'inner', tools) })]),
+          agentOf(model, 'two'),
+        ],
+      }),
+    respond: play(log, { one: [call('inner', { request: 'Pay.' })], inner: [pay('A')] }),
+  })
+  const page = testBridge.page()
+  const [client] = approvingClients
+  if (!client) throw new Error('a client')
+  const chat = await page.open(client, { autoSend: 'both' })
+  await chat.send('Go.')
+  expect(log).toEqual(['one', 'inner'])
+  await chat.decide(true)
+  expect(log).toEqual(['one', 'inner', 'inner', 'one', 'two'])
   expect(recipients(testBridge)).toEqual(['A'])
   await expectRecord(page, chat)
 })
