@@ -19,6 +19,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { replaceExecution } from '../agent/adk-workarounds/guard-tool.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
+import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {
   PENDING,
   toApprovedNote,
@@ -52,18 +53,13 @@ import { nextCall } from './next-call.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
-import {
-  hasTransferred,
-  pickAgent,
-  hasRepliedWithNothing,
-} from '../agent/adk-workarounds/agent-flow.ts'
+import { hasTransferred, pickAgent, findEnding } from '../agent/adk-workarounds/agent-flow.ts'
 import type { CallOutcome } from './run-call.ts'
-import { splitTurns, replayTurn } from '../agent/history/replay-turn.ts'
+import { isAgentWaiting } from '../agent/history/find-steps.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { CredentialSource } from './sign-in-calls.ts'
 import { SignInCalls } from './sign-in-calls.ts'
 import { ToolErrors } from './tool-errors.ts'
-import { isWaiting } from '../agent/translate/translation.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
@@ -112,6 +108,12 @@ export class ApprovalPlugin extends QuietPlugin {
     return run
   }
 
+  /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */
+  messageIdOf(context: InvocationContext): string | undefined {
+    const run = this.#runOf(context)
+    return run?.nested ? undefined : run?.messageId
+  }
+
   close(chat: AppChatRef, run: RunState): void {
     if (this.#runs.get(toChatKey(chat)) === run) this.#runs.delete(toChatKey(chat))
     this.#release(run)
@@ -127,7 +129,8 @@ export class ApprovalPlugin extends QuietPlugin {
     invocationContext: InvocationContext
   }): Promise<undefined> {
     const run = this.#runOf(invocationContext)
-    if (run?.cause === 'responses') pickAgent(invocationContext)
+    if (run?.cause === 'responses' && !resumeSteps(invocationContext, run.messageId))
+      pickAgent(invocationContext)
     run?.onStored?.()
   }
 
@@ -283,9 +286,9 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.#runOf(callbackContext.invocationContext)
     // AP8: the model continues when all responses that its turn waits for have arrived. An empty response ends the
     // run.
-    if (run?.cause === 'responses' && isTurnWaiting(callbackContext.invocationContext.session, run))
-      return {}
-    if (run?.cause === 'responses' && hasRepliedWithNothing(callbackContext)) return {}
+    if (run?.cause === 'responses' && isTurnWaiting(callbackContext, run)) return {}
+    const ending = findEnding(callbackContext)
+    if (ending === 'result' || (ending === 'nothing' && run?.cause === 'responses')) return {}
     // ADK 2.0.0 calls the model again after a streamed long-running call or transfer, because the usage report that
     // follows counts as the last event. Gemini rejects a conversation that ends with an unanswered call, and a
     // transfer would get two replies.
@@ -436,10 +439,13 @@ function takePause(run: RunState, { functionCall }: Part): PausedNote | undefine
     : undefined
 }
 
-/** Whether the turn of the run still waits for a response. */
-function isTurnWaiting({ events }: Session, { messageId }: RunState): boolean {
-  const turn = splitTurns(events).find((stored) => stored.messageId === messageId)
-  return turn !== undefined && isWaiting(replayTurn(turn, { exposeState: () => false }).state)
+/** Whether an agent must wait for responses that the turn of its run waits for. */
+function isTurnWaiting(
+  { invocationContext, agentName }: Context,
+  { messageId }: RunState,
+): boolean {
+  const { session, invocationId } = invocationContext
+  return isAgentWaiting(session.events, messageId, { invocationId, agentName })
 }
 
 function endsOnCall(contents: readonly Content[]): boolean {

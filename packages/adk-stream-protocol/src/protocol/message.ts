@@ -52,6 +52,21 @@ export interface AudioCount {
 /** The state of an approval that clients see. */
 type ApprovalPhase = 'requested' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'unknown'
 
+/** The progress of a `SequentialAgent`, `LoopAgent` or `ParallelAgent`. */
+export interface StepProgress {
+  /** The name of the agent. */
+  readonly agent: string
+  readonly kind: 'sequence' | 'loop' | 'parallel'
+  /** The iteration of a loop, from 1. */
+  readonly iteration?: number
+  /** The limit of iterations of a loop, if it has one. */
+  readonly maxIterations?: number
+  /** The sub-agents, in order. `waiting` means that a call waits for a decision or for a result from outside. */
+  readonly steps: readonly { readonly name: string; readonly state: StepState }[]
+}
+
+export type StepState = 'pending' | 'running' | 'waiting' | 'done'
+
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
   /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
@@ -118,6 +133,8 @@ export interface DataParts {
   readonly 'artifact-delta': { readonly artifacts: Readonly<Record<string, number>> }
   /** The result of a workflow node without text. */
   readonly output: { readonly value: unknown }
+  /** The progress of an agent that runs its sub-agents as steps. Each run of the agent has one part, which is updated. */
+  readonly steps: StepProgress
   /** Raw audio. Transient. */
   readonly pcm: {
     readonly content: string

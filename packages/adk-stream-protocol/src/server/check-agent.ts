@@ -34,9 +34,18 @@ import { suggestName } from './check-options.ts'
  */
 export function checkAgents(
   roots: Iterable<unknown>,
-  { policy = {}, appName }: { readonly policy?: ApprovalPolicy; readonly appName?: string } = {},
+  {
+    policy = {},
+    appName,
+    isLive = false,
+  }: {
+    readonly policy?: ApprovalPolicy
+    readonly appName?: string
+    /** Whether the agents also run in live sessions. */
+    readonly isLive?: boolean
+  } = {},
 ): () => Promise<void> {
-  const graphs = Array.from(roots, (root) => readAgentGraph(root))
+  const graphs = Array.from(roots, (root) => readAgentGraph(root, isLive))
   const graph = {
     tools: graphs.flatMap(({ tools }) => tools),
     toolsets: graphs.flatMap(({ toolsets }) => toolsets),
@@ -171,10 +180,14 @@ function describe(obstacle: ApprovalBlocker, what: string, policy: ApprovalPolic
 
 function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
-    case 'loop':
-      return `but the LoopAgent ${obstacle.loop} starts its next iteration without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
-    case 'sequence':
-      return `but ADK runs the next agent of a SequentialAgent without waiting for ${obstacle.step}. Put ${obstacle.step} last, or let an LlmAgent transfer between the steps.`
+    case 'steps':
+      return `but the agent ${obstacle.agent} runs its steps in its own way, and may continue while ${obstacle.step} waits for an approval. Use ADK's own class without an own \`runAsyncImpl\`, or let an LlmAgent transfer between the steps.`
+    case 'live-steps':
+      return `but in a live session the agent ${obstacle.agent} continues while ${obstacle.step} waits for an approval. Serve ${obstacle.agent} with a bridge without \`live\`, or let an LlmAgent transfer between the steps.`
+    case 'nested-steps':
+      return `but ${obstacle.agent} runs inside an AgentTool, and continues there while ${obstacle.step} waits for an approval. Make ${obstacle.agent} a sub-agent, or put ${obstacle.step} last.`
+    case 'same-name':
+      return `but two agents have the name ${obstacle.agent}, and a step is found by its name when it continues. Give each agent its own name.`
     case 'workflow':
       return `but ADK cannot resume the node ${obstacle.node} of a workflow after an approval. Give the tool to an LlmAgent outside the workflow.`
     case 'node-tool':
@@ -204,14 +217,16 @@ interface AgentGraph {
 }
 
 /** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
-function readAgentGraph(root: unknown): AgentGraph {
+function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
   const graph = { tools: [] as FoundTool[], toolsets: [] as FoundToolset[], isOpaque: false }
   /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
   const visited = new Map<unknown, Set<string>>()
+  /** How many AgentTools the visited part is inside of. */
+  let nesting = 0
 
   function visit(part: unknown, obstacle?: ApprovalBlocker): void {
     const seen = visited.get(part) ?? new Set()
-    const key = obstacle?.kind ?? ''
+    const key = `${obstacle?.kind ?? ''} ${nesting > 0}`
     if (seen.has(key)) return
     visited.set(part, seen.add(key))
     if (isBaseAgent(part)) visitAgent(part, obstacle)
@@ -233,7 +248,10 @@ function readAgentGraph(root: unknown): AgentGraph {
     if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(tool, obstacle)
     else if (!isKnownAgent(agent)) graph.isOpaque = true
     for (const subAgent of agent.subAgents)
-      visit(subAgent, obstacle ?? findApprovalBlocker(agent, subAgent))
+      visit(
+        subAgent,
+        obstacle ?? findApprovalBlocker(agent, subAgent, { isLive, isNested: nesting > 0 }),
+      )
   }
 
   function visitToolUnion(tool: unknown, obstacle?: ApprovalBlocker): void {
@@ -251,7 +269,10 @@ function readAgentGraph(root: unknown): AgentGraph {
     if (tool instanceof NodeTool) return visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
     graph.tools.push({ name: tool.name, tool, obstacle })
     // ADK declares the agent private. It can wait wherever the call of the tool can.
-    if (isAgentTool(tool)) visit(Reflect.get(tool, 'agent'), obstacle)
+    if (!isAgentTool(tool)) return
+    nesting += 1
+    visit(Reflect.get(tool, 'agent'), obstacle)
+    nesting -= 1
   }
 
   function visitNodeTool(tool: NodeTool | undefined, node: unknown, outer?: ApprovalBlocker): void {

@@ -162,6 +162,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
   const checkToolsets = checkAgents(readAgents(options).values(), {
     ...(policy && { policy }),
     ...(appName && { appName }),
+    isLive: options.live !== undefined,
   })
   hideSpanContent()
   const closeToolsets = shareToolsets(readAgents(options).values())

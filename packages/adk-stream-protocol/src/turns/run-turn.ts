@@ -177,6 +177,8 @@ class TurnWriter {
   }
 
   #write(event: Event): void {
+    // A response that the turn waited for starts a step, as in the stored turn.
+    if (event.author === 'user' && this.#options.passSound !== true) this.#chunks.closeStep()
     translateEvent(this.#chunks, event, this.#options)
     const chunks = this.#chunks.take()
     this.#author = event.author ?? this.#author

@@ -1,3 +1,4 @@
+import type { InvocationContext } from '@google/adk'
 import { LlmAgent, LoopAgent, MCPToolset } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
@@ -11,6 +12,14 @@ import { MCP_TRANSPORTS, serveHttp } from '../support/mcp-servers.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
+
+/** A loop that runs its steps in its own way, and so cannot wait. */
+// oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
+class OwnLoop extends LoopAgent {
+  protected override runAsyncImpl(context: InvocationContext) {
+    return super.runAsyncImpl(context)
+  }
+}
 
 const READ = { name: 'read', annotations: { readOnlyHint: true } }
 const ADD = { name: 'add', annotations: { readOnlyHint: false, destructiveHint: false } }
@@ -219,7 +228,7 @@ test('[AP12] a pattern is assumed to cover any toolset', async () => {
     name: 'outer',
     model: 'gemini-2.5-flash',
     tools: [tool('pay_all', () => ({}))],
-    subAgents: [new LoopAgent({ name: 'loop', subAgents: [inner] })],
+    subAgents: [new OwnLoop({ name: 'loop', subAgents: [inner] })],
   })
   expect(() => createBridge({ agent, approvals: { 'files_*': true } })).toThrow(/a toolset/)
   expect(() => createBridge({ agent, approvals: { 'pay_*': true } })).toThrow(/a toolset/)

@@ -1,5 +1,5 @@
 // oxlint-disable typescript/no-deprecated -- LoopAgent and SequentialAgent are deprecated in favour of Workflow, and in use.
-import type { BaseAgent, BaseLlm, BaseTool, Context } from '@google/adk'
+import type { BaseAgent, BaseLlm, BaseTool, Context, InvocationContext } from '@google/adk'
 import {
   AgentTool,
   BaseTool as Tool,
@@ -69,6 +69,19 @@ const loop = (tools: Tools) =>
   new LoopAgent({ name: 'loop', maxIterations: 2, subAgents: [agentOf('payer', tools)] })
 const sequence = (tools: Tools) =>
   new SequentialAgent({ name: 'steps', subAgents: [agentOf('payer', tools), agentOf('last')] })
+/** Subclasses that run their steps in their own way. */
+class OwnLoop extends LoopAgent {
+  protected override runAsyncImpl(context: InvocationContext) {
+    return super.runAsyncImpl(context)
+  }
+}
+class OwnSequence extends SequentialAgent {
+  protected override runAsyncImpl(context: InvocationContext) {
+    return super.runAsyncImpl(context)
+  }
+}
+const ownRun = (Own: typeof OwnLoop | typeof OwnSequence, tools: Tools) =>
+  new Own({ name: 'own', subAgents: [agentOf('payer', tools)] })
 const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
   new Workflow({
     name: 'flow',
@@ -92,13 +105,18 @@ const BY_NAME = { pay: true } as const
 const ANY = () => false
 
 test.each<Case>([
-  ['a loop with a gated tool', loop([payment(true)])],
-  ['a loop with a tool that a policy gates', loop([payment()]), BY_NAME],
-  ['a loop with a policy that is a function', loop([payment()]), ANY],
-  ['a loop with a toolset that a policy may name', loop([new Toolset()]), BY_NAME],
-  ['a sequence with a gated tool', sequence([payment(true)])],
-  ['a sequence with a policy that is a function', sequence([payment()]), ANY],
-  ['a sequence with a toolset that a policy may name', sequence([new Toolset()]), BY_NAME],
+  [
+    'steps with the same name',
+    new SequentialAgent({
+      name: 'steps',
+      subAgents: [agentOf('payer'), agentOf('payer', [payment(true)])],
+    }),
+  ],
+  ['a loop with a run of its own', ownRun(OwnLoop, [payment(true)])],
+  ['a loop with a run of its own, by a policy', ownRun(OwnLoop, [payment()]), BY_NAME],
+  ['a sequence with a run of its own', ownRun(OwnSequence, [payment(true)])],
+  ['a sequence with a run of its own, by a function', ownRun(OwnSequence, [payment()]), ANY],
+  ['such a sequence with a toolset', ownRun(OwnSequence, [new Toolset()]), BY_NAME],
   ['a workflow with a gated agent', flow(agentOf('payer', [payment(true)]))],
   ['a workflow with a gated tool', flow(payment(true))],
   ['a workflow with a tool that a policy gates', flow(new ToolNode(payment())), BY_NAME],
@@ -110,11 +128,11 @@ test.each<Case>([
   ['a NodeTool with a gated agent', agentOf('root', [new NodeTool(flow(loop([payment(true)])))])],
   ['a gated NodeTool', agentOf('root', [new NodeTool(flow(payment()))]), { flow: true }],
   ['a gated node as tool', agentOf('root', [flow(agentOf('inner'))]), { flow: true }],
-  ['a gated tool in an AgentTool in a loop', loop([agentTool([payment(true)])])],
-  ['a tool with a check of its own in an AgentTool in a loop', loop([agentTool([new Checked()])])],
+  ['a gated tool in an AgentTool in an own loop', ownRun(OwnLoop, [agentTool([payment(true)])])],
+  ['a checked tool in an AgentTool in an own loop', ownRun(OwnLoop, [agentTool([new Checked()])])],
   [
-    'a policy for a tool in an AgentTool in a sequence',
-    sequence([agentTool([payment()])]),
+    'a policy for a tool in an AgentTool in an own sequence',
+    ownRun(OwnSequence, [agentTool([payment()])]),
     BY_NAME,
   ],
   ['a gated tool in a loop in an AgentTool', agentOf('root', [asTool(loop([payment(true)]))])],
@@ -124,7 +142,21 @@ test.each<Case>([
   expect(create).toThrow(/needs? approval/)
 })
 
+test.each<[name: string, agent: BridgeOptions['agent']]>([
+  ['a loop', loop([payment(true)])],
+  ['a sequence', sequence([payment(true)])],
+])('[AP12] refused in a live session: %s', (_name, agent) => {
+  const live = { model: 'gemini-live-2.5-flash-preview' }
+  expect(() => createBridge({ agent, live })).toThrow(/in a live session/)
+})
+
 test.each<Case>([
+  ['a loop with a gated tool', loop([payment(true)])],
+  ['a gated tool in an AgentTool in a loop', loop([agentTool([payment(true)])])],
+  ['a loop with a tool that a policy gates', loop([payment()]), BY_NAME],
+  ['a loop with a policy that is a function', loop([payment()]), ANY],
+  ['a sequence with a gated tool', sequence([payment(true)])],
+  ['a sequence with a policy that is a function', sequence([payment()]), ANY],
   ['a loop', loop([payment(), new Toolset()])],
   ['a loop whose tool a policy frees', loop([payment(true)]), { pay: false }],
   ['a sequence', sequence([payment(), new Toolset()])],
@@ -203,18 +235,9 @@ type Make = (model: BaseLlm, tools: NonNullable<Tools>) => BridgeOptions['agent'
 
 const PLACES: readonly [name: string, make: Make][] = [
   [
-    'a loop',
+    'a sequence with a run of its own',
     (llm, tools) =>
-      new LoopAgent({
-        name: 'loop',
-        maxIterations: 2,
-        subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })],
-      }),
-  ],
-  [
-    'a sequence',
-    (llm, tools) =>
-      new SequentialAgent({
+      new OwnSequence({
         name: 'steps',
         subAgents: [
           new LlmAgent({ name: 'payer', model: llm, tools }),
@@ -231,9 +254,9 @@ const PLACES: readonly [name: string, make: Make][] = [
       }),
   ],
   [
-    'an AgentTool in a loop',
+    'an AgentTool in an own loop',
     (llm, tools) =>
-      new LoopAgent({
+      new OwnLoop({
         name: 'loop',
         maxIterations: 1,
         subAgents: [
@@ -265,7 +288,7 @@ describe.each([
     const isRefused = String(result?.['errorText']).startsWith(
       'Not run: this tool needs the approval',
     )
-    expect(isRefused).toBe(place !== 'an AgentTool in a loop')
+    expect(isRefused).toBe(place !== 'an AgentTool in an own loop')
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
     expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
     expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)

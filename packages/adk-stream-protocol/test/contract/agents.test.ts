@@ -91,7 +91,13 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     const browser = server.browser()
     const chat = browser.openChat(client)
     await chat.send('Go.')
-    expect(partTypes(chat.lastMessage)).toEqual(['step-start', 'text', 'data-agent', 'text'])
+    expect(partTypes(chat.lastMessage)).toEqual([
+      'step-start',
+      'data-steps',
+      'text',
+      'data-agent',
+      'text',
+    ])
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 })

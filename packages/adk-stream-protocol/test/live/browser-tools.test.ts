@@ -32,7 +32,7 @@ function give(client: SocketClient, toolCallId: unknown, result: object): void {
 function openTestBridge(options: Parameters<typeof locate>[0] & { liveModel: string }) {
   const { liveModel, ...rest } = options
   const { agent } = locate(rest)
-  return openLiveTestBridge({ liveModel, ...(agent && { agent: agent as never }) })
+  return openLiveTestBridge({ liveModel, ...(agent && { agent }) })
 }
 
 describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) => {

@@ -379,3 +379,41 @@ test('[RE16] the direction of a text follows its content, and token counts are n
   for (const text of ['1 tokens in, 2 out', 'model-1'])
     expect(screen.getByText(text).getAttribute('aria-live')).toBe('off')
 })
+
+test.each([
+  ['en', 'Steps of release (iteration 2 of at most 3)', 'Waiting for a response'],
+  ['ja', 'release の手順（2 回目、最大 3 回）', '回答待ち'],
+] as const)(
+  '[RE410] steps are a list with their states as text, in %s',
+  (locale, title, waiting) => {
+    const steps = [
+      { name: 'draft', state: 'done' },
+      { name: 'pay', state: 'waiting' },
+      { name: 'report', state: 'pending' },
+    ]
+    const data = { agent: 'release', kind: 'loop', iteration: 2, maxIterations: 3, steps }
+    const message = {
+      id: 'm1',
+      role: 'assistant',
+      parts: [
+        { type: 'data-steps', id: 's1', data },
+        {
+          type: 'data-steps',
+          id: 's2',
+          data: { agent: 'other', steps: [{ name: 'x', state: 'y' }] },
+        },
+      ],
+    }
+    render(
+      <AdkProvider locale={locale}>
+        <MessageList messages={[message as AdkUIMessage]} status="ready" />
+      </AdkProvider>,
+    )
+    expect(
+      screen.getByRole('figure').querySelector('figcaption')?.textContent?.replace(' （', '（'),
+    ).toBe(title)
+    const items = screen.getAllByRole('listitem').map((item) => item.textContent)
+    expect(items).toHaveLength(3)
+    expect(items[1]).toBe(`pay ${waiting}`)
+  },
+)

@@ -1,4 +1,5 @@
 import type { InvocationContext, Context } from '@google/adk'
+import { getFunctionResponses } from '@google/adk'
 
 /**
  * Assigns a run to the agent whose calls the user message responds to. ADK 2.0.0 picks the agent of the last event.
@@ -47,28 +48,33 @@ export function hasTransferred({ invocationContext, invocationId, agentName }: C
 const eventCounts = new WeakMap<InvocationContext, number>()
 
 /**
- * Whether the model has already replied to the newest result without any content. Call this before each call of the model. ADK 2.0.0
- * would call the model again: after a resume, the result and the empty reply are events of one step, and ADK does not end a step that
- * has a result but no text.
+ * Returns how the last step of an agent ended, if ADK 2.0.0 calls the model again although the agent has finished. Call this before
+ * each call of the model.
+ * - `result`: the result of a tool is the reply (`skipSummarization`). The usage report that follows hides that from ADK.
+ * - `nothing`: the model has replied to the newest result without any content. After a resume, the result and the empty reply are
+ *   events of one step, and ADK does not end a step that has a result but no text.
  */
-export function hasRepliedWithNothing({
+export function findEnding({
   invocationContext,
   invocationId,
   agentName,
-}: Context): boolean {
+}: Context): 'result' | 'nothing' | undefined {
   const { events } = invocationContext.session
-  const result = events.findLast(({ content }) =>
-    content?.parts?.some(({ functionResponse }) => functionResponse),
-  )?.id
-  // If there is a new result, the empty event after it is the usage report of the reply that made the call.
-  const isRepliedTo =
-    repliedResults.has(invocationContext) && repliedResults.get(invocationContext) === result
-  repliedResults.set(invocationContext, result)
-  const last = events.at(-1)
-  if (!isRepliedTo || last?.invocationId !== invocationId || last.author !== agentName) return false
+  const start = callStarts.get(invocationContext)
+  callStarts.set(invocationContext, events.length)
+  if (start === undefined) return undefined
+  const own = events
+    .slice(start)
+    .filter((event) => event.invocationId === invocationId && event.author === agentName)
+  const results = own.filter((event) => getFunctionResponses(event).length > 0)
+  // The usage report of a call that had results follows these results.
+  if (results.length > 0)
+    return results.at(-1)?.actions.skipSummarization === true ? 'result' : undefined
+  const last = own.at(-1)
   // A state change of a callback is also an event without content. Only events of a model have a finish reason.
-  return last.finishReason !== undefined && (last.content?.parts ?? []).length === 0
+  const isEmpty = last?.finishReason !== undefined && (last.content?.parts ?? []).length === 0
+  return isEmpty ? 'nothing' : undefined
 }
 
-/** The event with the newest result when the model of an agent was last called. */
-const repliedResults = new WeakMap<InvocationContext, string | undefined>()
+/** The number of events in the session when an agent last called its model. */
+const callStarts = new WeakMap<InvocationContext, number>()

@@ -2,22 +2,46 @@ import type { BaseAgent } from '@google/adk'
 import { isLlmAgent, isLoopAgent, isSequentialAgent, NodeTool } from '@google/adk'
 
 import type { ToolCall } from '../tool-call.ts'
+import { isStepAgent, waitsForSteps } from './run-steps.ts'
 
-/** The reason why ADK 2.0.0 cannot wait for an approval somewhere in an agent. */
+/** The reason why an agent cannot wait for an approval. */
 export type ApprovalBlocker =
-  | { readonly kind: 'loop'; readonly loop: string }
-  | { readonly kind: 'sequence'; readonly step: string }
+  | { readonly kind: 'steps'; readonly agent: string; readonly step: string }
+  | { readonly kind: 'live-steps'; readonly agent: string; readonly step: string }
+  | { readonly kind: 'nested-steps'; readonly agent: string; readonly step: string }
+  | { readonly kind: 'same-name'; readonly agent: string }
   | { readonly kind: 'workflow'; readonly node: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
 
-/** Returns the reason why a parent cannot wait for an approval in one of its sub-agents. Returns undefined if it can. */
+/**
+ * Returns the reason why a parent cannot wait for an approval in one of its sub-agents. Returns undefined if it can. `isLive` says
+ * that the agents also run in live sessions, and `isNested` that they run inside an `AgentTool`. ADK does not wait there.
+ */
 export function findApprovalBlocker(
   parent: BaseAgent,
   subAgent: BaseAgent,
+  { isLive, isNested }: { readonly isLive: boolean; readonly isNested: boolean },
 ): ApprovalBlocker | undefined {
-  if (isLoopAgent(parent)) return { kind: 'loop', loop: parent.name }
-  if (!isSequentialAgent(parent) || parent.subAgents.at(-1) === subAgent) return undefined
-  return { kind: 'sequence', step: subAgent.name }
+  const step = { agent: parent.name, step: subAgent.name }
+  if (!isStepAgent(parent)) return isAnyStepAgent(parent) ? { kind: 'steps', ...step } : undefined
+  const ambiguous = [parent, subAgent].find(isAmbiguous)
+  if (ambiguous) return { kind: 'same-name', agent: ambiguous.name }
+  if (isNested && goesOn(parent, subAgent)) return { kind: 'nested-steps', ...step }
+  return isLive && goesOn(parent, subAgent) ? { kind: 'live-steps', ...step } : undefined
+}
+
+/** Whether another agent is found by the name of this one. A turn continues at the agents that its events name. */
+function isAmbiguous(agent: BaseAgent): boolean {
+  return agent.rootAgent.findAgent(agent.name) !== agent
+}
+
+function isAnyStepAgent(agent: BaseAgent): boolean {
+  return isSequentialAgent(agent) || isLoopAgent(agent)
+}
+
+/** Whether ADK starts another step after a step of an agent. */
+function goesOn(parent: BaseAgent, subAgent: BaseAgent): boolean {
+  return isLoopAgent(parent) || (isSequentialAgent(parent) && parent.subAgents.at(-1) !== subAgent)
 }
 
 /**
@@ -33,7 +57,9 @@ export function canWait(
   let agent: BaseAgent = caller
   // The root of a nested runner may also be a sub-agent elsewhere.
   for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {
-    if (findApprovalBlocker(parentAgent, agent)) return false
+    const waits = waitsForSteps(parentAgent, toolContext.invocationContext)
+    if (goesOn(parentAgent, agent) && !waits) return false
+    if (waits && [parentAgent, agent].some(isAmbiguous)) return false
     agent = parentAgent
   }
   // An agent that is a node of a workflow has no parent and is not the root.

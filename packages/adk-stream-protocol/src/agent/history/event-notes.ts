@@ -102,6 +102,29 @@ const ModelTimes = z.object({
 })
 export type ModelTimes = z.infer<typeof ModelTimes>
 
+/** The position of an event in an agent that runs its sub-agents as steps: a `SequentialAgent`, `LoopAgent` or `ParallelAgent`. */
+const StepNote = z.object({
+  /** The agent that runs the steps. */
+  agent: z.string(),
+  /** The sub-agent that is the step. */
+  step: z.string(),
+  /** The iteration of a `LoopAgent`, from 0. */
+  iteration: z.number().exactOptional(),
+})
+export type StepNote = z.infer<typeof StepNote>
+
+/** The progress of a run of an agent with steps. Calls that wait are not part of it: the conversation contains them. */
+const ProgressNote = z.object({
+  /** The id of the run. It stays the same when the run continues after a pause. */
+  id: z.string(),
+  agent: z.string(),
+  kind: z.enum(['sequence', 'loop', 'parallel']),
+  iteration: z.number().exactOptional(),
+  maxIterations: z.number().exactOptional(),
+  steps: z.array(z.object({ name: z.string(), state: z.enum(['pending', 'running', 'done']) })),
+})
+export type ProgressNote = z.infer<typeof ProgressNote>
+
 const EventNotes = z.object({
   /** The assistant message of the event, if its position in the session does not imply it. */
   messageId: z.string().exactOptional(),
@@ -130,6 +153,10 @@ const EventNotes = z.object({
   /** Calls of agents used as tools that wait for approvals inside. */
   paused: z.array(PausedNote).exactOptional(),
   nested: NestedNote.exactOptional(),
+  /** The progress of an agent with steps. The event has no content. */
+  progress: ProgressNote.exactOptional(),
+  /** The steps that the event is part of, outermost first. */
+  steps: z.array(StepNote).exactOptional(),
 })
 
 /**
@@ -141,12 +168,13 @@ export type EventNotes = z.infer<typeof EventNotes>
 const KEY = 'adk-stream-protocol'
 const NO_NOTES: EventNotes = {}
 
-/** Adds notes to the custom metadata of an event. */
+/** Adds notes to the custom metadata of an event, which may have others. */
 export function writeNotes(
   notes: EventNotes,
   metadata: Record<string, unknown> = {},
 ): Record<string, unknown> {
-  return { ...metadata, [KEY]: notes }
+  const others = isRecord(metadata[KEY]) ? metadata[KEY] : {}
+  return { ...metadata, [KEY]: { ...others, ...notes } }
 }
 
 /** Returns the notes of an event. An event of another program has none. */

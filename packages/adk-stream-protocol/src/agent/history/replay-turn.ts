@@ -20,6 +20,8 @@ export interface StoredTurn {
   readonly firstEvent: Event
   /** The events of each run: the first run, and one for each time the turn resumed after a pause. */
   readonly runs: Event[][]
+  /** The ADK invocations that resumed the turn. Each of them began with a pause, and has no other. */
+  readonly resumedBy: Set<string>
   /** All events of the turn, including those that produce no chunks. */
   readonly events: Event[]
 }
@@ -50,6 +52,7 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
       current = named ?? current
       if (!current) continue
       byInvocation.set(event.invocationId, current)
+      current.resumedBy.add(event.invocationId)
       // A result from outside produces chunks like any other. A confirmation does not, but its outcome does.
       current.runs.push(isConfirmation(event) ? [] : [event])
       current.events.push(event)
@@ -82,7 +85,8 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
     if (index > 0) pause()
     for (const event of errorsLast(events)) {
       // A live run is a single run, however often it pauses. It paused wherever it waited for a response.
-      if (pauses.at(-1) !== chunks.length && endsPause(state, event)) pause()
+      const isResumed = turn.resumedBy.has(event.invocationId)
+      if (!isResumed && pauses.at(-1) !== chunks.length && endsPause(state, event)) pause()
       translateEvent(writer, event, options)
     }
   }
@@ -170,6 +174,7 @@ function createTurn(event: Event): StoredTurn {
     userMessage: { id: userMessageId, role: 'user', parts },
     firstEvent: event,
     runs: [[]],
+    resumedBy: new Set(),
     events: [event],
   }
 }

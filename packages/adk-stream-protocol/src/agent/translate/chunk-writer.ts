@@ -1,6 +1,6 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
-import type { DecidedNote, NestedQuestion, PausedNote } from '../history/event-notes.ts'
+import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../history/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
 import { beginTranslation, NOTHING_STREAMED } from './translation.ts'
 
@@ -51,6 +51,12 @@ export class ChunkWriter {
     this.chunks.push(chunk)
   }
 
+  /** Writes a part that replaces an earlier one with the same id. It needs no open step. */
+  replacePart(chunk: Chunk): void {
+    this.closeText()
+    this.chunks.push(chunk)
+  }
+
   /** Streams text or reasoning. Continues the open part if it has the same kind. */
   writeText(kind: TextKind, delta: string): void {
     if (delta === '') return
@@ -67,8 +73,14 @@ export class ChunkWriter {
   }
 
   /** Writes a call of the model. Does nothing if the call was written before. */
-  writeCall(call: { id: string; toolName: string; input: unknown; state: CallState }): void {
-    const { id: toolCallId, toolName, input, state } = call
+  writeCall(call: {
+    id: string
+    toolName: string
+    input: unknown
+    state: CallState
+    steps: readonly StepNote[] | undefined
+  }): void {
+    const { id: toolCallId, toolName, input, state, steps } = call
     if (this.#state.calls.has(toolCallId)) return
     this.closeText()
     this.#enterStep()
@@ -77,7 +89,7 @@ export class ChunkWriter {
       { type: 'tool-input-available', toolCallId, toolName, input },
     )
     const { stepCount } = this.#state
-    this.#updateCall(toolCallId, { toolName, input, stepCount, state })
+    this.#updateCall(toolCallId, { toolName, input, stepCount, state, ...(steps && { steps }) })
   }
 
   /** Writes an approval request or a question. */
@@ -243,8 +255,20 @@ export class ChunkWriter {
 
   /** Opens a step for output of the model: a new one if the last step contains tool results. */
   #enterStep(): void {
-    if (this.#state.hasResults) this.closeStep()
+    if (this.#state.hasResults && !this.#hasOpenBranch()) this.closeStep()
     if (this.#state.step === 'closed') this.#openStep()
+  }
+
+  /**
+   * Whether the current step contains a call without a result of another branch of a `ParallelAgent`. If that call needs a decision,
+   * clients that send automatically look for it in the last step only.
+   */
+  #hasOpenBranch(): boolean {
+    const { calls, stepCount } = this.#state
+    return [...calls.values()].some(
+      (call) =>
+        call.stepCount === stepCount && call.state !== 'settled' && call.steps !== undefined,
+    )
   }
 
   #openStep(): void {

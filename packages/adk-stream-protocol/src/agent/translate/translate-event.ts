@@ -9,6 +9,7 @@ import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
 import { isFinishReason, readFinishReason, describeModelError } from './model-outcome.ts'
 import { translateNested, translateParts } from './translate-parts.ts'
+import { translateSteps } from './translate-steps.ts'
 import { translateCitations, translateGrounding } from './translate-sources.ts'
 import type { Translation } from './translation.ts'
 import { isWaiting } from './translation.ts'
@@ -36,6 +37,7 @@ export function translateEvent(
   if (notes.nested) translateNested(writer, notes.nested.event)
   translateParts(writer, event)
   translateHandover(writer, notes)
+  translateSteps(writer, notes)
   translateTranscriptions(writer, event)
   if (event.groundingMetadata) translateGrounding(writer, event.groundingMetadata)
   if (event.citationMetadata) translateCitations(writer, event.citationMetadata)

@@ -107,7 +107,8 @@ function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void 
     return
   }
   const waiting = event.longRunningToolIds?.includes(id) === true
-  writer.writeCall({ id, toolName, input, state: waiting ? 'waiting' : 'running' })
+  const { steps } = readNotes(event)
+  writer.writeCall({ id, toolName, input, state: waiting ? 'waiting' : 'running', steps })
 }
 
 function writeApprovalRequest(

@@ -1,5 +1,12 @@
 import type { FinishReason, TextKind } from '../../protocol/chunk.ts'
-import type { AudioCount, Citation, DataParts, TurnError } from '../../protocol/message.ts'
+import type {
+  AudioCount,
+  Citation,
+  DataParts,
+  StepProgress,
+  TurnError,
+} from '../../protocol/message.ts'
+import type { ProgressNote, StepNote } from '../history/event-notes.ts'
 import type { UsageCount } from './count-usage.ts'
 import { NO_USAGE } from './count-usage.ts'
 
@@ -21,6 +28,8 @@ export interface Translation {
   /** Authors of parallel branches that are still streaming. */
   readonly parked: readonly Speaker[]
   readonly calls: ReadonlyMap<string, Call>
+  /** The progress of agents with steps, by the id of their run. */
+  readonly progress: ReadonlyMap<string, Progress>
   /** The written sources: URL or title → source id. */
   readonly sources: ReadonlyMap<string, string>
   readonly citations: readonly Citation[]
@@ -42,12 +51,20 @@ export interface Call {
   readonly state: CallState
   /** The last written state of its approval, if it needs one. */
   readonly approval?: DataParts['approval']
+  /** The steps that contain the call. */
+  readonly steps?: readonly StepNote[]
   /** Whether the application has given the final result of a long-running call. */
   readonly completed?: true
   /** The id of ADK's confirmation request that resumes a paused call. */
   readonly resumedBy?: string
   /** The call of this message that made this call, if it was made inside an agent that is used as a tool. */
   readonly madeBy?: string
+}
+
+/** The progress of an agent with steps, and the part that was written last. */
+interface Progress {
+  readonly note: ProgressNote
+  readonly written: StepProgress | undefined
 }
 
 /**
@@ -87,6 +104,7 @@ export function beginTranslation(): Translation {
     speaker: { branch: '', author: '', text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED },
     parked: [],
     calls: new Map(),
+    progress: new Map(),
     sources: new Map(),
     citations: [],
     usage: NO_USAGE,
@@ -101,5 +119,10 @@ const WAITING: ReadonlySet<CallState> = new Set(['waiting', 'asked', 'paused'])
 
 /** Whether the turn waits for a decision or for a result from outside. */
 export function isWaiting({ calls }: Translation): boolean {
-  return [...calls.values()].some(({ state }) => WAITING.has(state))
+  return [...calls.values()].some(isCallWaiting)
+}
+
+/** Whether a call waits for a decision or for a result from outside. */
+export function isCallWaiting({ state }: Call): boolean {
+  return WAITING.has(state)
 }

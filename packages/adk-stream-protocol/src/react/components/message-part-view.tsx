@@ -10,7 +10,9 @@ import { ApprovalCard } from './approval-card.tsx'
 import { useApprovalContext } from './approval-context.ts'
 import { QuestionCard } from './question-card.tsx'
 import { SignInCard } from './sign-in-card.tsx'
+import { StepList } from './step-list.tsx'
 import { ToolCard } from './tool-card.tsx'
+import { readSteps } from '../reading/steps.ts'
 import { isRecord } from '../../protocol/guards.ts'
 
 type Part = UIMessage['parts'][number]
@@ -42,7 +44,7 @@ export const MessagePartView = memo(function MessagePartView(props: MessagePartV
     return <Reasoning text={part.text} streaming={streaming && part.state === 'streaming'} />
   if (part.type === 'file')
     return <FileView url={part.url} mediaType={part.mediaType} filename={part.filename} />
-  if (part.type.startsWith('data-')) return renderData?.(part) ?? <CodeExecutionView part={part} />
+  if (part.type.startsWith('data-')) return renderData?.(part) ?? <DataView part={part} />
   return null
 }, isSame)
 
@@ -176,12 +178,19 @@ function isWebUrl({ url }: SourceUrlUIPart): boolean {
   return /^https?:\/\//i.test(url)
 }
 
-interface CodeExecutionViewProps {
+interface DataViewProps {
   readonly part: UIMessage['parts'][number]
 }
 
+/** Shows the progress of steps, or code that the model ran. Shows nothing for other data parts. */
+function DataView({ part }: DataViewProps) {
+  if (part.type !== 'data-steps') return <CodeExecutionView part={part} />
+  const progress = 'data' in part ? readSteps(part.data) : undefined
+  return progress ? <StepList progress={progress} /> : null
+}
+
 /** Shows code that the model ran, or its result. Shows nothing for other data parts. */
-function CodeExecutionView({ part }: CodeExecutionViewProps) {
+function CodeExecutionView({ part }: DataViewProps) {
   const { message } = useAdkLabels()
   const data = 'data' in part && isRecord(part.data) ? part.data : {}
   const isCode = part.type === 'data-executable-code'

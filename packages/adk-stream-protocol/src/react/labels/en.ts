@@ -30,6 +30,17 @@ export const en: AdkLabels = {
     usage: (inputTokens, outputTokens) => `${inputTokens} tokens in, ${outputTokens} out`,
     retry: 'Try again',
   },
+  steps: {
+    title: (agent) => `Steps of ${agent}`,
+    iteration: (iteration, maxIterations) =>
+      maxIterations === undefined
+        ? `(iteration ${iteration})`
+        : `(iteration ${iteration} of at most ${maxIterations})`,
+    pending: 'Not started',
+    running: 'Running',
+    waiting: 'Waiting for a response',
+    done: 'Done',
+  },
   tool: {
     arguments: 'Arguments',
     result: 'Result',

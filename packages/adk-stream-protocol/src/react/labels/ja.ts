@@ -30,6 +30,17 @@ export const ja: AdkLabels = {
       `入力 ${inputTokens} トークン、出力 ${outputTokens} トークン`,
     retry: 'もう一度試す',
   },
+  steps: {
+    title: (agent) => `${agent} の手順`,
+    iteration: (iteration, maxIterations) =>
+      maxIterations === undefined
+        ? `（${iteration} 回目）`
+        : `（${iteration} 回目、最大 ${maxIterations} 回）`,
+    pending: '未開始',
+    running: '実行中',
+    waiting: '回答待ち',
+    done: '完了',
+  },
   tool: {
     arguments: '引数',
     result: '結果',

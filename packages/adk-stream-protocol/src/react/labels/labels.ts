@@ -24,6 +24,15 @@ export interface AdkLabels {
     readonly usage: (inputTokens: string, outputTokens: string) => string
     readonly retry: string
   }
+  /** The progress of an agent that runs its sub-agents as steps. */
+  readonly steps: {
+    readonly title: (agent: string) => string
+    readonly iteration: (iteration: number, maxIterations: number | undefined) => string
+    readonly pending: string
+    readonly running: string
+    readonly waiting: string
+    readonly done: string
+  }
   readonly tool: {
     readonly arguments: string
     readonly result: string

@@ -16,6 +16,7 @@ import {
   hasEarlyCallbacks,
   skipTokenCallbacks,
 } from '../../agent/adk-workarounds/plugin-callbacks.ts'
+import { controlSteps } from '../../agent/adk-workarounds/run-steps.ts'
 import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
 import type { NotedContent } from '../../agent/history/input-response.ts'
@@ -150,6 +151,7 @@ export class AgentHost {
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
       skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
+      controlSteps(agent, runner.pluginManager, (context) => gate.messageIdOf(context))
       return { runner, gate }
     }
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))

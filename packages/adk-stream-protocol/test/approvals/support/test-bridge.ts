@@ -5,7 +5,7 @@ import { Modality } from '@google/genai'
 import type { Emulator, Prompt } from 'gemini-emulator'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 
-import type { Bridge } from '../../../src/server/index.ts'
+import type { Bridge, BridgeOptions } from '../../../src/server/index.ts'
 import { apiKey } from '../../../src/server/auth/authenticate.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
@@ -33,12 +33,14 @@ export const FREE_MODEL = 'gemini-2.5-flash-native-audio-preview-12-2025'
 export interface TestBridgeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'recorded'> {
   /** The live model. Default: one that waits for its calls. */
   readonly liveModel?: string
+  /** Whether the bridge has live conversations. Default true. */
+  readonly isLive?: boolean
   /** Default: the gated payment. */
   readonly tools?: (wallet: Wallet) => readonly BaseTool[]
   /** Opens the database of the bridge. Default: a SQLite file. */
   readonly openStore?: () => Promise<Store>
   /** The agent with its tools. Default: one agent. */
-  readonly agent?: (model: BaseLlm, tools: BaseTool[]) => ReturnType<typeof assistant>
+  readonly agent?: (model: BaseLlm, tools: BaseTool[]) => BridgeOptions['agent']
 }
 
 const DATABASE = 'testBridge.db'
@@ -167,6 +169,7 @@ export class TestBridge implements AsyncDisposable {
       agent,
       limits,
       liveModel,
+      isLive = true,
       openStore = () => openSqliteStore({ path: this.#folder.path(DATABASE) }),
       respond = firstOf(scriptResponder, () => [{ type: 'say', text: 'OK.' }]),
       ...options
@@ -181,10 +184,12 @@ export class TestBridge implements AsyncDisposable {
         for (const look of this.#waiting) look(prompt)
         return respond(prompt)
       },
-      live: (gemini) => ({
-        model: gemini,
-        runConfig: { responseModalities: [Modality.TEXT] },
-        approvalDeadlineMs: options.approvalDeadlineMs ?? 24 * 3_600_000,
+      ...(isLive && {
+        live: (gemini) => ({
+          model: gemini,
+          runConfig: { responseModalities: [Modality.TEXT] },
+          approvalDeadlineMs: options.approvalDeadlineMs ?? 24 * 3_600_000,
+        }),
       }),
       authenticate: apiKey(PEOPLE),
       agent: (model) => agent?.(model, given) ?? assistant(model, { tools: given }),

@@ -2,10 +2,16 @@ import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { BaseTool } from '@google/adk'
-import { AgentTool, FunctionTool } from '@google/adk'
+import type { BaseAgent, BaseTool } from '@google/adk'
+import { AgentTool, FunctionTool, SequentialAgent } from '@google/adk'
 import { Modality } from '@google/genai'
-import { type Emulator, startEmulator } from 'gemini-emulator'
+import {
+  type Emulator,
+  firstOf,
+  type Responder,
+  scriptResponder,
+  startEmulator,
+} from 'gemini-emulator'
 import { z } from 'zod'
 
 import { type Bridge, type BridgeOptions, createBridge } from '../../../src/server/index.ts'
@@ -20,6 +26,8 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly store: Store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
+  /** Whether the agent is the first step of a sequence, whose second step says `Second.` Default false. */
+  readonly inSteps?: boolean
   /** Tools beside the payments. */
   readonly tools?: readonly BaseTool[]
   /** The live model of sockets. Default: there are no live conversations. */
@@ -45,10 +53,14 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     reached = async () => undefined,
     liveModel,
     modelUrl,
+    inSteps = false,
     tools: more = [],
     ...bridgeOptions
   } = options
-  const emulator = await startEmulator({ keepRequests: 50 })
+  const emulator = await startEmulator({
+    keepRequests: 50,
+    ...(inSteps && { respond: firstOf(saySecond, scriptResponder, sayOk) }),
+  })
   const baseUrl = modelUrl ?? emulator.baseUrl
   const errors: unknown[] = []
   const model = new EmulatedGemini(baseUrl)
@@ -57,8 +69,9 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const desk = new AgentTool({ agent: assistant(model, { name: 'desk', tools: paying }) })
   const agency = new AgentTool({ agent: assistant(model, { name: 'agency', tools: [desk] }) })
   const tools = [...paying, desk, agency, ...more]
+  const first = assistant(model, { tools })
   const bridge = createBridge({
-    agent: assistant(model, { tools }),
+    agent: inSteps ? addSecondStep(first, model) : first,
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []
@@ -96,6 +109,17 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     },
   }
 }
+
+function addSecondStep(first: BaseAgent, model: EmulatedGemini): BaseAgent {
+  const second = assistant(model, { name: 'second', instruction: 'I am second.' })
+  // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
+  return new SequentialAgent({ name: 'steps', subAgents: [first, second] })
+}
+
+const sayOk: Responder = () => [{ type: 'say', text: 'OK.' }]
+
+const saySecond: Responder = ({ systemInstruction }) =>
+  systemInstruction.includes('I am second') ? [{ type: 'say', text: 'Second.' }] : undefined
 
 const Payment = z.object({ to: z.string(), amount: z.number().positive() })
 

@@ -1,0 +1,184 @@
+import { isDeepStrictEqual } from 'node:util'
+
+import type { Event } from '@google/adk'
+import { getFunctionCalls, getFunctionResponses } from '@google/adk'
+
+import { isCallWaiting } from '../translate/translation.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
+import type { ProgressNote, StepNote } from './event-notes.ts'
+import { readNotes } from './event-notes.ts'
+import type { StoredTurn } from './replay-turn.ts'
+import { replayTurn, splitTurns } from './replay-turn.ts'
+
+/** An agent that stopped because one of its calls waited, and the steps that it is part of. */
+export interface ResumePoint {
+  /** The agent that made the call. */
+  readonly agent: string
+  /** Outermost first. */
+  readonly steps: readonly StepNote[]
+}
+
+/**
+ * Returns where a turn continues with the responses in its last event: at the agents whose calls have a response now, and, in a
+ * `ParallelAgent`, at those whose calls got theirs earlier, while another branch still waited. Returns nothing if the calls are not
+ * part of a step, or if the steps have continued without the response.
+ */
+export function findResumePoints(
+  events: readonly Event[],
+  messageId: string,
+  isParallel: (agentName: string) => boolean,
+): readonly ResumePoint[] {
+  const last = events.at(-1)
+  const turn = findTurn(events, messageId)
+  if (!last || !turn) return []
+  const points = new Map<string, ResumePoint>()
+  for (const id of readRespondedIds(last)) {
+    const call = turn.events.find((event) => getFunctionCalls(event).some((it) => it.id === id))
+    const steps = call && readNotes(call).steps
+    if (!steps || hasResponse(turn.events, id, last)) return []
+    addPoint(points, { agent: call.author ?? '', steps })
+  }
+  if (points.size === 0) return []
+  const responded = [...points.values()]
+  for (const point of findSuspended(turn.events))
+    if (responded.some((other) => areBranches(point, other, isParallel))) addPoint(points, point)
+  return [...points.values()]
+}
+
+/** Whether a call waits for a response in a step of an agent. */
+export function isStepWaiting(
+  events: readonly Event[],
+  messageId: string,
+  agentName: string,
+): boolean {
+  return findWaiting(events, messageId).some(({ event }) =>
+    readNotes(event).steps?.some(({ agent }) => agent === agentName),
+  )
+}
+
+/**
+ * Whether an agent must wait for responses that its turn waits for. In a `ParallelAgent`, other agents take the responses that the
+ * run has brought for them.
+ */
+export function isAgentWaiting(
+  events: readonly Event[],
+  messageId: string,
+  { invocationId, agentName }: { readonly invocationId: string; readonly agentName: string },
+): boolean {
+  const waiting = findWaiting(events, messageId)
+  if (waiting.length === 0) return false
+  const first = events.find((event) => event.invocationId === invocationId)
+  const brought = new Set(first && readRespondedIds(first))
+  return waiting.some(
+    ({ id, approvalId, event }) =>
+      event.author === agentName || !(brought.has(id) || brought.has(approvalId ?? '')),
+  )
+}
+
+/** Returns the last progress of an agent in a turn. */
+export function findProgress(
+  events: readonly Event[],
+  messageId: string,
+  agentName: string,
+): ProgressNote | undefined {
+  const turn = findTurn(events, messageId)
+  const notes = turn?.events.flatMap((event) => readNotes(event).progress ?? [])
+  return notes?.findLast(({ agent }) => agent === agentName)
+}
+
+interface WaitingCall {
+  readonly id: string
+  readonly approvalId: string | undefined
+  /** The event with the call. */
+  readonly event: Event
+}
+
+/** Returns the calls of a turn that wait for a decision or for a result from outside. */
+function findWaiting(events: readonly Event[], messageId: string): WaitingCall[] {
+  const turn = findTurn(events, messageId)
+  if (!turn) return []
+  const { calls } = replayTurn(turn, { exposeState: () => false }).state
+  return turn.events.flatMap((event) =>
+    getFunctionCalls(event).flatMap(({ id = '' }) => {
+      const call = calls.get(id)
+      if (!call || !isCallWaiting(call)) return []
+      return { id, approvalId: call.approval?.approvalId, event }
+    }),
+  )
+}
+
+/** Returns the ids of the calls and confirmation requests that an event responds to. */
+function readRespondedIds(event: Event): string[] {
+  const { input } = readNotes(event)
+  const ids = getFunctionResponses(event).flatMap(({ id }) => id ?? [])
+  return input ? [...ids, input.toolCallId] : ids
+}
+
+/**
+ * Returns the agents that have received the response of a call and have not continued: the model is called again only when
+ * all calls of the turn have a response (AP8).
+ */
+function findSuspended(events: readonly Event[]): ResumePoint[] {
+  const agents = new Map<string, { point: ResumePoint; isSuspended: boolean }>()
+  const callers = new Map<string, string>()
+  for (const event of events) {
+    const { steps, pending = [] } = readNotes(event)
+    const key = steps && toKey({ agent: event.author ?? '', steps })
+    const responses = getFunctionResponses(event)
+    for (const { id = '' } of responses) {
+      const caller = pending.includes(id) ? undefined : agents.get(callers.get(id) ?? '')
+      if (caller) caller.isSuspended = !endsAgent(event)
+    }
+    if (!steps || key === undefined || responses.length > 0) continue
+    agents.set(key, { point: { agent: event.author ?? '', steps }, isSuspended: false })
+    for (const { id = '' } of getFunctionCalls(event)) callers.set(id, key)
+  }
+  return [...agents.values()].flatMap(({ point, isSuspended }) => (isSuspended ? point : []))
+}
+
+/** Whether an agent ends with the result of a call: the result is its reply, or another agent continues. */
+function endsAgent({ actions }: Event): boolean {
+  return actions.skipSummarization === true || actions.transferToAgent !== undefined
+}
+
+/** Whether two agents wait in different branches of the same run of a `ParallelAgent`. */
+function areBranches(
+  { steps }: ResumePoint,
+  { steps: others }: ResumePoint,
+  isParallel: (agentName: string) => boolean,
+): boolean {
+  const index = steps.findIndex((step, at) => !isDeepStrictEqual(step, others[at]))
+  const [own, other] = [steps[index], others[index]]
+  return own !== undefined && own.agent === other?.agent && isParallel(own.agent)
+}
+
+/**
+ * Whether a call has a result before an event, for example the first return value of a long-running tool. A confirmation may be
+ * sent again: a server that received it may have crashed.
+ */
+function hasResponse(events: readonly Event[], callId: string, before: Event): boolean {
+  return events.some(
+    (event) =>
+      event !== before &&
+      event.id !== before.id &&
+      !readNotes(event).pending?.includes(callId) &&
+      getFunctionResponses(event).some(
+        ({ id, name }) => id === callId && name !== CONFIRMATION_TOOL,
+      ),
+  )
+}
+
+function addPoint(points: Map<string, ResumePoint>, point: ResumePoint): void {
+  points.set(toKey(point), point)
+}
+
+function toKey({ agent, steps }: ResumePoint): string {
+  return JSON.stringify([
+    agent,
+    ...steps.map(({ agent: name, step, iteration }) => [name, step, iteration]),
+  ])
+}
+
+function findTurn(events: readonly Event[], messageId: string): StoredTurn | undefined {
+  return splitTurns(events).find((turn) => turn.messageId === messageId)
+}

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+
+import { textOf } from '../support/chat-probe.ts'
+import { bundleChildren } from './support/children.ts'
+import { databases } from './support/databases.ts'
+import { makeFolder } from './support/folder.ts'
+import { type Asked, Person, readEffects } from './support/person.ts'
+
+const PATIENCE = { timeout: 120_000, interval: 50 }
+
+/** Where the process dies, what becomes of the approval, and how often money moves. */
+const deaths = [
+  ['hold', 'unknown', 0],
+  ['before-decision', 'succeeded', 1],
+  ['after-decision', 'succeeded', 1],
+  ['before-claim', 'succeeded', 1],
+  ['after-claim', 'unknown', 0],
+  ['after-effect', 'unknown', 1],
+  ['after-outcome', 'succeeded', 1],
+  ['before-response', 'succeeded', 1],
+] as const
+
+test.each(databases)(
+  '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    await using folder = await makeFolder()
+    const env = { ...database.env, IN_STEPS: 'yes' }
+    const children = await bundleChildren()
+    await using victim = children.start(folder, 'a', env)
+    await using heir = children.start(folder, 'b', env)
+    const first = await victim.serve()
+    const asked = new Map<string, Asked>()
+    await Promise.all(
+      deaths.map(async ([moment]) => {
+        const chatId = `a.${moment}.steps`
+        const person = new Person(first, { user: chatId, chatId })
+        const question = await person.ask()
+        asked.set(moment, question)
+        expect(textOf((await person.messages()).at(-1))).toBe('')
+        person.answer(question, { approved: true }).catch(() => undefined)
+        await victim.said((line) => line === `at ${chatId}`)
+      }),
+    )
+    expect(await victim.kill()).toBe('SIGKILL')
+    const second = await heir.serve()
+    await Promise.all(
+      deaths.map(async ([moment, state, effects]) => {
+        const chatId = `a.${moment}.steps`
+        const person = new Person(second, { user: chatId, chatId })
+        const id = asked.get(moment)?.approvalId ?? ''
+        if (moment === 'before-decision') await person.decide(id, { approved: true })
+        const read = async () => {
+          const seen = await person.approval(id)
+          const message = (await person.messages()).at(-1)
+          return [chatId, seen?.approval.state, textOf(message).split('Second.').length - 1]
+        }
+        await expect.poll(read, PATIENCE).toEqual([chatId, state, 1])
+        expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
+      }),
+    )
+  },
+)
