@@ -129,7 +129,7 @@ describe.each([
         runs += 1
         return { paid: true }
       })
-      await scenario({ tools: () => [ask] }, async (testBridge) => {
+      await scenario({ tools: () => [asking] }, async (testBridge) => {
         const page = testBridge.page()
         const chat = await page.open(client)
         await chat.send(PAY)
