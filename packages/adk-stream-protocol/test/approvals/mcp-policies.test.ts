@@ -1,3 +1,4 @@
+// oxlint-disable typescript/no-deprecated -- LoopAgent is deprecated in favour of Workflow, and in use.
 import type { InvocationContext } from '@google/adk'
 import { LlmAgent, LoopAgent, MCPToolset } from '@google/adk'
 import { describe, expect, test } from 'vitest'
@@ -14,7 +15,6 @@ import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 /** A loop that runs its steps in its own way, and so cannot wait. */
-// oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
 class OwnLoop extends LoopAgent {
   protected override runAsyncImpl(context: InvocationContext) {
     return super.runAsyncImpl(context)
