@@ -9,7 +9,7 @@ const ROOT = path.join(import.meta.dirname, '..')
 const FOLDERS = ['packages', 'apps', 'docs', 'e2e', 'test', 'bench', 'scripts']
 const TEXT = /\.(?:tsx?|js|md|css)$/
 /** Installed, built or generated files, and records of the past. */
-const EXEMPT = /(?:^|\/)(?:node_modules|dist|docs\/api|CHANGELOG\.md)$/
+const EXEMPT = /(?:^|\/)(?:node_modules|dist|docs\/api|docs\/\.examples|CHANGELOG\.md)$/
 
 function* findFiles(folder: string): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
