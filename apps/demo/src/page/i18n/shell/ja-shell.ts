@@ -134,7 +134,8 @@ export const jaShell: ShellLabels = {
     },
     twoPeople: {
       title: '二人で承認する',
-      explanation: '500ドルを超える送金は二人目が承認します。QRコードでスマートフォンからも承認できます。',
+      explanation:
+        '500ドルを超える送金は二人目が承認します。QRコードでスマートフォンからも承認できます。',
       text: '花子さんに600ドル送金してください',
     },
     talk: {
