@@ -1,5 +1,5 @@
 // oxlint-disable typescript/no-deprecated -- LoopAgent is deprecated in favour of Workflow, and in use.
-import type { BaseTool } from '@google/adk'
+import type { BaseTool, InvocationContext } from '@google/adk'
 import {
   AgentTool,
   App,
@@ -156,6 +156,13 @@ test('[AP111] a policy for a tool that the agent does not have is refused', () =
   ).not.toThrow()
 })
 
+/** A loop that runs its steps in its own way, and so cannot wait. */
+class OwnLoop extends LoopAgent {
+  protected override runAsyncImpl(context: InvocationContext) {
+    return super.runAsyncImpl(context)
+  }
+}
+
 test('[AP181] every agent of several is checked, and a policy is for a tool of any of them', () => {
   const pay = new FunctionTool({ name: 'pay', description: '', execute: () => ({}) })
   const payer = new LlmAgent({ name: 'payer', model: 'gemini-2.5-flash', tools: [pay] })
@@ -164,7 +171,7 @@ test('[AP181] every agent of several is checked, and a policy is for a tool of a
     model: 'gemini-2.5-flash',
     tools: [new AgentTool({ agent: payer.clone() })],
   })
-  const loop = new LoopAgent({ name: 'loop', subAgents: [payer.clone()] })
+  const loop = new OwnLoop({ name: 'loop', subAgents: [payer.clone()] })
   const policy = { approvals: { pay: true } }
   expect(() => create({ agents: { a: agent, b: payer }, ...policy })).not.toThrow()
   expect(() => create({ agents: { a: agent, b: inner }, ...policy })).toThrow(/pay, which/)

@@ -89,6 +89,11 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
      DROP TABLE audit_cut;
      DROP TABLE live_sessions;
      DROP TABLE signals;
+     DROP TRIGGER approval_readers_added;
+     DROP TRIGGER approval_readers_removed;
+     DROP TABLE approval_readers;
+     DROP TABLE credentials;
+     DROP TABLE sign_in_attempts;
      UPDATE schema_version SET version = 5;`,
   )
   await using store = await openSqliteStore({ path })
