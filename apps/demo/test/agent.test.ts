@@ -14,7 +14,7 @@ import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { openModel } from '../src/server/model.ts'
 import { readSettings } from '../src/server/settings.ts'
 
-test('[DM1] declares four tools, two of which need an approval', async () => {
+test('[DM1] declares its tools, two of which need an approval', async () => {
   await using stage = await setStage()
   const tools = stage.agent.tools.filter((tool) => tool instanceof FunctionTool)
   const gates = await Promise.all(
@@ -25,6 +25,7 @@ test('[DM1] declares four tools, two of which need an approval', async () => {
     process_payment: true,
     get_location: true,
     change_bgm: false,
+    adk_request_input: false,
   })
 })
 

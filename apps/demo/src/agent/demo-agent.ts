@@ -1,5 +1,6 @@
-import { type BaseLlm, LlmAgent } from '@google/adk'
+import { type BaseLlm, LlmAgent, requestInputTool } from '@google/adk'
 
+import { createAccountant } from './accountant.ts'
 import { INSTRUCTION } from './instruction.ts'
 import { createChangeBgm, createGetLocation } from './tools/browser-tools.ts'
 import { createGetWeather } from './tools/get-weather.ts'
@@ -13,7 +14,10 @@ export interface DemoAgentOptions {
   readonly weather: Weather
 }
 
-/** An assistant with four tools. Two run on the server and two in the browser; two need approval. */
+/**
+ * An assistant with four tools, of which two run in the browser and two need approval. It can also ask the user with a form, and let
+ * an accountant pay, which is an agent used as a tool.
+ */
 export function createDemoAgent({ model, wallets, weather }: DemoAgentOptions): LlmAgent {
   return new LlmAgent({
     name: 'assistant',
@@ -25,6 +29,8 @@ export function createDemoAgent({ model, wallets, weather }: DemoAgentOptions): 
       createProcessPayment(wallets),
       createGetLocation(),
       createChangeBgm(),
+      requestInputTool,
+      createAccountant(model, wallets),
     ],
     ...(canThink(model.model) && {
       generateContentConfig: { thinkingConfig: { includeThoughts: true } },

@@ -8,6 +8,7 @@ import { readOutcome } from './replies/outcomes.ts'
 import type { PaymentDraft } from './reading/payment-draft.ts'
 import { type Phrases, phrasesOf } from './replies/phrases.ts'
 import { completeIntents, readIntents, type Intent } from './reading/intents.ts'
+import { createTableQuestion, readDelegation, wantsTable } from './reading/questions.ts'
 import { fitArguments, type Shape, shapeOf } from './schema.ts'
 import { isSmallTalk } from './reading/small-talk.ts'
 
@@ -35,7 +36,7 @@ export interface PlanContext {
 
 /** Plans the calls for a request. Returns undefined if it needs none. */
 export function planRequest(request: string, context: PlanContext): Plan | undefined {
-  const named = planNamedCalls(request, context)
+  const named = planNamedCalls(request, context) ?? planQuestion(request, context)
   if (named !== undefined) return named
   const steps = intentsInContext(normalise(request), context.earlierRequests)
   const planned = steps.map((step) => step.map((intent) => planIntent(intent, context)))
@@ -51,6 +52,19 @@ export function planRequest(request: string, context: PlanContext): Plan | undef
       .map((step) => step.flatMap((item) => (item.kind === 'planned-call' ? [item.call] : [])))
       .filter((step) => step.length > 0),
   }
+}
+
+/** Plans a request that needs an answer in a form, or that another agent carries out. */
+function planQuestion(request: string, context: PlanContext): Plan | undefined {
+  const task = offers(context, 'accountant') ? readDelegation(request) : undefined
+  if (task !== undefined) return toPlan({ name: 'accountant', args: { request: task } })
+  return wantsTable(request) && offers(context, 'adk_request_input')
+    ? toPlan({ name: 'adk_request_input', args: createTableQuestion(context.language) })
+    : undefined
+}
+
+function toPlan(call: PlannedCall): Plan {
+  return { kind: 'call', remarks: [], steps: [[call]] }
 }
 
 function planNamedCalls(request: string, { functions, language }: PlanContext): Plan | undefined {

@@ -30,6 +30,8 @@ export const english: Phrases = {
   payment: ({ money, recipient }) => `the payment of ${money} to ${recipient}`,
   weatherLookup: (place) => `the weather lookup for ${place}`,
   locating: 'the location request',
+  asking: 'my question',
+  delegation: 'the request to the accountant',
   trackChange: (track) => `the change to track ${track}`,
   otherCall: (name) => `the call of ${name}`,
 
@@ -73,6 +75,8 @@ export const english: Phrases = {
       accuracy === undefined ? '' : `, accurate to about ${String(Math.round(accuracy))} m`
     return `You are at ${north}, ${east}${within}.`
   },
+  tableNoted: (guests, date, details) =>
+    `I noted a table for ${String(guests)} on ${[date, ...details].join(', ')}. This demo has no restaurant to call.`,
   trackPlays: (track) => `The music is now track ${track}.`,
   answered: (name, rendering) =>
     rendering === '' ? `${name} returned nothing.` : `${name} returned ${endSentence(rendering)}`,

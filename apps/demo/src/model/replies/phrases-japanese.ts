@@ -34,6 +34,8 @@ export const japanese: Phrases = {
   payment: ({ money, recipient }) => `${withHonorific(recipient)}への${money}の送金`,
   weatherLookup: (place) => `${place}の天気の確認`,
   locating: '現在地の取得',
+  asking: '質問',
+  delegation: '経理への依頼',
   trackChange: (track) => `トラック${track}への変更`,
   otherCall: (name) => `${name}の呼び出し`,
 
@@ -74,6 +76,8 @@ export const japanese: Phrases = {
     const within = accuracy === undefined ? '' : `（誤差約${String(Math.round(accuracy))}m）`
     return `現在地は${north}、${east}です${within}。`
   },
+  tableNoted: (guests, date, details) =>
+    `${[`${date}、${String(guests)}名様`, ...details].join('、')}で承りました。このデモには予約先のレストランはありません。`,
   trackPlays: (track) => `BGMをトラック${track}に変更しました。`,
   answered: (name, rendering) =>
     rendering === '' ? `${name}の結果は空でした。` : `${name}の結果: ${endSentence(rendering)}`,

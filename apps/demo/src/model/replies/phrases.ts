@@ -44,6 +44,8 @@ export interface Phrases {
   readonly needsApproval: (payments: readonly string[]) => string
   readonly weatherLookup: (place: string) => string
   readonly locating: string
+  readonly asking: string
+  readonly delegation: string
   readonly trackChange: (track: string) => string
   readonly otherCall: (name: string) => string
 
@@ -60,6 +62,7 @@ export interface Phrases {
   readonly balance: (money: string) => string
   readonly weather: (report: WeatherReport, spoken: boolean) => string
   readonly position: (position: Position) => string
+  readonly tableNoted: (guests: number, date: string, details: readonly string[]) => string
   readonly trackPlays: (track: string) => string
   readonly answered: (name: string, rendering: string) => string
   readonly edited: (changes: readonly string[]) => string

@@ -49,7 +49,14 @@ export function lastBalance(history: readonly AnsweredCall[], style: Style): str
     : formatMoney(last.balance, last.currency, style.language)
 }
 
-const KNOWN_TOOLS = new Set(['get_weather', 'process_payment', 'get_location', 'change_bgm'])
+const KNOWN_TOOLS = new Set([
+  'get_weather',
+  'process_payment',
+  'get_location',
+  'change_bgm',
+  'adk_request_input',
+  'accountant',
+])
 
 function outcomeOf({ name, response, willContinue }: AnsweredCall): Outcome {
   return willContinue ? { state: 'pending' } : readOutcome(response, KNOWN_TOOLS.has(name))
@@ -160,6 +167,8 @@ const KNOWN_ANSWERS: ReadonlyMap<string, (answer: KnownAnswer) => string | undef
   ['get_location', locationAnswer],
   ['change_bgm', trackAnswer],
   ['process_payment', unconfirmedPayment],
+  ['adk_request_input', tableAnswer],
+  ['accountant', reportedAnswer],
 ])
 
 function weatherAnswer({ args, value, style, phrases }: KnownAnswer): string | undefined {
@@ -194,6 +203,19 @@ function trackAnswer({ args, value, phrases }: KnownAnswer): string | undefined 
     : undefined
 }
 
+function tableAnswer({ value, phrases }: KnownAnswer): string | undefined {
+  const { guests, date, seating, wishes } = value
+  if (typeof guests !== 'number' || typeof date !== 'string') return undefined
+  const details = [seating, wishes].filter((text) => typeof text === 'string' && text !== '')
+  return phrases.tableNoted(guests, date, details.map(String))
+}
+
+/** The accountant has reported in a sentence. */
+function reportedAnswer({ value }: KnownAnswer): string | undefined {
+  const { result } = value
+  return typeof result === 'string' ? result : undefined
+}
+
 /** Used only if the result does not confirm the payment. */
 function unconfirmedPayment({ args, value, style, phrases }: KnownAnswer): string {
   const rendering = renderValue(value)
@@ -222,6 +244,10 @@ function deedOf(
       return phrases.weatherLookup(placeFor(args['location'], language))
     case 'get_location':
       return phrases.locating
+    case 'adk_request_input':
+      return phrases.asking
+    case 'accountant':
+      return phrases.delegation
     case 'change_bgm':
       if (typeof args['track'] !== 'number') break
       return phrases.trackChange(String(args['track']))

@@ -17,6 +17,7 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
   const { mode: modes, starts, suggestions, model } = labels.shell
   const [mode, chooseMode] = useMode()
   const demo = useDemo()
+  const isPossible = ({ modes: possible }: Suggestion) => possible?.includes(mode) !== false
   const choose = ({ text, needsPicture }: Suggestion) =>
     needsPicture ? onAskAboutPicture(text) : onChoose(text)
   return (
@@ -38,7 +39,7 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
           <section key={group.title} className="suggestion-group">
             <h3>{group.title}</h3>
             <ul>
-              {group.suggestions.map((suggestion) => (
+              {group.suggestions.filter(isPossible).map((suggestion) => (
                 <li key={suggestion.text}>
                   <button type="button" className="suggestion" onClick={() => choose(suggestion)}>
                     {suggestion.needsPicture && <ImagePlus aria-hidden="true" />}

@@ -1,6 +1,6 @@
 import type { AdkLabels } from '../labels/labels.ts'
 import type { Approval } from '../reading/approval.ts'
-import { type Call, type CallPhase, readFailure } from '../reading/call.ts'
+import { type Call, type CallPhase, isUnfinished, readFailure } from '../reading/call.ts'
 
 /** Returns the state of a call in one or two words. */
 export function describeCallState(
@@ -18,7 +18,7 @@ export function describeCallState(
     case 'approval-requested':
       return tool.waiting
     case 'output-available':
-      return tool.done
+      return isUnfinished(call) ? tool.running : tool.done
     case 'output-error':
       return tool.failed
     case 'output-denied':

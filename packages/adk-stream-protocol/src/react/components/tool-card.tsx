@@ -1,5 +1,5 @@
 import { useAdkLabels } from '../provider.tsx'
-import { type Call, getToolName, readFailure } from '../reading/call.ts'
+import { type Call, getToolName, isUnfinished, readFailure } from '../reading/call.ts'
 import { CallDetails } from './call-details.tsx'
 import { describeCallState, summarise } from './call-labels.ts'
 import { LiteralText } from './arguments-table.tsx'
@@ -13,7 +13,7 @@ export function ToolCard({ call }: { readonly call: Call }) {
     <div
       className="adk-tool"
       role="group"
-      data-state={call.state}
+      data-state={isUnfinished(call) ? 'input-available' : call.state}
       data-tool-call={call.toolCallId}
       data-failed={failure !== undefined}
       aria-label={name}

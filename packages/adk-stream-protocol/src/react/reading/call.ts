@@ -10,6 +10,11 @@ import {
 /** A tool call in a message. */
 export type Call = ToolUIPart | DynamicToolUIPart
 
+/** Whether the output of a call says that it has not ended: it waits in another system, or for an approval inside the agent that it runs. */
+export function isUnfinished({ state, output }: Call): boolean {
+  return state === 'output-available' && isRecord(output) && output['status'] === 'pending'
+}
+
 /**
  * The arguments of a tool call.
  *

@@ -156,6 +156,8 @@ export const enShell: ShellLabels = {
       suggestions: [
         { text: 'Send $30 to Alice and $40 to Bob' },
         { text: 'Send $20 to Alice, then $30 to Bob' },
+        { text: 'Ask the accountant to send $20 to Alice', modes: ['sse'] },
+        { text: 'Reserve a table for me', modes: ['sse', 'live'] },
       ],
     },
     {

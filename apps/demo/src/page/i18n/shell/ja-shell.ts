@@ -157,6 +157,8 @@ export const jaShell: ShellLabels = {
       suggestions: [
         { text: 'Aliceに30ドル、Bobに40ドル送金してください' },
         { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
+        { text: '経理に、Aliceへ20ドル送金するように頼んで', modes: ['sse'] },
+        { text: 'レストランの席を予約して', modes: ['sse', 'live'] },
       ],
     },
     {

@@ -19,6 +19,8 @@ export interface Suggestion {
   readonly text: string
   /** The suggestion opens the file picker first. */
   readonly needsPicture?: true
+  /** The modes that support it. Default: all. A live model cannot wait for an approval inside another agent. */
+  readonly modes?: readonly Mode[]
 }
 
 /** Labels of the page around the conversation. */

@@ -1,0 +1,42 @@
+import { type Language, normalise } from './language.ts'
+
+/** Returns the part of a request that the accountant is to do, or undefined. */
+export function readDelegation(request: string): string | undefined {
+  const english = /\baccountant\b[,:]?\s+(?:to\s+)?(.+)$/is.exec(request)
+  const japanese = /経理(?:担当)?(?:の人)?(?:に|へ)[、,\s]*(.+?)(?:する)?(?:ように|よう)[^]*$/.exec(
+    request,
+  )
+  const task = english?.[1] ?? (japanese?.[1] && `${japanese[1]}してください`)
+  return task?.trim()
+}
+
+/** Returns whether the user wants to reserve a table, for which the model asks with a form. */
+export function wantsTable(request: string): boolean {
+  return TABLE.test(normalise(request))
+}
+
+const TABLE =
+  /\b(?:book|reserve)\b.*\btable\b|\btable\b.*\breservation\b|(?:レストラン|テーブル|席).*予約/i
+
+/** Returns the question for the details of a table, with the schema of its form. */
+export function createTableQuestion(language: Language): Record<string, unknown> {
+  const [message, guests, date, seating, inside, outside, wishes] = TEXTS[language]
+  return {
+    message,
+    response_schema: {
+      type: 'object',
+      properties: {
+        guests: { type: 'integer', title: guests, minimum: 1, maximum: 12 },
+        date: { type: 'string', title: date, format: 'date' },
+        seating: { type: 'string', title: seating, enum: [inside, outside] },
+        wishes: { type: 'string', title: wishes, maxLength: 200 },
+      },
+      required: ['guests', 'date', 'seating'],
+    },
+  }
+}
+
+const TEXTS = {
+  en: ['Which table would you like?', 'Guests', 'Date', 'Seating', 'Inside', 'Outside', 'Wishes'],
+  ja: ['どのようなお席をご希望ですか？', '人数', '日付', '席', '店内', 'テラス', 'ご要望'],
+} as const satisfies Record<Language, readonly string[]>

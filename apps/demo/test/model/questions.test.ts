@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+
+import { afterCalls, ask, type Call, declare, demoTools, pay } from './prompt.ts'
+
+const functions = [
+  ...demoTools,
+  declare('adk_request_input', { message: { type: 'STRING' } }, ['message']),
+  declare('accountant', { request: { type: 'STRING' } }, ['request']),
+]
+
+test.each([
+  ['Ask the accountant to send $20 to Alice', 'send $20 to Alice'],
+  ['経理に、Aliceへ20ドル送金するように頼んで', 'Aliceへ20ドル送金してください'],
+])('[ED460] the model passes %j on to the accountant, who pays', (request, task) => {
+  const delegation: Call = { name: 'accountant', args: { request: task } }
+  expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
+  // The accountant has only the tool for payments.
+  expect(ask(task)).toMatchObject({ calls: [pay(20, 'Alice')] })
+  const contents = afterCalls(request, [delegation], [{ result: 'I sent $20.00 to Alice.' }])
+  expect(ask(contents, { functions }).text).toBe('I sent $20.00 to Alice.')
+})
+
+test.each([
+  ['Reserve a table for me', 'I noted a table for 4 on 2026-12-24, Inside.'],
+  ['レストランの席を予約して', '2026-12-24、4名様、Insideで承りました。'],
+])('[ED461] the model asks for the details of %j with a form', (request, noted) => {
+  const { calls, text } = ask(request, { functions })
+  expect(text).toBe('')
+  expect(calls).toMatchObject([
+    {
+      name: 'adk_request_input',
+      args: { response_schema: { required: ['guests', 'date', 'seating'] } },
+    },
+  ])
+  const answer = { guests: 4, date: '2026-12-24', seating: 'Inside' }
+  expect(ask(afterCalls(request, calls, [answer]), { functions }).text).toContain(noted)
+  const denied = { status: 'denied', error: 'The person declined to answer.' }
+  expect(ask(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('2026')
+})
