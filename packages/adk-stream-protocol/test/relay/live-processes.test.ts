@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
@@ -54,7 +56,7 @@ async function startTwo() {
 test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
   await using servers = await startTwo()
   const { one, urlOne, urlTwo } = servers
-  const chatId = 'killed'
+  const chatId = `killed-${randomUUID()}`
   const model = new ModelSockets(emulator)
   const atTwo = new Person(urlTwo, { chatId })
   const first = await LiveClient.join(urlOne, chatId)
@@ -84,7 +86,7 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
 test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
   await using servers = await startTwo()
   const { one, urlOne, urlTwo } = servers
-  const chatId = 'suspended'
+  const chatId = `suspended-${randomUUID()}`
   const first = await LiveClient.join(urlOne, chatId)
   await first.say('[[say One.]]')
   const [own] = emulator.live.sessions.slice(-1)
