@@ -41,5 +41,6 @@ test.each(modesOf('live'))(
     await question.getByRole('button', { name: 'Send answer' }).click()
     await answers.getByText('I noted a table for 4 on 2026-12-24, Outside.').waitFor()
     await idle()
+    expect(await question.getAttribute('data-ending')).toBe('approved')
   },
 )

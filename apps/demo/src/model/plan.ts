@@ -63,8 +63,8 @@ function planQuestion(request: string, context: PlanContext): Plan | undefined {
     : undefined
 }
 
-function toPlan(call: PlannedCall): Plan {
-  return { kind: 'call', remarks: [], steps: [[call]] }
+function toPlan(only: PlannedCall): Plan {
+  return { kind: 'call', remarks: [], steps: [[only]] }
 }
 
 function planNamedCalls(request: string, { functions, language }: PlanContext): Plan | undefined {

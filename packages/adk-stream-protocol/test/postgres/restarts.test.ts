@@ -25,8 +25,10 @@ async function run(sql: string): Promise<Record<string, unknown>[]> {
 }
 
 test('[RL330] what PostgreSQL loses of a turn in a crash is written again, and the end of a turn is not lost', async () => {
-  await using one = await startRelay(postgres, 'one')
-  await using two = await startRelay(postgres, 'two')
+  // A hint may be lost while the connections for hints are opened again.
+  const timing = { pollMs: 500, fastPollMs: 500 }
+  await using one = await startRelay(postgres, 'one', { timing })
+  await using two = await startRelay(postgres, 'two', { timing })
   const turn = createTurn()
   const readRows = () => run('SELECT seq FROM relay_rows ORDER BY seq')
   one.turns.publish(CHAT, turn)
