@@ -148,6 +148,8 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
       .getByText(/Done|完了/),
   (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
   (page) => readPage(page).tool('Alice').getByRole('timer'),
+  (page) => readPage(page).log.getByText('accountant › process_payment'),
+  (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
   (page) => readPage(page).answer().getByText('image/png'),
   (page) => readPage(page).answer().locator('.adk-reasoning'),
