@@ -87,7 +87,7 @@ export const ANSWER_FIELD = 'answer'
 const MAX_FIELD_DEPTH = 4
 
 /** A text with a higher limit gets several lines. */
-const LONG_TEXT = 120
+const LONG_TEXT = 250
 
 /** Returns the form fields of the answer to a question: one for each property, or a single one if the answer is not an object. */
 export function toAnswerFields(schema: Schema | undefined, locale = 'en'): Field[] {
