@@ -1,19 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 import type { Context, ContextManager } from '@opentelemetry/api'
-import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api'
-import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { context, ROOT_CONTEXT } from '@opentelemetry/api'
+import type { InMemorySpanExporter, ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { FunctionTool } from '@google/adk'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 
 import { assistant } from './support/agents.ts'
 import { serve } from './support/serve.ts'
+import { recordSpans } from './support/spans.ts'
 
 const echo = new FunctionTool({
   name: 'echo',
@@ -22,12 +18,10 @@ const echo = new FunctionTool({
   execute: ({ words }) => ({ words: `${words} from the tool-canary` }),
 })
 
-const exporter = new InMemorySpanExporter()
+let exporter: InMemorySpanExporter
 
-// ADK keeps the tracer of the first provider, so all tests use the same one.
 beforeAll(() => {
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-  trace.setGlobalTracerProvider(provider)
+  exporter = recordSpans()
   context.setGlobalContextManager(contextManager())
 })
 
@@ -36,10 +30,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-afterAll(() => {
-  trace.disable()
-  context.disable()
-})
+afterAll(() => context.disable())
 
 test('[OB2] spans describe the turn and contain no prompts, replies or arguments', async () => {
   const spans = await recordTurn()

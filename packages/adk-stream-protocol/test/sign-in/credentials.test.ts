@@ -2,28 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 import { FunctionTool } from '@google/adk'
-import { trace } from '@opentelemetry/api'
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { InMemorySpanExporter } from '@opentelemetry/sdk-trace-base'
+import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { temporaryFolder } from '../store-fixture.ts'
+import { recordSpans } from '../support/spans.ts'
 import { authConfig, SignInBridge } from './support/sign-in-bridge.ts'
 
-const exporter = new InMemorySpanExporter()
-
-// ADK keeps the tracer of the first provider.
+let exporter: InMemorySpanExporter
 beforeAll(() => {
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
-  trace.setGlobalTracerProvider(provider)
+  exporter = recordSpans()
 })
-
-afterAll(() => trace.disable())
 
 test('[AP433] no token reaches the database, a client, the model, a log, a span or the audit record', async () => {
   await using folder = await temporaryFolder()
