@@ -1,4 +1,5 @@
 import type { CompositeSessionKey } from '@google/adk'
+import type { Owner } from './retention-store.ts'
 import { StoreError } from './store-error.ts'
 
 export type SessionKey = [appName: string, userId: string, sessionId: string]
@@ -10,6 +11,11 @@ export function sessionKey({ appName, userId, sessionId }: CompositeSessionKey):
     checkName('userId', userId),
     checkName('sessionId', sessionId),
   ]
+}
+
+/** Validates the two ids of the owner of data, and returns them in column order. */
+export function ownerColumns({ appName, principalId }: Owner): [string, string] {
+  return [checkName('appName', appName), checkName('principalId', principalId)]
 }
 
 /** Throws if a text column would not return the name unchanged. Otherwise two names could become the same. */

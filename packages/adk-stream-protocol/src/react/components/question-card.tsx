@@ -12,45 +12,32 @@ import type { ApprovalCardProps } from './approval-card.tsx'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import type { Draft } from './approval-form.tsx'
-import { DenyForm, EMPTY_DRAFT, RefusalNote, UnsentDraft } from './approval-form.tsx'
-import { Countdown } from './countdown.tsx'
+import { DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
+import { QuestionFrame } from './question-frame.tsx'
 import { DecidedBy } from './receipt.tsx'
 
 /** Shows a question of the agent: the form for the answer, and then the answer. */
 export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
-  const { question, approval: labels } = useAdkLabels()
-  const [isOverdue, setOverdue] = useState(false)
+  const { question } = useAdkLabels()
   const [draft, setDraft] = useState(EMPTY_DRAFT)
-  const { state, deadline, title = question.title, hint = '', reason } = approval
-  const pending = isPending(call, approval)
+  const { state, hint = '', reason } = approval
+  const title = toLiteral(approval.title ?? question.title)
   const status = state === 'requested' ? question.waiting : question.states[state]
   return (
-    <div
-      className="adk-tool adk-approval adk-question"
-      role="group"
-      data-state={call.state}
-      data-ending={state}
-      data-phase={pending ? 'pending' : 'ended'}
-      data-approval={approval.approvalId}
-      data-tool-call={call.toolCallId}
-      aria-label={`${toLiteral(title)}: ${toLiteral(hint)}`}
-      // Focusable by script, and not by the Tab key.
-      tabIndex={-1}
+    <QuestionFrame
+      className="adk-question"
+      {...{ call, approval, refusal, title }}
+      label={`${title}: ${toLiteral(hint)}`}
+      status={withReason(status, reason)}
+      decidedBy={<DecidedBy approval={approval} />}
     >
-      <header className="adk-tool-header">
-        <span className="adk-dot" aria-hidden="true" />
-        <span className="adk-title">{toLiteral(title)}</span>
-        {pending && deadline !== undefined && (
-          <Countdown deadline={deadline} onOverdue={setOverdue} />
-        )}
-      </header>
       <p className="adk-call-description">
         <LiteralText text={hint === '' ? getToolName(call) : hint} />
       </p>
       {state === 'requested' ? (
         <AnswerForm
           schema={approval.schema}
-          hidden={!pending}
+          hidden={!isPending(call, approval)}
           {...{ draft, onDecide }}
           onDraft={setDraft}
         />
@@ -62,14 +49,7 @@ export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCard
           )}
         </>
       )}
-      <RefusalNote refusal={refusal} />
-      <div className="adk-ending">
-        <p className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'} role="status">
-          {pending && isOverdue ? labels.deadlinePassed : withReason(status, reason)}
-        </p>
-        {!pending && <DecidedBy approval={approval} />}
-      </div>
-    </div>
+    </QuestionFrame>
   )
 }
 

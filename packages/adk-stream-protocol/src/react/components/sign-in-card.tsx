@@ -10,56 +10,35 @@ import { getToolName } from '../reading/call.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import { toServerError } from '../reading/problem.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
-import { RefusalNote } from './approval-form.tsx'
 import { LiteralText } from './arguments-table.tsx'
 import { CallDetails } from './call-details.tsx'
-import { Countdown } from './countdown.tsx'
+import { QuestionFrame } from './question-frame.tsx'
 
 /** Shows a call that waits until the person has signed in to a service. */
 export function SignInCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
-  const { signIn: labels, approval: approvalLabels } = useAdkLabels()
-  const [isOverdue, setOverdue] = useState(false)
-  const { state, deadline, signIn, reason } = approval
-  const pending = isPending(call, approval)
+  const { signIn: labels } = useAdkLabels()
+  const { state, signIn, reason } = approval
   const status = state === 'requested' ? labels.waiting : labels.states[state]
   const service = toLiteral(signIn?.label ?? '')
   return (
-    <div
-      className="adk-tool adk-approval adk-sign-in"
-      role="group"
-      data-state={call.state}
-      data-ending={state}
-      data-phase={pending ? 'pending' : 'ended'}
-      data-approval={approval.approvalId}
-      data-tool-call={call.toolCallId}
-      aria-label={`${labels.title}: ${service}`}
-      // Focusable by script, and not by the Tab key.
-      tabIndex={-1}
+    <QuestionFrame
+      className="adk-sign-in"
+      {...{ call, approval, refusal }}
+      title={labels.title}
+      label={`${labels.title}: ${service}`}
+      status={describe(status, service, reason)}
+      details={<CallDetails call={call} />}
     >
-      <header className="adk-tool-header">
-        <span className="adk-dot" aria-hidden="true" />
-        <span className="adk-title">{labels.title}</span>
-        {pending && deadline !== undefined && (
-          <Countdown deadline={deadline} onOverdue={setOverdue} />
-        )}
-      </header>
       {signIn && (
         <SignInForm
           approvalId={approval.approvalId}
           signIn={signIn}
           toolName={getToolName(call)}
-          hidden={!pending}
+          hidden={!isPending(call, approval)}
           onDecide={onDecide}
         />
       )}
-      <RefusalNote refusal={refusal} />
-      <div className="adk-ending">
-        <p className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'} role="status">
-          {pending && isOverdue ? approvalLabels.deadlinePassed : describe(status, service, reason)}
-        </p>
-      </div>
-      {!pending && <CallDetails call={call} />}
-    </div>
+    </QuestionFrame>
   )
 }
 

@@ -7,7 +7,7 @@ import type {
   TakenAttempt,
 } from '../credential-store.ts'
 import type { Owner } from '../retention-store.ts'
-import { checkName } from '../session-key.ts'
+import { checkName, ownerColumns } from '../session-key.ts'
 import type { Clocks } from './clocks.ts'
 import type { Database } from './database.ts'
 
@@ -74,10 +74,6 @@ export class PostgresCredentialStore implements CredentialStore {
   async #isChanged(sql: string, values: unknown[]): Promise<boolean> {
     return (await this.#database.query(sql, values)).length > 0
   }
-}
-
-function ownerColumns({ appName, principalId }: Owner): string[] {
-  return [checkName('appName', appName), checkName('principalId', principalId)]
 }
 
 interface CredentialRow {

@@ -7,7 +7,7 @@ import type {
   TakenAttempt,
 } from '../credential-store.ts'
 import type { Owner } from '../retention-store.ts'
-import { checkName } from '../session-key.ts'
+import { checkName, ownerColumns } from '../session-key.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 
@@ -76,10 +76,6 @@ export class SqliteCredentialStore implements CredentialStore {
       removeUnused.run(unusedMs)
     })
   }
-}
-
-function ownerColumns({ appName, principalId }: Owner): string[] {
-  return [checkName('appName', appName), checkName('principalId', principalId)]
 }
 
 interface CredentialRow {
