@@ -39,6 +39,10 @@ import { RetentionSweeper } from './chats/retention-sweeper.ts'
 import { RemoteTurns } from './chats/remote-turns.ts'
 import { RequestContext } from './chats/request-context.ts'
 import { TurnsElsewhere } from './chats/turns-elsewhere.ts'
+import { DecidedTurns } from './chats/decided-turns.ts'
+import { Rewinds } from './chats/rewinds.ts'
+import { StoredCalls } from './chats/stored-calls.ts'
+import { ToolResults } from './chats/tool-results.ts'
 import { TurnService } from './chats/turn-service.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
@@ -340,14 +344,17 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending: options.whilePending ?? 'keep',
-    whenShortened: options.whenShortened ?? 'keep',
   })
+  const rewinds = new Rewinds(backend, turns, options.whenShortened ?? 'keep')
+  const calls = new StoredCalls(backend, turns)
+  const toolResults = new ToolResults({ backend, calls, turnService })
+  const decidedTurns = new DecidedTurns({ backend, calls, turnService, onError })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
   const runs = openRuns(options, { backend, turnService, leases, maxPerPrincipal, onError })
   const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
   const owners = new LiveOwners({
     backend,
-    turnService,
+    calls,
     runs,
     leases,
     ask,
@@ -357,6 +364,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   const remoteTurns = new RemoteTurns({
     backend,
     turnService,
+    calls,
     runs,
     events,
     elsewhere,
@@ -364,11 +372,11 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     intervalMs: newsMs,
     onError,
   })
-  const resume = createResume({ runs, turnService, owners, onError })
+  const resume = createResume({ runs, decidedTurns, owners, onError })
   const decisions = new ApprovalDecisions({
     backend,
     limits,
-    turnService,
+    decidedTurns,
     runs,
     isLiveElsewhere: (chat) => owners.isElsewhere(chat),
     // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
@@ -381,15 +389,19 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     turns,
     elsewhere,
     turnService,
+    rewinds,
+    calls,
+    toolResults,
     decisions,
     owners,
     remoteTurns,
     context,
     runs,
   })
-  const live = runs && new LiveSender({ runs, turnService, decisions, context })
+  const live = runs && new LiveSender({ runs, turnService, rewinds, decisions, context })
   const completions = openCallCompletions({
-    turnService,
+    calls,
+    toolResults,
     decisions,
     runs,
     limits,
@@ -400,7 +412,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     intervalMs: limits.sweepMs,
     resume: (approval) => resume(approval),
     recoverTurns: () => elsewhere.sweep(turns),
-    expireBrowserCall: (call) => turnService.expireBrowserCall(call).catch(onError),
+    expireBrowserCall: (call) => toolResults.expire(call).catch(onError),
     mustWrite: () => operations.storeFault !== undefined,
     onError,
     onSwept: (error) => operations.swept(error),
@@ -473,7 +485,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       runs && live
         ? openLiveHandlers(connection, { runs, chats, live, limits })
         : openTurnHandlers(connection, { chats, limits }),
-    findCall: callFinder({ decisions, turnService, runs }),
+    findCall: callFinder({ decisions, calls, runs }),
     approvalChanged: (approval) => {
       runs?.approvalChanged(approval)
       elsewhere.notifyApprovals()
@@ -530,7 +542,7 @@ function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents):
 
 interface ResumeParts {
   readonly runs: LiveRuns | undefined
-  readonly turnService: TurnService
+  readonly decidedTurns: DecidedTurns
   readonly owners: LiveOwners
   readonly onError: (error: unknown) => void
 }
@@ -539,13 +551,13 @@ interface ResumeParts {
  * Returns a function that resumes the turn of a decided or ended approval in the process that runs its call. `isNew` says that the
  * approval was decided just now. The function never rejects.
  */
-function createResume({ runs, turnService, owners, onError }: ResumeParts) {
+function createResume({ runs, decidedTurns, owners, onError }: ResumeParts) {
   return async (approval: Approval, isNew = false): Promise<void> => {
     try {
       // A live session, here or in another process, runs its own calls.
       if (runs?.holds(approval)) runs.approvalChanged(approval)
       else if (!(await owners.leave(approval)))
-        await turnService.resumeAfterDecision(approval, isNew)
+        await decidedTurns.resumeAfterDecision(approval, isNew)
     } catch (error) {
       onError(error)
     }

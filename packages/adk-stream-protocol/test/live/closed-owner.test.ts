@@ -28,8 +28,8 @@ test.each([
     },
     ask: () => undefined,
     onDecided: () => undefined,
-    turnService: {
-      callState: async () => {
+    calls: {
+      stateOf: async () => {
         polls += 1
         return 'settled'
       },

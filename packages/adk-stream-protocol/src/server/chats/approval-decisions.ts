@@ -25,7 +25,7 @@ import { toApprovalChat } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { isInputQuestion, toAnswer } from './question-answers.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { TurnService } from './turn-service.ts'
+import type { DecidedTurns } from './decided-turns.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkAnswer, checkEdit } from './policy-checks.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
@@ -33,7 +33,7 @@ import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
   readonly limits: BridgeLimits
-  readonly turnService: Pick<TurnService, 'decideAndResume'>
+  readonly decidedTurns: Pick<DecidedTurns, 'decideAndResume'>
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
   /** Whether another process has the live session of a chat. */
@@ -308,7 +308,7 @@ export class ApprovalDecisions {
     { approval, resumes }: { readonly approval: Approval; readonly resumes: Resumption },
     decision: Decision,
   ): Promise<Recorded> {
-    const { runs, turnService } = this.#options
+    const { runs, decidedTurns } = this.#options
     if (runs?.holds(approval)) {
       const result = await runs.find(approval.chat)?.decide(approval, decision)
       if (result) return { result, continues: true }
@@ -317,7 +317,7 @@ export class ApprovalDecisions {
       approval.liveWorker !== undefined && (await this.#options.isLiveElsewhere(approval.chat))
     if (resumes && !isElsewhere && isCompletedBy(approval, decision)) {
       const isRead = resumes === 'read'
-      const decided = await turnService.decideAndResume(approval, decision, { isRead })
+      const decided = await decidedTurns.decideAndResume(approval, decision, { isRead })
       if (decided) return { ...decided, continues: true }
     }
     return { result: await ledger.decide(approval.id, decision, approval), continues: false }

@@ -19,6 +19,9 @@ import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './question-answers.ts'
 import type { RequestContext } from './request-context.ts'
+import type { Rewinds } from './rewinds.ts'
+import type { StoredCalls } from './stored-calls.ts'
+import type { ToolResults } from './tool-results.ts'
 import type { TurnService } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
@@ -32,6 +35,9 @@ export interface ChatServiceParts {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly turnService: TurnService
+  readonly rewinds: Rewinds
+  readonly calls: StoredCalls
+  readonly toolResults: ToolResults
   readonly decisions: ApprovalDecisions
   /** Converts the context of a request to session state. */
   readonly context: RequestContext
@@ -82,14 +88,14 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, context } = this.#parts
+    const { decisions, turnService, rewinds, context } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
     await decisions.decideEarlier(principal, chat, request.earlier)
     onDecided?.()
-    const removed = await turnService.findRemoved(chat, request)
-    if (removed !== undefined) await turnService.rewind(chat, removed)
+    const removed = await rewinds.findRemoved(chat, request)
+    if (removed !== undefined) await rewinds.rewind(chat, removed)
     return turnService.start(chat, request, { state, agent })
   }
 
@@ -183,11 +189,11 @@ export class ChatService {
 
   /** Sorts the responses into decisions and outputs, and finds their message. */
   async #resolve(chat: ChatRef, request: ResponsesRequest): Promise<Responses> {
-    const { decisions, turnService } = this.#parts
+    const { decisions, calls } = this.#parts
     const responses = await decisions.resolve(chat, request)
     const [output] = responses.outputs
     if (responses.messageId !== undefined || !output) return responses
-    return { ...responses, messageId: await turnService.messageOf(chat, output.toolCallId) }
+    return { ...responses, messageId: await calls.messageOf(chat, output.toolCallId) }
   }
 
   /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
@@ -233,14 +239,14 @@ export class ChatService {
     chat: ChatRef,
     output: OutputResponse,
   ): Promise<void> {
-    const { runs, owners, turnService, decisions } = this.#parts
+    const { runs, owners, toolResults, decisions } = this.#parts
     const question = await decisions.findQuestion(chat, output.toolCallId)
     if (question) {
       await decisions.decide(principal, chat, toAnswer(question, output))
       return
     }
     if (runs?.find(chat)?.submitOutput(output) === true) return
-    if (!(await owners.submitOutput(chat, output))) await turnService.submitToolResult(chat, output)
+    if (!(await owners.submitOutput(chat, output))) await toolResults.submit(chat, output)
   }
 }
 

@@ -11,11 +11,12 @@ import { toApprovalChat } from './backend.ts'
 import type { LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { TurnService } from './turn-service.ts'
+import type { BrowserCall } from '../../store/browser-call-store.ts'
+import type { StoredCalls } from './stored-calls.ts'
 
 export interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
-  readonly turnService: Pick<TurnService, 'callState'>
+  readonly calls: Pick<StoredCalls, 'stateOf'>
   /** The live sessions of this process. Undefined without the option `live`. */
   readonly runs:
     | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
@@ -112,11 +113,11 @@ export class LiveOwners {
   }
 
   /** Resolves when the conversation contains the output of a browser tool, or after two leases. */
-  async untilStored(call: Parameters<TurnService['callState']>[0]): Promise<void> {
+  async untilStored(call: BrowserCall): Promise<void> {
     const { ledger } = await this.#options.backend.get()
     await this.#poll(
       2 * ledger.leaseMs,
-      async () => (await this.#options.turnService.callState(call)) !== 'waiting',
+      async () => (await this.#options.calls.stateOf(call)) !== 'waiting',
     )
   }
 
@@ -188,6 +189,6 @@ export class LiveOwners {
   }
 
   async #isReported(approval: Approval): Promise<boolean> {
-    return (await this.#options.turnService.callState(approval)) !== 'asked'
+    return (await this.#options.calls.stateOf(approval)) !== 'asked'
   }
 }

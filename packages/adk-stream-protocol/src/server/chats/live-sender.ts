@@ -8,12 +8,14 @@ import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { RequestContext } from './request-context.ts'
+import type { Rewinds } from './rewinds.ts'
 import type { TurnService } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface LiveSenderParts {
   readonly runs: LiveRuns
   readonly turnService: TurnService
+  readonly rewinds: Rewinds
   readonly decisions: ApprovalDecisions
   readonly context: RequestContext
 }
@@ -41,7 +43,7 @@ export class LiveSender {
   }
 
   async #send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
-    const { runs, turnService, decisions, context } = this.#parts
+    const { runs, turnService, rewinds, decisions, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = request
     // RQ121: all checks run before the request changes anything.
     await runs.whenStarted(chat)
@@ -51,11 +53,11 @@ export class LiveSender {
     const userMessageId = message.id ?? randomUUID()
     const removed = replaces
       ? userMessageId
-      : await turnService.findRemoved(chat, { replaces, history })
+      : await rewinds.findRemoved(chat, { replaces, history })
     if (removed !== undefined) {
-      await turnService.checkRewind(chat, removed)
+      await rewinds.check(chat, removed)
       await runs.leave(chat)
-      await turnService.rewind(chat, removed)
+      await rewinds.rewind(chat, removed)
     } else await turnService.cancelPending(chat, (approval) => runs.holds(approval))
     await turnService.recordAgent(chat, agent)
     const run = await runs.open(chat)

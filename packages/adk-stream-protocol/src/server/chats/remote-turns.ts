@@ -8,13 +8,15 @@ import { keyOf } from '../../turns/turn-registry.ts'
 import type { ApprovalChange } from '../feeds/approval-news.ts'
 import type { LazyBackend } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
+import type { StoredCalls } from './stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface RemoteTurnsOptions {
   readonly backend: LazyBackend
-  readonly turnService: Pick<TurnService, 'callState' | 'replay'>
+  readonly turnService: Pick<TurnService, 'replay'>
+  readonly calls: Pick<StoredCalls, 'stateOf'>
   readonly runs: LiveRuns | undefined
   readonly events: ChatEvents
   /** The running turns of other processes. */
@@ -158,11 +160,11 @@ export class RemoteTurns {
 
   /** Whether the conversation shows the outcome of all approvals, and no other process holds the chat. */
   async #isComplete({ chat, approvals }: RemoteTurn): Promise<boolean> {
-    const { backend, turnService } = this.#options
+    const { backend, calls } = this.#options
     const { ledger } = await backend.get()
     if ((await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return false
     for (const approval of approvals.values())
-      if ((await turnService.callState(approval)) === 'asked') return false
+      if ((await calls.stateOf(approval)) === 'asked') return false
     return true
   }
 

@@ -4,15 +4,12 @@ import { setImmediate } from 'node:timers/promises'
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { BROWSER_TIMED_OUT } from '../../calls/browser-tool.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
-import { readRequestedApprovals } from '../../agent/history/cut-events.ts'
 import { toReplay } from '../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
 import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
 import type { TranslationOptions } from '../../agent/translate/translate-event.ts'
-import type { Call } from '../../agent/translate/translation.ts'
-import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type { Decision } from '../../approvals/next-approval.ts'
 import type { Refusal } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
@@ -20,20 +17,13 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
-import type { BrowserCall } from '../../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
 import type { Deferred } from '../../shared/deferred.ts'
-import { defer } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
-import {
-  afterCancelling,
-  cancelPending,
-  OrphanedApprovals,
-  writeEnding,
-} from './approval-endings.ts'
+import { afterCancelling, cancelPending } from './approval-endings.ts'
 import {
   collectResponses,
   findCompletionFault,
@@ -41,7 +31,6 @@ import {
   isBlockedByRunningCall,
   refuseForeignOutput,
 } from './turn-responses.ts'
-import { isUnreported } from './paused-calls.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -50,12 +39,11 @@ import type { TurnInfo } from '../options.ts'
 import type { StateDelta } from './request-context.ts'
 import { settleQuestions } from './question-answers.ts'
 import { traceTurn } from './trace-turn.ts'
-import { ResumeAttempts } from './resume-attempts.ts'
+import { checkRewind, prepareRewind } from './rewinds.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface TurnServiceOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
-  readonly whenShortened: 'keep' | 'rewind'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
@@ -91,22 +79,9 @@ interface PendingDecision {
   readonly result: Deferred<Approval | Refusal>
 }
 
-/** The result of recording a decision, and the turn that resumes with it. The turn fails if the decision is refused. */
-export interface DecidedTurn {
-  readonly result: Approval | Refusal
-  readonly turn: Promise<Turn>
-}
-
 interface Completion extends OutputResponse {
   /** Called when the result is stored. */
   readonly onStored: () => void
-}
-
-/** A call in the conversation of a chat. */
-interface FoundCall {
-  /** The assistant message that made the call. */
-  readonly messageId: string
-  readonly call: Call
 }
 
 /** The events of one message of a live session. */
@@ -125,8 +100,6 @@ export class TurnService {
   readonly #backend: LazyBackend
   readonly #turns: TurnRegistry
   readonly #options: TurnServiceOptions
-  readonly #orphans = new OrphanedApprovals()
-  readonly #attempts = new ResumeAttempts()
   /** Turns whose run ended with an error. */
   readonly #failed = new WeakSet<Turn>()
   /** The number of calls that run without a turn. Their turns resume when they end. */
@@ -141,6 +114,11 @@ export class TurnService {
   /** Whether calls run without a turn. */
   get busy(): boolean {
     return this.#runningWithoutTurn > 0
+  }
+
+  /** Whether the run of a turn ended with an error. */
+  hasFailed(turn: Turn): boolean {
+    return this.#failed.has(turn)
   }
 
   /** Returns the agent of a chat, or the agent to record for a new chat. */
@@ -172,11 +150,11 @@ export class TurnService {
     const { replaces } = request
     const userMessageId = request.message.id ?? randomUUID()
     // Check before `start` stops a turn that has no reader.
-    if (replaces) await this.checkRewind(chat, userMessageId)
+    if (replaces) await checkRewind(backend, key, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
     return this.#turns.start(chat, randomUUID(), {
       prepare: async () => {
-        if (replaces) await this.#prepareRewind(backend, key, userMessageId)
+        if (replaces) await prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
       },
       run: async (turn) => {
@@ -231,48 +209,6 @@ export class TurnService {
     })
   }
 
-  /**
-   * Completes a long-running call with its final result. Resolves when the result is stored; the model then continues without a
-   * reader.
-   */
-  async complete(chat: ChatRef, result: OutputResponse): Promise<Turn> {
-    const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
-    const found = await this.findCall(chat, result.toolCallId)
-    if (!found) throw new ProtocolError('unknown-call')
-    const completion = { ...result, onStored: ignore }
-    const stored = new Promise<void>((resolve) => {
-      completion.onStored = resolve
-    })
-    const responses = { outputs: [], background: true, completion }
-    const turn = await this.resume(chat, found.messageId, responses)
-    await Promise.race([stored, turn.settled])
-    const replayed = await this.#replay(backend, key, found.messageId)
-    // The turn was stopped, or the server is closing, before the result was stored.
-    if (!replayed?.state.calls.get(result.toolCallId)?.completed)
-      throw new ProtocolError('unavailable')
-    return turn
-  }
-
-  /** Finds a call in the stored conversation. If a turn is running, waits for its end and looks again. */
-  async findCall(chat: ChatRef, toolCallId: string): Promise<FoundCall | undefined> {
-    const found = await this.#findCall(chat, toolCallId)
-    const running = found ? undefined : this.#turns.running(chat)
-    if (!running) return found
-    await running.settled
-    return this.#findCall(chat, toolCallId)
-  }
-
-  async #findCall(chat: ChatRef, toolCallId: string): Promise<FoundCall | undefined> {
-    const backend = await this.#backend.get()
-    const turns = await backend.host.turns(toApprovalChat(backend, chat))
-    for (const turn of turns.toReversed()) {
-      const call = replayTurn(turn, this.#options).state.calls.get(toolCallId)
-      if (call) return { messageId: turn.messageId, call }
-    }
-    return undefined
-  }
-
   /** Throws if a turn cannot resume with these responses. */
   async #check(
     backend: Backend,
@@ -295,73 +231,6 @@ export class TurnService {
     // AP130: after an empty stream, a client would resend the same request again and again.
     const isEmpty = pause >= chunks.length
     if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
-  }
-
-  /**
-   * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
-   * the history does not prove that, or if the removed part contains an approved call that ran.
-   */
-  async findRemoved(
-    chat: ChatRef,
-    { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
-  ): Promise<string | undefined> {
-    if (this.#options.whenShortened === 'keep' || replaces || history.length === 0) return undefined
-    const backend = await this.#backend.get()
-    if (!backend.host.rewindable) return undefined
-    const turns = await backend.host.turns(toApprovalChat(backend, chat))
-    const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
-    if (!history.every((id, index) => id === stored[index])) return undefined
-    // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
-    if (history.length % 2 !== 0) return undefined
-    const removed = turns[history.length / 2]?.userMessage.id
-    const isKept = removed !== undefined && (await this.#hasActed(backend, chat, removed))
-    return isKept ? undefined : removed
-  }
-
-  /** AP170: throws if a rewind to before a message would remove an approved call. */
-  async checkRewind(chat: ChatRef, userMessageId: string): Promise<void> {
-    const backend = await this.#backend.get()
-    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
-    if (await this.#hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
-  }
-
-  async #hasActed(backend: Backend, chat: ChatRef, userMessageId: string): Promise<boolean> {
-    const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
-    for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
-      const approval = await backend.ledger.get(id)
-      // The answer to a question has no effect outside the conversation.
-      if (approval?.terms.kind === 'input') continue
-      const state = approval?.state.name ?? end
-      if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
-    }
-    return false
-  }
-
-  /** Cancels the pending approvals of a chat before a rewind. */
-  async #prepareRewind(backend: Backend, key: AppChatRef, userMessageId: string): Promise<void> {
-    await this.checkRewind(key, userMessageId)
-    await cancelPending(backend, key)
-    // Check again: a person may have approved a call meanwhile.
-    await this.checkRewind(key, userMessageId)
-  }
-
-  /** Rewinds a chat to before a user message, while it holds the chat lock. */
-  async rewind(chat: ChatRef, userMessageId: string): Promise<void> {
-    const backend = await this.#backend.get()
-    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
-    const key = toApprovalChat(backend, chat)
-    // The rewind also removes the running turn, so it must not write afterwards.
-    await this.#turns.stop(chat)
-    const { settled } = await this.#turns.start(chat, randomUUID(), {
-      waitForRunning: true,
-      background: true,
-      prepare: async () => {
-        await this.#prepareRewind(backend, key, userMessageId)
-        await backend.host.rewind(key, userMessageId)
-      },
-      run: async ({ log }) => log.end(),
-    })
-    await settled
   }
 
   /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. A live session itself writes the ends of its calls. */
@@ -449,34 +318,6 @@ export class TurnService {
     await setImmediate()
   }
 
-  /**
-   * Records a decision that completes an approval, starts the call in the same commit, and resumes its turn. Returns undefined, and
-   * records nothing, if the chat is not free: then the turn resumes when it is.
-   */
-  async decideAndResume(
-    approval: Approval,
-    decision: Decision,
-    { isRead }: { readonly isRead: boolean },
-  ): Promise<DecidedTurn | undefined> {
-    const { id, chat, messageId } = approval
-    const result = defer<Approval | Refusal>()
-    const turn = this.resume(chat, messageId, {
-      outputs: [],
-      decision: { approval, decision, result },
-      ...(isRead ? { seen: id } : { background: true }),
-    })
-    const decided = result.promise.then((outcome) => {
-      if (!isRead) this.#finishDecision(approval, turn)
-      return { result: outcome, turn }
-    })
-    // If the chat is not free, the turn fails before the decision is recorded.
-    const failed = turn.then(
-      () => undefined,
-      () => undefined,
-    )
-    return Promise.race([decided, failed])
-  }
-
   /** Resumes the turn of a call when the call ends. The turn that started the call was stopped before ADK collected its result. */
   #resumeWhenCallEnds(
     { host }: Backend,
@@ -493,97 +334,6 @@ export class TurnService {
       .finally(() => {
         this.#runningWithoutTurn -= 1
       })
-  }
-
-  /** Resumes, without a reader, the turn of a browser call with its result. Throws if no call waits for this result. */
-  async submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void> {
-    const backend = await this.#backend.get()
-    const found = await this.#findCall(chat, output.toolCallId)
-    const key = toApprovalChat(backend, chat)
-    const tool = found && (await backend.findTool(key, found.call.toolName))
-    const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
-    const isWaiting = found?.call.state === 'waiting'
-    // BT3: only the application completes other long-running tools.
-    if (found && !isBrowserTool && (isWaiting || tool?.isLongRunning))
-      throw refuseForeignOutput(found.call)
-    if (!isWaiting || !isBrowserTool)
-      throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
-    await this.resume(chat, found.messageId, { outputs: [output], background: true })
-  }
-
-  /** Returns the id of the message that contains a call, or undefined if the chat does not contain the call. */
-  async messageOf(chat: ChatRef, toolCallId: string): Promise<string | undefined> {
-    const found = await this.#findCall(chat, toolCallId)
-    return found?.messageId
-  }
-
-  /**
-   * Resumes, without a reader, the turn of an approval that was decided or has ended. Resolves when the conversation shows the outcome.
-   * `isNew` says that the approval was decided just now.
-   */
-  async resumeAfterDecision(approval: Approval, isNew = false): Promise<void> {
-    const { chat, messageId } = approval
-    const backend = await this.#backend.get()
-    if (!(await backend.agents.has(chat))) return
-    // The conversation of a new decision contains the call, so its start is not delayed by a check.
-    if (!isNew && (await this.callState(approval)) !== 'asked')
-      return this.#orphans.reconcileOrphan(backend, approval)
-    if (!this.#attempts.isDue(approval.id)) return
-    const responses = { outputs: [], background: true, ...(isNew && { approval }) }
-    await this.#checkOutcome(approval, await this.resume(chat, messageId, responses))
-  }
-
-  /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
-  #finishDecision(approval: Approval, turn: Promise<Turn>): void {
-    turn
-      .then((opened) => this.#checkOutcome(approval, opened))
-      .catch((error: unknown) => {
-        if (!isNothingNew(error)) this.#options.onError(error)
-      })
-  }
-
-  /** Checks, when the turn of a decision has ended, that the conversation shows the outcome. */
-  async #checkOutcome(approval: Approval, turn: Turn): Promise<void> {
-    await turn.settled
-    if (turn.signal.aborted) return
-    if ((await this.callState(approval)) !== 'asked') {
-      this.#attempts.forget(approval.id)
-      return
-    }
-    // ADK could not report the outcome, for example because the tool no longer exists. Write the ending without ADK, to end the retries.
-    const backend = await this.#backend.get()
-    const known = await backend.ledger.get(approval.id)
-    if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
-    else if (known) await writeEnding(backend, known)
-  }
-
-  /** AP114: records that an approved call did not start. Cancels the call after too many attempts. */
-  async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
-    const end = this.#failed.has(turn) ? 'failed' : 'ended'
-    if (this.#attempts.note(approval.id, end)) return
-    const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
-    if (isRefusal(cancelled)) return
-    await writeEnding(backend, cancelled)
-    this.#options.onError(
-      new Error(
-        `The approved call ${approval.toolCallId} of ${approval.toolName} was cancelled: ADK did not start it after several attempts.`,
-      ),
-    )
-  }
-
-  /** Resumes a turn whose browser tool timed out. Does nothing if the result has arrived meanwhile. */
-  async expireBrowserCall(call: BrowserCall): Promise<void> {
-    const { chat, messageId, toolCallId } = call
-    const backend = await this.#backend.get()
-    if (!(await backend.agents.has(chat))) return
-    if ((await this.callState(call)) === 'waiting') {
-      const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
-      const turn = await this.resume(chat, messageId, { outputs, background: true })
-      await turn.settled
-      // The server is closing. The next one expires the call.
-      if (turn.signal.aborted) return
-    }
-    await backend.browserCalls.drop(chat, [toolCallId])
   }
 
   /** Yields the events of all runs that the responses allow. More responses may arrive during a run. */
@@ -680,16 +430,6 @@ export class TurnService {
     }
   }
 
-  /**
-   * Returns the state of a call in the stored conversation, or undefined if the conversation does not contain the call. A call whose
-   * approval has ended is `asked` until the conversation shows how.
-   */
-  async callState({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
-    const replayed = await this.#replay(await this.#backend.get(), chat, messageId)
-    const calls = replayed?.state.calls
-    return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
-  }
-
   async #replay(
     { host }: Backend,
     key: AppChatRef,
@@ -700,23 +440,7 @@ export class TurnService {
   }
 }
 
-/** States of approvals whose calls have not run and cannot run any more after a cancellation. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
-  'requested',
-  'denied',
-  'expired',
-  'cancelled',
-])
-
-function ignore(): void {}
-
-function isNothingNew(error: unknown): boolean {
-  return error instanceof ProtocolError && error.code === 'nothing-new'
-}
-
 async function* noEvents(): AsyncGenerator<Event> {}
-
-const CANNOT_START = 'the agent could not continue with it'
 
 /** AP130: sent as an error, because a client whose call does not end would resend the same request. */
 const STUCK = {

@@ -6,7 +6,8 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import { toAnswer } from '../chats/question-answers.ts'
-import type { TurnService } from '../chats/turn-service.ts'
+import type { StoredCalls } from '../chats/stored-calls.ts'
+import type { ToolResults } from '../chats/tool-results.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { Route, AuthenticatedRequest } from '../http/http-router.ts'
@@ -46,7 +47,8 @@ export type MayCompleteCalls = (
 ) => boolean | Promise<boolean>
 
 export interface CallCompletionsOptions {
-  readonly turnService: TurnService
+  readonly calls: StoredCalls
+  readonly toolResults: ToolResults
   readonly decisions: Pick<ApprovalDecisions, 'findQuestion' | 'decideById'>
   readonly runs: LiveRuns | undefined
   readonly limits: BridgeLimits
@@ -61,7 +63,7 @@ export interface CallCompletions {
 }
 
 export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {
-  const { turnService, decisions, runs, limits, mayCompleteCalls } = options
+  const { calls, toolResults, decisions, runs, limits, mayCompleteCalls } = options
 
   const complete = async (completion: CallCompletion): Promise<void> => {
     const { principalId, chatId, toolCallId } = completion
@@ -75,7 +77,7 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
       await decisions.decideById({ id: principalId }, toAnswer(question, { toolCallId, result }))
       return
     }
-    const turn = await turnService.complete(chat, { toolCallId, result })
+    const turn = await toolResults.complete(chat, { toolCallId, result })
     runs?.show(chat, turn)
   }
 
@@ -85,7 +87,7 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
     if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
     const { principalId = principal.id, ...result } = body.data
     if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
-    const found = await turnService.findCall({ principalId, chatId }, toolCallId)
+    const found = await calls.findAfterTurn({ principalId, chatId }, toolCallId)
     const { toolName } = found?.call ?? {}
     // The same error as for a missing permission, so that a principal without permission cannot find out which calls exist.
     if (toolName === undefined) throw new ProtocolError('unknown-call')

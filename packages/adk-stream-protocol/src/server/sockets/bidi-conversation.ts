@@ -9,7 +9,7 @@ import { keepNewest } from '../../shared/keep-newest.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
-import type { TurnService } from '../chats/turn-service.ts'
+import type { StoredCalls } from '../chats/stored-calls.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 
 /** A call or approval that was looked up by its id. */
@@ -25,12 +25,12 @@ export type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
 
 export interface CallFinderParts {
   readonly decisions: ApprovalDecisions
-  readonly turnService: Pick<TurnService, 'messageOf'>
+  readonly calls: Pick<StoredCalls, 'messageOf'>
   readonly runs: LiveRuns | undefined
 }
 
 /** Returns a function that finds a call in the ledger, the live sessions or the stored messages. */
-export function callFinder({ decisions, turnService, runs }: CallFinderParts): FindCall {
+export function callFinder({ decisions, calls, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
     const known = await decisions.find(chat, id)
     const toolCallId = known?.toolCallId ?? id
@@ -38,7 +38,7 @@ export function callFinder({ decisions, turnService, runs }: CallFinderParts): F
     const messageId = known?.messageId ?? run?.messageOf(toolCallId)
     return {
       known,
-      messageId: messageId ?? (await turnService.messageOf(chat, toolCallId)),
+      messageId: messageId ?? (await calls.messageOf(chat, toolCallId)),
       live: run?.hasCall(toolCallId) === true,
     }
   }

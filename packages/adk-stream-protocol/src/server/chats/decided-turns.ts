@@ -1,0 +1,125 @@
+import type { Approval } from '../../approvals/approval.ts'
+import type { Decision } from '../../approvals/next-approval.ts'
+import type { Refusal } from '../../approvals/refusal.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { defer } from '../../shared/deferred.ts'
+import type { Turn } from '../../turns/turn.ts'
+import { OrphanedApprovals, writeEnding } from './approval-endings.ts'
+import type { Backend, LazyBackend } from './backend.ts'
+import { ResumeAttempts } from './resume-attempts.ts'
+import type { StoredCalls } from './stored-calls.ts'
+import type { TurnService } from './turn-service.ts'
+
+/** The result of recording a decision, and the turn that resumes with it. The turn fails if the decision is refused. */
+export interface DecidedTurn {
+  readonly result: Approval | Refusal
+  readonly turn: Promise<Turn>
+}
+
+export interface DecidedTurnsParts {
+  readonly backend: LazyBackend
+  readonly calls: StoredCalls
+  readonly turnService: Pick<TurnService, 'resume' | 'hasFailed'>
+  readonly onError: (error: unknown) => void
+}
+
+/** Resumes the turns of calls that were decided, until the conversation shows the outcome. */
+export class DecidedTurns {
+  readonly #parts: DecidedTurnsParts
+  readonly #orphans = new OrphanedApprovals()
+  readonly #attempts = new ResumeAttempts()
+
+  constructor(parts: DecidedTurnsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Records a decision that completes an approval, starts the call in the same commit, and resumes its turn. Returns undefined, and
+   * records nothing, if the chat is not free: then the turn resumes when it is.
+   */
+  async decideAndResume(
+    approval: Approval,
+    decision: Decision,
+    { isRead }: { readonly isRead: boolean },
+  ): Promise<DecidedTurn | undefined> {
+    const { id, chat, messageId } = approval
+    const result = defer<Approval | Refusal>()
+    const turn = this.#parts.turnService.resume(chat, messageId, {
+      outputs: [],
+      decision: { approval, decision, result },
+      ...(isRead ? { seen: id } : { background: true }),
+    })
+    const decided = result.promise.then((outcome) => {
+      if (!isRead) this.#finishDecision(approval, turn)
+      return { result: outcome, turn }
+    })
+    // If the chat is not free, the turn fails before the decision is recorded.
+    const failed = turn.then(
+      () => undefined,
+      () => undefined,
+    )
+    return Promise.race([decided, failed])
+  }
+
+  /**
+   * Resumes, without a reader, the turn of an approval that was decided or has ended. Resolves when the conversation shows the outcome.
+   * `isNew` says that the approval was decided just now.
+   */
+  async resumeAfterDecision(approval: Approval, isNew = false): Promise<void> {
+    const { chat, messageId } = approval
+    const backend = await this.#parts.backend.get()
+    if (!(await backend.agents.has(chat))) return
+    // The conversation of a new decision contains the call, so its start is not delayed by a check.
+    if (!isNew && (await this.#parts.calls.stateOf(approval)) !== 'asked')
+      return this.#orphans.reconcileOrphan(backend, approval)
+    if (!this.#attempts.isDue(approval.id)) return
+    const responses = { outputs: [], background: true, ...(isNew && { approval }) }
+    const turn = await this.#parts.turnService.resume(chat, messageId, responses)
+    await this.#checkOutcome(approval, turn)
+  }
+
+  /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
+  #finishDecision(approval: Approval, turn: Promise<Turn>): void {
+    turn
+      .then((opened) => this.#checkOutcome(approval, opened))
+      .catch((error: unknown) => {
+        if (!isNothingNew(error)) this.#parts.onError(error)
+      })
+  }
+
+  /** Checks, when the turn of a decision has ended, that the conversation shows the outcome. */
+  async #checkOutcome(approval: Approval, turn: Turn): Promise<void> {
+    await turn.settled
+    if (turn.signal.aborted) return
+    if ((await this.#parts.calls.stateOf(approval)) !== 'asked') {
+      this.#attempts.forget(approval.id)
+      return
+    }
+    // ADK could not report the outcome, for example because the tool no longer exists. Write the ending without ADK, to end the retries.
+    const backend = await this.#parts.backend.get()
+    const known = await backend.ledger.get(approval.id)
+    if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
+    else if (known) await writeEnding(backend, known)
+  }
+
+  /** AP114: records that an approved call did not start. Cancels the call after too many attempts. */
+  async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
+    const end = this.#parts.turnService.hasFailed(turn) ? 'failed' : 'ended'
+    if (this.#attempts.note(approval.id, end)) return
+    const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
+    if (isRefusal(cancelled)) return
+    await writeEnding(backend, cancelled)
+    this.#parts.onError(
+      new Error(
+        `The approved call ${approval.toolCallId} of ${approval.toolName} was cancelled: ADK did not start it after several attempts.`,
+      ),
+    )
+  }
+}
+
+function isNothingNew(error: unknown): boolean {
+  return error instanceof ProtocolError && error.code === 'nothing-new'
+}
+
+const CANNOT_START = 'the agent could not continue with it'

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+
+import { readRequestedApprovals } from '../../agent/history/cut-events.ts'
+import type { ApprovalStateName } from '../../approvals/approval.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { MessageRequest } from '../../protocol/stream-request.ts'
+import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import { cancelPending } from './approval-endings.ts'
+import type { Backend, LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+
+/** Rewinds chats to before a message that a person edits, repeats or has removed. */
+export class Rewinds {
+  readonly #backend: LazyBackend
+  readonly #turns: TurnRegistry
+  readonly #whenShortened: 'keep' | 'rewind'
+
+  constructor(backend: LazyBackend, turns: TurnRegistry, whenShortened: 'keep' | 'rewind') {
+    this.#backend = backend
+    this.#turns = turns
+    this.#whenShortened = whenShortened
+  }
+
+  /**
+   * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
+   * the history does not prove that, or if the removed part contains an approved call that ran.
+   */
+  async findRemoved(
+    chat: ChatRef,
+    { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
+  ): Promise<string | undefined> {
+    if (this.#whenShortened === 'keep' || replaces || history.length === 0) return undefined
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) return undefined
+    const key = toApprovalChat(backend, chat)
+    const turns = await backend.host.turns(key)
+    const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
+    if (!history.every((id, index) => id === stored[index])) return undefined
+    // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
+    if (history.length % 2 !== 0) return undefined
+    const removed = turns[history.length / 2]?.userMessage.id
+    const isKept = removed !== undefined && (await hasActed(backend, key, removed))
+    return isKept ? undefined : removed
+  }
+
+  /** AP170: throws if a rewind to before a message would remove an approved call. */
+  async check(chat: ChatRef, userMessageId: string): Promise<void> {
+    const backend = await this.#backend.get()
+    await checkRewind(backend, toApprovalChat(backend, chat), userMessageId)
+  }
+
+  /** Rewinds a chat to before a user message, while it holds the chat lock. */
+  async rewind(chat: ChatRef, userMessageId: string): Promise<void> {
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    const key = toApprovalChat(backend, chat)
+    // The rewind also removes the running turn, so it must not write afterwards.
+    await this.#turns.stop(chat)
+    const { settled } = await this.#turns.start(chat, randomUUID(), {
+      waitForRunning: true,
+      background: true,
+      prepare: async () => {
+        await prepareRewind(backend, key, userMessageId)
+        await backend.host.rewind(key, userMessageId)
+      },
+      run: async ({ log }) => log.end(),
+    })
+    await settled
+  }
+}
+
+/** AP170: throws if a rewind to before a message would remove an approved call. */
+export async function checkRewind(
+  backend: Backend,
+  chat: AppChatRef,
+  userMessageId: string,
+): Promise<void> {
+  if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+  if (await hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
+}
+
+/** Cancels the pending approvals of a chat before a rewind. */
+export async function prepareRewind(
+  backend: Backend,
+  chat: AppChatRef,
+  userMessageId: string,
+): Promise<void> {
+  await checkRewind(backend, chat, userMessageId)
+  await cancelPending(backend, chat)
+  // Check again: a person may have approved a call meanwhile.
+  await checkRewind(backend, chat, userMessageId)
+}
+
+/** Whether a call of the part to remove has run, or may still run. */
+async function hasActed(
+  { host, ledger }: Backend,
+  chat: AppChatRef,
+  userMessageId: string,
+): Promise<boolean> {
+  const cut = await host.cut(chat, userMessageId)
+  for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
+    const approval = await ledger.get(id)
+    // The answer to a question has no effect outside the conversation.
+    if (approval?.terms.kind === 'input') continue
+    const state = approval?.state.name ?? end
+    if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
+  }
+  return false
+}
+
+/** States of approvals whose calls have not run and cannot run any more after a cancellation. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
+  'requested',
+  'denied',
+  'expired',
+  'cancelled',
+])

@@ -1,0 +1,66 @@
+import { replayTurn } from '../../agent/history/replay-turn.ts'
+import type { Call } from '../../agent/translate/translation.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { BrowserCall } from '../../store/browser-call-store.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import type { LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import { isUnreported } from './paused-calls.ts'
+
+/** A call in the conversation of a chat. */
+export interface StoredCall {
+  /** The assistant message that made the call. */
+  readonly messageId: string
+  readonly call: Call
+}
+
+/** Reads calls from the stored conversations. */
+export class StoredCalls {
+  readonly #backend: LazyBackend
+  readonly #turns: TurnRegistry
+
+  constructor(backend: LazyBackend, turns: TurnRegistry) {
+    this.#backend = backend
+    this.#turns = turns
+  }
+
+  /** Finds a call. Returns undefined if the chat does not contain it. */
+  async find(chat: ChatRef, toolCallId: string): Promise<StoredCall | undefined> {
+    const backend = await this.#backend.get()
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    for (const turn of turns.toReversed()) {
+      const call = replayTurn(turn, WITHOUT_STATE).state.calls.get(toolCallId)
+      if (call) return { messageId: turn.messageId, call }
+    }
+    return undefined
+  }
+
+  /** Finds a call. If a turn is running, waits for its end and looks again. */
+  async findAfterTurn(chat: ChatRef, toolCallId: string): Promise<StoredCall | undefined> {
+    const found = await this.find(chat, toolCallId)
+    const running = found ? undefined : this.#turns.running(chat)
+    if (!running) return found
+    await running.settled
+    return this.find(chat, toolCallId)
+  }
+
+  /** Returns the id of the message that contains a call, or undefined if the chat does not contain the call. */
+  async messageOf(chat: ChatRef, toolCallId: string): Promise<string | undefined> {
+    const found = await this.find(chat, toolCallId)
+    return found?.messageId
+  }
+
+  /**
+   * Returns the state of a call, or undefined if the conversation does not contain the call. A call whose approval has ended is `asked`
+   * until the conversation shows how.
+   */
+  async stateOf({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
+    const { host } = await this.#backend.get()
+    const turn = await host.turn(chat, messageId)
+    const calls = turn && replayTurn(turn, WITHOUT_STATE).state.calls
+    return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
+  }
+}
+
+/** The session state is part of the chunks only. */
+const WITHOUT_STATE = { exposeState: () => false }
