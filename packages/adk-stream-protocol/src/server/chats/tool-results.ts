@@ -66,8 +66,8 @@ export class ToolResults {
     const { calls, turnService } = this.#parts
     const found = await calls.findAfterTurn(chat, result.toolCallId)
     if (!found) throw new ProtocolError('unknown-call')
-    const stored = defer<void>()
-    const completion = { ...result, onStored: () => stored.resolve() }
+    const stored = defer()
+    const completion = { ...result, onStored: stored.resolve }
     const responses = { outputs: [], background: true, completion }
     const turn = await turnService.resume(chat, found.messageId, responses)
     await Promise.race([stored.promise, turn.settled])
