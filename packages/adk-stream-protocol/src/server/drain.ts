@@ -2,6 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { ProtocolError } from '../protocol/errors.ts'
 
+/** How long running work may take to finish by default. */
+export const DRAIN_MS = 30_000
+
 /** The interval at which a closing bridge checks whether its work has ended. */
 const POLL_MS = 20
 

@@ -1,0 +1,90 @@
+import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
+import { Ledger } from '../approvals/ledger.ts'
+import { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import { retentionOf } from '../store/remove-data.ts'
+import { AgentHost } from './chats/agent-host.ts'
+import type { Backend, LazyStore } from './chats/backend.ts'
+import type { RootAgent } from './chats/chat-agents.ts'
+import {
+  ChatAgents,
+  findTool,
+  hasAgents,
+  listBrowserTools,
+  readAgents,
+} from './chats/chat-agents.ts'
+import { fenceSessions } from './chats/chat-locks.ts'
+import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
+import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
+import { toObservers } from './options.ts'
+import { SignIns } from './sign-in/sign-ins.ts'
+
+/** Opens the store, and creates the ledger, the agents and their host. */
+export async function openBackend(
+  options: AnyBridgeOptions,
+  limits: BridgeLimits,
+  store: LazyStore,
+): Promise<Backend> {
+  const { appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
+  const { plugins, artifactService, memoryService, credentialService, runConfig } = options
+  const { onError } = toObservers(options)
+  const opened = await store.open()
+  if (options.retention) retentionOf(opened)
+  const ledger = new Ledger({
+    store: opened.approvals,
+    appName,
+    leaseMs: limits.leaseMs,
+    maxBlockedMs: limits.maxBlockedMs,
+    quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
+    onError,
+  })
+  const deadlineMs = options.approvalDeadlineMs
+  const exposeErrors = options.exposeToolErrors ?? false
+  const roots = readAgents(options)
+  const signIns = options.signIn && (await SignIns.open(options.signIn, appName, opened))
+  const common = {
+    ledger,
+    policy: approvals,
+    deadlineMs,
+    exposeErrors,
+    credentials: signIns,
+    onError,
+  }
+  const toGate = (root: RootAgent): ApprovalPlugin => new ApprovalPlugin({ ...common, root })
+  const agents = new ChatAgents({
+    names: [...roots.keys()],
+    chooseAgent: hasAgents(options) ? options.chooseAgent : undefined,
+    chats: opened.chats,
+    onError,
+  })
+  const host = new AgentHost({
+    agents: new Map([...roots].map(([name, agent]) => [name, { agent, gate: toGate(agent) }])),
+    agentOf: (chat) => agents.of(chat),
+    appName,
+    sessions: checkSessions(
+      sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
+      { appName, policy: approvals, onError },
+    ),
+    ledger,
+    chats: opened.chats,
+    ...(runConfig && { runConfig }),
+    ...(plugins && { plugins }),
+    ...(artifactService && { artifactService }),
+    ...(memoryService && { memoryService }),
+    ...(credentialService && { credentialService }),
+  })
+  return {
+    agents,
+    host,
+    ledger,
+    browserCalls: opened.browserCalls,
+    chats: opened.chats,
+    browserTools: listBrowserTools(roots.values()),
+    findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
+    mayEdit: createEditCheck(approvals, onError),
+    refresh: createRefresh(approvals, onError),
+    checkPreview: createPreviewCheck(approvals, onError),
+    signIns,
+    appName,
+    store: opened,
+  }
+}
