@@ -1,4 +1,5 @@
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import type { AriaAttributes, ChangeEvent, KeyboardEvent } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 import type { Arguments } from '../reading/call.ts'
@@ -123,59 +124,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
         {field.path && !field.rules.required && ` (${approval.optional})`}
       </label>
       <div className="adk-field-cell">
-        {field.kind === 'boolean' && (
-          <input
-            {...common}
-            type="checkbox"
-            checked={field.value}
-            onChange={(event) => onChange({ ...field, value: event.target.checked })}
-          />
-        )}
-        {(field.kind === 'json' || field.kind === 'long' || field.kind === 'list') && (
-          <textarea
-            {...common}
-            className="adk-field"
-            value={field.value}
-            onChange={(event) => onChange({ ...field, value: event.target.value })}
-          />
-        )}
-        {field.kind === 'select' && (
-          <select
-            {...common}
-            className="adk-field"
-            value={field.value}
-            onChange={(event) => onChange({ ...field, value: event.target.value })}
-          >
-            {/* The value that the model requested may not be allowed. */}
-            {[...new Set([field.value, ...(field.rules.options ?? []).map(String)])].map(
-              (option) => (
-                <option key={option} value={option}>
-                  {toLiteral(nameOption(field.rules, option))}
-                </option>
-              ),
-            )}
-          </select>
-        )}
-        {(field.kind === 'date' || field.kind === 'time') && (
-          <input
-            {...common}
-            className="adk-field"
-            type={field.kind === 'date' ? 'date' : 'datetime-local'}
-            value={field.value}
-            onChange={(event) => onChange({ ...field, value: event.target.value })}
-          />
-        )}
-        {(field.kind === 'text' || field.kind === 'number') && (
-          <input
-            {...common}
-            className="adk-field"
-            // `type="number"` hides invalid input from the page, and the mouse wheel changes it.
-            type="text"
-            inputMode={field.kind === 'number' ? 'decimal' : 'text'}
-            value={field.value}
-            onChange={(event) => onChange({ ...field, value: event.target.value })}
-          />
-        )}
+        <FieldInput {...common} field={field} onField={onChange} />
         {(field.description !== undefined || field.kind === 'list') && (
           <p id={helpId} className="adk-help">
             {field.description !== undefined && <LiteralText text={field.description} />}
@@ -197,6 +146,59 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
       </div>
     </>
   )
+}
+
+interface FieldInputProps extends AriaAttributes {
+  readonly field: Field
+  readonly onField: (field: Field) => void
+  readonly id: string
+  readonly onKeyDown: (event: KeyboardEvent) => void
+}
+
+/** The input for the type of a value. */
+function FieldInput({ field, onField, ...common }: FieldInputProps) {
+  if (field.kind === 'boolean')
+    return (
+      <input
+        {...common}
+        type="checkbox"
+        checked={field.value}
+        onChange={(event) => onField({ ...field, value: event.target.checked })}
+      />
+    )
+  const text = {
+    ...common,
+    className: 'adk-field',
+    value: field.value,
+    onChange: ({ target }: ChangeEvent<{ value: string }>) =>
+      onField({ ...field, value: target.value }),
+  }
+  switch (field.kind) {
+    case 'json':
+    case 'long':
+    case 'list':
+      return <textarea {...text} />
+    case 'select':
+      return (
+        <select {...text}>
+          {/* The value that the model requested may not be allowed. */}
+          {[...new Set([field.value, ...(field.rules.options ?? []).map(String)])].map((option) => (
+            <option key={option} value={option}>
+              {toLiteral(nameOption(field.rules, option))}
+            </option>
+          ))}
+        </select>
+      )
+    case 'date':
+      return <input {...text} type="date" />
+    case 'time':
+      return <input {...text} type="datetime-local" />
+    case 'number':
+      // `type="number"` hides invalid input from the page, and the mouse wheel changes it.
+      return <input {...text} type="text" inputMode="decimal" />
+    case 'text':
+      return <input {...text} type="text" inputMode="text" />
+  }
 }
 
 /** Returns what a select shows for an option. */
