@@ -16,7 +16,7 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { previewApproval } from '../approvals/preview.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { replaceExecution } from '../agent/adk-workarounds/guard-tool.ts'
+import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
@@ -177,7 +177,8 @@ export class ApprovalPlugin extends QuietPlugin {
     const pause = toolContext.toolConfirmation
       ? findPause(session.events, toolContext.functionCallId ?? '')
       : undefined
-    replaceExecution(toolContext, (request) =>
+    const request = { args: call.toolArgs, toolContext }
+    wrapRun(toolContext, agent, () =>
       runNestedAgent(request, {
         agent,
         outer,

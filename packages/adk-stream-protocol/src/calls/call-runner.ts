@@ -21,6 +21,8 @@ import type { CallEffect, CallState } from './next-call.ts'
 import { nextCall } from './next-call.ts'
 import type { JudgeOptions } from './judge-outcome.ts'
 import type { RunState } from './run-state.ts'
+import { toAnswerOutcome } from './input-terms.ts'
+import type { CallOutcome } from './run-call.ts'
 import { runCall } from './run-call.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -166,6 +168,9 @@ export class CallRunner {
     const toolCallId = toolContext.functionCallId ?? ''
     this.#confirm(toolContext, claimed)
     run.decided.set(toolCallId, toApprovedNote(claimed))
+    const answer = toAnswerOutcome(claimed)
+    if (answer)
+      return takeResponse(run, toolCallId, await orMarkLost(this.#finish(claimed, answer), run))
     if (getEditedArgs(claimed))
       return takeResponse(run, toolCallId, await orMarkLost(this.#run(claimed, call), run))
     this.#runByAdk.set(toolContext, claimed)
@@ -190,6 +195,11 @@ export class CallRunner {
         throw thrown
       },
     )
+    return this.#finish(claimed, outcome)
+  }
+
+  /** Records the outcome of a claimed call. */
+  async #finish(claimed: Approval, outcome: CallOutcome): Promise<CallResponse> {
     const ended = await recordOutcome(this.#ledger, claimed, { outcome, judge: this.#judge })
     if (!ended) throw new ProtocolError('turn-lost')
     const result = withEditedArgs(outcome, claimed)

@@ -2,6 +2,7 @@ import type { AppendEventRequest, Event, ListSessionsResponse, Session } from '@
 import { BaseSessionService, createEvent, createSession } from '@google/adk'
 
 import { readNotes } from '../agent/history/event-notes.ts'
+import { renameAnsweredCalls } from '../agent/history/input-calls.ts'
 
 interface NestedSessionOptions {
   /** The session of the chat, which contains the events of the nested one. */
@@ -32,13 +33,16 @@ export class NestedSession extends BaseSessionService {
       Object.assign(this.session.state, event.actions.stateDelta)
       this.session.events.push(event)
     }
+    renameAnsweredCalls(this.session.events)
   }
 
   override async appendEvent(request: AppendEventRequest): Promise<Event> {
     const { event } = request
     if (event.partial) return event
     await this.#store(event)
-    return super.appendEvent(request)
+    const appended = await super.appendEvent(request)
+    renameAnsweredCalls(this.session.events)
+    return appended
   }
 
   override getSession(): Promise<Session> {

@@ -46,7 +46,7 @@ export class SignInCalls {
 
   /** Call this before a tool runs. */
   prepare(call: ToolCall): void {
-    wrapRun(call.toolContext, (run) => this.#run(call, run))
+    wrapRun(call.toolContext, this, (run) => this.#run(call, run))
   }
 
   /** Records that the person has signed in for this call. A sign-in approves nothing, so the tool must not see a confirmation. */

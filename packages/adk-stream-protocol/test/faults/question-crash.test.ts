@@ -16,6 +16,11 @@ const ARGS = {
   },
 }
 const ASK = `[[call adk_request_input ${JSON.stringify(ARGS)}]][[then]][[say Booked.]]`
+/** The same question inside agents that are used as tools: the agency asks the desk, which asks the person. */
+const NESTED = ['desk', 'agency'].reduce(
+  (request, agent) => `[[call ${agent} ${JSON.stringify({ request })}]][[then]][[say Booked.]]`,
+  ASK,
+)
 const ANSWER = { approved: true, payload: { nights: 3 } }
 
 const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
@@ -34,6 +39,48 @@ const DEATHS: readonly (readonly [moment: string, history: readonly string[]])[]
   ['after-response', ANSWERED],
 ]
 
+/** The deaths inside agents used as tools: the agents' results are stored one after the other. */
+const NESTED_DEATHS: typeof DEATHS = [
+  ...DEATHS.filter(([moment]) => moment !== 'after-response'),
+  ['before-desk', ANSWERED],
+  ['after-desk', ANSWERED],
+  ['before-agency', ANSWERED],
+]
+
+test.each(databases.slice(0, 1))(
+  '[AP501] a server killed while a question inside agents used as tools is asked or answered loses no answer, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    await using folder = await makeFolder()
+    const children = await bundleChildren()
+    await using victim = children.start(folder, 'g0', database.env)
+    const url = await victim.serve()
+    await using heir = children.start(folder, 'g1', database.env)
+    const ids = await Promise.all(
+      NESTED_DEATHS.map(([moment]) => answerUntil(moment, victim, { url, text: NESTED })),
+    )
+    expect(await victim.kill()).toBe('SIGKILL')
+    const next = await heir.serve()
+    await Promise.all(
+      NESTED_DEATHS.map(async ([moment, history], index) => {
+        const person = personOf(moment, next)
+        const id = ids[index] ?? ''
+        if (moment === 'before-decision') await person.decide(id, ANSWER)
+        const read = async () => {
+          const [, reply] = await person.messages()
+          const [agency, question] = toolParts(reply)
+          return [moment, textOf(reply), agency?.output, question?.output]
+        }
+        const ended = [moment, 'Booked.', { result: 'Booked.' }, { nights: 3 }]
+        await expect.poll(read, PATIENCE).toEqual(ended)
+        const record = await person.approval(id)
+        const types = (record?.history ?? []).map(({ type }) => type)
+        expect([moment, ...types]).toEqual([moment, ...history])
+      }),
+    )
+  },
+)
+
 test.each(databases)(
   '[AP427] a server killed between a question and its answer, or while it resumes, loses no answer, on $name',
   async ({ open }) => {
@@ -43,7 +90,9 @@ test.each(databases)(
     await using victim = children.start(folder, 'g0', database.env)
     const url = await victim.serve()
     await using heir = children.start(folder, 'g1', database.env)
-    const ids = await Promise.all(DEATHS.map(([moment]) => answerUntil(moment, victim, url)))
+    const ids = await Promise.all(
+      DEATHS.map(([moment]) => answerUntil(moment, victim, { url, text: ASK })),
+    )
     const waiting = new Person(url, { user: 'waiting', chatId: 'waiting' })
     await waiting.say(ASK)
     expect(await victim.kill()).toBe('SIGKILL')
@@ -66,9 +115,13 @@ function personOf(moment: string, url: string): Person {
 }
 
 /** Asks and answers. The process stops for good at the moment. */
-async function answerUntil(moment: string, victim: Child, url: string): Promise<string> {
+async function answerUntil(
+  moment: string,
+  victim: Child,
+  { url, text }: { readonly url: string; readonly text: string },
+): Promise<string> {
   const person = personOf(moment, url)
-  await person.say(ASK)
+  await person.say(text)
   const [question] = await person.approvals()
   const answering = person.decide(question?.id ?? '', ANSWER)
   answering.catch(() => undefined)

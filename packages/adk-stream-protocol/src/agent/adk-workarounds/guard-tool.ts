@@ -15,22 +15,24 @@ const guarded = new WeakSet<BaseTool | BaseAgent>()
 /** How to replace errors inside an agent that is used as a tool, by the context of its call. */
 const replacements = new WeakMap<Context, ReplaceError>()
 
-/** How to run a call in place of the tool, by its context. */
-const executions = new WeakMap<Context, BaseTool['runAsync']>()
-
-/** Runs a call in place of its tool. The callbacks of plugins and agents run as for any tool. The tool must be guarded. */
-export function replaceExecution(toolContext: Context, run: BaseTool['runAsync']): void {
-  executions.set(toolContext, run)
-}
-
 type WrapRun = (run: () => Promise<unknown>) => Promise<unknown>
 
-/** What to do around the run of a tool, by the context of its call. */
-const wrappers = new WeakMap<Context, WrapRun>()
+/** What to do around the run of a tool, by the context of its call and by who does it. */
+const wrappers = new WeakMap<Context, Map<object, WrapRun>>()
 
-/** Runs `wrap` in place of a guarded tool, which receives the run of the tool. */
-export function wrapRun(toolContext: Context, wrap: WrapRun): void {
-  wrappers.set(toolContext, wrap)
+/**
+ * Runs `wrap` in place of a guarded tool. It receives the run of the tool, with the later wrappers around it, and may leave it out. The
+ * callbacks of plugins and agents run as for any tool. A second wrapper of the same owner replaces the first one.
+ */
+export function wrapRun(toolContext: Context, owner: object, wrap: WrapRun): void {
+  const known = wrappers.get(toolContext) ?? new Map<object, WrapRun>()
+  wrappers.set(toolContext, known.set(owner, wrap))
+}
+
+/** Runs a call with everything that was put around it. */
+async function runWrapped(toolContext: Context, run: () => Promise<unknown>): Promise<unknown> {
+  const around = [...(wrappers.get(toolContext)?.values() ?? [])]
+  return around.reduceRight<typeof run>((inner, wrap) => () => wrap(inner), run)()
 }
 
 /** Set while an agent runs that is used as a tool. */
@@ -47,14 +49,12 @@ export function guardTool(tool: BaseTool): void {
   const run = tool.runAsync.bind(tool)
   const value: BaseTool['runAsync'] = async (request) => {
     const { args: toolArgs, toolContext } = request
-    const execute = executions.get(toolContext)
     const replace = nested.getStore()
     const inside = replacements.get(toolContext)
     try {
       const runTool = (): Promise<unknown> =>
         inside ? nested.run(inside, () => run(request)) : run(request)
-      if (execute) return await execute(request)
-      const result = await (wrappers.get(toolContext)?.(runTool) ?? runTool())
+      const result = await runWrapped(toolContext, runTool)
       if (!replace || !returnsCaughtError(tool, result)) return result
       throw new Error(JSON.stringify(result))
     } catch (thrown) {

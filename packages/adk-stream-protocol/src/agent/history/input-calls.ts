@@ -1,6 +1,8 @@
 import type { Event } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
+import { readNotes } from './event-notes.ts'
+
 /** ADK's call that requests input from a person. */
 export const INPUT_CALL = 'adk_request_input'
 
@@ -25,6 +27,34 @@ export function toStoredEvent(event: Event, earlier: readonly Event[]): Event {
     isInput(part) && isOwn(part) ? rename(part, STORED_INPUT_CALL) : part,
   )
   return { ...event, content: { ...content, parts } }
+}
+
+/**
+ * Renames the calls for input that have an answer, in the session of an agent that is used as a tool, so that ADK does not hide them from
+ * its model. ADK confirms a call under its own name, so a call without an answer keeps it.
+ */
+export function renameAnsweredCalls(events: Event[]): void {
+  const answered = new Set(events.flatMap((event) => listAnswered(event)))
+  if (answered.size === 0) return
+  const isAnswered = (part: Part): boolean =>
+    isInput(part) && answered.has(part.functionCall?.id ?? part.functionResponse?.id ?? '')
+  for (const [index, event] of events.entries()) {
+    const { content } = event
+    if (!content?.parts?.some((part) => isAnswered(part))) continue
+    const parts = content.parts.map((part) =>
+      isAnswered(part) ? rename(part, STORED_INPUT_CALL) : part,
+    )
+    events[index] = { ...event, content: { ...content, parts } }
+  }
+}
+
+/** Returns the calls for input that an event answers. A placeholder is no answer. */
+function listAnswered(event: Event): string[] {
+  const { pending } = readNotes(event)
+  return (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+    const { id, name } = functionResponse ?? {}
+    return id !== undefined && name === INPUT_CALL && !pending?.includes(id) ? [id] : []
+  })
 }
 
 /** Gives the calls of a model for input their own name again, in what the model is about to read. */

@@ -35,13 +35,15 @@ export async function collectResponses(
 ): Promise<Content | undefined> {
   const approvals: Approval[] = []
   const results: FunctionResponse[] = []
-  for (const [id, { toolName: name, state, completed }] of calls) {
+  for (const [id, { toolName: name, state, completed, madeBy }] of calls) {
     if (completion?.toolCallId === id && !completed)
       results.push({ id, name, response: toCompletion(completion.result) })
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
-    const answer = approval && isInputQuestion(approval) ? readAnswer(approval) : undefined
+    // The agent inside takes the answer itself, when its call resumes.
+    const isOwnQuestion = approval && isInputQuestion(approval) && madeBy === undefined
+    const answer = isOwnQuestion ? readAnswer(approval) : undefined
     if (answer) results.push({ id, name, response: answer })
-    else if (approval && !isInputQuestion(approval)) approvals.push(approval)
+    else if (approval && !isOwnQuestion) approvals.push(approval)
     const submitted = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
     const tool = submitted ? await findTool(chat, name) : undefined
     const browser = tool && asBrowserTool(tool)

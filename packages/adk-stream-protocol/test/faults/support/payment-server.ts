@@ -66,7 +66,8 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const model = new EmulatedGemini(baseUrl)
   const paying = payments(effects, reached)
   // Agents that are used as tools: the agency asks the desk, which pays.
-  const desk = new AgentTool({ agent: assistant(model, { name: 'desk', tools: paying }) })
+  const atDesk = [...paying, ...more]
+  const desk = new AgentTool({ agent: assistant(model, { name: 'desk', tools: atDesk }) })
   const agency = new AgentTool({ agent: assistant(model, { name: 'agency', tools: [desk] }) })
   const tools = [...paying, desk, agency, ...more]
   const first = assistant(model, { tools })

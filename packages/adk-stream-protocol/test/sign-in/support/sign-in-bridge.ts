@@ -1,4 +1,4 @@
-import type { AuthConfig, BaseTool, Context } from '@google/adk'
+import type { AuthConfig, BaseAgent, BaseLlm, BaseTool, Context } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
 
@@ -29,6 +29,10 @@ export interface SignInBridgeOptions extends Omit<ServeOptions, 'agent' | 'agent
   /** What the tool does with the token. Default: returns the account that it belongs to. */
   readonly use?: (token: string, context: Context) => unknown
   readonly tools?: readonly BaseTool[]
+  /** Makes the agent with the tools. Default: an assistant. */
+  readonly makeAgent?: (model: BaseLlm, tools: readonly BaseTool[]) => BaseAgent
+  /** Whether the tool needs approval. Default false. */
+  readonly requireConfirmation?: boolean
   /** An authorization server of another test bridge. */
   readonly sharedOAuth?: OAuthServer
 }
@@ -69,6 +73,7 @@ export class SignInBridge implements AsyncDisposable {
       name: 'read_mail',
       description: 'Reads the mail of the person.',
       parameters: z.object({ provider: z.string().optional() }),
+      requireConfirmation: options.requireConfirmation ?? false,
       execute: async ({ provider }, context) => {
         const config = authConfig(provider)
         const credential = context?.getAuthResponse(config)
@@ -83,7 +88,8 @@ export class SignInBridge implements AsyncDisposable {
       },
     })
     const { oauth: _oauth, providers: _providers, attemptMs: _ms, use: _use, ...bridge } = rest
-    const { tools: _tools, sharedOAuth: _shared, ...bridgeOptions } = bridge
+    const { tools: _tools, sharedOAuth: _shared, makeAgent, ...others } = bridge
+    const { requireConfirmation: _confirm, ...bridgeOptions } = others
     const server = await serve({
       store,
       authenticate: ({ headers }) => {
@@ -92,7 +98,8 @@ export class SignInBridge implements AsyncDisposable {
       },
       log: (entry) => logs.push(entry),
       ...bridgeOptions,
-      agent: (model) => assistant(model, { tools: [read, ...tools] }),
+      agent: (model) =>
+        makeAgent?.(model, [read, ...tools]) ?? assistant(model, { tools: [read, ...tools] }),
       signIn: {
         baseUrl: ORIGIN,
         providers: { example: oauth.provider, ...providers },

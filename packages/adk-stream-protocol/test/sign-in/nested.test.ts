@@ -1,0 +1,93 @@
+import type { BaseLlm, BaseTool, LlmAgent } from '@google/adk'
+import { AgentTool, requestInputTool } from '@google/adk'
+import { expect, test } from 'vitest'
+
+import { openSqliteStore } from '../../src/store/index.ts'
+import { temporaryFolder } from '../store-fixture.ts'
+import { assistant } from '../support/agents.ts'
+import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
+
+/** Agents that use each other as tools. The innermost has the tools. */
+function nest(names: readonly string[]) {
+  return (model: BaseLlm, tools: readonly BaseTool[]): LlmAgent =>
+    assistant(model, {
+      tools: names
+        .toReversed()
+        .reduce<BaseTool[]>(
+          (inner, name) => [new AgentTool({ agent: assistant(model, { name, tools: inner }) })],
+          [...tools],
+        ),
+    })
+}
+
+/** Text that makes the agents call each other, and the innermost do what `script` says. */
+function through(names: readonly string[], script: string): string {
+  return names
+    .toReversed()
+    .reduce(
+      (request, name) =>
+        `[[call ${name} ${JSON.stringify({ request })}]][[then]][[say After ${name}.]]`,
+      script,
+    )
+}
+
+const DEPTHS = [[['desk']], [['agency', 'desk']]] as const
+
+test.each(DEPTHS)(
+  '[AP500] a tool inside %j waits for a sign-in, runs once with the credential, and its agents continue',
+  async (names) => {
+    await using bridge = await SignInBridge.open({ makeAgent: nest(names) })
+    const hanako = bridge.person()
+    await hanako.say(through(names, readMail()))
+    const [question] = await hanako.questions()
+    expect(question).toMatchObject({ kind: 'sign-in', path: ['assistant', ...names] })
+    expect((await hanako.signIn(question?.id ?? '')).status).toBe(200)
+    const parts = await hanako.untilSaid(`After ${names[0]}.`)
+    expect(parts).toContainEqual(
+      expect.objectContaining({ type: 'tool-read_mail', output: { account: 'hanako' } }),
+    )
+    expect(bridge.tokens).toHaveLength(1)
+    await hanako.untilState(question?.id ?? '', 'succeeded')
+    expect(bridge.server.errors).toEqual([])
+  },
+)
+
+test.each(DEPTHS)(
+  '[AP500] a declined sign-in inside %j ends the call with an error, and its agents continue',
+  async (names) => {
+    await using bridge = await SignInBridge.open({ makeAgent: nest(names) })
+    const hanako = bridge.person()
+    await hanako.say(through(names, readMail()))
+    const [question] = await hanako.questions()
+    await hanako.request('POST', `/approvals/${question?.id}`, { approved: false })
+    expect(JSON.stringify(await hanako.untilSaid(`After ${names[0]}.`))).toContain('declined')
+    expect(bridge.tokens).toEqual([])
+  },
+)
+
+test.each(DEPTHS)(
+  '[AP501] a question inside %j is answered, also after a restart, and its agents continue',
+  async (names) => {
+    await using folder = await temporaryFolder()
+    const open = () => openSqliteStore({ path: folder.path('store.db') })
+    const store = await open()
+    const options = { makeAgent: nest(names), tools: [requestInputTool] }
+    const first = await SignInBridge.open({ ...options, store })
+    await using oauth = first.oauth
+    const ask = '[[call adk_request_input {"message":"How many nights?"}]][[then]][[say OK.]]'
+    await first.person().say(through(names, ask))
+    const [question] = await first.person().questions()
+    expect(question).toMatchObject({ kind: 'input', path: ['assistant', ...names] })
+    await first.server[Symbol.asyncDispose]()
+    await store.close()
+    await using again = await open()
+    await using second = await SignInBridge.open({ ...options, store: again, sharedOAuth: oauth })
+    const hanako = second.person()
+    await hanako.request('POST', `/approvals/${question?.id}`, { approved: true, payload: '3' })
+    const parts = await hanako.untilSaid(`After ${names[0]}.`)
+    expect(parts).toContainEqual(
+      expect.objectContaining({ type: 'tool-adk_request_input', output: '3' }),
+    )
+    expect(second.server.errors).toEqual([])
+  },
+)
