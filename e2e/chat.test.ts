@@ -23,7 +23,11 @@ const RICH = `# Tea
 
 \`\`\`ts
 const cups = 2
-\`\`\``
+\`\`\`
+
+Euler: $e^{i\\pi} + 1 = 0$, and
+
+$$\\sum_{k=1}^n k = \\frac{n(n+1)}{2}$$`
 
 /** One language in each mode. */
 const LANGUAGES = {
@@ -144,7 +148,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(AGENT_MODES)('%s', (mode) => {
-  test('[DM80] an answer in Markdown is shown as headings, lists, tables and code', async () => {
+  test('[DM80] [DM530] [DM531] an answer in Markdown is shown as headings, lists, tables, coloured code and formulas', async () => {
     testDemo.answer('about tea', () => [{ type: 'say', text: RICH }])
     const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
@@ -155,6 +159,8 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await answer().getByRole('cell', { name: '東京' }).waitFor()
     expect(await answer().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
     expect(await answer().textContent()).not.toMatch(/\*\*|```|\|---/)
+    await answer().locator('.hljs-keyword').getByText('const').waitFor()
+    await answer().locator('math').nth(1).waitFor()
     await snap(page, `markdown-${mode}`)
   })
 })

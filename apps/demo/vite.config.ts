@@ -21,8 +21,8 @@ export default defineConfig({
     target: 'es2023',
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
-    // The Markdown renderer brings an HTML parser; it is loaded beside the page.
-    chunkSizeWarningLimit: 650,
+    // Markdown, the colours of code, formulas and the inspector are files of their own.
+    chunkSizeWarningLimit: 800,
   },
   server: {
     // The `Host` header stays that of the page, so that the server takes its requests as those of its own origin.

@@ -80,7 +80,9 @@ test.each([
   expect(policy).toMatch(/default-src 'self';.*frame-ancestors 'none'/)
   expect(policy).not.toContain('unsafe')
   // What the page makes itself may be shown and heard; nothing comes from elsewhere.
-  expect(policy).toContain("img-src 'self' data: blob:; media-src 'self' blob:; connect-src 'self'")
+  expect(policy).toContain(
+    "img-src 'self' data: blob:; media-src 'self' data: blob:; connect-src 'self'",
+  )
   expect(headers.get('x-content-type-options')).toBe('nosniff')
   expect(headers.get('referrer-policy')).toBe('no-referrer')
   expect(headers.get('permissions-policy')).toMatch(/microphone=\(self\), geolocation=\(self\)/)

@@ -6,7 +6,7 @@ import sirv, { type RequestHandler } from 'sirv'
 export const PAGE_DIR = fileURLToPath(new URL('../../dist', import.meta.url))
 
 /**
- * Scripts and styles come from this server only. Images may also be `data:` URLs of the model. Nothing is loaded from other servers,
+ * Scripts and styles come from this server only. Images and audio may also be `data:` URLs of the model. Nothing is loaded from other servers,
  * so that a reply cannot leak the conversation through the URL of a picture.
  */
 const CONTENT_SECURITY_POLICY = [
@@ -15,7 +15,7 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self'",
   // The page creates blobs for pictures to send and for recorded audio.
   "img-src 'self' data: blob:",
-  "media-src 'self' blob:",
+  "media-src 'self' data: blob:",
   // 'self' includes the WebSocket of the same origin. The audio worklet of the microphone is a worker.
   "connect-src 'self'",
   "worker-src 'self'",

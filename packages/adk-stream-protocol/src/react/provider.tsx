@@ -13,6 +13,11 @@ export interface AdkRenderers {
   /** Renders text of the assistant, for example as Markdown. Default: a paragraph of plain text. */
   readonly renderText?: ((text: string, options: { streaming: boolean }) => ReactNode) | undefined
   /**
+   * Renders complete code, for example with colours or as a diagram, in place of `<pre>`. `language` is what the model wrote, or empty.
+   * Return `undefined` for plain text. Called by `CodeBlock`.
+   */
+  readonly renderCode?: ((code: string, language: string) => ReactNode | undefined) | undefined
+  /**
    * Describes a call for your users: what it would do, or what it did (`phase`). Return `undefined` for the text of the
    * policy, or for the default text.
    */
@@ -78,12 +83,32 @@ const Settings = createContext<AdkSettings>({ labels: en })
 /** Sets the language and the renderers of the components inside it. Without a provider, components are in English. */
 export function AdkProvider(props: AdkProviderProps) {
   const { children, locale = 'en', renderText, describeCall, renderCall, renderData, time } = props
-  const { api } = props
+  const { api, renderCode } = props
   const labels = props.labels ?? BUILT_IN[locale]
   const { shareApproval } = props
   const settings = useMemo(
-    () => ({ labels, renderText, describeCall, renderCall, renderData, time, api, shareApproval }),
-    [labels, renderText, describeCall, renderCall, renderData, time, api, shareApproval],
+    () => ({
+      labels,
+      renderText,
+      renderCode,
+      describeCall,
+      renderCall,
+      renderData,
+      time,
+      api,
+      shareApproval,
+    }),
+    [
+      labels,
+      renderText,
+      renderCode,
+      describeCall,
+      renderCall,
+      renderData,
+      time,
+      api,
+      shareApproval,
+    ],
   )
   return <Settings value={settings}>{children}</Settings>
 }

@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react'
 
 import { useLabels, useLanguage } from '../i18n/language.tsx'
 import { shareApproval } from '../inbox/approval-link-page.tsx'
+import { renderCode } from './coloured-code.tsx'
 import { describeCall } from './describe-call.ts'
 import { Markdown } from './markdown.tsx'
 
@@ -34,6 +35,7 @@ export function ConversationSettings({ time, children }: ConversationSettingsPro
       time={time}
       labels={labels}
       renderText={renderText}
+      renderCode={renderCode}
       describeCall={describe}
       // A recorded conversation asks nobody.
       shareApproval={time === undefined ? shareApproval : undefined}

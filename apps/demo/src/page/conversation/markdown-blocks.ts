@@ -1,5 +1,7 @@
-import { Lexer, type Links, type Token } from 'marked'
+import type { Links, Token } from 'marked'
 import remend from 'remend'
+
+import { createLexer } from './markdown-maths.ts'
 
 /** The blocks of a Markdown text, and the targets of its reference links. */
 export interface MarkdownBlocks {
@@ -37,7 +39,7 @@ export class BlockLexer {
   }
 
   #lexBlocks(text: string): Token[] {
-    const lexer = new Lexer()
+    const lexer = createLexer()
     lexer.tokens.links = { ...this.#links }
     // Reads no inline text: each block does that when it is rendered.
     const tokens = lexer.blockTokens(text, lexer.tokens)
@@ -56,7 +58,7 @@ export class BlockLexer {
 
 /** Splits the text of a block into its inline parts. */
 export function lexInline(text: string, links: Links): Token[] {
-  const lexer = new Lexer()
+  const lexer = createLexer()
   lexer.tokens.links = links
   return lexer.inlineTokens(text)
 }

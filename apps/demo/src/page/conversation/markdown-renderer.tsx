@@ -1,7 +1,10 @@
+import { CodeBlock } from 'adk-stream-protocol/react'
 import type { Links, MarkedToken, Token, Tokens } from 'marked'
 import { createContext, memo, type ReactNode, use, useState } from 'react'
 
 import { BlockLexer, decodeReferences, lexInline } from './markdown-blocks.ts'
+import { isMaths } from './markdown-maths.ts'
+import { Maths } from './maths.tsx'
 
 export interface MarkdownProps {
   readonly text: string
@@ -9,6 +12,7 @@ export interface MarkdownProps {
 }
 
 const LinksContext = createContext<Links>({})
+const StreamingContext = createContext(false)
 
 /**
  * Renders Markdown. Text that is added renders only the last block, and in it only the last list item, table row or run of text. HTML is
@@ -19,9 +23,11 @@ export function MarkdownRenderer({ text, streaming }: MarkdownProps) {
   const { blocks, links } = lexer.lex(text, { streaming })
   return (
     <div className="markdown">
-      <LinksContext value={links}>
-        <Blocks tokens={blocks} />
-      </LinksContext>
+      <StreamingContext value={streaming}>
+        <LinksContext value={links}>
+          <Blocks tokens={blocks} />
+        </LinksContext>
+      </StreamingContext>
     </div>
   )
 }
@@ -37,7 +43,8 @@ interface BlockProps {
 }
 
 const Block = memo(function Block({ token }: BlockProps) {
-  // `Generic` is the type of extensions. There are none.
+  if (isMaths(token)) return <MathsBlock text={token.text} />
+  // `Generic` is the type of extensions. There is no other one.
   const block = token as MarkedToken
   // Inline parts are not blocks.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
@@ -55,13 +62,7 @@ const Block = memo(function Block({ token }: BlockProps) {
     case 'table':
       return <Table table={block} />
     case 'code':
-      return (
-        <Wide>
-          <pre>
-            <code>{block.text}</code>
-          </pre>
-        </Wide>
-      )
+      return <Code code={block} />
     case 'blockquote':
       return (
         <blockquote dir="auto">
@@ -82,6 +83,35 @@ const Block = memo(function Block({ token }: BlockProps) {
 
 function isSameToken(before: BlockProps, after: BlockProps): boolean {
   return before.token.type === after.token.type && before.token.raw === after.token.raw
+}
+
+/** Code has colours when it is complete: to colour it with every chunk would take longer and longer. */
+function Code({ code }: { readonly code: Tokens.Code }) {
+  const isStreaming = use(StreamingContext)
+  const [language] = (code.lang ?? '').split(/[\s{,]/, 1)
+  if (language === 'math' || language === 'latex') return <MathsBlock text={code.text} />
+  return (
+    <CodeBlock
+      code={code.text}
+      language={language?.toLowerCase()}
+      complete={!isStreaming || isClosed(code.raw)}
+    />
+  )
+}
+
+/** Returns whether code between fences has its last fence. */
+function isClosed(raw: string): boolean {
+  const [fence] = /`{3,}|~{3,}/.exec(raw) ?? []
+  const lines = raw.trimEnd().split('\n')
+  return fence !== undefined && lines.length > 1 && lines.at(-1)?.trim().startsWith(fence) === true
+}
+
+function MathsBlock({ text }: { readonly text: string }) {
+  return (
+    <Wide>
+      <Maths text={text} isBlock />
+    </Wide>
+  )
 }
 
 // Headings continue below the heading of the message.
@@ -198,6 +228,7 @@ const Run = memo(
 )
 
 function renderPart(token: Token, index: number): ReactNode {
+  if (isMaths(token)) return <Maths key={index} text={token.text} isBlock={false} />
   const part = token as MarkedToken
   // Blocks are not inline.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check

@@ -8,6 +8,8 @@ import { isCall, getToolName } from '../reading/call.ts'
 import { asksForAnswer } from '../reading/approval.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovalContext } from './approval-context.ts'
+import { CodeBlock } from './code-block.tsx'
+import { FileView } from './file-view.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { SignInCard } from './sign-in-card.tsx'
 import { StepList } from './step-list.tsx'
@@ -127,31 +129,6 @@ function Reasoning({ text, streaming }: TextViewProps) {
   )
 }
 
-/** Props of `FileView`. */
-interface FileViewProps {
-  readonly url: string
-  readonly mediaType: string
-  readonly filename?: string | undefined
-}
-
-/** Shows an image, or a download link for any other file. Shows nothing for a URL that is not `data:`, `blob:` or `http(s):`. */
-function FileView({ url, mediaType, filename }: FileViewProps) {
-  const { message } = useAdkLabels()
-  if (!isSafeFileUrl(url)) return null
-  if (mediaType.startsWith('image/'))
-    return <img className="adk-picture" src={url} alt={filename ?? message.image} />
-  return (
-    <a className="adk-attachment" href={url} download={filename ?? true}>
-      {filename ?? `${message.file} (${mediaType})`}
-    </a>
-  )
-}
-
-/** The URL may come from the model. A `javascript:` URL must never reach the page. */
-function isSafeFileUrl(url: string): boolean {
-  return /^(?:data:|blob:|https?:\/\/)/i.test(url)
-}
-
 /** Lists the web sources of a grounded reply. */
 export function Sources({ parts }: Pick<UIMessage, 'parts'>) {
   const { message } = useAdkLabels()
@@ -197,10 +174,12 @@ function CodeExecutionView({ part }: DataViewProps) {
   if (!isCode && part.type !== 'data-code-execution-result') return null
   const text = isCode ? data['code'] : data['output']
   if (typeof text !== 'string') return null
+  const language = isCode && typeof data['language'] === 'string' ? data['language'] : ''
   return (
-    <figure className="adk-code">
-      <figcaption>{isCode ? message.code : message.codeResult}</figcaption>
-      <pre>{text}</pre>
-    </figure>
+    <CodeBlock
+      code={text}
+      language={language.toLowerCase()}
+      caption={isCode ? message.code : message.codeResult}
+    />
   )
 }

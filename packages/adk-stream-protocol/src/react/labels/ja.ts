@@ -23,12 +23,22 @@ export const ja: AdkLabels = {
     sources: '出典',
     image: 'アシスタントが生成した画像',
     file: 'ファイル',
+    audio: '音声',
     stopped: '停止しました',
     code: 'コード',
     codeResult: 'コードの実行結果',
     usage: (inputTokens, outputTokens) =>
       `入力 ${inputTokens} トークン、出力 ${outputTokens} トークン`,
     retry: 'もう一度試す',
+  },
+  content: {
+    copy: 'コピー',
+    copied: 'コピーしました',
+    copyFailed: 'ブラウザーがコピーを許可しませんでした。',
+    enlarge: '拡大',
+    close: '閉じる',
+    download: 'ダウンロード',
+    loadPicture: (host) => `${host} から画像を読み込む`,
   },
   steps: {
     title: (agent) => `${agent} の手順`,

@@ -18,11 +18,23 @@ export interface AdkLabels {
     readonly sources: string
     readonly image: string
     readonly file: string
+    readonly audio: string
     readonly stopped: string
     readonly code: string
     readonly codeResult: string
     readonly usage: (inputTokens: string, outputTokens: string) => string
     readonly retry: string
+  }
+  /** Code, pictures and other content of messages. */
+  readonly content: {
+    readonly copy: string
+    readonly copied: string
+    readonly copyFailed: string
+    readonly enlarge: string
+    readonly close: string
+    readonly download: string
+    /** The button that loads a picture of another server. */
+    readonly loadPicture: (host: string) => string
   }
   /** The progress of an agent that runs its sub-agents as steps. */
   readonly steps: {

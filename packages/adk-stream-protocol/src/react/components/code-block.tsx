@@ -1,0 +1,44 @@
+import { memo } from 'react'
+
+import { useAdkLabels, useRenderers } from '../provider.tsx'
+import { CopyButton } from './copy-button.tsx'
+
+/**
+ * Props of `CodeBlock`.
+ *
+ * @inline
+ */
+export interface CodeBlockProps {
+  readonly code: string
+  /** The language as the model wrote it, for example `ts`. */
+  readonly language?: string | undefined
+  /** Stands above the code. Default: the language. */
+  readonly caption?: string | undefined
+  /** Whether no more code follows. Only then `renderCode` is called. Default true. */
+  readonly complete?: boolean | undefined
+}
+
+/** Shows code that can be copied and scrolled. Colours and diagrams come from the provider's `renderCode`, once the code is complete. */
+export const CodeBlock = memo(function CodeBlock(props: CodeBlockProps) {
+  const { code, language = '', caption, complete = true } = props
+  const { renderCode } = useRenderers()
+  const { message } = useAdkLabels()
+  const label = caption ?? (language === '' ? message.code : language)
+  return (
+    <figure className="adk-code adk-code-block" aria-label={label}>
+      <figcaption>
+        <span className="adk-code-language">{label}</span>
+        <CopyButton text={code} />
+      </figcaption>
+      {/* WCAG 2.1.1: a scrollable element must be reachable by keyboard. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div className="adk-code-body" dir="ltr" tabIndex={0}>
+        {(complete && renderCode?.(code, language)) || (
+          <pre>
+            <code>{code}</code>
+          </pre>
+        )}
+      </div>
+    </figure>
+  )
+})

@@ -1,0 +1,143 @@
+import { useRef, useState } from 'react'
+
+import { useAdkLabels } from '../provider.tsx'
+
+interface FileViewProps {
+  readonly url: string
+  readonly mediaType: string
+  readonly filename?: string | undefined
+}
+
+/**
+ * Shows an image that can be enlarged, a player for audio, or a download link for any other file. A file of another server is loaded
+ * after a click. Shows nothing for a URL that is not `data:`, `blob:` or `http(s):`.
+ */
+export function FileView({ url, mediaType, filename }: FileViewProps) {
+  const { message } = useAdkLabels()
+  if (!isSafeFileUrl(url)) return null
+  if (mediaType.startsWith('image/')) return <Picture url={url} alt={filename ?? message.image} />
+  if (isPlayable(mediaType)) return <AudioPlayer url={url} label={filename ?? message.audio} />
+  return (
+    <a className="adk-attachment" href={url} download={filename ?? true}>
+      {filename ?? `${message.file} (${mediaType})`}
+    </a>
+  )
+}
+
+/** The URL may come from the model. A `javascript:` URL must never reach the page. */
+function isSafeFileUrl(url: string): boolean {
+  return /^(?:data:|blob:|https?:\/\/)/i.test(url)
+}
+
+/** Raw samples (`audio/pcm`, `audio/L16`) have no header that says how to play them. */
+function isPlayable(mediaType: string): boolean {
+  return /^audio\/(?!pcm|l16)/i.test(mediaType)
+}
+
+/** Returns the host of a URL that belongs to another server. */
+function readRemoteHost(url: string): string | undefined {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) return undefined
+  const { origin, host } = new URL(url)
+  return typeof location === 'object' && location.origin === origin ? undefined : host
+}
+
+interface PictureProps {
+  readonly url: string
+  readonly alt: string
+}
+
+function Picture({ url, alt }: PictureProps) {
+  const { content } = useAdkLabels()
+  const host = readRemoteHost(url)
+  const [loadedUrl, setLoadedUrl] = useState<string>()
+  // To load a picture tells its server that, and when, the conversation is read.
+  if (host !== undefined && loadedUrl !== url)
+    return (
+      <button
+        type="button"
+        className="adk-button adk-outlined adk-load-picture"
+        onClick={() => setLoadedUrl(url)}
+      >
+        {content.loadPicture(host)}
+      </button>
+    )
+  return <EnlargeablePicture url={url} alt={alt} />
+}
+
+/** A picture with a dialog that shows it as large as the window. */
+function EnlargeablePicture({ url, alt }: PictureProps) {
+  const { content } = useAdkLabels()
+  const dialogRef = useRef<HTMLDialogElement>(null)
+  const buttonRef = useRef<HTMLButtonElement>(null)
+  const [isOpen, setIsOpen] = useState(false)
+  const open = (): void => {
+    setIsOpen(true)
+    dialogRef.current?.showModal()
+  }
+  const close = (): void => dialogRef.current?.close()
+  return (
+    <>
+      <button
+        ref={buttonRef}
+        type="button"
+        className="adk-picture-button"
+        aria-haspopup="dialog"
+        title={content.enlarge}
+        onClick={open}
+      >
+        <img className="adk-picture" src={url} alt={alt} />
+      </button>
+      {/* A click beside the picture does the same as the Escape key. */}
+      {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions */}
+      <dialog
+        ref={dialogRef}
+        className="adk-lightbox"
+        aria-label={alt}
+        onClick={(event) => event.target === event.currentTarget && close()}
+        onKeyDown={(event) => {
+          // Escape does nothing else, such as interrupting the voice of the model.
+          event.stopPropagation()
+          if (event.key === 'Escape') close()
+        }}
+        onClose={() => {
+          setIsOpen(false)
+          buttonRef.current?.focus()
+        }}
+      >
+        {isOpen && (
+          <>
+            <img src={url} alt={alt} />
+            <p className="adk-lightbox-actions">
+              <a className="adk-button adk-outlined" href={url} download={alt}>
+                {content.download}
+              </a>
+              <button type="button" className="adk-button adk-outlined" onClick={close}>
+                {content.close}
+              </button>
+            </p>
+          </>
+        )}
+      </dialog>
+    </>
+  )
+}
+
+interface AudioPlayerProps {
+  readonly url: string
+  readonly label: string
+}
+
+function AudioPlayer({ url, label }: AudioPlayerProps) {
+  return (
+    // What the model says is in the conversation as text.
+    // oxlint-disable-next-line jsx-a11y/media-has-caption
+    <audio
+      className="adk-audio"
+      controls
+      // Nothing is requested from another server before the person plays it.
+      preload={readRemoteHost(url) === undefined ? 'metadata' : 'none'}
+      src={url}
+      aria-label={label}
+    />
+  )
+}
