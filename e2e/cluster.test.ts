@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { firstOf, scriptResponder, type Emulator, startEmulator } from 'gemini-emulator'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { type Cluster, startCluster } from '../apps/demo/src/cluster/start-cluster.ts'
 import { demoModel } from '../apps/demo/src/model/demo-model.ts'
@@ -12,8 +13,13 @@ import {
   temporaryDirectory,
 } from '../apps/demo/test/support/temporary-directory.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'
+import { decide, ending, RAN } from './support/approvals.ts'
 import { giveBack, takeContext } from './support/browser-contexts.ts'
+import { readPage } from './support/chat-page.ts'
 import { buildStockPage, serveStockPages, STOCK_VERSIONS } from './support/stock-page.ts'
+
+const Pending = z.object({ approvals: z.array(z.object({ id: z.string() })) })
+const History = z.object({ history: z.array(z.object({ type: z.string() })) })
 
 let directory: TemporaryDirectory
 let emulator: Emulator
@@ -104,20 +110,117 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
   })
 })
 
-/** Opens a chat of a new person in a page with stock `useChat`. */
-async function openChat(version: '6' | '7', name: string) {
+describe('live, and the instance with the socket is killed', () => {
+  test('[DM550] the page reconnects to the other instance, where the payment is approved and made once', async () => {
+    const page = await openPage()
+    await page.addInitScript(() => localStorage.setItem('mode', 'live'))
+    const sockets = await watchSockets(page)
+    await page.goto(cluster.url)
+    const { say, tool, idle, answers } = readPage(page)
+    await say('Send $30 to Alice')
+    const card = tool('Alice')
+    await card.waitFor()
+    await idle()
+    const id = (await page.locator('.adk-approval').getAttribute('data-approval')) ?? ''
+    await say('[[say Half of it.]][[wait never]]')
+    await answers.getByText('Half of it.', { exact: true }).waitFor()
+    const killed = killInstance(sockets.instances.at(-1))
+    await expect.poll(() => sockets.instances.at(-1)).not.toBe(killed)
+    await decide(card, 'approve')
+    await ending(card)
+    const texts = () => answers.locator('.markdown').allTextContents()
+    await expect.poll(async () => (await texts()).join()).toContain('I sent $30')
+    await idle()
+    expect(await readHistory(page, id)).toEqual(RAN)
+    // The balance is that of one payment. The text of the reply that the killed instance began is kept.
+    await card.getByText('$970.00').first().waitFor()
+    const shown = await texts()
+    expect(shown.join().match(/I sent \$30/g)).toHaveLength(1)
+    expect(shown.join().match(/Half of it\./g)).toHaveLength(1)
+    await page.reload()
+    await expect.poll(texts).toEqual(shown)
+  })
+
+  test('[DM550] stock useChat of ai 7 approves at the other instance, and the payment is made once', async () => {
+    const chat = await openChat('7', 'killed', '&live')
+    await chat.say('Send $30 to Alice')
+    const approve = chat.page.getByRole('button', { name: 'Approve' })
+    await approve.waitFor()
+    await chat.idle()
+    const [id = ''] = await readPending(chat.page)
+    const killed = killInstance(chat.sockets.instances.at(-1))
+    // The transport of the AI SDK connects again only if it has seen that the connection was lost.
+    await expect.poll(chat.sockets.open).toBe(0)
+    await approve.click()
+    await chat.page.getByLabel('output-available').getByText('"wallet_balance":970').waitFor()
+    await chat.page.getByText('I sent $30 to Alice').waitFor()
+    await chat.idle()
+    expect(chat.sockets.instances.at(-1)).not.toBe(killed)
+    expect(await readHistory(chat.page, id)).toEqual(RAN)
+    const shown = await chat.replies()
+    expect(shown).toHaveLength(1)
+    await chat.page.reload()
+    await chat.page.getByLabel('output-available').waitFor()
+    expect(await chat.replies()).toEqual(shown)
+  })
+})
+
+async function openPage(): Promise<Page> {
   const used = await takeContext({ locale: 'en-US', reducedMotion: 'reduce' })
   taken.push(used)
   used.origins.add(cluster.url)
-  const page = await used.context.newPage()
+  return used.context.newPage()
+}
+
+/** Observes the sockets of a page. */
+async function watchSockets(page: Page) {
+  const session = await page.context().newCDPSession(page)
+  /** The instances to which the page has opened sockets, in their order. */
+  const instances: string[] = []
+  const open = new Set<string>()
+  session.on('Network.webSocketHandshakeResponseReceived', ({ requestId, response }) => {
+    const instance = response.headers['x-demo-instance']
+    if (response.status !== 101 || instance === undefined) return
+    instances.push(instance)
+    open.add(requestId)
+  })
+  session.on('Network.webSocketClosed', ({ requestId }) => void open.delete(requestId))
+  await session.send('Network.enable')
+  return { instances, open: () => open.size }
+}
+
+/** Kills an instance. It is started again under another process id. */
+function killInstance(name: string | undefined): string {
+  const pid = cluster.pids().get(name ?? '')
+  if (name === undefined || pid === undefined) throw new Error(`No instance ${name} runs.`)
+  process.kill(pid, 'SIGKILL')
+  return name
+}
+
+async function readPending(page: Page): Promise<string[]> {
+  const response = await page.request.get(`${cluster.url}/approvals`)
+  return Pending.parse(await response.json()).approvals.map(({ id }) => id)
+}
+
+/** The entries of the audit record about an approval. */
+async function readHistory(page: Page, id: string): Promise<string[]> {
+  const response = await page.request.get(`${cluster.url}/approvals/${id}`)
+  return History.parse(await response.json()).history.map(({ type }) => type)
+}
+
+/** Opens a chat of a new person in a page with stock `useChat`. */
+async function openChat(version: '6' | '7', name: string, query = '') {
+  const page = await openPage()
+  const sockets = await watchSockets(page)
   const streams: { readonly method: string; readonly instance: string | undefined }[] = []
   page.on('response', (response) => {
     if (new URL(response.url()).pathname.startsWith('/stream')) streams.push(readInstance(response))
   })
   await serveStockPages(page, directory.path)
-  await page.goto(`${cluster.url}/stock/${version}/?chat=${name}`)
+  await page.goto(`${cluster.url}/stock/${version}/?chat=${name}${query}`)
   return {
     page,
+    sockets,
     /** The instances that responded to requests for a stream, in their order. */
     instances: (method: 'GET' | 'POST') =>
       streams.flatMap((stream) => (stream.method === method ? (stream.instance ?? '?') : [])),

@@ -35,6 +35,8 @@ export async function buildStockPage(version: '6' | '7', folder: string): Promis
 
 /** Adds the built pages to the origin that a page opens, under `/stock/<version>/`. */
 export async function serveStockPages(page: Page, folder: string): Promise<void> {
+  // Chromium does not know that such a page comes from this machine, and would not let it open a socket to it.
+  await page.context().grantPermissions(['local-network-access'])
   await page.route('**/stock/**', async (route) => {
     const path = new URL(route.request().url()).pathname.replace('/stock/', '')
     const file = path.endsWith('/') ? `${path}index.html` : path

@@ -3,9 +3,14 @@ import { fileURLToPath } from 'node:url'
 
 import { z } from 'zod'
 
+/** An instance that accepts requests. */
+export interface Instance {
+  readonly name: string
+  readonly url: string
+}
+
 export interface Instances {
-  /** The URLs of the instances that accept requests. */
-  readonly urls: () => readonly string[]
+  readonly accepting: () => readonly Instance[]
   /** The process ids of the instances, by name. */
   readonly pids: () => ReadonlyMap<string, number>
   /** Stops all instances, and waits until their running replies and calls have ended. */
@@ -75,7 +80,8 @@ export async function startInstances(options: InstancesOptions): Promise<Instanc
     throw cause
   }
   return {
-    urls: () => [...running.values()].flatMap(({ url }) => url ?? []),
+    accepting: () =>
+      [...running].flatMap(([name, { url }]) => (url === undefined ? [] : { name, url })),
     pids: () => new Map([...running].map(([name, { process }]) => [name, process.pid ?? 0])),
     stop,
   }

@@ -1,21 +1,25 @@
 import { request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
+import { INSTANCE_HEADER } from '../demo-info.ts'
+import type { Instance } from './instances.ts'
+
 export interface RoundRobinProxy {
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
 /**
- * Sends each request and each WebSocket to the next instance, so that two requests of one page reach two instances. `urls` returns
- * the instances that run now. An instance that does not accept the connection is skipped.
+ * Sends each request and each WebSocket to the next instance, so that two requests of one page reach two instances. `instances` returns
+ * those that run now. An instance that does not accept the connection is skipped.
  */
-export function createRoundRobinProxy(urls: () => readonly string[]): RoundRobinProxy {
+export function createRoundRobinProxy(instances: () => readonly Instance[]): RoundRobinProxy {
   let next = 0
-  const inOrder = (): string[] => {
-    const all = urls()
+  const inOrder = (): Instance[] => {
+    const all = instances()
     next += 1
-    return all.map((_, index) => all[(next + index) % all.length] ?? '')
+    const start = next % Math.max(1, all.length)
+    return [...all.slice(start), ...all.slice(0, start)]
   }
   return {
     listener: (request, response) => forward(inOrder(), request, response),
@@ -27,17 +31,17 @@ export function createRoundRobinProxy(urls: () => readonly string[]): RoundRobin
 }
 
 function forward(
-  [url, ...others]: readonly string[],
+  [instance, ...others]: readonly Instance[],
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  if (url === undefined) {
+  if (instance === undefined) {
     response.writeHead(503, { 'retry-after': '1', 'content-type': 'text/plain' })
     response.end('No instance runs. Try again in a second.')
     return
   }
   const { method, headers } = request
-  const upstream = sendRequest(new URL(request.url ?? '/', url), { method, headers })
+  const upstream = sendRequest(new URL(request.url ?? '/', instance.url), { method, headers })
   upstream.on('error', (error: NodeJS.ErrnoException) => {
     // Nothing was sent yet, so another instance can take the request.
     if (error.code === 'ECONNREFUSED') return forward(others, request, response)
@@ -63,22 +67,25 @@ function forward(
 }
 
 function forwardUpgrade(
-  [url, ...others]: readonly string[],
+  [instance, ...others]: readonly Instance[],
   request: IncomingMessage,
   client: { readonly socket: Duplex; readonly head: Buffer },
 ): void {
   const { socket, head } = client
-  if (url === undefined) {
+  if (instance === undefined) {
     socket.end('HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\r\n')
     return
   }
-  const upstream = sendRequest(new URL(request.url ?? '/', url), { headers: request.headers })
+  const upstream = sendRequest(new URL(request.url ?? '/', instance.url), {
+    headers: request.headers,
+  })
   upstream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNREFUSED') forwardUpgrade(others, request, client)
     else socket.destroy()
   })
   upstream.on('upgrade', (reply, server, serverHead) => {
-    socket.write(headOf(reply))
+    // The bridge writes the response to an upgrade, without the name of the instance.
+    socket.write(headOf(reply, [`${INSTANCE_HEADER}: ${instance.name}`]))
     if (serverHead.length > 0) socket.write(serverHead)
     if (head.length > 0) server.write(head)
     server.pipe(socket).pipe(server)
@@ -94,8 +101,11 @@ function forwardUpgrade(
   upstream.end()
 }
 
-function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
-  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`]
+function headOf(
+  { statusCode, statusMessage, rawHeaders }: IncomingMessage,
+  added: readonly string[] = [],
+): string {
+  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...added]
   for (let index = 0; index < rawHeaders.length; index += 2)
     lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`)
   return `${lines.join('\r\n')}\r\n\r\n`

@@ -53,7 +53,11 @@ export async function startCluster(
     })
     lifetime.defer(() => instances.stop())
     const { url } = lifetime.use(
-      await openHttpServer({ ...settings, ...createRoundRobinProxy(instances.urls), drainMs: 0 }),
+      await openHttpServer({
+        ...settings,
+        ...createRoundRobinProxy(instances.accepting),
+        drainMs: 0,
+      }),
     )
     return {
       url,
