@@ -5,6 +5,7 @@ import type {
   InvocationContext,
   LlmRequest,
   LlmResponse,
+  PluginManager,
   Session,
 } from '@google/adk'
 import { isAgentTool, isBaseTool, ToolConfirmation } from '@google/adk'
@@ -47,6 +48,7 @@ import {
   toAskedNote,
 } from './approval-events.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { findPausedAgain, pauseAgain } from './pause-again.ts'
 import { nextCall } from './next-call.ts'
@@ -148,7 +150,7 @@ export class ApprovalPlugin extends QuietPlugin {
       return run ? this.runner.runForAdk(call, run) : APPROVAL_UNAVAILABLE
     // A runner of another program has a session in which no client can respond.
     const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call, run)
-    const check = await checkCall(call, this.#options, run?.nested?.root.session)
+    const check = await checkCall(call, this.#termsOf(run), run?.nested?.root.session)
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
     if (effect?.type === 'run') {
       // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
@@ -170,26 +172,44 @@ export class ApprovalPlugin extends QuietPlugin {
 
   /** Runs the agent of an `AgentTool` in place of ADK. Returns true if the call only resumes after a pause, which needs no approval. */
   #nest(call: ToolCall, outer: RunState): boolean {
-    const { tool, toolContext } = call
+    const { toolConfirmation } = call.toolContext
+    const pause = toolConfirmation ? findPauseOf(call) : undefined
+    const canCallWait = this.#canWait(call, outer)
+    return this.#replace(call, outer, { pause, canWait: canCallWait }) && pause !== undefined
+  }
+
+  /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
+  nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
+    const { canWait: canCallWait = false } = outer.live ?? {}
+    this.#replace(call, outer, { pause: findPauseOf(call), canWait: canCallWait, plugins })
+  }
+
+  /** Runs the agent of an `AgentTool` in place of the tool. Returns false for any other tool. */
+  #replace(
+    { tool, toolArgs, toolContext }: ToolCall,
+    outer: RunState,
+    options: Pick<NestedAgentOptions, 'pause' | 'canWait' | 'plugins'>,
+  ): boolean {
     const agent = isAgentTool(tool) ? agentOf(tool) : undefined
     if (!agent) return false
-    const { session } = toolContext.invocationContext
-    const pause = toolContext.toolConfirmation
-      ? findPause(session.events, toolContext.functionCallId ?? '')
-      : undefined
-    const request = { args: call.toolArgs, toolContext }
+    const request = { args: toolArgs, toolContext }
     wrapRun(toolContext, agent, () =>
       runNestedAgent(request, {
+        ...options,
         agent,
         outer,
-        canWait: this.#canWait(call, outer),
-        pause,
         ledger: this.#options.ledger,
         onOpen: (opened, run) => this.#nested.set(opened, run),
         onClose: (run) => this.#release(run),
       }),
     )
-    return pause !== undefined
+    return true
+  }
+
+  /** Returns the terms of the calls of a run. A live session has a deadline of its own. */
+  #termsOf(run: RunState | undefined): TermsOptions {
+    const { live } = run?.nested?.root.run ?? {}
+    return live ? { ...this.#options, deadlineMs: live.deadlineMs } : this.#options
   }
 
   override async afterToolCallback(
@@ -355,7 +375,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (question && !this.#canWait(call, run)) return 'unavailable'
     if (!question || !run || run.asking.has(toolCallId) || run.pausing.has(toolCallId))
       return undefined
-    const terms = await resolveQuestionTerms(call, question, this.#options)
+    const terms = await resolveQuestionTerms(call, question, this.#termsOf(run))
     return terms && (this.#signIns?.toTerms(call.toolContext, terms) ?? terms)
   }
 
@@ -398,6 +418,8 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!terms || functionCall?.id === undefined) return undefined
     run.asking.delete(original.id)
     const { deadlineMs, ...rest } = terms
+    const { live } = run.nested?.root.run ?? {}
+    live?.onAsk(original.id)
     const requested = await this.#options.ledger.request({
       id: functionCall.id,
       chat: chatOf(session),
@@ -411,6 +433,7 @@ export class ApprovalPlugin extends QuietPlugin {
         ...(run.nested && { path: run.nested.path }),
       },
       deadlineMs,
+      ...(live && { live: true }),
     })
     if (!isRefusal(requested)) return requested
     const refused = { type: 'request-refused', refusal: requested } as const
@@ -428,6 +451,12 @@ export class ApprovalPlugin extends QuietPlugin {
     if (run) this.#invocations.set(invocationId, run)
     return run
   }
+}
+
+/** Returns the last pause of a call that runs an agent. Returns undefined for a new call. */
+function findPauseOf({ toolContext }: ToolCall): PausedNote | undefined {
+  const { session } = toolContext.invocationContext
+  return findPause(session.events, toolContext.functionCallId ?? '')
 }
 
 /** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */

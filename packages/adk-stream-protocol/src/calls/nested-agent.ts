@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 
-import type { BaseAgent, BaseArtifactService, BaseTool, Context, Event } from '@google/adk'
+import type {
+  BaseAgent,
+  BaseArtifactService,
+  BaseTool,
+  Context,
+  Event,
+  PluginManager,
+} from '@google/adk'
 import { createEvent, isBaseAgent, isFinalResponse, isLlmAgent, Runner, State } from '@google/adk'
 import type { Content } from '@google/genai'
 
@@ -28,6 +35,8 @@ export interface NestedAgentOptions {
   /** The pause that the call resumes after. Undefined for a new call. */
   readonly pause: PausedNote | undefined
   readonly ledger: Ledger
+  /** The plugins of the agent. Default: those of the runner that called it. */
+  readonly plugins?: PluginManager | undefined
   /** Called before the agent runs, so that the plugin finds the run of its session. */
   readonly onOpen: (session: NestedSession['session'], run: RunState) => void
   readonly onClose: (run: RunState) => void
@@ -66,7 +75,7 @@ export async function runNestedAgent(
     outer.inner.add(run)
     options.onOpen(session, run)
     try {
-      const runner = createRunner(toolContext, agent, service)
+      const runner = createRunner(toolContext, options, service)
       const { runConfig, abortSignal } = toolContext.invocationContext
       const { maxLlmCalls } = runConfig ?? {}
       for await (const event of runner.runAsync({
@@ -141,20 +150,21 @@ function openSession({ state }: Context, { root, sessionId }: NestedRun): Nested
       const nested = { session: sessionId, event: structuredClone(event) }
       const customMetadata = writeNotes({ messageId: run.messageId, nested })
       const kept = createEvent({ ...author, customMetadata })
+      if (run.live) return run.live.store(kept)
       await sessions.appendEvent({ session, event: kept })
       run.append(kept)
     },
   })
 }
 
-/** Creates a runner like that of `AgentTool`, with the plugins of the runner that called it. */
+/** Creates a runner like that of `AgentTool`, with plugins. */
 function createRunner(
   toolContext: Context,
-  agent: BaseAgent,
+  { agent, plugins }: NestedAgentOptions,
   sessionService: NestedSession,
 ): Runner {
-  const { memoryService, credentialService, pluginManager, artifactService } =
-    toolContext.invocationContext
+  const { memoryService, credentialService, artifactService } = toolContext.invocationContext
+  const pluginManager = plugins ?? toolContext.invocationContext.pluginManager
   const runner = new Runner({
     appName: sessionService.session.appName,
     agent,

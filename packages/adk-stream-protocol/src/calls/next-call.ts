@@ -13,6 +13,7 @@ import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { CallCheck } from './call-terms.ts'
+import type { Pause } from './run-state.ts'
 
 /**
  * The state of a tool call in this process. `nextCall` is the lifecycle of a call; the ADK plugin and the live session
@@ -48,6 +49,8 @@ type CallStage =
       readonly note?: DecidedNote
       readonly output?: OutputResponse
     }
+  /** Calls inside the agent that the call runs wait for approval. `isWaiting` is false while the pause is being stored. */
+  | { readonly name: 'paused'; readonly isWaiting: boolean }
   /** The response is known and is being stored. */
   | { readonly name: 'settled' }
   /** Another process runs the call or reports its outcome. */
@@ -72,6 +75,12 @@ export type CallEvent =
   /** `approval` is the approval as stored. Undefined if it does not exist any more. */
   | { readonly type: 'claim-refused'; readonly approval: Approval | undefined }
   | ({ readonly type: 'ran' } & RunResult)
+  /** The conversation contains the pause. */
+  | { readonly type: 'pause-shown' }
+  /** A call inside was decided or has expired, so that the agent can continue. */
+  | { readonly type: 'inside-decided' }
+  /** The calls inside were cancelled, so that the agent cannot continue. */
+  | { readonly type: 'inside-cancelled' }
   /** The client knows that it has to complete the call. */
   | { readonly type: 'handed-over' }
   | { readonly type: 'output-received'; readonly output: OutputResponse }
@@ -88,6 +97,8 @@ interface RunResult {
   readonly ended?: Approval | undefined
   /** The terms of an approval that the tool requested itself while it ran. `unavailable`: ADK cannot wait for it here. */
   readonly question?: ResolvedTerms | 'unavailable' | undefined
+  /** What the call waits for, if it runs an agent in which calls need approval. */
+  readonly pause?: Pause | undefined
   /** Whether the tool returned no result, because the client or the application completes the call. */
   readonly isOpen: boolean
 }
@@ -102,6 +113,14 @@ export type CallEffect =
   /** Run the tool. `approval` is the claimed approval, if the call needed one. */
   | { readonly type: 'run'; readonly approval?: Approval }
   | { readonly type: 'hand-over'; readonly note: DecidedNote | undefined }
+  /** Store that the call waits for approvals inside its agent. `note`: how its own approval ended. */
+  | { readonly type: 'pause'; readonly pause: Pause; readonly note: DecidedNote | undefined }
+  /** Read the approvals inside: they may have changed while their events were ignored. */
+  | { readonly type: 'read-inside' }
+  /** Cancel the approvals inside in the ledger. Earlier decisions win. */
+  | { readonly type: 'withdraw-inside' }
+  /** Settle the call and the calls inside, which were cancelled. */
+  | { readonly type: 'end-inside' }
   /** Settle the call with the output of the client. */
   | { readonly type: 'settle-with-output'; readonly output: OutputResponse }
   /** Store the response of the call and send it to the model. */
@@ -154,6 +173,14 @@ export function nextCall(state: CallState, event: CallEvent): Next {
       return refuseClaim(state, event.approval)
     case 'ran':
       return takeResult(state, event)
+    case 'pause-shown':
+      return pause(state)
+    case 'inside-decided':
+      return state.name === 'paused' && state.isWaiting ? run(state) : [state, []]
+    case 'inside-cancelled':
+      return state.name === 'paused' && state.isWaiting
+        ? [to(state, { name: 'settled' }), [{ type: 'end-inside' }]]
+        : [state, []]
     case 'handed-over':
       return handOver(state)
     case 'output-received':
@@ -234,6 +261,11 @@ function takeResult(state: CallState, result: RunResult): Next {
   const { approval, output } = state.name === 'running' ? state : NOTHING
   // The ledger has another outcome. The process that recorded it reports it to the model and to clients.
   if (!isRecorded) return [to(state, { name: 'left' }), [{ type: 'lose' }]]
+  if (result.pause) {
+    const ended = approval && toApprovedNote(result.ended ?? approval)
+    const paused = { name: 'paused', isWaiting: false } as const
+    return [to(state, paused), [{ type: 'pause', pause: result.pause, note: ended }]]
+  }
   if (question === 'unavailable') return settle(state, APPROVAL_UNAVAILABLE)
   if (question) return request(state, question)
   // A call that is handed over has no outcome yet.
@@ -245,6 +277,14 @@ function takeResult(state: CallState, result: RunResult): Next {
 }
 
 const NOTHING: { readonly approval?: Approval; readonly output?: OutputResponse } = {}
+
+/** Waits for decisions inside. They may have been made before the call was in this state. */
+function pause(state: CallState): Next {
+  if (state.name !== 'paused') return [state, []]
+  const read = { type: 'read-inside' } as const
+  const paused = { ...state, isWaiting: true }
+  return [paused, state.isCancelled ? [{ type: 'withdraw-inside' }, read] : [read]]
+}
 
 function handOver(state: CallState): Next {
   if (state.name !== 'delivered') return [state, []]
@@ -270,6 +310,8 @@ function settleWithOutput(state: CallState, output: OutputResponse): Next {
 function cancel(state: CallState): Next {
   const cancelled = { ...state, isCancelled: true }
   if (state.name === 'delivered' && state.isWaiting) return settle(cancelled, CANCELLED)
+  if (state.name === 'paused' && state.isWaiting)
+    return [cancelled, [{ type: 'withdraw-inside' }, { type: 'read-inside' }]]
   return state.name === 'asked'
     ? [cancelled, [{ type: 'withdraw', approvalId: state.approvalId }]]
     : [cancelled, []]

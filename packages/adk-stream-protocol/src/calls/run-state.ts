@@ -31,12 +31,24 @@ export interface NestedRun {
 }
 
 /** What a call of an agent that is used as a tool waits for. */
-interface Pause {
+export interface Pause {
   readonly session: string
   readonly asked: NestedQuestion[]
 }
 
-/** The state of one run of the agent. A chat has at most one run at a time. */
+/** A call of a live session that runs an agent. ADK does not run the call, and several calls may run at once. */
+interface LiveCallRun {
+  /** How long people may take if the policy does not say, in ms. */
+  readonly deadlineMs: number | undefined
+  /** Whether the call can wait for approvals inside. */
+  readonly canWait: boolean
+  /** Stores an event of the agent in the session of the chat. */
+  readonly store: (event: Event) => Promise<void>
+  /** Called before an approval of a call inside is requested, because a decision may arrive at once. */
+  readonly onAsk: (toolCallId: string) => void
+}
+
+/** The state of one run of the agent. A chat has at most one run at a time, besides the calls of a live session. */
 export class RunState {
   readonly messageId: string
   readonly cause: RunCause
@@ -61,6 +73,8 @@ export class RunState {
   readonly inner = new Set<RunState>()
   /** Set for the run of an agent that is used as a tool. */
   readonly nested: NestedRun | undefined
+  /** Set for a call of a live session. */
+  readonly live: LiveCallRun | undefined
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
   /** The model calls of this run by branch. Agents of parallel branches call the model at the same time. */
@@ -69,10 +83,11 @@ export class RunState {
   #appended: Event[] = []
   #loss: ProtocolError | undefined
 
-  constructor(messageId: string, cause: RunCause, nested?: NestedRun) {
+  constructor(messageId: string, cause: RunCause, nested?: NestedRun, live?: LiveCallRun) {
     this.messageId = messageId
     this.cause = cause
     this.nested = nested
+    this.live = live
   }
 
   /** This run and all runs inside it. */

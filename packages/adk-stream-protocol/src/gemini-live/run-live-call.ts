@@ -16,6 +16,8 @@ export interface CallHost {
   readonly hostPlugins: PluginManager
   readonly errors: ToolErrors
   readonly signIns?: SignInCalls | undefined
+  /** Runs the agent of an `AgentTool`. Called before a call runs. */
+  readonly nest: (call: ToolCall) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -28,7 +30,7 @@ export type RecordOutcome = (outcome: CallOutcome) => Promise<void>
  */
 export async function runLiveCall(
   { tool, toolArgs, toolContext }: ToolCall,
-  { agent: root, hostPlugins, onError, errors, signIns }: CallHost,
+  { agent: root, hostPlugins, onError, errors, signIns, nest }: CallHost,
   record: RecordOutcome,
 ): Promise<CallOutcome> {
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
@@ -41,6 +43,7 @@ export async function runLiveCall(
   })
   const call = { tool, toolArgs, toolContext: context }
   signIns?.prepare(call)
+  nest(call)
   let outcome: CallOutcome
   try {
     outcome = await runCall(call, errors)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
-import type { Context, Event, InvocationContext } from '@google/adk'
-import { createEvent, ToolConfirmation } from '@google/adk'
+import type { Event, InvocationContext } from '@google/adk'
+import { Context, createEvent, ToolConfirmation } from '@google/adk'
 
 import { describeEnding, toResponse, ApprovalUnavailableError } from '../agent/call-responses.ts'
 import {
@@ -14,6 +14,7 @@ import {
 import { BROWSER_TIMED_OUT, toBrowserResponse, asBrowserTool } from '../calls/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import { findPause } from '../agent/history/open-questions.ts'
 import type { CallCheck, ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
@@ -23,6 +24,8 @@ import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import { toAnswerOutcome } from '../calls/input-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
+import type { Pause } from '../calls/run-state.ts'
+import { RunState } from '../calls/run-state.ts'
 import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -32,10 +35,11 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { previewApproval } from '../approvals/preview.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
-import { toApprovalEvents } from '../gemini-live/approval-events.ts'
+import { toApprovalEvents, toPauseEvents } from '../gemini-live/approval-events.ts'
 import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import { describeInside, readInside, withdrawInside } from './inside-calls.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 
 export interface LiveCallsOptions {
@@ -44,10 +48,14 @@ export interface LiveCallsOptions {
   readonly terms: TermsOptions
   /** The credentials of people who signed in. Undefined if no tool may ask for any. */
   readonly signIns?: SignInCalls | undefined
-  /** Runs a tool with the host's plugins and callbacks. */
-  readonly run: (call: ToolCall, record: RecordOutcome) => Promise<CallOutcome>
+  /** Runs a tool with the host's plugins and callbacks. `outer` is the run that an agent used as a tool runs in. */
+  readonly run: (call: ToolCall, record: RecordOutcome, outer: RunState) => Promise<CallOutcome>
   /** Stores an event of a call, and streams it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
+  /** Stores an event of an agent that a call runs, and streams it if the message is streaming. */
+  readonly writeInside: (toolCallId: string, event: Event) => Promise<void>
+  /** A call inside an agent that a call runs is about to ask for approval. */
+  readonly onAskInside: (toolCallId: string, insideId: string) => void
   /** Streams an event of a call without storing it. Does nothing if the message is not streaming. */
   readonly stream: (toolCallId: string, event: Event) => void
   /** Sends the result of a call to the model. */
@@ -75,9 +83,17 @@ export interface LiveCallsOptions {
 export type LiveCallState = 'running' | 'executing' | 'waiting' | 'ended'
 
 /** A call that has not ended. */
-interface OpenCall extends ToolCall {
+interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   readonly id: string
+  /** A call that continues after a pause has a new context, because the pause has stored the changes of the old one. */
+  toolContext: Context
   state: CallState
+  /** The calls inside the agent that the call runs for which an approval was requested. */
+  readonly inside: Set<string>
+  /** What the call waits for inside its agent. */
+  pause?: Pause
+  /** Calls whose outcomes the session has, and which are reported when the event of this call is stored. */
+  endings: string[]
   /** The call's approval, if one was requested. */
   approvalId?: string
   /** Expires a browser call. */
@@ -123,16 +139,22 @@ export class LiveCalls {
 
   /** Whether an approval was requested for an open call. */
   get hasApprovals(): boolean {
-    for (const { approvalId } of this.#open.values()) if (approvalId !== undefined) return true
-    return false
+    return [...this.#open.values()].some(wasAsked)
   }
 
   get isBusy(): boolean {
     return this.#work.size > 0
   }
 
+  /** Whether a call is open here, or was made inside an agent that an open call runs. */
   has(toolCallId: string): boolean {
-    return this.#open.has(toolCallId)
+    return this.#open.has(toolCallId) || this.#findOuter(toolCallId) !== undefined
+  }
+
+  /** Returns the open call that runs the agent which made a call. */
+  #findOuter(toolCallId: string): OpenCall | undefined {
+    for (const call of this.#open.values()) if (call.inside.has(toolCallId)) return call
+    return undefined
   }
 
   /** Takes a call over from ADK: runs it, or requests approval. */
@@ -152,7 +174,8 @@ export class LiveCalls {
   }
 
   /** Continues a call that waited in an earlier live session. */
-  adopt(toolCall: ToolCall, { approvalId, expiresAt }: WaitingCall): void {
+  adopt(toolCall: ToolCall, { approvalId, expiresAt, isPaused }: WaitingCall): void {
+    if (isPaused) return this.#adoptPaused(toolCall)
     if (approvalId === undefined && expiresAt === undefined) return
     const call = this.#create(toolCall)
     if (expiresAt !== undefined) {
@@ -171,6 +194,24 @@ export class LiveCalls {
     this.#runWork(call, () => this.#performAll(call, effects))
   }
 
+  /** Continues a call that waited for approvals inside its agent. */
+  #adoptPaused(toolCall: ToolCall): void {
+    const { events } = contextOf(toolCall).session
+    const pause = findPause(events, toolCall.toolContext.functionCallId ?? '')
+    if (!pause) return
+    const call = this.#create(toolCall)
+    call.pause = pause
+    for (const { toolCallId } of pause.asked) {
+      call.inside.add(toolCallId)
+      this.#options.onAskInside(call.id, toolCallId)
+    }
+    const paused = { name: 'paused', isWaiting: false } as const
+    const [state, effects] = nextCall(paused, { type: 'pause-shown' })
+    call.state = state
+    this.#options.onStateChange(call.id, 'waiting')
+    this.#runWork(call, () => this.#performAll(call, effects))
+  }
+
   /** Whether all open calls wait for a client, and none is being worked on. */
   get isWaiting(): boolean {
     return !this.isBusy && this.waiting.length === this.#open.size
@@ -182,9 +223,11 @@ export class LiveCalls {
     for (const { id, tool, state, approvalId, expiresAt } of this.#open.values()) {
       const isAsked = state.name === 'asked' && approvalId !== undefined
       const isHandedOver = state.name === 'delivered' && state.isWaiting && expiresAt !== undefined
-      if (state.isCancelled || (!isAsked && !isHandedOver)) continue
+      const isPaused = state.name === 'paused' && state.isWaiting
+      if (state.isCancelled || (!isAsked && !isHandedOver && !isPaused)) continue
       const call = { toolCallId: id, toolName: tool.name, messageId: this.#options.messageOf(id) }
-      waiting.push({ ...call, ...(isAsked ? { approvalId } : { expiresAt }) })
+      if (isPaused) waiting.push({ ...call, isPaused })
+      else waiting.push({ ...call, ...(isAsked ? { approvalId } : { expiresAt }) })
     }
     return waiting
   }
@@ -195,6 +238,8 @@ export class LiveCalls {
       ...toolCall,
       id,
       state: { name: 'new' },
+      inside: new Set(),
+      endings: [],
       isStored: false,
       isBrowserCall: false,
       hidesError: false,
@@ -207,6 +252,9 @@ export class LiveCalls {
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
     if (call) this.#apply(call, { type: 'approval-changed', approval })
+    const outer = this.#findOuter(approval.toolCallId)
+    if (outer && approval.state.name !== 'requested')
+      this.#runWork(outer, () => this.#readInside(outer))
   }
 
   /** Records a decision. If it completes the approval, claims the call in the same commit and runs it. */
@@ -215,7 +263,7 @@ export class LiveCalls {
     const call = this.#open.get(approval.toolCallId)
     const isAsked =
       call && this.#apply(call, { type: 'decision-received', approvalId: approval.id })
-    if (!isAsked) return ledger.decide(approval.id, decision, approval)
+    if (!isAsked) return this.#decideInside(approval, decision)
     let result: DecidedCall | Refusal | undefined
     try {
       result = await ledger.decideAndClaim(approval, decision, toClaim(call))
@@ -223,6 +271,13 @@ export class LiveCalls {
     } finally {
       this.#apply(call, { type: 'decided', result })
     }
+  }
+
+  /** Records a decision about a call inside an agent, which the agent then runs, or about a call that does not wait here. */
+  async #decideInside(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
+    const decided = await this.#options.ledger.decide(approval.id, decision, approval)
+    if (!isRefusal(decided)) this.approvalChanged(decided)
+    return decided
   }
 
   /** Takes the output of a browser tool. Returns false if the call does not wait for one. */
@@ -301,6 +356,14 @@ export class LiveCalls {
         return this.#run(call, effect.approval)
       case 'hand-over':
         return this.#handOver(call, effect.note)
+      case 'pause':
+        return this.#pause(call, effect.pause, effect.note)
+      case 'read-inside':
+        return this.#readInside(call)
+      case 'withdraw-inside':
+        return withdrawInside(ledger, call.pause?.asked ?? [], CANCELLED_BY_MODEL)
+      case 'end-inside':
+        return this.#endInside(call)
       case 'settle-with-output': {
         const browser = asBrowserTool(call.tool)
         const { result } = effect.output
@@ -372,8 +435,13 @@ export class LiveCalls {
     }
     const answered = approval && toAnswerOutcome(approval)
     if (answered) await record(answered)
-    const outcome = answered ?? (await run(withEdits(call, approval), record))
-    const isRecorded = !approval || ended !== undefined
+    const outer = this.#createRun(call)
+    const outcome = answered ?? (await run(withEdits(call, approval), record, outer))
+    outer.markStored()
+    call.endings.push(...outer.endingsStored)
+    // An agent that the call ran has lost a call to another process.
+    const isRecorded = (!approval || ended !== undefined) && !outer.loss
+    const pause = outer.takePause(call.id)
     if (
       isRecorded &&
       outcome.by === 'failure' &&
@@ -384,18 +452,86 @@ export class LiveCalls {
     const result = withEditedArgs(outcome, approval)
     const isLeftOpen = result === undefined && call.tool.isLongRunning
     const isOpen = isLeftOpen && asBrowserTool(call.tool) !== undefined
-    const question = approval ? undefined : readOwnQuestion(toolContext)
+    const question = approval || pause ? undefined : readOwnQuestion(toolContext)
     await this.#continue(call, {
       type: 'ran',
       // Only a browser tool waits for its result in a live session.
       response: isLeftOpen ? PENDING : toResponse(result),
       isRecorded,
       ended,
+      pause,
       isOpen,
       question:
         question &&
         (canWait(call, isAnyRoot) ? await this.#resolveQuestion(call, question) : 'unavailable'),
     })
+  }
+
+  /** Creates the run that an agent used as a tool runs in. */
+  #createRun(call: OpenCall): RunState {
+    const { terms, messageOf, writeInside, onAskInside } = this.#options
+    return new RunState(messageOf(call.id), 'message', undefined, {
+      deadlineMs: terms.deadlineMs,
+      canWait: canWait(call, isAnyRoot),
+      store: (event) => writeInside(call.id, event),
+      onAsk: (toolCallId) => {
+        call.inside.add(toolCallId)
+        onAskInside(call.id, toolCallId)
+      },
+    })
+  }
+
+  /** Stores that a call waits for approvals inside the agent that it runs. */
+  async #pause(call: OpenCall, pause: Pause, note: DecidedNote | undefined): Promise<void> {
+    const { write, messageOf } = this.#options
+    const { id, tool, toolArgs: args, toolContext } = call
+    const confirmationId = `adk-${randomUUID()}`
+    const paused = { ...pause, toolCallId: id, confirmationId, ...(note && { decided: note }) }
+    const shown = { name: tool.name, args, messageId: messageOf(id) }
+    const [placeholder, request] = toPauseEvents(paused, shown, contextOf(call))
+    const { stateDelta, artifactDelta } = toolContext.actions
+    Object.assign(placeholder.actions, { stateDelta, artifactDelta })
+    await write(id, placeholder)
+    await write(id, request)
+    await this.#report(call, note)
+    call.pause = pause
+    const invocationContext = contextOf(call)
+    call.toolContext = new Context({ invocationContext, functionCallId: id })
+    const [state, effects] = nextCall(call.state, { type: 'pause-shown' })
+    call.state = state
+    // A message whose call continues at once does not pause.
+    const inside = await readInside(this.#options.ledger, pause.asked)
+    if (call.state !== state || this.#isClosed) return
+    if (inside === 'decided') return this.#continue(call, { type: 'inside-decided' })
+    this.#options.onStateChange(id, 'waiting')
+    await this.#performAll(call, effects)
+  }
+
+  /** Continues a call when a call inside its agent was decided. */
+  async #readInside(call: OpenCall): Promise<void> {
+    const { pause, state } = call
+    if (state.name !== 'paused' || !state.isWaiting || !pause) return
+    const inside = await readInside(this.#options.ledger, pause.asked)
+    if (inside !== 'waiting' && call.pause === pause && !this.#isClosed)
+      this.#apply(call, { type: `inside-${inside}` })
+  }
+
+  /** Settles a call whose agent cannot continue, and the calls inside it. */
+  async #endInside(call: OpenCall, reason = CANCELLED_BY_MODEL): Promise<void> {
+    const { ledger, writeInside, messageOf } = this.#options
+    const pause = call.pause ?? { session: '', asked: [] }
+    await withdrawInside(ledger, pause.asked, reason)
+    const where = { messageId: messageOf(call.id), context: contextOf(call) }
+    const { response, events } = await describeInside(ledger, pause, where)
+    for (const event of events) await writeInside(call.id, event)
+    call.endings.push(...pause.asked.map(({ toolCallId }) => toolCallId))
+    await this.#settle(call, response ?? BROKEN)
+  }
+
+  /** Records that the conversation shows the outcomes of approvals. */
+  async #report(call: OpenCall, note: DecidedNote | undefined): Promise<void> {
+    const endings = [...call.endings.splice(0), ...(note ? [call.id] : [])]
+    if (endings.length > 0) await this.#options.ledger.markReported(this.#options.chat, endings)
   }
 
   async #resolveQuestion(
@@ -469,7 +605,7 @@ export class LiveCalls {
     })
     if (!call.isStored) await write(id, event)
     call.isStored = true
-    if (note) await this.#options.ledger.markReported(this.#options.chat, [id])
+    await this.#report(call, note)
     if (call.isBrowserCall) await this.#options.browserCalls.drop(id)
     if (!call.state.isCancelled && !this.#isClosed) sendResult(id, tool.name, response)
     this.#remove(call)
@@ -484,8 +620,10 @@ export class LiveCalls {
   /** Runs work in the background. A failure ends the call, and not the conversation. */
   #runWork(call: OpenCall, work: () => Promise<void>): void {
     // A call that is asked again after a vote or a rejected decision still waits.
-    const isExecuting = call.approvalId !== undefined
-    if (call.state.name !== 'asked' || call.state.isCancelled)
+    const isExecuting = wasAsked(call)
+    const { state } = call
+    const isWaiting = state.name === 'asked' || (state.name === 'paused' && state.isWaiting)
+    if (!isWaiting || state.isCancelled)
       this.#options.onStateChange(call.id, isExecuting ? 'executing' : 'running')
     const done = work()
       .catch((error: unknown) => {
@@ -508,6 +646,7 @@ export class LiveCalls {
         this.#options.onLost()
         return
       }
+      if (call.inside.size > 0) return await this.#endInside(call, NOT_EXECUTABLE)
       const { id } = (await ledger.findByCall(chat, call.id)) ?? {}
       if (id !== undefined) ledger.abandon(id)
       if (id !== undefined) await ledger.cancel(id, NOT_EXECUTABLE)
@@ -526,8 +665,14 @@ export class LiveCalls {
 /** Whether the decision or output that a call waited for has arrived. */
 function isResponse({ type }: CallEvent, effects: readonly CallEffect[]): boolean {
   if (effects.some((effect) => effect.type === 'settle-with-output')) return true
+  if (type === 'inside-decided' || type === 'inside-cancelled') return true
   const isDecision = type === 'approval-changed' || type === 'decided'
   return isDecision && !effects.some((effect) => effect.type === 'read')
+}
+
+/** Whether an approval was requested for a call, or inside the agent that it runs. */
+function wasAsked({ approvalId, inside }: OpenCall): boolean {
+  return approvalId !== undefined || inside.size > 0
 }
 
 // A live run uses a copy of the agent, and never runs a workflow.

@@ -6,7 +6,9 @@ import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
 import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
+import type { RunState } from '../calls/run-state.ts'
 import { ToolErrors } from '../calls/tool-errors.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Decision } from '../approvals/next-approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
@@ -63,6 +65,8 @@ export interface LiveConversationOptions extends Pick<
   /** Stores a snapshot of the session, for a process that continues it after a crash. Never rejects. */
   readonly onRest: (snapshot: LiveSnapshot) => void
   readonly runConfig: Partial<RunConfig>
+  /** Runs the agent of an `AgentTool`. Does nothing for any other tool. */
+  readonly nest: (call: ToolCall, outer: RunState) => void
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
   /** Whether the model completes a turn with calls at once. This is an assumption until the model shows it. */
@@ -192,6 +196,11 @@ export class LiveConversation {
   /** Returns the turn that continues a message after a client's response. Returns undefined if the message is unknown. */
   turnOf(messageId: string): Promise<Turn | undefined> {
     return this.#messages.turnOf(messageId)
+  }
+
+  /** Keeps streams open while the responses of a request are recorded. */
+  keepOpen<Result>(record: () => Promise<Result>): Promise<Result> {
+    return this.#messages.keepOpen(record)
   }
 
   isStreaming(messageId: string): boolean {
@@ -324,12 +333,16 @@ export class LiveConversation {
     const host = { agent, onError, hostPlugins: this.#hostPlugins, errors, signIns }
     return new LiveCalls({
       ...this.#options,
-      run: (call, record) => runLiveCall(call, host, record),
+      run: (call, record, outer) =>
+        runLiveCall(call, { ...host, nest: (nested) => this.#options.nest(nested, outer) }, record),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       stream: (toolCallId, event) => {
         const message = this.#messages.ofCall(toolCallId)
         if (message.isStreaming) this.#stream(message, event)
       },
+      writeInside: (toolCallId, event) => this.#writeInside(toolCallId, event),
+      onAskInside: (toolCallId, insideId) =>
+        this.#messages.addCalls(this.#messages.ofCall(toolCallId), [insideId], false),
       sendResult: (toolCallId, name, response) => this.#sendResult(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
       isCurrent: () => this.isCurrent(),
@@ -536,6 +549,15 @@ export class LiveConversation {
     if (this.#state !== 'open') return this.#session.appendResponse(event)
     await this.#session.append(event)
     if (this.#state === 'open') this.#stream(message, event)
+  }
+
+  /** Stores an event of an agent that a call runs. A message that is not being streamed shows it later. */
+  async #writeInside(toolCallId: string, event: Event): Promise<void> {
+    if (this.#messages.isUnstored(toolCallId)) return
+    if (this.#state !== 'open') return this.#session.appendResponse(event, [toolCallId])
+    await this.#session.append(event)
+    const message = this.#messages.ofCall(toolCallId)
+    if (message.isStreaming) message.push(event)
   }
 
   #sendResult(toolCallId: string, name: string, response: Record<string, unknown>): void {

@@ -163,6 +163,10 @@ export class LiveMessages {
   /** Calls that the model made after the user stopped the reply. They are neither stored nor streamed. */
   readonly #unstoredCalls = new Set<string>()
   #idleTimer: NodeJS.Timeout | undefined
+  /** How many requests are recording responses. */
+  #recording = 0
+  /** Messages that would have paused meanwhile. */
+  readonly #keptOpen = new Set<LiveMessage>()
 
   constructor(options: LiveMessagesOptions) {
     this.#options = options
@@ -230,6 +234,22 @@ export class LiveMessages {
     if (state === 'waiting' || state === 'ended') this.closeIfDone(message)
   }
 
+  /**
+   * Keeps streams open while the responses of a request are recorded, one after the other: a call may wait again between two of them,
+   * and the client reads one stream.
+   */
+  async keepOpen<Result>(record: () => Promise<Result>): Promise<Result> {
+    this.#recording += 1
+    try {
+      return await record()
+    } finally {
+      this.#recording -= 1
+      const kept = [...this.#keptOpen]
+      if (this.#recording === 0) this.#keptOpen.clear()
+      for (const message of kept) this.closeIfDone(message)
+    }
+  }
+
   /** Opens a turn that starts or continues a message. */
   open(
     message: LiveMessage,
@@ -277,7 +297,8 @@ export class LiveMessages {
   /** Ends the stream of a message that has no more output for now, and removes the message if it is complete. */
   closeIfDone(message: LiveMessage): void {
     this.resetIdleTimer()
-    if (message.isStreaming) this.#pauseIfDone(message)
+    if (this.#recording > 0) this.#keptOpen.add(message)
+    else if (message.isStreaming) this.#pauseIfDone(message)
     const isDone = !message.isStreaming && !message.hasWaitingCalls && !message.isWorking
     if (isDone && !this.#options.turnTaking.isReplyExpected(message)) this.#remove(message)
   }

@@ -15,6 +15,8 @@ export const LiveSnapshot = z.object({
       toolName: z.string(),
       messageId: z.string(),
       approvalId: z.string().optional(),
+      /** Whether calls inside the agent that the call runs wait for approval. */
+      isPaused: z.boolean().optional(),
       /** When a browser call times out, in ms since 1970. */
       expiresAt: z.number().optional(),
     }),

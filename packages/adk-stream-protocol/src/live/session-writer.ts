@@ -1,10 +1,6 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
-import {
-  canAppendResponse,
-  respondsToKnownCalls,
-  responseIds,
-} from '../agent/history/cut-events.ts'
+import { canAppendResponse, containsCalls, responseIds } from '../agent/history/cut-events.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {
@@ -48,9 +44,8 @@ export class SessionWriter {
     })
   }
 
-  /** Appends an event with results if the chat still holds their calls. They may have been removed after the run ended. */
-  async appendResponse(event: Event): Promise<void> {
-    const calls = responseIds(event)
+  /** Appends an event of calls if the chat still holds them. They may have been removed after the run ended. */
+  async appendResponse(event: Event, calls: readonly string[] = responseIds(event)): Promise<void> {
     await this.#write(event, async (service, session) => {
       if (canAppendResponse(service)) {
         await service.appendResponse({ session, event }, calls)
@@ -59,7 +54,7 @@ export class SessionWriter {
       // The host's own session service has no transaction for both steps.
       const { appName, userId, id: sessionId } = session
       const stored = await service.getSession({ appName, userId, sessionId })
-      if (stored && respondsToKnownCalls(event, stored.events))
+      if (stored && containsCalls(stored.events, calls))
         await service.appendEvent({ session, event })
     })
   }

@@ -83,6 +83,26 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   model.stop()
 })
 
+test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
+  await using servers = await startTwo()
+  const { one, urlOne, urlTwo } = servers
+  const chatId = `nested-${randomUUID()}`
+  const atTwo = new Person(urlTwo, { chatId })
+  const first = await LiveClient.join(urlOne, chatId)
+  const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
+  await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
+  await one.kill()
+  await using second = await LiveClient.join(urlTwo, chatId)
+  await second.status('open')
+  const [asked] = await atTwo.approvals()
+  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  await expect
+    .poll(async () => JSON.stringify(await atTwo.messages()))
+    .toContain('"output":{"result":"Passed on."}')
+  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+  expect(await second.say('[[say And on.]]')).toBe('And on.')
+})
+
 test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
   await using servers = await startTwo()
   const { one, urlOne, urlTwo } = servers

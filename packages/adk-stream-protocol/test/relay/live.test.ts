@@ -60,6 +60,26 @@ test('[LV324] a call that waits for approval moves with its live session, and ru
   expect(pair.model).toMatchObject({ most: 1, open: 1 })
 })
 
+test('[LV491] a call that waits inside agents moves with its live session, and runs once', async () => {
+  await using pair = await openLivePair(database, 'nested-live')
+  const first = await pair.join('one')
+  const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
+  await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
+  const [asked] = await pair.atOne.approvals()
+  expect(asked).toMatchObject({ path: [expect.any(String), 'agency', 'desk'] })
+  await first[Symbol.asyncDispose]()
+  await using second = await pair.join('two')
+  await second.status('open')
+  expect(pair.emulator.live.sessions[1]?.pendingCalls).toHaveLength(1)
+  expect(await pair.atOne.decide(asked?.id ?? '', { approved: true })).toMatchObject({
+    status: 200,
+  })
+  await second.hears('Told.')
+  expect(pair.emulator.live.sessions[1]?.pendingCalls).toEqual([])
+  expect(pair.effects()).toHaveLength(1)
+  expect(pair.model).toMatchObject({ most: 1, open: 1 })
+})
+
 test('[LV322] the newest speaker has the live session; a microphone that is only open does not take it back', async () => {
   await using pair = await openLivePair(database, 'two-speakers')
   await using first = await pair.join('one', 'binary')

@@ -36,10 +36,10 @@ export function cutEvents(events: readonly Event[], userMessageId: string): Cut 
   return { firstEvent, removed, kept }
 }
 
-/** Whether an event only responds to calls that the events contain. */
-export function respondsToKnownCalls(event: Event, events: readonly Event[]): boolean {
+/** Whether events contain all of the given calls. */
+export function containsCalls(events: readonly Event[], toolCallIds: readonly string[]): boolean {
   const calls = new Set(events.flatMap(callIds))
-  return responseIds(event).every((id) => calls.has(id))
+  return toolCallIds.every((id) => calls.has(id))
 }
 
 /** Returns the approvals that the events request, with their outcomes, if the events contain them. */

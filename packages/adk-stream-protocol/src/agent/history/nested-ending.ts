@@ -13,3 +13,12 @@ export function toNestedEnding(functionResponse: FunctionResponse, note: Decided
     customMetadata: writeNotes({ decided: [note] }),
   })
 }
+
+/** Returns the response to the call of an agent that cannot continue, because a call inside it has ended without it. */
+export function describeEndInside(
+  toolName: string,
+  { error }: Readonly<Record<string, unknown>>,
+): { readonly error: string } {
+  const reason = typeof error === 'string' ? ` ${error}` : ''
+  return { error: `Not finished: its call of ${toolName} has ended without the agent.${reason}` }
+}

@@ -8,7 +8,7 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { ChunkWriter } from '../translate/chunk-writer.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
-import type { Translation } from '../translate/translation.ts'
+import type { Call, Translation } from '../translate/translation.ts'
 import { readUserContent } from '../translate/user-content.ts'
 import { readNotes } from './event-notes.ts'
 
@@ -98,9 +98,13 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
  * its run did not pause.
  */
 function endsPause({ calls }: Translation, event: Event): boolean {
-  const { messageId, pending = [], handedOver = [], input } = readNotes(event)
+  const { messageId, input, nested, paused = [] } = readNotes(event)
   if (messageId === undefined && !input) return false
-  const respondedIds = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+  // The agent that a call runs continues when a call inside was decided, and may wait again.
+  if (paused.some(({ toolCallId }) => isPausedOrAsked(calls.get(toolCallId)))) return true
+  const shown = nested?.event ?? event
+  const { pending = [], handedOver = [] } = readNotes(shown)
+  const respondedIds = (shown.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id
     return id === undefined || pending.includes(id) ? [] : id
   })
@@ -108,6 +112,10 @@ function endsPause({ calls }: Translation, event: Event): boolean {
     const state = calls.get(id)?.state
     return state === 'asked' || state === 'waiting'
   })
+}
+
+function isPausedOrAsked(call: Call | undefined): boolean {
+  return call?.state === 'paused' || call?.state === 'asked'
 }
 
 /** Returns the turn as a client has it that saw the pause: with the last step closed. */

@@ -114,6 +114,10 @@ export class ChunkWriter {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.closeText()
+    // A stream may stay open while a call waits. Calls that the agent makes afterwards are in a new step.
+    const isResumed = call.state === 'paused' || call.approval !== undefined
+    const isNew = asked.some((question) => !this.#state.calls.has(question.toolCallId))
+    if (isResumed && isNew && call.stepCount === this.#state.stepCount) this.closeStep()
     for (const question of asked) this.#writeNestedCall(question, toolCallId)
     if (call.state !== 'paused') this.chunks.push(toResultChunk(toolCallId, { output: result }))
     this.#updateCall(toolCallId, { ...call, state: 'paused', resumedBy: confirmationId })

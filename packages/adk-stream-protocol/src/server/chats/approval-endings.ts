@@ -2,7 +2,7 @@ import type { Event } from '@google/adk'
 
 import type { Ending } from '../../agent/call-responses.ts'
 import { describeEnding } from '../../agent/call-responses.ts'
-import { toNestedEnding } from '../../agent/history/nested-ending.ts'
+import { describeEndInside, toNestedEnding } from '../../agent/history/nested-ending.ts'
 import { replayTurn } from '../../agent/history/replay-turn.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
@@ -56,8 +56,11 @@ async function writeNestedEnding(
   const outerId = calls?.get(id)?.madeBy
   const outer = outerId === undefined ? undefined : calls?.get(outerId)
   if (outerId !== undefined && outer?.state === 'paused') {
-    const text = `Not finished: its call of ${name} has ended without the agent. ${String(response['error'] ?? '')}`
-    const ended = { id: outerId, name: outer.toolName, response: { error: text.trim() } }
+    const ended = {
+      id: outerId,
+      name: outer.toolName,
+      response: describeEndInside(name, response),
+    }
     await host.append(chat, messageId, {
       content: { role: 'user', parts: [{ functionResponse: ended }] },
       notes: { nested: { session: '', event: toNestedEnding({ id, name, response }, note) } },

@@ -110,14 +110,20 @@ export class ChatService {
     const run = runs?.find(chat)
     const isResolved = request.results.length + request.outputs.length === 0
     const responses = isResolved ? request : await this.#resolve(chat, request)
-    const decided = await decisions.decideAll(principal, chat, responses)
+    const record = async () => {
+      const decided = await decisions.decideAll(principal, chat, responses)
+      const { messageId, taken } = decided
+      onDecided?.()
+      const unknown = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
+      // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
+      const isNew = taken.length > 0 || unknown.length < responses.outputs.length
+      const isRead = isNew || run?.isStreaming(messageId) === true
+      // Not awaited: the turn may start only after others have ended, which `keepOpen` prevents.
+      return { decided, unknown, opening: isRead ? run?.turnOf(messageId) : undefined }
+    }
+    const { decided, unknown, opening } = await (run ? run.keepOpen(record) : record())
+    const live = await opening
     const { messageId, seen, taken } = decided
-    onDecided?.()
-    const unknown = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
-    // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
-    const isNew = taken.length > 0 || unknown.length < responses.outputs.length
-    const live =
-      isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
     const undoNote = this.#parts.remoteTurns.noteRead(
       chat,

@@ -75,6 +75,7 @@ interface LiveChat {
 }
 
 interface RunParts extends LiveModelAgent {
+  readonly name: string
   readonly backend: Backend
   readonly lease: LiveLease
 }
@@ -455,14 +456,15 @@ export class LiveRuns {
 
   async #start(chat: ChatRef, entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
     const backend = await this.#options.backend.get()
-    const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
+    const name = await backend.agents.of(toApprovalChat(backend, chat))
+    const agent = this.#agents.get(name)
     if (!agent) throw new ProtocolError('unknown-agent')
     // There is no `await` until the run exists, so `close` cannot miss it.
     if (this.#closed) throw new ProtocolError('unavailable')
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#createRun(chat, entry.room, { backend, lease, ...agent })
+      const run = this.#createRun(chat, entry.room, { backend, lease, name, ...agent })
       void this.#forgetWhenEnded(chat, entry, run).finally(release)
       return run
     } catch (thrown) {
@@ -474,7 +476,7 @@ export class LiveRuns {
   #createRun(
     chat: ChatRef,
     listener: LiveWatchers,
-    { backend, lease, agent, model }: RunParts,
+    { backend, lease, name, agent, model }: RunParts,
   ): LiveConversation {
     const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
     const { host, ledger, browserCalls, appName, signIns } = backend
@@ -487,6 +489,7 @@ export class LiveRuns {
       },
       agent,
       exposeErrors: this.#options.exposeErrors,
+      nest: (call, outer) => host.nestLive(name, call, outer),
       services: { ...services, appName, sessionService: host.sessions },
       createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
       continues: lease.continues,
