@@ -49,7 +49,8 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
     get_location: ({ chat: { principalId } }) => {
       const labels = LABELS[languages.of(principalId)]
       const { location: title, locationHint: hint } = labels
-      return { title, hint, severity: 'low', icon: 'location', deadlineMs }
+      // "Yes" in the chat is enough: the browser asks as well.
+      return { title, hint, severity: 'low', icon: 'location', acceptReplies: true, deadlineMs }
     },
   }
 }

@@ -3,9 +3,10 @@ import { isFunctionTool, RestApiTool } from '@google/adk'
 import * as z from 'zod'
 
 import type { Approval } from '../approvals/approval.ts'
+import { findReply } from '../approvals/approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import { readReportedFailure } from '../protocol/tool-failure.ts'
-import type { DecidedNote } from './history/event-notes.ts'
+import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
 /** The response for the model while a call waits for approval. */
@@ -72,13 +73,14 @@ export function describeEnding(approval: Approval): Ending | undefined {
     case 'denied': {
       const reason = state.reason === undefined ? {} : { reason: state.reason }
       const by = readDeciders(chat, [state.by])
+      const reply = state.reply && { reply: { ...state.reply } }
       return {
         response: {
           status: 'denied',
           error: texts.denied,
           ...reason,
         },
-        note: { toolCallId, state: 'denied', at: state.at, by, ...reason },
+        note: { toolCallId, state: 'denied', at: state.at, by, ...reason, ...reply },
       }
     }
     case 'expired':
@@ -127,6 +129,7 @@ export function describeEnding(approval: Approval): Ending | undefined {
 /** Returns the note on the result of an approved call. It contains the outcome if the call has ended. */
 export function toApprovedNote({ toolCallId, chat, votes, state }: Approval): DecidedNote {
   const hasEnded = state.name === 'succeeded' || state.name === 'failed'
+  const reply = findReply({ state, votes })
   return {
     toolCallId,
     state: 'approved',
@@ -136,11 +139,17 @@ export function toApprovedNote({ toolCallId, chat, votes, state }: Approval): De
         votes.map(({ principalId }) => principalId),
       ),
     }),
+    ...(reply && { reply: { ...reply } }),
     ...(hasEnded && { outcome: state.name, at: state.at }),
     ...(hasEnded && state.receipt && { receipt: { ...state.receipt } }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: { ...state.editedArgs } }),
     ...('payload' in state && state.payload !== undefined && { approvedPayload: state.payload }),
   }
+}
+
+/** Returns the note on the message after a reply that decided an approval. */
+export function toRepliedNote({ id, toolCallId, state }: Approval): RepliedNote {
+  return { approvalId: id, toolCallId, approved: state.name !== 'denied' }
 }
 
 /** Returns who decided, for the owner of the chat. */

@@ -2,6 +2,7 @@ import type { Preview } from '../protocol/preview.ts'
 import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { ToolClaims } from './tool-claims.ts'
+import type { Reply } from './understand-reply.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links` and `version` change. */
 export interface Approval {
@@ -62,6 +63,8 @@ export interface ApprovalTerms {
   readonly showsUserText?: true
   /** That message as plain text, shortened. Absent if it had no text when the call was made. */
   readonly userText?: string
+  /** Whether a short reply in the chat decides the call. */
+  readonly acceptsReplies?: true
   /** What the MCP server claimed about the tool when the call was made. Absent for other tools. */
   readonly claims?: ToolClaims
   /** The names of the agents that lead to the call, if it was made inside an agent that is used as a tool. The policy does not set it. */
@@ -99,6 +102,8 @@ export interface Vote {
   readonly at: number
   /** The principal who created the link with which this person was identified. Absent for a person with credentials. */
   readonly linkBy?: string
+  /** The message that approved the call. Absent if the person used a form. */
+  readonly reply?: Reply
 }
 
 /** The state of an approval, with what is known about it. */
@@ -113,7 +118,14 @@ export type ApprovalState =
       readonly payload?: unknown
       readonly reason?: string
     }
-  | { readonly name: 'denied'; readonly at: number; readonly by: string; readonly reason?: string }
+  | {
+      readonly name: 'denied'
+      readonly at: number
+      readonly by: string
+      readonly reason?: string
+      /** The message that denied the call. Absent if the person used a form. */
+      readonly reply?: Reply
+    }
   | { readonly name: 'expired'; readonly at: number }
   | { readonly name: 'cancelled'; readonly at: number; readonly reason: string }
   | {
@@ -152,6 +164,11 @@ export type ApprovalState =
 
 /** The name of a state of an approval. */
 export type ApprovalStateName = ApprovalState['name']
+
+/** Returns the message that decided an approval. Returns undefined if it was decided in a form, or not at all. */
+export function findReply({ state, votes }: Pick<Approval, 'state' | 'votes'>): Reply | undefined {
+  return state.name === 'denied' ? state.reply : votes.find(({ reply }) => reply)?.reply
+}
 
 /** Whether an approval was decided or has ended, so that its turn can resume. A running call is neither. */
 export function isDecided({ state }: Approval): boolean {

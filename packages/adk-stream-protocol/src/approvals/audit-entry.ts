@@ -1,4 +1,5 @@
 import type { ApprovalTerms } from './approval.ts'
+import type { Reply } from './understand-reply.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
@@ -78,6 +79,8 @@ export type AuditEvent =
       readonly by: string
       /** The link with which the person was identified. Absent for a person with credentials. */
       readonly via?: UsedLink
+      /** The message that decided. Absent if the person used a form. */
+      readonly reply?: Reply
       readonly step: number
       readonly reason?: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
@@ -90,6 +93,8 @@ export type AuditEvent =
       readonly by: string
       /** The link with which the person was identified. Absent for a person with credentials. */
       readonly via?: UsedLink
+      /** The message that decided. Absent if the person used a form. */
+      readonly reply?: Reply
       readonly step: number
       readonly reason?: string
     }

@@ -10,6 +10,7 @@ import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
 import { findBySecret, findLink } from './approval-links.ts'
 import type { Refusal } from './refusal.ts'
+import type { Reply } from './understand-reply.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 
 /** The principal who decides, with the roles that `authenticate` returned. */
@@ -32,6 +33,8 @@ export interface Decision {
   readonly signedIn?: true
   /** The id of the link with which the person is identified. The decision uses it up. */
   readonly linkId?: string
+  /** The message that decides, if the person used no form. Refused if the terms do not accept replies. */
+  readonly reply?: Reply
 }
 
 /** How many links of one approval may be open at the same time. An older one is dropped. */
@@ -200,7 +203,7 @@ export function isUnreported({ state }: Approval): boolean {
 function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
   const refusal = refuseDecision(approval, decision, now)
   if (refusal !== undefined) return refusal
-  const { by, approved, reason, preview } = decision
+  const { by, approved, reason, preview, reply } = decision
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
@@ -209,16 +212,17 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   // The link is used up in the same transition, so it cannot decide twice.
   const rest = link && { links: (approval.links ?? []).filter(({ id }) => id !== link.id) }
   const via = link && { via: { linkId: link.id, createdBy: link.by } }
-  const why = { ...via, ...(reason !== undefined && { reason }) }
+  const words = reply && { reply }
+  const why = { ...via, ...words, ...(reason !== undefined && { reason }) }
   const given = reason === undefined ? {} : { reason }
   const seen = preview === undefined ? {} : { preview }
   const before = approval.deadline
   if (!approved) {
-    const state = { name: 'denied', at: now, by: by.id, ...given } as const
+    const state = { name: 'denied', at: now, by: by.id, ...given, ...words } as const
     const event = { type: 'denied', by: by.id, step, ...why } as const
     return { ...transition(approval, { state, ...rest }, { at: now, event }), before }
   }
-  const vote = { principalId: by.id, step, at: now, ...(link && { linkBy: link.by }) }
+  const vote = { principalId: by.id, step, at: now, ...(link && { linkBy: link.by }), ...words }
   const votes: readonly Vote[] = [...approval.votes, vote]
   if (currentStep({ ...approval, votes }) !== undefined) {
     const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
@@ -232,7 +236,7 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
 
 function refuseDecision(
   approval: Approval,
-  { by, approved, editedArgs, payload, signedIn }: Decision,
+  { by, approved, editedArgs, payload, signedIn, reply }: Decision,
   now: number,
 ): Refusal | undefined {
   const { state, terms, deadline } = approval
@@ -242,6 +246,7 @@ function refuseDecision(
   if (now >= deadline) return { refused: 'expired' }
   if (hasVoted(approval, by)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
+  if (reply && !mayReply(approval, by)) return { refused: 'not-allowed' }
   if (approved && terms.kind === 'sign-in' && !signedIn) return { refused: 'sign-in-needed' }
   const isQuestion = terms.kind !== undefined
   // The arguments of a question are what the person reads.
@@ -251,6 +256,13 @@ function refuseDecision(
   if (approved && payload !== undefined && terms.payload === undefined && !isQuestion)
     return { refused: 'no-payload' }
   return isIntact(approval) ? undefined : { refused: 'mismatch' }
+}
+
+/** Whether a reply of this principal in the chat may decide an approval. */
+export function mayReply({ chat, terms }: Approval, by: Decider): boolean {
+  const isOwner = chat.principalId === by.id
+  const isApproval = terms.kind === undefined && terms.acceptsReplies === true
+  return isOwner && isApproval && terms.severity !== 'high' && isDecidedAloneBy(terms, by)
 }
 
 /** Withdraws the vote of a principal. Votes of later steps depend on it and are dropped. */

@@ -55,6 +55,11 @@ export const PolicyTerms = z.strictObject({
    * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
    */
   showUserText: z.boolean().optional(),
+  /**
+   * Whether a short reply of the owner of the chat, such as "yes, send it" or 「いいえ」, decides the call, typed or spoken, if no other
+   * question is open. Has no effect if `severity` is `high`, if several people decide, or if the tool asks for a payload. Default false.
+   */
+  acceptReplies: z.boolean().optional(),
   /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
 })
@@ -165,13 +170,15 @@ export async function resolveVerdict(
   if (terms.required === false) return undefined
   const { hint = defaults.hint, title, severity, icon } = terms
   const { preview, requirePreview = false, receipt, isFailure } = terms
+  const chain = chainOf(terms, call.chat.principalId)
   const resolved = {
     ...withoutUndefined({ hint, title, severity, icon, payload: defaults.payload }),
     ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
     ...((receipt ?? isFailure) && { readsResult: true as const }),
     ...(terms.showUserText === true && { showsUserText: true as const }),
     ...(call.claims && { claims: call.claims }),
-    chain: chainOf(terms, call.chat.principalId),
+    ...(acceptsReplies(terms, chain, defaults) && { acceptsReplies: true as const }),
+    chain,
     idempotent: terms.idempotent ?? false,
     deadlineMs: terms.deadlineMs ?? defaults.deadlineMs ?? DEFAULT_DEADLINE_MS,
   }
@@ -206,6 +213,16 @@ export function findByName(
   if (Object.hasOwn(policy, toolName)) return policy[toolName]
   const pattern = findPattern(Object.keys(policy), toolName)
   return pattern === undefined ? undefined : policy[pattern]
+}
+
+/** A reply cannot replace a decision of several people, a payload, or the hold that clients require for a severe call. */
+function acceptsReplies(
+  { acceptReplies = false, severity }: z.infer<typeof PolicyTerms>,
+  chain: readonly ApprovalStep[],
+  { payload }: PolicyDefaults,
+): boolean {
+  const isDecidedByOne = chain.length === 1 && chain[0]?.count === 1
+  return acceptReplies && severity !== 'high' && isDecidedByOne && payload === undefined
 }
 
 function chainOf(

@@ -34,6 +34,7 @@ import {
   kindOf,
   prepareEvent,
   SourcesPerMessage,
+  toRepliedEvent,
   toUserEvent,
   withoutStoring,
 } from './live-events.ts'
@@ -153,8 +154,15 @@ export class LiveConversation {
     return this.#session.isCurrent()
   }
 
-  /** Sends a text message. It interrupts the model's speech. */
-  async sendMessage(content: Content, options: LiveMessageOptions): Promise<Turn> {
+  /**
+   * Sends a text message. It interrupts the model's speech. If `decide` returns an approval, the message has decided it and is not sent
+   * to the model, which receives the result of the call.
+   */
+  async sendMessage(
+    content: Content,
+    options: LiveMessageOptions,
+    decide?: () => Promise<Approval | undefined>,
+  ): Promise<Turn> {
     await this.#ready
     this.#messages.pauseOthers()
     const message = new LiveMessage(options)
@@ -164,12 +172,24 @@ export class LiveConversation {
       // The conversation may have ended meanwhile.
       if (this.#state !== 'open') throw new ProtocolError('unavailable')
       message.isUserMessageStored = true
+      const decided = await decide?.()
+      if (decided) return await this.#showDecision(message, decided)
       this.#turnTaking.apply({ type: 'message-sent', message })
       this.#queue.sendContent(content)
     } finally {
       this.#sending -= 1
     }
     return this.#messages.open(message, { background: false })
+  }
+
+  /** Streams the message after a reply that decided an approval. The agent continues in the message with the call. */
+  async #showDecision(message: LiveMessage, approval: Approval): Promise<Turn> {
+    const event = toRepliedEvent(message, this.#options.agent.name, approval)
+    await this.#session.append(event)
+    const turn = this.#messages.open(message, { background: false })
+    message.push(event)
+    this.#messages.closeIfDone(message)
+    return turn
   }
 
   /** Sends a chunk of audio, or an image. */

@@ -5,7 +5,9 @@ import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { asBrowserTool } from '../calls/browser-tool.ts'
+import { toRepliedNote } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import type { Approval } from '../approvals/approval.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
 import type { LiveMessage } from './live-message.ts'
 
@@ -65,6 +67,17 @@ export function toUserEvent(
     content,
     customMetadata: writeNotes({ messageId, userMessageId }),
   })
+}
+
+/** Creates the event that tells clients which approval a user message has decided. */
+export function toRepliedEvent(
+  { messageId }: LiveMessage,
+  author: string,
+  approval: Approval,
+): Event {
+  const replied = toRepliedNote(approval)
+  const customMetadata = writeNotes({ messageId, replied })
+  return createEvent({ author, invocationId: randomUUID(), customMetadata })
 }
 
 /** Removes the sources of earlier replies from events: ADK 2.0.0 repeats `groundingMetadata` in every later event. */

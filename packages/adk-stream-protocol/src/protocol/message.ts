@@ -67,6 +67,12 @@ export interface StepProgress {
 
 export type StepState = 'pending' | 'running' | 'waiting' | 'done'
 
+/** A message of a person that decided an approval, and how they said it. */
+export interface ShownReply {
+  readonly words: string
+  readonly channel: 'typed' | 'spoken'
+}
+
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
   /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
@@ -90,6 +96,8 @@ export interface DataParts {
     /** How many people must approve. */
     readonly approvers?: number
     readonly reason?: string
+    /** The message that decided, if the person typed or said it instead of using the form. */
+    readonly reply?: ShownReply
     /** The arguments that ran instead of the original ones. */
     readonly editedArgs?: Readonly<Record<string, unknown>>
     /** The approver's response to the `payload` of the tool. */
@@ -108,6 +116,12 @@ export interface DataParts {
     readonly outcome?: 'succeeded' | 'failed'
     /** What the call did, as the policy describes it. */
     readonly receipt?: Preview
+  }
+  /** The approval that the user message decided. The agent continues in the message with the call. */
+  readonly decision: {
+    readonly approvalId: string
+    readonly toolCallId: string
+    readonly approved: boolean
   }
   /** A call that the client may run now. Transient. */
   readonly 'browser-call': { readonly toolCallId: string }

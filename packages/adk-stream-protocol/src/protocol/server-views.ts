@@ -12,6 +12,7 @@ import {
   isEither,
 } from './guards.ts'
 
+import type { ShownReply } from './message.ts'
 import type { Preview, ShownPreview } from './preview.ts'
 import { isPreview, isShownPreview } from './preview.ts'
 import type { SignInTerms } from './sign-in-terms.ts'
@@ -112,6 +113,8 @@ export interface PendingApproval {
   readonly at?: number | undefined
   /** Who approved or denied. */
   readonly by?: readonly ShownPerson[] | undefined
+  /** The message that decided, if the person typed or said it instead of using the form. */
+  readonly reply?: ShownReply | undefined
   /** What the call did, as the policy describes it. Only the owner of the chat sees it. */
   readonly receipt?: Preview | undefined
   /** Whether the principal can decide now. */
@@ -180,6 +183,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   ),
   at: optional(isNumber),
   by: optional(isArrayOf(isPerson)),
+  reply: optional(isObjectOf<ShownReply>({ words: isString, channel: isOneOf('typed', 'spoken') })),
   receipt: optional(isPreview),
   mayDecide: optional(isBoolean),
   whyNot: optional(isString),

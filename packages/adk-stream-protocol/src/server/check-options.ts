@@ -42,6 +42,22 @@ function checkVerdict(toolName: string, verdict: unknown): void {
     throw new TypeError(
       `createBridge: \`${path.join('.')}.requirePreview\` needs \`preview\`, which returns what the call would do.`,
     )
+  const fault = verdict['acceptReplies'] === true && findReplyFault(PolicyTerms.parse(verdict))
+  if (fault)
+    throw new TypeError(
+      `createBridge: \`${path.join('.')}.acceptReplies\` is not possible ${fault}. Remove it: people then decide in the form.`,
+    )
+}
+
+/** Returns why a reply in the chat cannot decide a call. */
+function findReplyFault({
+  severity,
+  approvers = 1,
+  chain = [],
+}: z.infer<typeof PolicyTerms>): string | undefined {
+  if (severity === 'high') return 'with severity `high`'
+  const isDecidedByOne = approvers === 1 && chain.length < 2 && (chain[0]?.count ?? 1) === 1
+  return isDecidedByOne ? undefined : 'if several people decide'
 }
 
 function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[] = []): void {

@@ -18,6 +18,7 @@ import { PrincipalNames } from './chats/principal-names.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/retention-sweeper.ts'
 import { RemoteTurns } from './chats/remote-turns.ts'
+import { ReplyDecisions } from './chats/reply-decisions.ts'
 import { RequestContext } from './chats/request-context.ts'
 import { TurnsElsewhere } from './chats/turns-elsewhere.ts'
 import { DecidedTurns } from './chats/decided-turns.ts'
@@ -154,7 +155,10 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
   const context = new RequestContext(options.context)
+  const replies = new ReplyDecisions({ backend, decisions, calls })
   const chats = new ChatService({
+    replies,
+    resume: (approval) => void resume(approval, true),
     backend,
     turns,
     elsewhere,
@@ -168,7 +172,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     context,
     runs,
   })
-  const live = runs && new LiveSender({ runs, turnService, rewinds, decisions, context })
+  const live = runs && new LiveSender({ runs, turnService, rewinds, decisions, replies, context })
   const completions = openCallCompletions({
     calls,
     toolResults,

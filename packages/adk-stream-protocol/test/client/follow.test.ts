@@ -174,6 +174,28 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(streams).toEqual(['POST /stream', 'POST /stream'])
   })
 
+  test.each(['HTTP', 'held'])(
+    '[AP510] over %s, tabs show the outcome of a typed reply without a reload',
+    async (mode) => {
+      await using testBridge = await TestBridge.open({
+        approvals: { process_payment: { acceptReplies: true } },
+      })
+      await using one = await Tab.open(testBridge, version, mode)
+      await using two = await Tab.open(testBridge, version, mode)
+      void one.chat.send(PAY)
+      await one.chat.untilAsked()
+      await two.chat.untilAsked()
+      await one.chat.send('yes, send it')
+      for (const { chat } of [one, two]) {
+        await chat.until(({ messages }) => textOf(messages[1]) === 'Paid.' && messages.length === 4)
+        expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'output-available' }])
+        expect(chat.messages.map(textOf)).toEqual([PAY, 'Paid.', 'yes, send it', ''])
+      }
+      await expectValid(one.chat.messages)
+      expect(testBridge.wallet.payments).toHaveLength(1)
+    },
+  )
+
   test('[CL21] an older question that another tab answers goes on where it was asked', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     await using one = await Tab.open(testBridge, version, 'held')

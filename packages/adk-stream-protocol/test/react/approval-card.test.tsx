@@ -302,6 +302,39 @@ describe('the outcome', () => {
   })
 })
 
+describe('an approval that a message decided', () => {
+  const reply = { words: 'yes,\u202E send it', channel: 'typed' as const }
+  const parts = [
+    payment({
+      state: 'output-available',
+      output: {},
+      approval: { id: 'approval-1', approved: true },
+    }),
+    approvalPart({ state: 'approved', by: { own: true, others: [] }, reply }),
+  ] as const
+  const decision = {
+    type: 'data-decision' as const,
+    data: { approvalId: 'approval-1', toolCallId: 'call-1', approved: true },
+  }
+
+  test.each([
+    ['en', 'Understood from: “yes,⟨U+202E⟩ send it”', 'Approved by your message.'],
+    ['ja', '判断のもとになった言葉：「yes,⟨U+202E⟩ send it」', 'メッセージにより承認しました。'],
+  ] as const)('[RE510] in %s the card shows the words, as they are', (locale, words, line) => {
+    const { update } = show(answer(...parts), { locale })
+    expect(card().textContent).toContain(words)
+    update(answer(decision), { locale })
+    expect(document.body.textContent).toContain(line)
+  })
+
+  test('[RE510] a pending card, and one that was decided in the form, show none', () => {
+    const { update } = show(answer(payment(), approvalPart()))
+    expect(document.querySelector('.adk-understood')).toBeNull()
+    update(answer(parts[0], approvalPart({ state: 'approved' })))
+    expect(document.querySelector('.adk-understood')).toBeNull()
+  })
+})
+
 describe('an approval of the AI SDK alone', () => {
   test('[RE8] is decided by the same card, without editing', async () => {
     const { decided, update } = show(answer(payment()))

@@ -133,6 +133,7 @@ test('[RE451] the history shows who decided, when, why and what the call did, in
       at: 0,
       by: [{ id: 'm', name: 'Mari' }],
       reason: 'Too much',
+      reply: { words: 'no, thanks', channel: 'spoken' },
       requester: { id: 'h', name: 'Hanako' },
     }),
     approval('send', {
@@ -168,6 +169,7 @@ test('[RE451] the history shows who decided, when, why and what the call did, in
   await user.click(lines()[0] ?? document.body)
   expect(screen.getByText('Denied by').parentElement?.textContent).toBe('Denied byMari')
   expect(screen.getByText('Reason').parentElement?.textContent).toBe('ReasonToo much')
+  expect(screen.getByText('Understood from: “no, thanks”')).toBeDefined()
   await user.click(lines()[0] ?? document.body)
   expect(screen.getByText('txn_1')).toBeDefined()
   await user.click(screen.getByRole('button', { name: 'Load more' }))

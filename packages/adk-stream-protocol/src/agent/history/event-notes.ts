@@ -50,6 +50,8 @@ const DecidedNote = z.object({
   outcome: z.enum(['succeeded', 'failed']).exactOptional(),
   receipt: Described.exactOptional(),
   reason: z.string().exactOptional(),
+  /** The message of the person that decided, and how they said it. */
+  reply: z.object({ words: z.string(), channel: z.enum(['typed', 'spoken']) }).exactOptional(),
   editedArgs: z.record(z.string(), z.unknown()).exactOptional(),
   approvedPayload: z.unknown().exactOptional(),
 })
@@ -86,6 +88,14 @@ const CompletedInput = z.object({
   toolCallId: z.string(),
   response: z.record(z.string(), z.unknown()),
 })
+
+/** The approval that a user message decided. */
+const RepliedNote = z.object({
+  approvalId: z.string(),
+  toolCallId: z.string(),
+  approved: z.boolean(),
+})
+export type RepliedNote = z.infer<typeof RepliedNote>
 
 const AudioNote = z.object({
   chunks: z.number(),
@@ -142,6 +152,8 @@ const EventNotes = z.object({
   input: CompletedInput.exactOptional(),
   /** Calls whose response in this event contains an error message that only the model may read. */
   failed: z.array(z.string()).exactOptional(),
+  /** On an event without content: the approval that the user message decided, so that the agent does not run. */
+  replied: RepliedNote.exactOptional(),
   /** How much audio of the message has been produced so far. The audio itself is not stored. */
   audio: AudioNote.exactOptional(),
   /** The event only sets state and belongs to no message. */

@@ -38,6 +38,7 @@ export function translateEvent(
   translateParts(writer, event)
   translateHandover(writer, notes)
   translateSteps(writer, notes)
+  if (notes.replied) writer.addPart({ type: 'data-decision', data: notes.replied })
   translateTranscriptions(writer, event)
   if (event.groundingMetadata) translateGrounding(writer, event.groundingMetadata)
   if (event.citationMetadata) translateCitations(writer, event.citationMetadata)

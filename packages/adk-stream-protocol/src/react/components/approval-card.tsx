@@ -23,7 +23,7 @@ import {
 } from './approval-form.tsx'
 import { ApprovalPath } from './approval-path.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
-import { DecidedBy, Receipt } from './receipt.tsx'
+import { DecidedBy, Receipt, UnderstoodFrom } from './receipt.tsx'
 import { ShareApproval } from './share-approval.tsx'
 import { CancelDecision } from './cancel-decision.tsx'
 
@@ -123,6 +123,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         </p>
         {!pending && <DecidedBy approval={approval} />}
       </div>
+      {!pending && <UnderstoodFrom reply={approval.reply} />}
       {delivery === 'waiting-for-connection' && props.onCancelDecision && (
         <CancelDecision onCancelDecision={props.onCancelDecision} />
       )}

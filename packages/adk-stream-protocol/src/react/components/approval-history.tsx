@@ -9,7 +9,7 @@ import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import { LoadMore } from './load-more.tsx'
 import { PreviewView } from './preview-view.tsx'
-import { Time } from './receipt.tsx'
+import { Time, UnderstoodFrom } from './receipt.tsx'
 
 /**
  * Approvals, as `useApprovalHistory` returns them.
@@ -112,7 +112,7 @@ interface HistoryDetailsProps {
 
 function HistoryDetails({ approval, link }: HistoryDetailsProps) {
   const { inbox, history } = useAdkLabels()
-  const { args, editedArgs, state, by = [], reason, receipt } = approval
+  const { args, editedArgs, state, by = [], reason, reply, receipt } = approval
   return (
     <>
       <ArgumentsTable args={args} edited={editedArgs} />
@@ -137,6 +137,7 @@ function HistoryDetails({ approval, link }: HistoryDetailsProps) {
           </div>
         )}
       </dl>
+      <UnderstoodFrom reply={reply} />
       {receipt?.blocked !== undefined && (
         <p className="adk-failure">
           <LiteralText text={receipt.blocked} />

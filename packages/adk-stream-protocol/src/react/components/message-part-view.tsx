@@ -159,11 +159,20 @@ interface DataViewProps {
   readonly part: UIMessage['parts'][number]
 }
 
-/** Shows the progress of steps, or code that the model ran. Shows nothing for other data parts. */
+/** Shows the progress of steps, code that the model ran, or what a reply decided. Shows nothing for other data parts. */
 function DataView({ part }: DataViewProps) {
+  if (part.type === 'data-decision') return <DecisionView part={part} />
   if (part.type !== 'data-steps') return <CodeExecutionView part={part} />
   const progress = 'data' in part ? readSteps(part.data) : undefined
   return progress ? <StepList progress={progress} /> : null
+}
+
+/** Says what the message of the person decided. The card of the call shows the outcome. */
+function DecisionView({ part }: DataViewProps) {
+  const { approval } = useAdkLabels()
+  const data = 'data' in part && isRecord(part.data) ? part.data : {}
+  if (typeof data['approved'] !== 'boolean') return null
+  return <p className="adk-decision">{approval.decidedByReply(data['approved'])}</p>
 }
 
 /** Shows code that the model ran, or its result. Shows nothing for other data parts. */

@@ -1,5 +1,6 @@
 import { useAdkLabels } from '../provider.tsx'
 import type { Approval } from '../reading/approval.ts'
+import { LiteralText } from './arguments-table.tsx'
 import { PreviewView } from './preview-view.tsx'
 
 /** Shows who decided and when, after the status. */
@@ -13,6 +14,17 @@ export function DecidedBy({ approval }: { readonly approval: Approval }) {
       {by && at !== undefined && ' · '}
       {at !== undefined && <Time at={at} />}
     </span>
+  )
+}
+
+/** Shows the message that decided, if the person typed or said it instead of using the form. */
+export function UnderstoodFrom({ reply }: { readonly reply: Approval['reply'] | undefined }) {
+  const { approval } = useAdkLabels()
+  if (!reply) return null
+  return (
+    <p className="adk-understood" data-channel={reply.channel}>
+      <LiteralText text={approval.understoodFrom(reply.words)} />
+    </p>
   )
 }
 

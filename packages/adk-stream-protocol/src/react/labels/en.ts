@@ -96,6 +96,9 @@ export const en: AdkLabels = {
       const sum = `${count} pending: ${money(total, currency)}`
       return available === undefined ? sum : `${sum} of ${money(available, currency)}`
     },
+    understoodFrom: (words) => `Understood from: “${words}”`,
+    decidedByReply: (approved) =>
+      `${approved ? 'Approved' : 'Denied'} by your message. The card above shows the outcome.`,
     decidedBy: ({ own, others: { length } }) => {
       const people = length === 1 ? '1 other person' : `${length} other people`
       if (own) return length === 0 ? 'By you' : `By you and ${people}`

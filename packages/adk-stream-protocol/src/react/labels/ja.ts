@@ -94,6 +94,9 @@ export const ja: AdkLabels = {
       const sum = `承認待ち${count}件：合計${money(total, currency)}`
       return available === undefined ? sum : `${sum}（利用可能額${money(available, currency)}）`
     },
+    understoodFrom: (words) => `判断のもとになった言葉：「${words}」`,
+    decidedByReply: (approved) =>
+      `メッセージにより${approved ? '承認' : '却下'}しました。結果は上のカードに表示されます。`,
     decidedBy: ({ own, others: { length } }) => {
       if (own) return length === 0 ? 'あなた' : `あなたとほかの${length}人`
       return length === 1 ? 'ほかの人' : `ほかの${length}人`

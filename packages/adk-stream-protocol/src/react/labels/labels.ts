@@ -265,6 +265,10 @@ interface ApprovalLabels {
   readonly sum: (sum: PendingSum) => string
   /** Who approved or denied the call: the person (`own`) and other principals, by id. */
   readonly decidedBy: (by: NonNullable<Approval['by']>) => string
+  /** The message of the person that decided the call. `words` is shown as it is. */
+  readonly understoodFrom: (words: string) => string
+  /** In place of a reply of the agent: the message of the person decided a call. Its card is above. */
+  readonly decidedByReply: (approved: boolean) => string
   /** The person had typed something when the approval ended. */
   readonly unsent: string
   readonly approveEdited: string

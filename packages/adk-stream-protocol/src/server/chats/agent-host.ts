@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import type {
   BaseArtifactService,
   BaseCredentialService,
@@ -23,7 +25,7 @@ import type { NotedContent } from '../../agent/history/input-response.ts'
 import { toInputResponse } from '../../agent/history/input-response.ts'
 import type { Cut } from '../../agent/history/cut-events.ts'
 import { cutEvents } from '../../agent/history/cut-events.ts'
-import type { EventNotes } from '../../agent/history/event-notes.ts'
+import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
 import type { RunState, RunCause } from '../../calls/run-state.ts'
 import { toClaim } from '../../calls/approved-call.ts'
@@ -110,6 +112,13 @@ interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
   readonly notes?: EventNotes
 }
 
+interface StoredReply {
+  readonly messageId: string
+  readonly userMessageId: string
+  readonly replied: RepliedNote
+  readonly state: StateDelta
+}
+
 /** Runs the agents. Every chat has one ADK session. */
 export class AgentHost {
   readonly #agents: ReadonlyMap<string, RunnableAgent>
@@ -192,6 +201,34 @@ export class AgentHost {
     const notes = { messageId, userMessageId }
     const how = { notes, cause: 'message' as const, signal, prepare, state }
     return this.#drive(chat, toUserContent(message), how)
+  }
+
+  /**
+   * Stores a user message that decided an approval. The agent does not run for it: it continues in the message with the call. Returns
+   * the event that tells clients of the decision.
+   */
+  async storeReply(
+    chat: AppChatRef,
+    { message }: Pick<MessageRequest, 'message'>,
+    { messageId, userMessageId, replied, state }: StoredReply,
+  ): Promise<Event> {
+    const session = await this.#sessions.getOrCreateSession(keyOf(chat))
+    const invocationId = `e-${randomUUID()}`
+    const last = session.events.findLast(({ author }) => author !== 'user')?.author
+    const author = last ?? (await this.#find(chat)).runner.agent.name
+    const stateDelta = changesIn(session.state, state)
+    const said = createEvent({
+      author: 'user',
+      invocationId,
+      content: toUserContent(message),
+      customMetadata: writeNotes({ messageId, userMessageId }),
+      ...(Object.keys(stateDelta).length > 0 && { actions: { stateDelta } }),
+    })
+    const customMetadata = writeNotes({ messageId, replied })
+    const decided = createEvent({ author, invocationId, customMetadata })
+    await this.#sessions.appendEvent({ session, event: said })
+    await this.#sessions.appendEvent({ session, event: decided })
+    return decided
   }
 
   /** Sets session state of a chat without a message. Writes only the values that differ. */

@@ -12,6 +12,7 @@ import {
 } from '../../approvals/next-approval.ts'
 import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
+import type { Reply } from '../../approvals/understand-reply.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
@@ -216,6 +217,20 @@ export class ApprovalDecisions {
     this.#resume(recorded)
   }
 
+  /**
+   * Records the decision of a reply in the chat. The caller resumes the turn when the reply is stored. Returns undefined if the decision
+   * is refused, for example because another one arrived first.
+   */
+  async decideByReply(
+    principal: Principal,
+    chat: ChatRef,
+    { decision, reply }: { readonly decision: DecisionResponse; readonly reply: Reply },
+  ): Promise<Approval | undefined> {
+    const backend = await this.#options.backend.get()
+    const { result } = await this.#record(backend, principal, { decision, chat, reply })
+    return isRefusal(result) ? undefined : result
+  }
+
   /** Finds the approval that an id names in a chat: its own id, or the id of its call. */
   async find(chat: ChatRef, id: string): Promise<NamedApproval | undefined> {
     const backend = await this.#options.backend.get()
@@ -262,12 +277,14 @@ export class ApprovalDecisions {
       resumes,
       signedIn,
       linkId,
+      reply,
     }: {
       decision: DecisionResponse
       chat?: ChatRef
       resumes?: Resumption
       signedIn?: true
       linkId?: string | undefined
+      reply?: Reply
     },
   ): Promise<Recorded> {
     const { ledger } = backend
@@ -295,6 +312,7 @@ export class ApprovalDecisions {
       ...(payload !== undefined && approved && { payload }),
       ...(signedIn && { signedIn }),
       ...(linkId !== undefined && { linkId }),
+      ...(reply && { reply }),
     }
     const checked = await checkPreview(backend, approval, { decision: given, digest: preview })
     if (isRefusal(checked)) return toRecorded(checked)

@@ -18,6 +18,8 @@ import type { LiveSender } from './live-sender.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './question-answers.ts'
+import type { ReplyDecisions } from './reply-decisions.ts'
+import { readReply } from './reply-decisions.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Rewinds } from './rewinds.ts'
 import type { StoredCalls } from './stored-calls.ts'
@@ -39,6 +41,9 @@ export interface ChatServiceParts {
   readonly calls: StoredCalls
   readonly toolResults: ToolResults
   readonly decisions: ApprovalDecisions
+  readonly replies: ReplyDecisions
+  /** Resumes the turn of an approval that was just decided, without a reader. */
+  readonly resume: (approval: Approval) => void
   /** Converts the context of a request to session state. */
   readonly context: RequestContext
   /** The live sessions. Undefined without the option `live`. */
@@ -88,7 +93,7 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, rewinds, context } = this.#parts
+    const { decisions, turnService, rewinds, context, replies, resume } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
@@ -96,7 +101,12 @@ export class ChatService {
     onDecided?.()
     const removed = await rewinds.findRemoved(chat, request)
     if (removed !== undefined) await rewinds.rewind(chat, removed)
-    return turnService.start(chat, request, { state, agent })
+    const words = request.replaces ? undefined : readReply(request.message)
+    const isInReach = ({ liveWorker }: Approval): boolean => liveWorker === undefined
+    const decide = async (): Promise<Approval | undefined> =>
+      words && replies.decide(principal, chat, { reply: words, isInReach })
+    const reply = words && { decide, resume }
+    return turnService.start(chat, request, { state, agent, reply })
   }
 
   /** Resumes a message with responses: in its live session, or with a run of the agent. */

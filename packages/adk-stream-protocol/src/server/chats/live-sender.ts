@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
+import type { Approval } from '../../approvals/approval.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -7,6 +8,8 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
+import type { ReplyDecisions } from './reply-decisions.ts'
+import { readReply } from './reply-decisions.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Rewinds } from './rewinds.ts'
 import type { TurnService } from './turn-service.ts'
@@ -17,6 +20,7 @@ export interface LiveSenderParts {
   readonly turnService: TurnService
   readonly rewinds: Rewinds
   readonly decisions: ApprovalDecisions
+  readonly replies: ReplyDecisions
   readonly context: RequestContext
 }
 
@@ -43,7 +47,7 @@ export class LiveSender {
   }
 
   async #send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
-    const { runs, turnService, rewinds, decisions, context } = this.#parts
+    const { runs, turnService, rewinds, decisions, replies, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = request
     // RQ121: all checks run before the request changes anything.
     await runs.whenStarted(chat)
@@ -58,10 +62,21 @@ export class LiveSender {
       await rewinds.check(chat, removed)
       await runs.leave(chat)
       await rewinds.rewind(chat, removed)
-    } else await turnService.cancelPending(chat, (approval) => runs.holds(approval))
+    }
+    const cancelPending = (): Promise<void> =>
+      turnService.cancelPending(chat, (approval) => runs.holds(approval))
+    const reply = removed === undefined ? readReply(message) : undefined
+    if (removed === undefined && !reply) await cancelPending()
     await turnService.recordAgent(chat, agent)
     const run = await runs.open(chat)
-    return run.sendMessage(toUserContent(message), { userMessageId, held, state })
+    const decide = async (): Promise<Approval | undefined> => {
+      const isInReach = (approval: Approval): boolean => runs.holds(approval)
+      const decided = reply && (await replies.decide(principal, chat, { reply, isInReach }))
+      if (!decided) await cancelPending()
+      return decided
+    }
+    const options = { userMessageId, held, state }
+    return run.sendMessage(toUserContent(message), options, reply && decide)
   }
 }
 

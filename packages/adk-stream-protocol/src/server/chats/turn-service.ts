@@ -5,6 +5,7 @@ import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { toRepliedNote } from '../../agent/call-responses.ts'
 import { toReplay } from '../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
 import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
@@ -95,6 +96,21 @@ export interface LiveStream {
   readonly graceMs: number
 }
 
+/** What a turn for a new message needs besides the message. */
+interface StartOptions {
+  readonly state: StateDelta
+  readonly agent: ChosenAgent
+  /** A message that may decide the open question of the chat. Default: it is an ordinary message. */
+  readonly reply?: PossibleReply | undefined
+}
+
+interface PossibleReply {
+  /** Records the decision while the chat is locked. Returns undefined if the message is an ordinary one. */
+  readonly decide: () => Promise<Approval | undefined>
+  /** Resumes the turn of the decided call, without a reader. */
+  readonly resume: (approval: Approval) => void
+}
+
 /** Starts turns, and resumes paused turns with responses. */
 export class TurnService {
   readonly #backend: LazyBackend
@@ -143,7 +159,7 @@ export class TurnService {
   async start(
     chat: ChatRef,
     request: MessageRequest,
-    { state, agent }: { readonly state: StateDelta; readonly agent: ChosenAgent },
+    { state, agent, reply }: StartOptions,
   ): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
@@ -152,14 +168,26 @@ export class TurnService {
     // Check before `start` stops a turn that has no reader.
     if (replaces) await checkRewind(backend, key, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
+    let decided: Event | undefined
     return this.#turns.start(chat, randomUUID(), {
-      prepare: async () => {
+      prepare: async ({ messageId }) => {
         if (replaces) await prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
+        const approval = await reply?.decide()
+        if (!reply || !approval) return
+        const replied = toRepliedNote(approval)
+        try {
+          const message = { messageId, userMessageId, replied, state }
+          decided = await backend.host.storeReply(key, request, message)
+        } finally {
+          // Waits for the end of this turn.
+          reply.resume(approval)
+        }
       },
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
+        if (decided) return this.#run(backend, turn, { chat, events: yieldAll([decided]) })
         const events = backend.host.run(key, request, { messageId, userMessageId, signal, state })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
         await this.#run(backend, turn, { chat, events: all })
@@ -441,6 +469,10 @@ export class TurnService {
 }
 
 async function* noEvents(): AsyncGenerator<Event> {}
+
+async function* yieldAll(events: readonly Event[]): AsyncGenerator<Event> {
+  yield* events
+}
 
 /** AP130: sent as an error, because a client whose call does not end would resend the same request. */
 const STUCK = {

@@ -1,4 +1,5 @@
 import type { Approval } from '../../approvals/approval.ts'
+import { findReply } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, whyUndecidable } from '../../approvals/next-approval.ts'
 import type { ShownPerson } from '../../protocol/server-views.ts'
@@ -24,6 +25,7 @@ export function viewApproval(
   const { state, votes } = approval
   const { hint, title, severity, icon, payload, kind, schema: answerSchema, signIn, path } = terms
   const { chain, userText } = terms
+  const reply = findReply(approval)
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
   const toPerson = (personId: string): ShownPerson => {
@@ -80,6 +82,7 @@ export function viewApproval(
       roles,
     })),
     ...viewEnd(approval, toPerson),
+    ...(reply && { reply }),
     ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
     mayDecide: whyNot === undefined,
     ...(whyNot !== undefined && { whyNot }),

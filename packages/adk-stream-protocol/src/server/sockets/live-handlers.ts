@@ -9,6 +9,7 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
+import { readReply } from '../chats/reply-decisions.ts'
 import { readAgent } from '../http/read-request.ts'
 import type { BridgeLimits } from '../options.ts'
 import { ChatSubscriptions } from './chat-subscriptions.ts'
@@ -65,11 +66,13 @@ export function openLiveHandlers(
       const message = { id: messageId, parts: [checkText(text, limits)] }
       const agentRequest = { named: agent, ...readAgent(connection.exchange()) }
       const request = { message, replaces: false, hold: true, ...agentRequest }
+      // WS16: a message that may decide is authenticated again.
+      const principal = readReply(message)
+        ? await connection.checkPrincipal()
+        : connection.principal
       subscriptions.show(
         id,
-        await subscriptions.whileBusy(id, () =>
-          live.send(connection.principal, chatOf(id), request),
-        ),
+        await subscriptions.whileBusy(id, () => live.send(principal, chatOf(id), request)),
       )
     },
     audio: ({ id, data, mimeType }) => show(id, toAudio(data, mimeType)),

@@ -5,6 +5,7 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 import { defer } from '../../shared/deferred.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
+import { readReply } from '../chats/reply-decisions.ts'
 import { readAgent, readDialect } from '../http/read-request.ts'
 import type { BridgeLimits } from '../options.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
@@ -138,7 +139,10 @@ class SocketRequests {
     this.#opening.add(requestId)
     try {
       // WS16: a request with decisions is authenticated again.
-      const decides = request.type === 'responses' || request.earlier.length > 0
+      const decides =
+        request.type === 'responses' ||
+        request.earlier.length > 0 ||
+        readReply(request.message) !== undefined
       const { turn, from } = await (decides
         ? this.decisions.next(async (onDecided) =>
             chats.send(await checkPrincipal(), request, { live, onDecided }),

@@ -1,0 +1,66 @@
+import type { Approval } from '../../approvals/approval.ts'
+import { mayReply } from '../../approvals/next-approval.ts'
+import { understandReply } from '../../approvals/understand-reply.ts'
+import type { Reply } from '../../approvals/understand-reply.ts'
+import type { UserMessage } from '../../protocol/stream-request.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { ApprovalDecisions } from './approval-decisions.ts'
+import { toDecider } from './approval-decisions.ts'
+import type { LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import type { StoredCalls } from './stored-calls.ts'
+
+export interface ReplyDecisionsOptions {
+  readonly backend: LazyBackend
+  readonly decisions: Pick<ApprovalDecisions, 'decideByReply'>
+  readonly calls: Pick<StoredCalls, 'find'>
+}
+
+/** Whether a reply in a chat may decide this approval there: an approval of a live session is decided in its session. */
+type IsInReach = (approval: Approval) => boolean
+
+/** Lets a short reply of the person decide the only open question of a chat, if the policy accepts replies. */
+export class ReplyDecisions {
+  readonly #options: ReplyDecisionsOptions
+
+  constructor(options: ReplyDecisionsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Decides the open question of a chat by the words of a person. Returns undefined, and changes nothing, if they are an ordinary
+   * message.
+   */
+  async decide(
+    principal: Principal,
+    chat: ChatRef,
+    { reply, isInReach }: { readonly reply: Reply; readonly isInReach: IsInReach },
+  ): Promise<Approval | undefined> {
+    const meaning = understandReply(reply.words)
+    if (meaning === undefined) return undefined
+    const backend = await this.#options.backend.get()
+    const [approval, ...others] = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
+    if (!approval || others.length > 0 || !isInReach(approval)) return undefined
+    if (!mayReply(approval, toDecider(principal))) return undefined
+    const shown = await this.#options.calls.find(chat, approval.toolCallId)
+    if (shown?.call.state !== 'asked') return undefined
+    const approved = meaning === 'approve'
+    const preview = shown.call.approval?.preview?.digest
+    // The person agrees to what the chat showed with the question.
+    if (approved && approval.terms.preview !== undefined && preview === undefined) return undefined
+    const decision = {
+      approvalId: approval.id,
+      approved,
+      ...(approved && preview !== undefined && { preview }),
+    }
+    return this.#options.decisions.decideByReply(principal, chat, { decision, reply })
+  }
+}
+
+/** Returns the text of a message that may be a reply to a question: a message of one text. */
+export function readReply({ parts }: UserMessage): Reply | undefined {
+  const [part, ...others] = parts
+  if (part?.type !== 'text' || others.length > 0) return undefined
+  return understandReply(part.text) && { words: part.text, channel: 'typed' }
+}
