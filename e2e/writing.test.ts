@@ -150,6 +150,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
   (page) => readPage(page).tool('Alice').getByRole('timer'),
   (page) => readPage(page).log.getByText('accountant › process_payment'),
   (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
+  (page) => readPage(page).log.locator('.adk-sign-in').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
   (page) => readPage(page).answer().getByText('image/png'),
   (page) => readPage(page).answer().locator('.adk-reasoning'),

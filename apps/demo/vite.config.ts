@@ -27,10 +27,9 @@ export default defineConfig({
   server: {
     // The `Host` header stays that of the page, so that the server takes its requests as those of its own origin.
     proxy: Object.fromEntries(
-      ['/stream', '/chats', '/approvals', '/events', '/direct', '/demo', '/live'].map((path) => [
-        path,
-        { target: SERVER, ws: path === '/live' },
-      ]),
+      ['/stream', '/chats', '/approvals', '/events', '/sign-ins', '/direct', '/demo', '/live'].map(
+        (path) => [path, { target: SERVER, ws: path === '/live' }],
+      ),
     ),
   },
 })

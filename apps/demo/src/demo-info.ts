@@ -8,6 +8,8 @@ export const DemoInfo = z.object({
   liveModel: z.string(),
   /** Whether the model is the built-in emulator, which does not understand speech. */
   emulated: z.boolean(),
+  /** Whether this page can sign in to the demo's calendar: it is opened on the machine of the server, at the address of its start-up output. */
+  signIn: z.boolean(),
   /** The files that a message may contain. */
   files: z.object({ types: z.array(z.string()), maxBytes: z.int().positive() }),
   /** Whether this browser is the second approver, and the path that makes it one. */

@@ -3,6 +3,7 @@ import { type BaseLlm, LlmAgent, requestInputTool } from '@google/adk'
 import { createAccountant } from './accountant.ts'
 import { INSTRUCTION } from './instruction.ts'
 import { createChangeBgm, createGetLocation } from './tools/browser-tools.ts'
+import { type CalendarOptions, createGetCalendar } from './tools/get-calendar.ts'
 import { createGetWeather } from './tools/get-weather.ts'
 import { createProcessPayment } from './tools/process-payment.ts'
 import type { Wallets } from './wallet/wallets.ts'
@@ -12,13 +13,16 @@ export interface DemoAgentOptions {
   readonly model: BaseLlm
   readonly wallets: Wallets
   readonly weather: Weather
+  /** Without it, the agent has no calendar. */
+  readonly calendar?: CalendarOptions
 }
 
 /**
  * An assistant with four tools, of which two run in the browser and two need approval. It can also ask the user with a form, and let
- * an accountant pay, which is an agent used as a tool.
+ * an accountant pay, which is an agent used as a tool. It reads the user's calendar after a sign-in.
  */
-export function createDemoAgent({ model, wallets, weather }: DemoAgentOptions): LlmAgent {
+export function createDemoAgent(options: DemoAgentOptions): LlmAgent {
+  const { model, wallets, weather, calendar } = options
   return new LlmAgent({
     name: 'assistant',
     description: 'Tells the weather, sends money, finds the user and changes the music.',
@@ -31,6 +35,7 @@ export function createDemoAgent({ model, wallets, weather }: DemoAgentOptions): 
       createChangeBgm(),
       requestInputTool,
       createAccountant(model, wallets),
+      ...(calendar ? [createGetCalendar(calendar)] : []),
     ],
     ...(canThink(model.model) && {
       generateContentConfig: { thinkingConfig: { includeThoughts: true } },

@@ -8,7 +8,12 @@ import { readOutcome } from './replies/outcomes.ts'
 import type { PaymentDraft } from './reading/payment-draft.ts'
 import { type Phrases, phrasesOf } from './replies/phrases.ts'
 import { completeIntents, readIntents, type Intent } from './reading/intents.ts'
-import { createTableQuestion, readDelegation, wantsTable } from './reading/questions.ts'
+import {
+  createTableQuestion,
+  readDelegation,
+  wantsCalendar,
+  wantsTable,
+} from './reading/questions.ts'
 import { fitArguments, type Shape, shapeOf } from './schema.ts'
 import { isSmallTalk } from './reading/small-talk.ts'
 
@@ -54,10 +59,12 @@ export function planRequest(request: string, context: PlanContext): Plan | undef
   }
 }
 
-/** Plans a request that needs an answer in a form, or that another agent carries out. */
+/** Plans a request that needs an answer in a form or a sign-in, or that another agent carries out. */
 function planQuestion(request: string, context: PlanContext): Plan | undefined {
   const task = offers(context, 'accountant') ? readDelegation(request) : undefined
   if (task !== undefined) return toPlan({ name: 'accountant', args: { request: task } })
+  if (wantsCalendar(request) && offers(context, 'get_calendar'))
+    return toPlan({ name: 'get_calendar', args: {} })
   return wantsTable(request) && offers(context, 'adk_request_input')
     ? toPlan({ name: 'adk_request_input', args: createTableQuestion(context.language) })
     : undefined

@@ -9,13 +9,21 @@ const FILES = {
   maxBytes: 5 * 1_048_576,
 }
 
-/** Returns a function that describes the demo to a person with the given roles. */
-export function describeDemo(settings: Settings): (roles: readonly string[]) => DemoInfo {
-  return (roles) => ({
+/** The person who reads the description. */
+export interface DemoReader {
+  readonly roles: readonly string[]
+  /** Whether the page of this person can sign in to the calendar. */
+  readonly maySignIn: boolean
+}
+
+/** Returns a function that describes the demo to a person. */
+export function describeDemo(settings: Settings): (reader: DemoReader) => DemoInfo {
+  return ({ roles, maySignIn }) => ({
     modes: ['sse', 'live', 'direct'],
     model: settings.model,
     liveModel: settings.liveModel,
     emulated: settings.geminiKey === undefined,
+    signIn: maySignIn,
     files: FILES,
     approver: {
       is: roles.includes(APPROVER_ROLE),

@@ -1,30 +1,41 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 
 import type { AllowedHosts, Authenticate, Bridge } from 'adk-stream-protocol/server'
 import { isAllowedHost, ProtocolError } from 'adk-stream-protocol/server'
 
 import { type DemoInfo, INSTANCE_HEADER } from '../demo-info.ts'
+import type { CalendarService } from './calendar/calendar-service.ts'
+import type { DemoReader } from './describe-demo.ts'
 import type { DirectRoute } from './direct/direct-route.ts'
 import { toAuthenticateRequest } from './node-request.ts'
 import { APPROVER_ROLE } from './approval-policy.ts'
 import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
 import { APPROVER_ADDRESS } from './roles.ts'
 
+/** The listeners of the HTTP server. */
+export interface NodeListeners {
+  readonly request: RequestListener
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
 export interface ListenerOptions {
   readonly bridge: Bridge
   readonly authenticate: Authenticate
   readonly direct: DirectRoute
-  /** Describes the demo to a person with these roles. */
-  readonly describe: (roles: readonly string[]) => DemoInfo
+  /** The calendar that people can sign in to, if there is one. */
+  readonly calendar: CalendarService | undefined
+  /** Describes the demo to a person. */
+  readonly describe: (reader: DemoReader) => DemoInfo
   /** The name of this instance, sent as a header of every response. */
   readonly instance: string | undefined
   /** Host names of the demo, in addition to `localhost` and IP addresses. */
   readonly allowedHosts: AllowedHosts
 }
 
-/** Serves the page, `/direct` and `/demo`. The bridge handles all other requests. */
+/** Serves the page, `/direct`, `/demo` and `/calendar`. The bridge handles all other requests. */
 export function createListener(options: ListenerOptions): RequestListener {
-  const { bridge, authenticate, direct, describe, allowedHosts, instance } = options
+  const { bridge, authenticate, direct, calendar, describe, allowedHosts, instance } = options
   const page = createPage(PAGE_DIR)
   const serve: RequestListener = (request, response) =>
     page(request, response, () => {
@@ -40,10 +51,14 @@ export function createListener(options: ListenerOptions): RequestListener {
       return writeJson(response, error, error.status)
     }
     const path = `${request.method} ${request.url?.split('?', 1)[0]}`
+    if (calendar?.respond(request, response)) return
     if (path === 'POST /direct') void direct(request, response)
     else if (path === 'GET /demo')
       void identify(authenticate, request, response).then((roles) =>
-        writeJson(response, describe(roles)),
+        writeJson(
+          response,
+          describe({ roles, maySignIn: calendar?.serves(request.headers.host) ?? false }),
+        ),
       )
     else if (path === 'GET /')
       void identify(authenticate, request, response).then((roles) =>

@@ -14,6 +14,7 @@ import { createDemoAgent } from '../agent/demo-agent.ts'
 import { createOpenWeather } from '../agent/weather/open-weather.ts'
 import { sampleWeather } from '../agent/weather/sample-weather.ts'
 import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
+import { createCalendarService, findLocalUrl } from './calendar/calendar-service.ts'
 import { describeDemo } from './describe-demo.ts'
 import { type DemoData, openData } from './data.ts'
 import { createDirectRoute } from './direct/direct-route.ts'
@@ -21,7 +22,7 @@ import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
 import { createLanguages } from './languages.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
-import { createListener } from './listener.ts'
+import { createListener, type NodeListeners } from './listener.ts'
 import { openModel } from './model.ts'
 import { PAGE_DIR } from './page.ts'
 import {
@@ -96,8 +97,30 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     ? createOpenWeather({ apiKey: settings.weatherKey })
     : sampleWeather
   const deadlineMs = settings.approvalDeadlineMs
+  const onError = options.onError ?? ignore
+  // The bridge needs the URL of the server, which has its port only when it listens.
+  let listeners: NodeListeners | undefined
+  const server = await openHttpServer({
+    ...settings,
+    listener: (request, response) => listeners?.request(request, response),
+    upgrade: (...upgrade) => listeners?.upgrade(...upgrade),
+    drainMs: 2000,
+  })
+  lifetime.use(server)
+  const baseUrl = findLocalUrl(settings, server.url)
+  const calendar =
+    baseUrl === undefined
+      ? undefined
+      : createCalendarService({ baseUrl, authenticate, languages, onError })
   const bridge = createBridge({
-    agent: createDemoAgent({ model: model.llm, wallets, weather }),
+    agent: createDemoAgent({
+      model: model.llm,
+      wallets,
+      weather,
+      ...(calendar && {
+        calendar: { eventsUrl: calendar.eventsUrl, languageOf: languages.of },
+      }),
+    }),
     store,
     appName: 'demo',
     authenticate,
@@ -110,36 +133,31 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     disconnectGraceMs: 30_000,
     ...(settings.leaseMs !== undefined && { limits: { leaseMs: settings.leaseMs } }),
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
+    ...(calendar && { signIn: calendar.signIn }),
     ...(options.onError && { onError: options.onError }),
   })
+  // Closes first: the responses of the server end when the turns end.
+  lifetime.defer(() => bridge.close())
   const direct = createDirectRoute({
     authenticate,
     wallets,
     weather,
     endpoint: model.endpoint,
     secret: () => store.secret('direct-approvals'),
-    onError: options.onError ?? ignore,
+    onError,
   })
-  const server = await openHttpServer({
-    ...settings,
-    listener: createListener({
+  listeners = {
+    request: createListener({
       bridge,
       authenticate,
       direct,
+      calendar,
       describe: describeDemo(settings),
       instance: settings.instance,
       allowedHosts: settings.allowedHosts,
     }),
     upgrade: toUpgradeListener(bridge),
-    drainMs: 2000,
-  }).catch(async (cause: unknown) => {
-    // The bridge uses the store, which closes now.
-    await bridge.close()
-    throw cause
-  })
-  lifetime.use(server)
-  // Closes first: the responses of the server end when the turns end.
-  lifetime.defer(() => bridge.close())
+  }
   return { url: server.url, model: model.label, bridge }
 }
 

@@ -6,6 +6,7 @@ const functions = [
   ...demoTools,
   declare('adk_request_input', { message: { type: 'STRING' } }, ['message']),
   declare('accountant', { request: { type: 'STRING' } }, ['request']),
+  declare('get_calendar', {}, []),
 ]
 
 test.each([
@@ -36,4 +37,24 @@ test.each([
   expect(ask(afterCalls(request, calls, [answer]), { functions }).text).toContain(noted)
   const denied = { status: 'denied', error: 'The person declined to answer.' }
   expect(ask(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('2026')
+})
+
+test.each([
+  ['Show my calendar', 'Today in Hana’s calendar: 09:30 Team meeting and 12:00 Lunch.'],
+  [
+    'What is on my schedule today?',
+    'Today in Hana’s calendar: 09:30 Team meeting and 12:00 Lunch.',
+  ],
+  ['今日の予定を見せて', '今日のHanaさんの予定は、09:30 Team meeting、12:00 Lunchです。'],
+])('[ED520] the model reads the calendar for %j', (request, listed) => {
+  const { calls, text } = ask(request, { functions })
+  expect({ calls, text }).toEqual({ calls: [{ name: 'get_calendar', args: {} }], text: '' })
+  const events = [
+    { time: '09:30', title: 'Team meeting' },
+    { time: '12:00', title: 'Lunch' },
+  ]
+  const answer = { owner: 'Hana', events }
+  expect(ask(afterCalls(request, calls, [answer]), { functions }).text).toBe(listed)
+  const denied = { status: 'denied', error: 'The person declined to sign in.' }
+  expect(ask(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('Hana')
 })

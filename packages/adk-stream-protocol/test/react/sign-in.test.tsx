@@ -117,6 +117,8 @@ test('[RE430] the card is in Japanese too, and shows the outcome', () => {
   expect(screen.getByRole('button', { name: 'Example にサインイン' })).toBeTruthy()
   show({ state: 'approved' })
   expect(screen.getAllByRole('status').at(-1)?.textContent).toContain('Signed in')
+  // Nothing is needed any more.
+  expect(screen.getByRole('group', { name: 'Sign-in: Example' })).toBeTruthy()
 })
 
 test('[RE430] the inbox has the same form', async () => {

@@ -18,6 +18,14 @@ export function wantsTable(request: string): boolean {
 const TABLE =
   /\b(?:book|reserve)\b.*\btable\b|\btable\b.*\breservation\b|(?:レストラン|テーブル|席).*予約/i
 
+/** Returns whether the user asks for the events of their calendar. */
+export function wantsCalendar(request: string): boolean {
+  return CALENDAR.test(normalise(request))
+}
+
+const CALENDAR =
+  /\b(?:show|read|check|open|list|what is (?:in|on)|what's (?:in|on))\b.*\b(?:calendar|schedule|appointments|agenda)\b|(?:カレンダー|予定|スケジュール)(?:を|は|が)/i
+
 /** Returns the question for the details of a table, with the schema of its form. */
 export function createTableQuestion(language: Language): Record<string, unknown> {
   const [message, guests, date, seating, inside, outside, wishes] = TEXTS[language]

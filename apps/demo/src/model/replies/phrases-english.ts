@@ -32,6 +32,7 @@ export const english: Phrases = {
   locating: 'the location request',
   asking: 'my question',
   delegation: 'the request to the accountant',
+  readingCalendar: 'the look at your calendar',
   trackChange: (track) => `the change to track ${track}`,
   otherCall: (name) => `the call of ${name}`,
 
@@ -75,6 +76,10 @@ export const english: Phrases = {
       accuracy === undefined ? '' : `, accurate to about ${String(Math.round(accuracy))} m`
     return `You are at ${north}, ${east}${within}.`
   },
+  calendar: (owner, events) =>
+    events.length === 0
+      ? `There is nothing in ${owner}’s calendar today.`
+      : `Today in ${owner}’s calendar: ${list(events.map(({ time, title }) => `${time} ${title}`))}.`,
   tableNoted: (guests, date, details) =>
     `I noted a table for ${String(guests)} on ${[date, ...details].join(', ')}. This demo has no restaurant to call.`,
   trackPlays: (track) => `The music is now track ${track}.`,
@@ -146,6 +151,7 @@ const greet = (name: string): string => \`Hello, \${name}!\`
     { tool: 'process_payment', text: 'Send $30 to Alice and $40 to Bob' },
     { tool: 'get_location', text: 'Where am I?' },
     { tool: 'change_bgm', text: 'Change the music to track 2' },
+    { tool: 'get_calendar', text: 'Show my calendar' },
     { tool: '', text: 'Show me markdown' },
   ],
 }

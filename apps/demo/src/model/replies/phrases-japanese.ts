@@ -36,6 +36,7 @@ export const japanese: Phrases = {
   locating: '現在地の取得',
   asking: '質問',
   delegation: '経理への依頼',
+  readingCalendar: 'カレンダーの確認',
   trackChange: (track) => `トラック${track}への変更`,
   otherCall: (name) => `${name}の呼び出し`,
 
@@ -76,6 +77,10 @@ export const japanese: Phrases = {
     const within = accuracy === undefined ? '' : `（誤差約${String(Math.round(accuracy))}m）`
     return `現在地は${north}、${east}です${within}。`
   },
+  calendar: (owner, events) =>
+    events.length === 0
+      ? `今日の${withHonorific(owner)}の予定はありません。`
+      : `今日の${withHonorific(owner)}の予定は、${list(events.map(({ time, title }) => `${time} ${title}`))}です。`,
   tableNoted: (guests, date, details) =>
     `${[`${date}、${String(guests)}名様`, ...details].join('、')}で承りました。このデモには予約先のレストランはありません。`,
   trackPlays: (track) => `BGMをトラック${track}に変更しました。`,
@@ -153,6 +158,7 @@ const greet = (name: string): string => \`こんにちは、\${name}さん\`
     { tool: 'process_payment', text: 'Aliceに30ドル、Bobに40ドル送金してください' },
     { tool: 'get_location', text: '現在地を教えて' },
     { tool: 'change_bgm', text: 'トラック2に変更して' },
+    { tool: 'get_calendar', text: '今日の予定を見せて' },
     { tool: '', text: 'マークダウンを見せて' },
   ],
 }

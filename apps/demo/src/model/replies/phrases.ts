@@ -17,6 +17,11 @@ interface WeatherReport {
   readonly wind?: number
 }
 
+interface CalendarEvent {
+  readonly time: string
+  readonly title: string
+}
+
 interface Position {
   readonly latitude: number
   readonly longitude: number
@@ -46,6 +51,7 @@ export interface Phrases {
   readonly locating: string
   readonly asking: string
   readonly delegation: string
+  readonly readingCalendar: string
   readonly trackChange: (track: string) => string
   readonly otherCall: (name: string) => string
 
@@ -62,6 +68,7 @@ export interface Phrases {
   readonly balance: (money: string) => string
   readonly weather: (report: WeatherReport, spoken: boolean) => string
   readonly position: (position: Position) => string
+  readonly calendar: (owner: string, events: readonly CalendarEvent[]) => string
   readonly tableNoted: (guests: number, date: string, details: readonly string[]) => string
   readonly trackPlays: (track: string) => string
   readonly answered: (name: string, rendering: string) => string

@@ -56,6 +56,7 @@ const KNOWN_TOOLS = new Set([
   'change_bgm',
   'adk_request_input',
   'accountant',
+  'get_calendar',
 ])
 
 function outcomeOf({ name, response, willContinue }: AnsweredCall): Outcome {
@@ -169,6 +170,7 @@ const KNOWN_ANSWERS: ReadonlyMap<string, (answer: KnownAnswer) => string | undef
   ['process_payment', unconfirmedPayment],
   ['adk_request_input', tableAnswer],
   ['accountant', reportedAnswer],
+  ['get_calendar', calendarAnswer],
 ])
 
 function weatherAnswer({ args, value, style, phrases }: KnownAnswer): string | undefined {
@@ -210,6 +212,16 @@ function tableAnswer({ value, phrases }: KnownAnswer): string | undefined {
   return phrases.tableNoted(guests, date, details.map(String))
 }
 
+function calendarAnswer({ value, phrases }: KnownAnswer): string | undefined {
+  const { owner, events } = value
+  if (typeof owner !== 'string' || !Array.isArray(events)) return undefined
+  const listed = events.filter(isRecord).map(({ time, title }) => ({
+    time: textOr(time, '?'),
+    title: textOr(title, '?'),
+  }))
+  return phrases.calendar(clip(owner, 80), listed)
+}
+
 /** The accountant has reported in a sentence. */
 function reportedAnswer({ value }: KnownAnswer): string | undefined {
   const { result } = value
@@ -248,6 +260,8 @@ function deedOf(
       return phrases.asking
     case 'accountant':
       return phrases.delegation
+    case 'get_calendar':
+      return phrases.readingCalendar
     case 'change_bgm':
       if (typeof args['track'] !== 'number') break
       return phrases.trackChange(String(args['track']))

@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react'
 
 import { useLabels, useLanguage } from '../i18n/language.tsx'
 import { shareApproval } from '../inbox/approval-link-page.tsx'
+import { api } from '../wire/wire.ts'
 import { renderCode } from './coloured-code.tsx'
 import { describeCall } from './describe-call.ts'
 import { Markdown } from './markdown.tsx'
@@ -38,6 +39,7 @@ export function ConversationSettings({ time, children }: ConversationSettingsPro
       renderCode={renderCode}
       describeCall={describe}
       // A recorded conversation asks nobody.
+      api={time === undefined ? api : undefined}
       shareApproval={time === undefined ? shareApproval : undefined}
     >
       {children}

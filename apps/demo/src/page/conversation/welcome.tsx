@@ -17,7 +17,8 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
   const { mode: modes, starts, suggestions, model } = labels.shell
   const [mode, chooseMode] = useMode()
   const demo = useDemo()
-  const isPossible = ({ modes: possible }: Suggestion) => possible?.includes(mode) !== false
+  const isPossible = ({ modes: possible, needsSignIn }: Suggestion) =>
+    possible?.includes(mode) !== false && (!needsSignIn || demo?.signIn === true)
   const choose = ({ text, needsPicture }: Suggestion) =>
     needsPicture ? onAskAboutPicture(text) : onChoose(text)
   return (

@@ -1,5 +1,5 @@
 import { Keyboard, Settings2 } from 'lucide-react'
-import { type ReactNode, useState, useSyncExternalStore } from 'react'
+import { useState, useSyncExternalStore } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
@@ -8,6 +8,8 @@ import { type Notifications, useNotifications } from '../settings/notifications.
 import { THEMES, useTheme } from '../settings/theme.ts'
 import { ConnectionChoice } from './mode-switch.tsx'
 import { Segmented } from './segmented.tsx'
+import { Setting } from './setting.tsx'
+import { SignedInServices } from './signed-in-services.tsx'
 
 const POPOVER_ID = 'settings'
 
@@ -39,6 +41,7 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
         <Setting name={mode.connection}>
           <ConnectionChoice />
         </Setting>
+        <SignedInServices popoverId={POPOVER_ID} />
         <ModelFacts />
         <button
           type="button"
@@ -163,14 +166,4 @@ function ModelFacts() {
 function chooseMusic(value: 'off' | '1' | '2'): void {
   if (value === 'off') music.stop()
   else void music.play(value === '1' ? 1 : 2)
-}
-
-function Setting({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <div className="setting">
-      {/* Screen readers read the label of the group below. */}
-      <span aria-hidden="true">{name}</span>
-      {children}
-    </div>
-  )
 }

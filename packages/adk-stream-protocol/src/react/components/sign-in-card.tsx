@@ -1,4 +1,4 @@
-import type { SyntheticEvent } from 'react'
+import type { ReactNode, SyntheticEvent } from 'react'
 import { useId, useState } from 'react'
 
 import type { SignInRequest } from '../../client/api/adk-api.ts'
@@ -20,12 +20,12 @@ export function SignInCard({ call, approval, onDecide, refusal }: ApprovalCardPr
   const { state, signIn, reason } = approval
   const status = state === 'requested' ? labels.waiting : labels.states[state]
   const service = toLiteral(signIn?.label ?? '')
+  const title = state === 'requested' ? labels.title : labels.endedTitle
   return (
     <QuestionFrame
       className="adk-sign-in"
-      {...{ call, approval, refusal }}
-      title={labels.title}
-      label={`${labels.title}: ${service}`}
+      {...{ call, approval, refusal, title }}
+      label={`${title}: ${service}`}
       status={describe(status, service, reason)}
       details={<CallDetails call={call} />}
     >
@@ -67,6 +67,11 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
   const api = useSignInApi()
   const [progress, setProgress] = useState<Progress>({ state: 'idle' })
   const service = toLiteral(signIn.label)
+  const decline = (
+    <button type="button" className="adk-button" onClick={() => onDecide({ approved: false })}>
+      {labels.decline}
+    </button>
+  )
   const begin = async (request: SignInRequest): Promise<void> => {
     if (!api) return
     // Browsers allow a window only while they handle the click.
@@ -96,6 +101,7 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
           signIn={signIn}
           isDisabled={!api || progress.state === 'opening'}
           onSubmit={(apiKey) => void begin({ apiKey })}
+          decline={decline}
         />
       ) : (
         <div className="adk-actions">
@@ -115,14 +121,12 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
           >
             {labels.another}
           </button>
+          {decline}
         </div>
       )}
       <div role="status" className="adk-help">
         <ProgressText progress={progress} service={service} />
       </div>
-      <button type="button" className="adk-button" onClick={() => onDecide({ approved: false })}>
-        {labels.decline}
-      </button>
     </div>
   )
 }
@@ -162,9 +166,11 @@ interface ApiKeyFormProps {
   readonly signIn: SignInTerms
   readonly isDisabled: boolean
   readonly onSubmit: (apiKey: string) => void
+  /** The button that declines. */
+  readonly decline: ReactNode
 }
 
-function ApiKeyForm({ signIn, isDisabled, onSubmit }: ApiKeyFormProps) {
+function ApiKeyForm({ signIn, isDisabled, onSubmit, decline }: ApiKeyFormProps) {
   const { signIn: labels } = useAdkLabels()
   const [apiKey, setApiKey] = useState('')
   const id = useId()
@@ -192,9 +198,12 @@ function ApiKeyForm({ signIn, isDisabled, onSubmit }: ApiKeyFormProps) {
           <LiteralText text={signIn.help} />
         </p>
       )}
-      <button type="submit" className="adk-button adk-primary" disabled={isDisabled}>
-        {labels.send}
-      </button>
+      <div className="adk-actions">
+        <button type="submit" className="adk-button adk-primary" disabled={isDisabled}>
+          {labels.send}
+        </button>
+        {decline}
+      </div>
     </form>
   )
 }

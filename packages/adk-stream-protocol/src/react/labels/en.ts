@@ -185,6 +185,7 @@ export const en: AdkLabels = {
   },
   signIn: {
     title: 'Sign-in needed',
+    endedTitle: 'Sign-in',
     asks: (service, toolName) =>
       `The assistant needs access to your account at ${service}, for ${toolName}.`,
     scopes: 'Access',

@@ -195,6 +195,7 @@ export const ja: AdkLabels = {
   },
   signIn: {
     title: 'サインインが必要です',
+    endedTitle: 'サインイン',
     asks: (service, toolName) =>
       `アシスタントは ${toolName} のために ${service} のアカウントへのアクセスを求めています。`,
     scopes: 'アクセスの範囲',

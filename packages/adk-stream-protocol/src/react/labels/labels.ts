@@ -179,6 +179,8 @@ interface ApprovalContextLabels {
 /** Labels of cards that ask for a sign-in. `service` is the name of the service. */
 interface SignInLabels {
   readonly title: string
+  /** The title when the person has signed in or declined, or when the question has ended otherwise. */
+  readonly endedTitle: string
   /** Why the person is asked. */
   readonly asks: (service: string, toolName: string) => string
   readonly scopes: string

@@ -60,6 +60,12 @@ export const enShell: ShellLabels = {
     music: 'Music',
     musicOff: 'Off',
     shortcuts: 'Keyboard shortcuts',
+    signIns: 'Signed in',
+    signedInAs: (service, account) => `${service} as ${account}`,
+    signOut: (service) => `Sign out of ${service}`,
+    signedOut: (service) => `Signed out of ${service}. The access is revoked.`,
+    notRevoked: (service) => `Signed out. ${service} did not confirm that the access is revoked.`,
+    notSignedOut: 'The sign-out did not succeed. Try again.',
   },
   shortcuts: {
     title: 'Keyboard shortcuts',
@@ -158,6 +164,7 @@ export const enShell: ShellLabels = {
         { text: 'Send $20 to Alice, then $30 to Bob' },
         { text: 'Ask the accountant to send $20 to Alice', modes: ['sse'] },
         { text: 'Reserve a table for me', modes: ['sse', 'live'] },
+        { text: 'Show my calendar', modes: ['sse', 'live'], needsSignIn: true },
       ],
     },
     {

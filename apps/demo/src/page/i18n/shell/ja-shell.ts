@@ -60,6 +60,13 @@ export const jaShell: ShellLabels = {
     music: '音楽',
     musicOff: 'オフ',
     shortcuts: 'キーボードショートカット',
+    signIns: 'サインイン中のサービス',
+    signedInAs: (service, account) => `${service}（${account}）`,
+    signOut: (service) => `${service}からサインアウト`,
+    signedOut: (service) => `${service}からサインアウトし、アクセス権を取り消しました。`,
+    notRevoked: (service) =>
+      `サインアウトしました。${service}でのアクセス権の取り消しは確認できませんでした。`,
+    notSignedOut: 'サインアウトできませんでした。もう一度お試しください。',
   },
   shortcuts: {
     title: 'キーボードショートカット',
@@ -159,6 +166,7 @@ export const jaShell: ShellLabels = {
         { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
         { text: '経理に、Aliceへ20ドル送金するように頼んで', modes: ['sse'] },
         { text: 'レストランの席を予約して', modes: ['sse', 'live'] },
+        { text: '今日の予定を見せて', modes: ['sse', 'live'], needsSignIn: true },
       ],
     },
     {

@@ -19,6 +19,8 @@ export interface Suggestion {
   readonly text: string
   /** The suggestion opens the file picker first. */
   readonly needsPicture?: true
+  /** The suggestion needs a page that can sign in. */
+  readonly needsSignIn?: true
   /** The modes that support it. Default: all. A live model cannot wait for an approval inside another agent. */
   readonly modes?: readonly Mode[]
 }
@@ -76,6 +78,14 @@ export interface ShellLabels {
     readonly music: string
     readonly musicOff: string
     readonly shortcuts: string
+    /** The services that the person has signed in to. */
+    readonly signIns: string
+    readonly signedInAs: (service: string, account: string) => string
+    readonly signOut: (service: string) => string
+    readonly signedOut: (service: string) => string
+    /** The credential is deleted here, and the service did not confirm that it is invalid. */
+    readonly notRevoked: (service: string) => string
+    readonly notSignedOut: string
   }
   readonly shortcuts: {
     readonly title: string

@@ -1,0 +1,57 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+
+import { ask } from './support/approvals.ts'
+import { snap } from './support/snap.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+
+let testDemo: TestDemo
+beforeAll(async () => {
+  testDemo = await openTestDemo()
+})
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
+
+/** Presses a button that opens a window, and returns the page in it. */
+async function openWindow(page: Page, name: string): Promise<Page> {
+  const opening = page.waitForEvent('popup')
+  await page.getByRole('button', { name }).last().click()
+  return opening
+}
+
+test('[DM520] a person signs in, the tool runs once, and they can sign out and in as somebody else', async () => {
+  const { page, answers, say, idle, card, results } = await ask(testDemo, 'Show my calendar')
+  await card('Sign-in needed: Demo Calendar').waitFor()
+  await snap(page, 'sign-in')
+  const declined = await openWindow(page, 'Sign in to Demo Calendar')
+  await declined.getByText('This page belongs to the demo.').waitFor()
+  await snap(declined, 'sign-in-provider')
+  await declined.getByRole('button', { name: 'Cancel' }).click()
+  await declined.getByText('You did not sign in.').waitFor()
+  await declined.close()
+
+  // The question is still open.
+  const provider = await openWindow(page, 'Sign in to Demo Calendar')
+  const closed = provider.waitForEvent('close')
+  await provider.getByRole('button', { name: 'Sign in as Hana' }).click()
+  await closed
+  await answers.getByText('Today in Hana’s calendar: 09:30 Team meeting').waitFor()
+  await idle()
+  expect(results().filter((result) => 'events' in result)).toHaveLength(1)
+  await page.reload()
+  await card('Sign-in: Demo Calendar').getByText('Signed in (Demo Calendar)').waitFor()
+  await snap(page, 'signed-in')
+
+  await page.getByRole('button', { name: 'Settings' }).click()
+  await page.getByText('Demo Calendar as hana@example.com').waitFor()
+  await snap(page, 'sign-out')
+  await page.getByRole('button', { name: 'Sign out of Demo Calendar' }).click()
+  await page.getByText('Signed out of Demo Calendar. The access is revoked.').waitFor()
+  await page.keyboard.press('Escape')
+
+  await say('Show my calendar')
+  const other = await openWindow(page, 'Use another account')
+  await other.getByRole('button', { name: 'Sign in as Ben' }).click()
+  await answers.getByText('Today in Ben’s calendar').waitFor()
+  await idle()
+})
