@@ -95,6 +95,23 @@ test('[DM42] the position is asked about with what will become of it', async () 
   })
 })
 
+test.each([
+  ['a destructive tool of an MCP server', 'notes', {}, 'Notebook'],
+  ['another tool of an MCP server', 'notes', { destructiveHint: false }, undefined],
+  ['a tool of the demo', undefined, {}, undefined],
+])('[DM522] %s is gated by its annotations', async (_what, server, hints, title) => {
+  const policy = createApprovalPolicy({
+    wallets: openSqliteWallets(':memory:'),
+    languages: { of: () => 'en' },
+    deadlineMs: 1000,
+  })
+  const own = typeof policy === 'function' ? policy : policy['*']
+  const annotations = { ...ANNOTATIONS, ...hints }
+  const call = { chat: CHAT, toolName: 'any', args: {}, annotations, ...(server && { server }) }
+  const terms = typeof own === 'function' ? await own(call) : own
+  expect(isTerms(terms) ? terms.title : undefined).toBe(title)
+})
+
 const ANNOTATIONS = {
   readOnlyHint: false,
   destructiveHint: true,
