@@ -34,7 +34,7 @@ export function continueNotes(
   if (!last) return {}
   const outcome = readOutcome(last.response, true)
   if (outcome.state !== 'answered')
-    return { text: phrasesOf(language)[outcome.state](texts.deed(last.name), outcome.reason) }
+    return { text: phrasesOf(language)[outcome.state](texts.action(last.name), outcome.reason) }
   const result = readResult(outcome.value)
   if (last.name === 'notes_delete') return { text: texts.deleted(toNumber(result['deleted'])) }
   if (last.name === 'notes_restore_samples')
@@ -74,7 +74,7 @@ const count = (notes: number): string => (notes === 1 ? '1 note' : `${String(not
 
 const TEXTS = {
   en: {
-    deed: (tool: string) =>
+    action: (tool: string) =>
       tool === 'notes_delete' ? 'the deletion of the notes' : 'the request to the notebook',
     found: (all: number, old: number) =>
       `You have ${count(all)}. ${old === 1 ? 'One of them is' : `${String(old)} of them are`} from earlier years. `,
@@ -86,7 +86,7 @@ const TEXTS = {
       titles.length === 0 ? 'You have no notes.' : `Your notes: ${titles.join(', ')}.`,
   },
   ja: {
-    deed: (tool: string) => (tool === 'notes_delete' ? 'メモの削除' : 'メモ帳への依頼'),
+    action: (tool: string) => (tool === 'notes_delete' ? 'メモの削除' : 'メモ帳への依頼'),
     found: (all: number, old: number) =>
       `メモは${String(all)}件あり、そのうち${String(old)}件は去年以前のものです。`,
     deleted: (notes: number) => `メモを${String(notes)}件削除しました。`,
