@@ -1,7 +1,10 @@
 import type { Page } from 'playwright-core'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
-import { ask } from './support/approvals.ts'
+import { ask, decide, ending } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
@@ -54,4 +57,22 @@ test('[DM520] a person signs in, the tool runs once, and they can sign out and i
   await other.getByRole('button', { name: 'Sign in as Ben' }).click()
   await answers.getByText('Today in Ben’s calendar').waitFor()
   await idle()
+})
+
+test('[DM522] a tool of an MCP server runs if it only reads, and asks if it deletes', async () => {
+  const file = join(testDemo.dataDir, 'notes.json')
+  const { page, answers, card, idle } = await ask(testDemo, 'Delete my old notes')
+  const deletion = card('Delete 2 notes')
+  await deletion.getByText('notebook › notes_delete').waitFor()
+  await deletion.getByText('The MCP server declares that this cannot be undone.').waitFor()
+  await snap(page, 'mcp')
+  expect(existsSync(file)).toBe(false)
+  await decide(deletion, 'approve')
+  await ending(card('Deleted 2 notes'))
+  await answers.getByText('I deleted 2 notes.').filter({ visible: true }).first().waitFor()
+  await idle()
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject([
+    { title: 'Questions for the dentist' },
+  ])
+  await snap(page, 'mcp-done')
 })

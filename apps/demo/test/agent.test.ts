@@ -86,7 +86,12 @@ async function setStage() {
     readSettings({ GOOGLE_API_KEY: 'test', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }),
   )
   const wallets = openSqliteWallets(':memory:')
-  const agent = createDemoAgent({ model: model.llm, wallets, weather: sampleWeather })
+  const agent = createDemoAgent({
+    model: model.llm,
+    wallets,
+    weather: sampleWeather,
+    notesFile: 'unused',
+  })
   return {
     agent,
     wallets,

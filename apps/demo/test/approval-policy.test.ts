@@ -95,10 +95,21 @@ test('[DM42] the position is asked about with what will become of it', async () 
   })
 })
 
-test('[DM510] a reply in the chat decides about the position, and never about a payment', async () => {
-  expect(await ask('get_location', {})).toMatchObject({ acceptReplies: true })
-  const payment = await ask('process_payment', { amount: 1, recipient: 'Alice' })
-  expect(isTerms(payment) && payment.acceptReplies).toBeUndefined()
+test.each([
+  ['a destructive tool of an MCP server', 'notes', {}, 'Notebook'],
+  ['another tool of an MCP server', 'notes', { destructiveHint: false }, undefined],
+  ['a tool of the demo', undefined, {}, undefined],
+])('[DM522] %s is gated by its annotations', async (_what, server, hints, title) => {
+  const policy = createApprovalPolicy({
+    wallets: openSqliteWallets(':memory:'),
+    languages: { of: () => 'en' },
+    deadlineMs: 1000,
+  })
+  const own = typeof policy === 'function' ? policy : policy['*']
+  const annotations = { ...ANNOTATIONS, ...hints }
+  const call = { chat: CHAT, toolName: 'any', args: {}, annotations, ...(server && { server }) }
+  const terms = typeof own === 'function' ? await own(call) : own
+  expect(isTerms(terms) ? terms.title : undefined).toBe(title)
 })
 
 const ANNOTATIONS = {

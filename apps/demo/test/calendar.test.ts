@@ -22,8 +22,6 @@ test('[DM521] a page at another address is not offered the calendar, and is told
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const other = demo.url.replace('127.0.0.1', 'localhost')
-  const offered = async (url: string): Promise<boolean> =>
-    DemoInfo.parse(await (await fetch(`${url}/demo`)).json()).signIn
   expect(await offered(demo.url)).toBe(true)
   expect(await offered(other)).toBe(false)
   const headers = { 'content-type': 'application/json' }
@@ -37,3 +35,7 @@ test('[DM521] a page at another address is not offered the calendar, and is told
   })
   expect(events.status).toBe(401)
 })
+
+async function offered(url: string): Promise<boolean> {
+  return DemoInfo.parse(await (await fetch(`${url}/demo`)).json()).signIn
+}

@@ -7,6 +7,7 @@ export const INSTRUCTION = `You are a friendly assistant with tools. Answer in t
 - change_bgm(track): changes the background music to track 1 or 2.
 - adk_request_input(message, response_schema): asks the user with a form. Use it when you need several details.
 - get_calendar(): today's events of the user's calendar. The user is asked to sign in if that is needed.
+- notebook(request): lists and deletes the user's notes.
 - accountant(request): an accountant who sends money. Use it only when the user asks for the accountant.
 
 Use a tool whenever the user asks for something it does; never invent its result. When the user asks for several

@@ -4,6 +4,7 @@ import { detectLanguage, type Language } from './reading/language.ts'
 import { formatMoney } from './reading/money.ts'
 import { measureImage, nameColour } from './images/measure-image.ts'
 import { compareNumbers, readComparison } from './replies/compare-numbers.ts'
+import { continueNotes } from './notes.ts'
 import { naturalPieces } from './replies/natural-pieces.ts'
 import { phrasesOf } from './replies/phrases.ts'
 import { drawPicture } from './images/draw-picture.ts'
@@ -22,9 +23,21 @@ export const demoModel: Responder = (prompt) => {
     style: { language: detectLanguage(conversation.request), spoken: prompt.mode === 'live' },
     functions: prompt.callMode === 'NONE' ? [] : prompt.functions,
   }
+  if (offers(context, 'notes_list')) return runNotes(context)
   const comments = conversation.answered.length > 0 ? continueAfterResults(context) : []
   if (conversation.isRequestNew) return [...comments, ...answerRequest(context)]
   return comments.length > 0 ? comments : [say(phrasesOf(context.style.language).nothingSaid)]
+}
+
+function offers({ functions }: ReplyContext, name: string): boolean {
+  return functions.some((declaration) => declaration.name === name)
+}
+
+/** The reply of the agent for notes. */
+function runNotes({ conversation, style }: ReplyContext): Action[] {
+  const { text, call } = continueNotes(conversation, style.language)
+  const actions = [...(text === undefined ? [] : [say(text)]), ...(call ? [toAction(call)] : [])]
+  return actions.length > 0 ? actions : [say(phrasesOf(style.language).nothingSaid)]
 }
 
 interface ReplyContext {

@@ -15,6 +15,7 @@ import {
   wantsTable,
 } from './reading/questions.ts'
 import { fitArguments, type Shape, shapeOf } from './schema.ts'
+import { isAboutNotes } from './notes.ts'
 import { isSmallTalk } from './reading/small-talk.ts'
 
 export interface PlannedCall {
@@ -63,6 +64,8 @@ export function planRequest(request: string, context: PlanContext): Plan | undef
 function planQuestion(request: string, context: PlanContext): Plan | undefined {
   const task = offers(context, 'accountant') ? readDelegation(request) : undefined
   if (task !== undefined) return toPlan({ name: 'accountant', args: { request: task } })
+  if (isAboutNotes(request) && offers(context, 'notebook'))
+    return toPlan({ name: 'notebook', args: { request } })
   if (wantsCalendar(request) && offers(context, 'get_calendar'))
     return toPlan({ name: 'get_calendar', args: {} })
   return wantsTable(request) && offers(context, 'adk_request_input')

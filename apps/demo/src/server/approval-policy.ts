@@ -52,6 +52,12 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
       // "Yes" in the chat is enough: the browser asks as well.
       return { title, hint, severity: 'low', icon: 'location', acceptReplies: true, deadlineMs }
     },
+    // The tools of MCP servers, which are not known before the servers run. The demo trusts the annotations of its own server.
+    '*': ({ server, annotations, chat: { principalId } }) => {
+      if (server === undefined || !annotations.destructiveHint) return false
+      const { destructive: title, destructiveHint: hint } = LABELS[languages.of(principalId)]
+      return { title, hint, severity: 'medium', deadlineMs }
+    },
   }
 }
 
@@ -64,11 +70,15 @@ const LABELS = {
     paymentHint: 'Payments cannot be undone.',
     location: 'Location',
     locationHint: 'Your browser may also ask. Your coordinates are sent to the model.',
+    destructive: 'Notebook',
+    destructiveHint: 'The MCP server declares that this cannot be undone.',
   },
   ja: {
     payment: '送金',
     paymentHint: '送金は取り消せません。',
     location: '現在地',
     locationHint: 'ブラウザからも確認を求められることがあります。位置情報はモデルに送信されます。',
+    destructive: 'メモ帳',
+    destructiveHint: 'MCPサーバーは、この操作を取り消せないものとしています。',
   },
 } as const satisfies Record<Language, unknown>

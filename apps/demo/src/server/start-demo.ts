@@ -117,8 +117,9 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
       model: model.llm,
       wallets,
       weather,
+      notesFile: resolve(settings.dataDir, 'notes.json'),
       ...(calendar && {
-        calendar: { eventsUrl: calendar.eventsUrl, languageOf: languages.of },
+        calendar: { eventsUrl: calendar.eventsUrl, languageOf: (userId) => languages.of(userId) },
       }),
     }),
     store,

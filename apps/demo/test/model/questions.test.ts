@@ -7,6 +7,7 @@ const functions = [
   declare('adk_request_input', { message: { type: 'STRING' } }, ['message']),
   declare('accountant', { request: { type: 'STRING' } }, ['request']),
   declare('get_calendar', {}, []),
+  declare('notebook', { request: { type: 'STRING' } }, ['request']),
 ]
 
 test.each([
@@ -58,3 +59,39 @@ test.each([
   const denied = { status: 'denied', error: 'The person declined to sign in.' }
   expect(ask(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('Hana')
 })
+
+const NOTES = {
+  functions: ['notes_list', 'notes_restore_samples', 'notes_delete'].map((name) =>
+    declare(name, {}, []),
+  ),
+}
+
+test.each([
+  ['Delete my old notes', '1 of them', 'I deleted 1 note.', 'no notes from earlier years'],
+  ['古いメモを削除して', 'そのうち1件', 'メモを1件削除しました。', '去年以前のメモはありません'],
+])('[ED521] the model has the old notes deleted for %j', (request, found, deleted, none) => {
+  const delegation: Call = { name: 'notebook', args: { request } }
+  expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
+  const list: Call = { name: 'notes_list', args: {} }
+  expect(ask(request, NOTES)).toMatchObject({ calls: [list], text: '' })
+  const notes = [
+    { title: 'Old', old: true },
+    { title: 'New', old: false },
+  ]
+  const listed = ask(afterCalls(request, [list], [toMcp({ notes })]), NOTES)
+  const deletion: Call = { name: 'notes_delete', args: { titles: ['Old'] } }
+  expect(listed.calls).toEqual([deletion])
+  expect(listed.text.replace('One of them', '1 of them')).toContain(found)
+  const after = (result: Readonly<Record<string, unknown>>) =>
+    ask(afterCalls(request, [deletion], [result]), NOTES).text
+  expect(after(toMcp({ deleted: 1 }))).toBe(deleted)
+  expect(after({ status: 'denied', error: 'The person denied this call.' })).not.toContain(deleted)
+  const nothing = toMcp({ notes: notes.slice(1) })
+  expect(ask(afterCalls(request, [list], [nothing]), NOTES)).toMatchObject({ calls: [] })
+  expect(ask(afterCalls(request, [list], [nothing]), NOTES).text).toContain(none)
+})
+
+/** A result as ADK's MCP tools return it. */
+function toMcp(structuredContent: Readonly<Record<string, unknown>>) {
+  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent }
+}

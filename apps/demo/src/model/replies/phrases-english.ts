@@ -32,6 +32,7 @@ export const english: Phrases = {
   locating: 'the location request',
   asking: 'my question',
   delegation: 'the request to the accountant',
+  notebook: 'the request to the notebook',
   readingCalendar: 'the look at your calendar',
   trackChange: (track) => `the change to track ${track}`,
   otherCall: (name) => `the call of ${name}`,
@@ -152,6 +153,7 @@ const greet = (name: string): string => \`Hello, \${name}!\`
     { tool: 'get_location', text: 'Where am I?' },
     { tool: 'change_bgm', text: 'Change the music to track 2' },
     { tool: 'get_calendar', text: 'Show my calendar' },
+    { tool: 'notebook', text: 'Delete my old notes' },
     { tool: '', text: 'Show me markdown' },
   ],
 }

@@ -36,6 +36,7 @@ export const japanese: Phrases = {
   locating: '現在地の取得',
   asking: '質問',
   delegation: '経理への依頼',
+  notebook: 'メモ帳への依頼',
   readingCalendar: 'カレンダーの確認',
   trackChange: (track) => `トラック${track}への変更`,
   otherCall: (name) => `${name}の呼び出し`,
@@ -159,6 +160,7 @@ const greet = (name: string): string => \`こんにちは、\${name}さん\`
     { tool: 'get_location', text: '現在地を教えて' },
     { tool: 'change_bgm', text: 'トラック2に変更して' },
     { tool: 'get_calendar', text: '今日の予定を見せて' },
+    { tool: 'notebook', text: '古いメモを削除して' },
     { tool: '', text: 'マークダウンを見せて' },
   ],
 }

@@ -52,6 +52,7 @@ export interface Phrases {
   readonly asking: string
   readonly delegation: string
   readonly readingCalendar: string
+  readonly notebook: string
   readonly trackChange: (track: string) => string
   readonly otherCall: (name: string) => string
 

@@ -57,6 +57,7 @@ const KNOWN_TOOLS = new Set([
   'adk_request_input',
   'accountant',
   'get_calendar',
+  'notebook',
 ])
 
 function outcomeOf({ name, response, willContinue }: AnsweredCall): Outcome {
@@ -171,6 +172,7 @@ const KNOWN_ANSWERS: ReadonlyMap<string, (answer: KnownAnswer) => string | undef
   ['adk_request_input', tableAnswer],
   ['accountant', reportedAnswer],
   ['get_calendar', calendarAnswer],
+  ['notebook', reportedAnswer],
 ])
 
 function weatherAnswer({ args, value, style, phrases }: KnownAnswer): string | undefined {
@@ -222,7 +224,7 @@ function calendarAnswer({ value, phrases }: KnownAnswer): string | undefined {
   return phrases.calendar(clip(owner, 80), listed)
 }
 
-/** The accountant has reported in a sentence. */
+/** An agent that is used as a tool has reported in a sentence. */
 function reportedAnswer({ value }: KnownAnswer): string | undefined {
   const { result } = value
   return typeof result === 'string' ? result : undefined
@@ -260,6 +262,8 @@ function deedOf(
       return phrases.asking
     case 'accountant':
       return phrases.delegation
+    case 'notebook':
+      return phrases.notebook
     case 'get_calendar':
       return phrases.readingCalendar
     case 'change_bgm':

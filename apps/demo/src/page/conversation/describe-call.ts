@@ -14,6 +14,11 @@ export function describeCall(
     if (phase === 'succeeded') return descriptions.located
     return phase === 'failed' ? descriptions.notLocated : descriptions.location
   }
+  if (toolName === 'notes_delete') {
+    const notes = Notes.safeParse(input).data?.titles.length
+    if (notes === undefined) return undefined
+    return phase === 'succeeded' ? descriptions.notesDeleted(notes) : descriptions.notes(notes)
+  }
   const payment = Payment.safeParse(input)
   if (toolName !== 'process_payment' || !payment.success) return undefined
   const { amount, currency, recipient } = payment.data
@@ -23,6 +28,7 @@ export function describeCall(
   return descriptions.payment(money, recipient)
 }
 
+const Notes = z.object({ titles: z.array(z.unknown()) })
 const Payment = z.object({
   amount: z.number(),
   recipient: z.string(),

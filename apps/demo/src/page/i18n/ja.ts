@@ -25,8 +25,16 @@ export const ja: Labels = {
       location: '現在地をアシスタントと共有',
       located: '現在地をアシスタントと共有しました',
       notLocated: '現在地は共有していません',
+      notes: (count) => `メモを${count}件削除する`,
+      notesDeleted: (count) => `メモを${count}件削除しました`,
     },
-    argumentNames: { amount: '金額', recipient: '送金先', currency: '通貨', description: '説明' },
+    argumentNames: {
+      amount: '金額',
+      recipient: '送金先',
+      currency: '通貨',
+      description: '説明',
+      titles: 'タイトル',
+    },
   },
   shell: jaShell,
   music: {

@@ -38,6 +38,8 @@ export interface CallLabels {
     readonly location: string
     readonly located: string
     readonly notLocated: string
+    readonly notes: (count: number) => string
+    readonly notesDeleted: (count: number) => string
   }
   /** Display names of arguments. */
   readonly argumentNames: Readonly<Record<string, string>>

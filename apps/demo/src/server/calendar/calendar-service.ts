@@ -65,8 +65,8 @@ export function createCalendarService(options: CalendarOptions): CalendarService
   }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
-      const [{ handle }, language] = await Promise.all([open(), languageOf(request)])
-      await handle(request, response, { path: PATH, language })
+      const [calendar, language] = await Promise.all([open(), languageOf(request)])
+      await calendar.handle(request, response, { path: PATH, language })
     } catch (error) {
       onError(error)
       if (!response.headersSent) response.writeHead(500)
