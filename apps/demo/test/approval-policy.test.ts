@@ -95,6 +95,12 @@ test('[DM42] the position is asked about with what will become of it', async () 
   })
 })
 
+test('[DM510] a reply in the chat decides about the position, and never about a payment', async () => {
+  expect(await ask('get_location', {})).toMatchObject({ acceptReplies: true })
+  const payment = await ask('process_payment', { amount: 1, recipient: 'Alice' })
+  expect(isTerms(payment) && payment.acceptReplies).toBeUndefined()
+})
+
 test.each([
   ['a destructive tool of an MCP server', 'notes', {}, 'Notebook'],
   ['another tool of an MCP server', 'notes', { destructiveHint: false }, undefined],
