@@ -207,6 +207,24 @@ test('[IN380] [IN382] the timeline is that of the server: it survives a reload, 
   expect(await summary.getAttribute('aria-current')).toBe('true')
 })
 
+test('[IN381] [IN530] the entry of a model call shows its tokens, the request and the reply', async () => {
+  const { page, inspector, open } = await inspect('sse')
+  const { say, idle } = readPage(page)
+  await say('[[say Hello from the model.]]')
+  await idle()
+  await open('Timeline')
+  // The entry of a running call is replaced when the call has ended.
+  await inspector.getByText('Idle: waiting for your message.').waitFor()
+  const entry = inspector.locator('.row[data-lane="model"]').first()
+  await entry.locator('summary').first().click()
+  await entry.getByText('Tokens').waitFor()
+  await entry.getByText('Request and reply of the model').click()
+  const [request, reply] = [entry.locator('pre').first(), entry.locator('pre').nth(1)]
+  await request.getByText('process_payment').waitFor()
+  await reply.getByText('Hello from the model.').waitFor()
+  await snap(page, 'model-call')
+})
+
 test('[IN383] a replay stands at the recorded time, with votes and disabled buttons, and can be moved', async () => {
   const { page, inspector, open } = await inspect('sse')
   const { say, tool } = readPage(page)

@@ -264,11 +264,22 @@ describe('time axis', () => {
     ])
   })
 
-  test('[IN381] the cost of a turn is shown only if prices are given', () => {
+  test('[IN381] the cost of a turn is estimated from the prices of its models, if all are known', () => {
     const usage = { inputTokens: 1_000, outputTokens: 500, totalTokens: 1_500 }
-    expect(costOf(usage, undefined)).toBeUndefined()
-    expect(costOf(undefined, { input: 1, output: 1, currency: 'USD' })).toBeUndefined()
-    expect(costOf(usage, { input: 0.3, output: 2.5, currency: 'USD' })).toBeCloseTo(0.00155)
+    const call = (model: string) =>
+      ({ type: 'model', id: model, messageId: 'm', at: 0, model, usage }) as const
+    const prices = {
+      'gemini-2.5-flash': { input: 0.3, output: 2.5 },
+      'gemini-2.5-flash-lite': { input: 0.1, output: 0.4 },
+    }
+    expect(costOf([call('gemini-2.5-flash')], prices)).toBeCloseTo(0.00155)
+    expect(costOf([call('gemini-2.5-flash-001')], prices)).toBeCloseTo(0.00155)
+    expect(costOf([call('gemini-2.5-flash-lite-001')], prices)).toBeCloseTo(0.0003)
+    expect(costOf([call('gemini-2.5-flash'), call('gemini-2.5-flash')], prices)).toBeCloseTo(0.0031)
+    expect(costOf([call('gemini-2.5-flash'), call('other')], prices)).toBeUndefined()
+    expect(costOf([{ ...call('gemini-2.5-flash'), usage: undefined }], prices)).toBeUndefined()
+    expect(costOf([], prices)).toBeUndefined()
+    expect(costOf([call('gemini-2.5-flash')], {})).toBeUndefined()
   })
 
   test('[IN2] the facts of an approval name each vote, the decision, the person and the time', () => {

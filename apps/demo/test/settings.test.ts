@@ -12,6 +12,7 @@ test('[DM10] an empty environment gives the defaults', () => {
     model: 'gemini-2.5-flash',
     liveModel: 'gemini-2.5-flash-native-audio-preview-12-2025',
     geminiKey: undefined,
+    prices: {},
     geminiBaseUrl: undefined,
     weatherKey: undefined,
     apiKey: undefined,
@@ -78,3 +79,11 @@ test.each(['GOOGLE_API_KEY', 'GEMINI_API_KEY', 'OPENWEATHER_API_KEY', 'API_KEY']
     expect(() => readSettings({ [name]: 'secret value' })).toThrow(/^(?!.*secret value)/)
   },
 )
+
+test('[IN381] the prices of models are read per million tokens', () => {
+  const { prices } = readSettings({ MODEL_PRICES: 'gemini-2.5-flash=0.30/2.50, other=1/2' })
+  expect(prices).toEqual({
+    'gemini-2.5-flash': { input: 0.3, output: 2.5 },
+    other: { input: 1, output: 2 },
+  })
+})

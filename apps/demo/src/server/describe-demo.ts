@@ -25,6 +25,7 @@ export function describeDemo(settings: Settings): (reader: DemoReader) => DemoIn
     emulated: settings.geminiKey === undefined,
     signIn: maySignIn,
     files: FILES,
+    prices: settings.prices,
     approver: {
       is: roles.includes(APPROVER_ROLE),
       ...(mayChooseRoles(settings) && { address: APPROVER_ADDRESS }),

@@ -13,7 +13,17 @@ export const APPROVER_ADDRESS = '/?as=approver'
  * server listens on this machine. The address alone is not enough, because a proxy may forward requests of other machines.
  */
 export function mayChooseRoles({ host, geminiKey }: Settings): boolean {
-  return geminiKey === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)
+  return geminiKey === undefined && isLoopback(host)
+}
+
+function isLoopback(host: string): boolean {
+  return ['127.0.0.1', '::1', 'localhost'].includes(host)
+}
+
+/** Whether the inspector may show what the model was asked: to the people at this machine, and by the only instance. */
+export function mayInspectModel({ host, databaseUrl }: Settings): boolean {
+  const isProduction = process.env['NODE_ENV'] === 'production'
+  return !isProduction && databaseUrl === undefined && isLoopback(host)
 }
 
 /** The browsers that opened the page with the code. */

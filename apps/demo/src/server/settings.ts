@@ -23,6 +23,8 @@ export interface Settings {
   readonly liveModel: string
   /** A key of the Gemini API. Without it, the demo uses the built-in emulator. */
   readonly geminiKey: string | undefined
+  /** The prices of models in US dollars per million tokens, for an estimate of the cost. */
+  readonly prices: Readonly<Record<string, { readonly input: number; readonly output: number }>>
   /** An endpoint other than Google's, for example a separate emulator. */
   readonly geminiBaseUrl: string | undefined
   /** A running emulator of the demo, which several instances share. Default: each process starts its own. */
@@ -60,6 +62,7 @@ export function readSettings(env: Environment): Settings {
     model: variables.GEMINI_MODEL,
     liveModel: variables.GEMINI_LIVE_MODEL,
     geminiKey: variables.GOOGLE_API_KEY ?? variables.GEMINI_API_KEY,
+    prices: variables.MODEL_PRICES,
     geminiBaseUrl: variables.GOOGLE_GEMINI_BASE_URL,
     emulatorUrl: variables.DEMO_EMULATOR_URL,
     weatherKey: variables.OPENWEATHER_API_KEY,
@@ -126,6 +129,14 @@ const Variables = z.object({
       'is not the name of a model. Set it to that of a live model, or leave it out.',
     )
     .default('gemini-2.5-flash-native-audio-preview-12-2025'),
+  MODEL_PRICES: z
+    .string()
+    .regex(
+      /^[\w.-]+=\d+(?:\.\d+)?\/\d+(?:\.\d+)?(?:,\s*[\w.-]+=\d+(?:\.\d+)?\/\d+(?:\.\d+)?)*$/,
+      'is not a list of prices. Set it to US dollars per million tokens in and out, like gemini-2.5-flash=0.30/2.50, with commas between models.',
+    )
+    .transform(readPrices)
+    .default({}),
   GOOGLE_API_KEY: secret('a key of the Gemini API'),
   GEMINI_API_KEY: secret('a key of the Gemini API'),
   GOOGLE_GEMINI_BASE_URL: httpUrl(),
@@ -175,4 +186,14 @@ function secret(what: string) {
 /** An empty variable (`PORT= npm start`) counts as unset. */
 function dropEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()))
+}
+
+function readPrices(text: string): Settings['prices'] {
+  return Object.fromEntries(
+    text.split(',').map((entry) => {
+      const [model = '', prices = ''] = entry.trim().split('=')
+      const [input, output] = prices.split('/').map(Number)
+      return [model, { input: input ?? 0, output: output ?? 0 }]
+    }),
+  )
 }

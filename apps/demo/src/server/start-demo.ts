@@ -31,6 +31,7 @@ import {
   issueLink,
   createApproverCode,
   mayChooseRoles,
+  mayInspectModel,
   nameBrowser,
 } from './roles.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
@@ -132,6 +133,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,
+    recordModelCalls: mayInspectModel(settings) && 'with-authentication',
     ...(settings.leaseMs !== undefined && { limits: { leaseMs: settings.leaseMs } }),
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(calendar && { signIn: calendar.signIn }),

@@ -82,6 +82,8 @@ export type TimelineEntry =
       /** When its first output arrived. */
       readonly firstAt?: number | undefined
       readonly usage?: Usage | undefined
+      /** The id of its recorded request and reply, if the bridge records them. Pass it to `readModelCall`. */
+      readonly callId?: string | undefined
     })
   /** A tool that ran on the server, or a long-running call that the application completes. */
   | (Entry & TimelineCall & { readonly type: 'tool'; readonly state: ToolState })
@@ -114,6 +116,29 @@ export type TimelineEntry =
       readonly name?: string | undefined
       readonly toolCallId?: string | undefined
     })
+
+/**
+ * What the model was asked and replied, without secrets and shortened. Only bridges in development record it.
+ *
+ * @inline
+ */
+export interface ModelCall {
+  readonly id: string
+  readonly agent: string
+  readonly startedAt: number
+  /** The request as ADK passes it to the model: its name, the instructions and tools, and the contents. */
+  readonly request: Record<string, unknown>
+  /** The responses of the model, or its error. A streamed text is one response. */
+  readonly replies: readonly Record<string, unknown>[]
+}
+
+export const isModelCall = isObjectOf<ModelCall>({
+  id: isString,
+  agent: isString,
+  startedAt: isNumber,
+  request: isRecord,
+  replies: isArrayOf(isRecord),
+})
 
 type ToolState = 'running' | 'succeeded' | 'failed' | 'unknown'
 

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { PolicyTerms } from '../approvals/policy.ts'
 import { MAX_TIMER_MS } from './auth/credentials.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
+import { checkRecordModelCalls } from './chats/model-calls.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { RetentionOptions } from './chats/retention-sweeper.ts'
 import type { AllowedHosts } from './http/hosts-and-origins.ts'
@@ -18,6 +19,7 @@ export function checkOptions(options: unknown): void {
   if (!isRecord(options)) throw new TypeError('createBridge needs an options object.')
   checkRoots(options)
   refuseFirst(Options.safeParse(options).error)
+  checkRecordModelCalls(options)
   const { approvals = {}, allowedHosts = [], retention = {}, sessionService } = options
   if (sessionService !== undefined && isRecord(retention) && retention['chatsMs'] !== undefined)
     throw new TypeError(
@@ -259,6 +261,11 @@ const Options = z.strictObject({
   retention: Retention.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
+  recordModelCalls: z
+    .union([z.boolean(), z.literal('with-authentication')], {
+      error: "true, false or 'with-authentication'",
+    })
+    .optional(),
   runConfig: RunConfig.optional(),
   limits: Limits.optional(),
   onError: Method.optional(),

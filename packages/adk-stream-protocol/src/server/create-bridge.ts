@@ -7,6 +7,7 @@ import { ChatEvents } from '../turns/chat-events.ts'
 import { signedCookie } from './auth/signed-cookie.ts'
 import { LazyBackend, LazyStore } from './chats/backend.ts'
 import { readAgents } from './chats/chat-agents.ts'
+import { ModelCalls } from './chats/model-calls.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
 import { createDrain, DRAIN_MS } from './drain.ts'
@@ -120,6 +121,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
   hideSpanContent()
   const closeToolsets = shareToolsets(readAgents(options).values())
   const limits = toLimits(options.limits)
+  const modelCalls = options.recordModelCalls ? new ModelCalls() : undefined
   const store = new LazyStore(options.store)
   const drain = createDrain()
   const feeds = new Feeds(limits)
@@ -133,7 +135,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
   const backend = new LazyBackend(async () => {
     await checkToolsets()
     await audit.check((await store.open()).approvals)
-    const opened = await openBackend(options, limits, store)
+    const opened = await openBackend(options, limits, store, modelCalls)
     opened.ledger.onChange((approval, event) => {
       operations.approvalChanged(approval, event)
       news.changed(approval)
@@ -143,7 +145,15 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     services.start(opened)
     return opened
   })
-  const services = openServices(options, { limits, backend, events, feeds, news, operations })
+  const services = openServices(options, {
+    limits,
+    backend,
+    events,
+    feeds,
+    news,
+    operations,
+    modelCalls,
+  })
   const readiness = createReadiness({
     store,
     backend,

@@ -13,6 +13,7 @@ import {
   readAgents,
 } from './chats/chat-agents.ts'
 import { fenceSessions } from './chats/chat-locks.ts'
+import type { ModelCalls } from './chats/model-calls.ts'
 import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
 import { toObservers } from './options.ts'
@@ -23,6 +24,7 @@ export async function openBackend(
   options: AnyBridgeOptions,
   limits: BridgeLimits,
   store: LazyStore,
+  modelCalls?: ModelCalls,
 ): Promise<Backend> {
   const { appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
   const { plugins, artifactService, memoryService, credentialService, runConfig } = options
@@ -67,7 +69,7 @@ export async function openBackend(
     ledger,
     chats: opened.chats,
     ...(runConfig && { runConfig }),
-    ...(plugins && { plugins }),
+    plugins: [...(plugins ?? []), ...(modelCalls ? [modelCalls] : [])],
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),
     ...(credentialService && { credentialService }),

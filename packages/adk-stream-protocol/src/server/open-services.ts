@@ -14,6 +14,7 @@ import { LiveSender } from './chats/live-sender.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
+import type { ModelCalls } from './chats/model-calls.ts'
 import { PrincipalNames } from './chats/principal-names.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/retention-sweeper.ts'
@@ -41,6 +42,7 @@ import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes } from './routes/chat-list-routes.ts'
 import { chatRoutes } from './routes/chat-routes.ts'
+import { modelCallRoutes } from './routes/model-call-routes.ts'
 import { signInRoutes } from './routes/sign-in-routes.ts'
 import { timelineRoutes } from './routes/timeline-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
@@ -82,6 +84,8 @@ export interface ServiceParts {
   readonly feeds: Feeds
   readonly news: ApprovalNews
   readonly operations: Operations
+  /** The recorder of model calls, if the bridge has one. */
+  readonly modelCalls?: ModelCalls | undefined
 }
 
 /** Creates the parts that serve the chats, and connects them with each other. */
@@ -209,7 +213,8 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     onError,
   })
   const names = new PrincipalNames(options.namePrincipal, onError)
-  const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState })
+  const { modelCalls } = parts
+  const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState, modelCalls })
   return {
     start: ({ ledger, host, store }) => {
       elsewhere.start(store, { ledger, host })
@@ -235,11 +240,13 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
       ...approvalLinkRoutes({ backend, chats, limits, names, links: options.approvalLinks }),
       ...auditRoutes(backend, options.mayReadAudit),
       ...timelineRoutes(timelines, options.mayReadAudit),
+      ...modelCallRoutes(modelCalls),
       ...completions.routes,
     ],
     completeCall: (completion) => completions.complete(completion),
     deletePrincipal: async (principalId, { audit, waitMs = DRAIN_MS }) => {
       const { store, ledger, host, appName } = await backend.get()
+      modelCalls?.forget(principalId)
       await deletePrincipalData(store, {
         appName,
         principalId,

@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { Authenticate } from './auth/authenticate.ts'
 import type { AgentServices } from './chats/agent-host.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
+import type { RecordModelCalls } from './chats/model-calls.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
 import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
 import type { NamePrincipal } from './chats/principal-names.ts'
@@ -120,6 +121,13 @@ export interface BridgeOptions extends AgentServices {
    * model may repeat. Clients only receive the fact that the tool failed; `onError` receives the error. Default false.
    */
   readonly exposeToolErrors?: boolean
+  /**
+   * For development: keeps the newest 100 requests to the model and its replies in memory, for inspectors
+   * (`GET /chats/:chatId/model-calls/:callId`). The owner of a chat then reads the instructions of the agent, the declarations of its
+   * tools and everything that the model received, without what looks like a secret. They are never stored. Refused if `NODE_ENV` is
+   * `production`, and with `authenticate` unless the value is `with-authentication`. Live sessions are not recorded. Default false.
+   */
+  readonly recordModelCalls?: RecordModelCalls
   /** Configures the ADK run of a turn. Live sessions use `live.runConfig` instead. */
   readonly runConfig?: TurnRunConfig
   /** Limits for requests, sockets and principals. Each limit has a default. */

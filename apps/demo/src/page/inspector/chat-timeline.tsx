@@ -1,12 +1,13 @@
-import type { Timeline, TimelineEntry } from 'adk-stream-protocol/client'
+import type { AdkApi, Timeline, TimelineEntry } from 'adk-stream-protocol/client'
 import { LocateFixed } from 'lucide-react'
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 
 import { describeCall } from '../conversation/describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { formatMs } from './format-ms.ts'
 import { after, formatTime, listFacts } from './list-facts.ts'
 import { inspection } from './inspection.ts'
+import { type ModelCallSource, ModelCallView } from './model-call-view.tsx'
 import { useInspectorLabels } from './use-inspector-labels.ts'
 import { ScrolledText } from './scrolled-text.tsx'
 import { type ChatPlace, showInChat } from './show-in-chat.ts'
@@ -26,13 +27,16 @@ export interface ChatTimelineProps {
   readonly timeline: Timeline
   /** The streams of this page. */
   readonly streams: readonly TurnTrace[]
-  /** Prices of tokens. Without them no cost is shown. */
-  readonly prices?: TokenPrices | undefined
+  /** Prices of tokens. Without that of a model, the cost of its turn is not shown. */
+  readonly prices: TokenPrices
+  /** Reads what the model was asked. */
+  readonly api: Pick<AdkApi, 'readModelCall'>
   readonly onEarlier: () => void
 }
 
 /** What happened in the chat, from the server's record: one axis for all turns, and each turn with its entries. */
-export function ChatTimeline({ timeline, streams, prices, onEarlier }: ChatTimelineProps) {
+export function ChatTimeline(props: ChatTimelineProps) {
+  const { timeline, streams, prices, api, onEarlier } = props
   const labels = useInspectorLabels()
   const isOpen = timeline.entries.some(
     ({ type, endedAt }) => endedAt === undefined && type === 'turn',
@@ -41,7 +45,8 @@ export function ChatTimeline({ timeline, streams, prices, onEarlier }: ChatTimel
   // Times of the server. The clock of this device may differ.
   const [offset] = useState(() => timeline.now - Date.now())
   const { turns, scale } = arrangeTimeline(timeline, streams, now + offset)
-  const { reader } = timeline
+  const { reader, chatId } = timeline
+  const source = { api, chatId }
   const [selected, setSelected] = useState<string>()
   useInspected(turns, setSelected)
   if (turns.length === 0) return <p className="inspector-empty">{labels.noTurns}</p>
@@ -51,7 +56,7 @@ export function ChatTimeline({ timeline, streams, prices, onEarlier }: ChatTimel
       <ol className="chat-turns" reversed>
         {turns.toReversed().map((turn) => (
           <li key={turn.messageId}>
-            <TurnView {...{ turn, prices, selected, reader }} />
+            <TurnView {...{ turn, prices, selected, reader }} source={source} />
           </li>
         ))}
       </ol>
@@ -209,14 +214,18 @@ function Bar({ row, scale, onClick }: BarProps) {
 interface TurnViewProps {
   readonly turn: TurnRows
   readonly reader: string | undefined
-  readonly prices: TokenPrices | undefined
+  readonly prices: TokenPrices
+  readonly source: ModelCallSource
   readonly selected: string | undefined
 }
 
-function TurnView({ turn: rowsOfTurn, prices, selected, reader }: TurnViewProps) {
+function TurnView({ turn: rowsOfTurn, prices, source, selected, reader }: TurnViewProps) {
   const { turn, text, rows, messageId, scale } = rowsOfTurn
   const labels = useInspectorLabels()
-  const cost = costOf(turn.usage, prices)
+  const cost = costOf(
+    rows.flatMap(({ entry }) => entry ?? []),
+    prices,
+  )
   return (
     <section className="chat-turn" aria-label={text === undefined ? labels.turn : text}>
       <details className="turn-head" data-row={turn.id} data-selected={selected === turn.id}>
@@ -227,8 +236,8 @@ function TurnView({ turn: rowsOfTurn, prices, selected, reader }: TurnViewProps)
             <span data-state={turn.state}>{labels.turnStates[turn.state]}</span>
             {turn.endedAt !== undefined && <span>{formatMs(turn.endedAt - turn.at)}</span>}
             {turn.usage && <span>{labels.tokens(turn.usage.totalTokens)}</span>}
-            {cost !== undefined && prices && (
-              <span>{formatCost(cost, prices.currency, labels.locale)}</span>
+            {cost !== undefined && (
+              <span title={labels.estimate}>{formatCost(cost, labels.locale)}</span>
             )}
           </span>
         </summary>
@@ -237,7 +246,7 @@ function TurnView({ turn: rowsOfTurn, prices, selected, reader }: TurnViewProps)
       <ol className="turn-rows">
         {rows.map((row) => (
           <li key={row.id}>
-            <RowView {...{ row, scale, reader }} isSelected={selected === row.id} />
+            <RowView {...{ row, scale, reader, source }} isSelected={selected === row.id} />
           </li>
         ))}
       </ol>
@@ -248,11 +257,12 @@ function TurnView({ turn: rowsOfTurn, prices, selected, reader }: TurnViewProps)
 interface RowViewProps {
   readonly row: Row
   readonly scale: TimeScale
+  readonly source: ModelCallSource
   readonly reader: string | undefined
   readonly isSelected: boolean
 }
 
-function RowView({ row, scale, reader, isSelected }: RowViewProps) {
+function RowView({ row, scale, source, reader, isSelected }: RowViewProps) {
   const labels = useInspectorLabels()
   const name = useRowName(row)
   const { lane, from, to, isOpen, entry, trace } = row
@@ -274,7 +284,11 @@ function RowView({ row, scale, reader, isSelected }: RowViewProps) {
         <span className="row-took">{isOpen ? `${took}…` : took}</span>
       </summary>
       {entry ? (
-        <Details entry={entry} place={{ messageId, toolCallId }} reader={reader} />
+        <Details entry={entry} place={{ messageId, toolCallId }} reader={reader}>
+          {entry.type === 'model' && entry.callId !== undefined && (
+            <ModelCallView source={source} callId={entry.callId} />
+          )}
+        </Details>
       ) : (
         trace && <NetworkDetails trace={trace} />
       )}
@@ -315,10 +329,11 @@ interface DetailsProps {
   readonly entry: TimelineEntry
   readonly place: ChatPlace
   readonly reader: string | undefined
+  readonly children?: ReactNode
 }
 
 /** The facts of an entry, and a button that leads to it in the conversation. */
-function Details({ entry, place, reader }: DetailsProps) {
+function Details({ entry, place, reader, children }: DetailsProps) {
   const labels = useInspectorLabels()
   const [isMissing, setMissing] = useState(false)
   const facts = listFacts(entry, labels, reader)
@@ -335,6 +350,7 @@ function Details({ entry, place, reader }: DetailsProps) {
       {'args' in entry && Object.keys(entry.args).length > 0 && (
         <ScrolledText>{JSON.stringify(entry.args, undefined, 2)}</ScrolledText>
       )}
+      {children}
       <button type="button" className="show-in-chat" onClick={() => setMissing(!showInChat(place))}>
         <LocateFixed size={14} aria-hidden="true" />
         {labels.showInChat}
@@ -371,8 +387,9 @@ function NetworkDetails({ trace }: { readonly trace: TurnTrace }) {
   )
 }
 
-function formatCost(cost: number, currency: string, locale: string): string {
-  return cost.toLocaleString(locale, { style: 'currency', currency, maximumFractionDigits: 4 })
+function formatCost(cost: number, locale: string): string {
+  const amount = { style: 'currency', currency: 'USD', maximumFractionDigits: 4 } as const
+  return `≈ ${cost.toLocaleString(locale, amount)}`
 }
 
 function percent(part: number): string {

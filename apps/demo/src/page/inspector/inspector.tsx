@@ -32,7 +32,7 @@ export interface InspectorProps {
   readonly chatId: string | undefined
   readonly busy: boolean
   readonly connection: ConnectionState
-  readonly prices?: TokenPrices | undefined
+  readonly prices: TokenPrices
   readonly onReplay: (recording: string) => void
 }
 
@@ -64,7 +64,7 @@ export function Inspector(props: InspectorProps) {
           {
             name: 'timeline',
             label: labels.timeline,
-            content: <TimelineTab {...{ chatId, loaded, view, prices }} />,
+            content: <TimelineTab {...{ api, chatId, loaded, view, prices }} />,
           },
           {
             name: 'approvals',
@@ -98,12 +98,12 @@ export function Inspector(props: InspectorProps) {
   )
 }
 
-interface TimelineTabProps extends Pick<InspectorProps, 'chatId' | 'prices'> {
+interface TimelineTabProps extends Pick<InspectorProps, 'api' | 'chatId' | 'prices'> {
   readonly loaded: LoadedTimeline
   readonly view: WireView
 }
 
-function TimelineTab({ chatId, loaded, view, prices }: TimelineTabProps) {
+function TimelineTab({ api, chatId, loaded, view, prices }: TimelineTabProps) {
   const labels = useInspectorLabels()
   const { timeline, isFailed, loadEarlier } = loaded
   if (chatId === undefined) return <p className="inspector-empty">{labels.notStored}</p>
@@ -114,7 +114,7 @@ function TimelineTab({ chatId, loaded, view, prices }: TimelineTabProps) {
       {timeline && (
         <ChatTimeline
           key={chatId}
-          {...{ timeline, prices }}
+          {...{ timeline, prices, api }}
           streams={view.turns}
           onEarlier={loadEarlier}
         />

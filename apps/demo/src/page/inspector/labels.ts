@@ -61,6 +61,11 @@ export interface InspectorLabels {
   readonly you: string
   readonly show: string
   readonly showInChat: string
+  readonly estimate: string
+  /** The request to the model, and its reply. */
+  readonly modelCall: Readonly<
+    Record<'title' | 'request' | 'reply' | 'loading' | 'failed' | 'note', string>
+  >
   readonly notInChat: string
   readonly error: string
   readonly facts: Readonly<Record<FactName, string>>
@@ -166,6 +171,15 @@ export const en: InspectorLabels = {
   you: 'you',
   show: 'Show',
   showInChat: 'Show in the chat',
+  estimate: 'Estimate, by the prices in the settings of the server',
+  modelCall: {
+    title: 'Request and reply of the model',
+    request: 'Request',
+    reply: 'Reply',
+    loading: 'Loading…',
+    failed: 'The server does not have this call any more.',
+    note: 'Kept in the memory of a development server. Secrets and files are left out.',
+  },
   notInChat: 'This is not in the chat any more.',
   error: 'error',
   facts: {
@@ -309,6 +323,15 @@ export const ja: InspectorLabels = {
   you: 'あなた',
   show: '表示',
   showInChat: 'チャットで表示',
+  estimate: 'サーバーに設定された単価による概算',
+  modelCall: {
+    title: 'モデルへのリクエストと応答',
+    request: 'リクエスト',
+    reply: '応答',
+    loading: '読み込んでいます…',
+    failed: 'この呼び出しはサーバーに残っていません。',
+    note: '開発用サーバーのメモリーにだけ保存されます。秘密情報とファイルは含まれません。',
+  },
   notInChat: 'チャットにはもうありません。',
   error: 'エラー',
   facts: {

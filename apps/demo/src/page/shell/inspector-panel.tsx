@@ -2,6 +2,7 @@ import { useConnection } from 'adk-stream-protocol/react'
 import { X } from 'lucide-react'
 import { lazy, Suspense, useSyncExternalStore } from 'react'
 
+import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { storesChats, useMode } from '../settings/mode.ts'
 import { shownChat } from '../wire/shown-chat.ts'
@@ -12,6 +13,8 @@ interface InspectorPanelProps {
   readonly onReplay: (recording: string) => void
   readonly onClose: () => void
 }
+
+const NO_PRICES = {}
 
 // Loaded when the inspector is opened.
 const Inspector = lazy(async () => {
@@ -73,5 +76,8 @@ function LiveInspector({ chatId, onReplay }: Pick<InspectorPanelProps, 'chatId' 
   const { busy } = useSyncExternalStore(shownChat.subscribe, shownChat.read)
   const connection = useConnection(transports[mode])
   const stored = storesChats(mode) ? chatId : undefined
-  return <Inspector {...{ log, recorder, api, busy, connection, onReplay }} chatId={stored} />
+  const prices = useDemo()?.prices ?? NO_PRICES
+  return (
+    <Inspector {...{ log, recorder, api, busy, connection, prices, onReplay }} chatId={stored} />
+  )
 }

@@ -21,8 +21,8 @@ import {
 } from '../../protocol/server-views.ts'
 import type { SignedInService } from '../../protocol/sign-in-terms.ts'
 import { isBegunSignIn, isRevocation, isSignInList } from '../../protocol/sign-in-terms.ts'
-import type { Timeline } from '../../protocol/timeline.ts'
-import { isTimeline } from '../../protocol/timeline.ts'
+import type { ModelCall, Timeline } from '../../protocol/timeline.ts'
+import { isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import type { Http, HttpOptions } from './http.ts'
 import { createHttp } from './http.ts'
@@ -261,6 +261,11 @@ export class AdkApi {
     })
     const path = chatPath(chatId, 'timeline')
     return this.#http.read(query.size === 0 ? path : `${path}?${query}`, isTimeline)
+  }
+
+  /** Reads what the model was asked and replied, by the `callId` of a timeline entry. Only bridges with `recordModelCalls` record it. */
+  readModelCall(chatId: string, callId: string): Promise<ModelCall> {
+    return this.#http.read(chatPath(chatId, 'model-calls', encodeURIComponent(callId)), isModelCall)
   }
 
   /** Reports what happens in a chat, here or elsewhere. Returns a function that unsubscribes. All listeners of an API share one connection, which is reopened when it is lost. */

@@ -8,6 +8,7 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
+import type { ModelCalls } from './model-calls.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 
 export interface ChatTimelinesOptions {
@@ -15,6 +16,7 @@ export interface ChatTimelinesOptions {
   readonly turns: TurnRegistry
   readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
   readonly exposeState: (key: string) => boolean
+  readonly modelCalls?: Pick<ModelCalls, 'annotate'> | undefined
 }
 
 export interface TimelineRequest extends Partial<TimelinePage> {
@@ -72,6 +74,9 @@ export class ChatTimelines {
     if (!timeline)
       throw new ProtocolError('bad-request', { message: 'There is no page before this message.' })
     const state = Object.entries(session?.state ?? {}).filter(([key]) => exposeState(key))
-    return { ...timeline, ...(showText && { state: Object.fromEntries(state) }) }
+    const { modelCalls } = this.#options
+    const entries =
+      modelCalls && showText ? modelCalls.annotate(ref, timeline.entries) : timeline.entries
+    return { ...timeline, entries, ...(showText && { state: Object.fromEntries(state) }) }
   }
 }
