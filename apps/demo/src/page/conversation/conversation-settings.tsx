@@ -5,7 +5,6 @@ import { useLabels, useLanguage } from '../i18n/language.tsx'
 import { shareApproval } from '../inbox/approval-link-page.tsx'
 import { api } from '../wire/wire.ts'
 import { renderCode } from './coloured-code.tsx'
-import { api } from '../wire/wire.ts'
 import { describeCall } from './describe-call.ts'
 import { Markdown } from './markdown.tsx'
 
