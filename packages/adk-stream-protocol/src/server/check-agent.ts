@@ -190,7 +190,7 @@ function reasonOf(obstacle: ApprovalBlocker): string {
     case 'same-name':
       return `but two agents have the name ${obstacle.agent}, and a step is found by its name when it continues. Give each agent its own name.`
     case 'workflow':
-      return `but ADK cannot resume the node ${obstacle.node} of a workflow after an approval. Give the tool to an LlmAgent outside the workflow.`
+      return `but the node ${obstacle.node} of a workflow cannot be resumed after an approval. Give the tool to an LlmAgent that is a node of its own, with a name that no other node has, in the workflow that is the agent of the bridge.`
     case 'node-tool':
       return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
   }

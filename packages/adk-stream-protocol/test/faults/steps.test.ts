@@ -20,12 +20,15 @@ const deaths = [
   ['before-response', 'succeeded', 1],
 ] as const
 
-test.each(databases)(
-  '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
-  async ({ open }) => {
+type Database = (typeof databases)[number]
+
+/** Kills a server while calls of a first step wait or run, and continues on another one. */
+const continues =
+  (kind: 'sequence' | 'workflow') =>
+  async ({ open }: Database): Promise<void> => {
     await using database = await open()
     await using folder = await makeFolder()
-    const env = { ...database.env, IN_STEPS: 'yes' }
+    const env = { ...database.env, IN_STEPS: kind }
     const children = await bundleChildren()
     await using victim = children.start(folder, 'a', env)
     await using heir = children.start(folder, 'b', env)
@@ -59,5 +62,14 @@ test.each(databases)(
         expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
       }),
     )
-  },
+  }
+
+test.each(databases)(
+  '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
+  continues('sequence'),
+)
+
+test.each(databases)(
+  '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
+  continues('workflow'),
 )

@@ -14,6 +14,8 @@ import {
   BaseLlmRequestProcessor,
   CONTENT_REQUEST_PROCESSOR,
   createEvent,
+  getFunctionCalls,
+  getFunctionResponses,
   isLlmAgent,
   isWorkflow,
   ParallelWorker,
@@ -311,17 +313,32 @@ class StoredFirst extends BaseLlmRequestProcessor {
 /** Hides the turns that started while an agent waited, if the agent reads only the current turn. */
 class TurnContents extends BaseLlmRequestProcessor {
   async *runAsync(context: InvocationContext, request: LlmRequest): AsyncGenerator<Event, void> {
+    // ADK runs resumed calls in the step in which the model reads their results.
+    await untilStored(context)
     const { agent } = context
     const messageId = findRun(context)?.messageId
     const isAlone = isLlmAgent(agent) && agent.includeContents === 'none'
-    const own = messageId !== undefined && isAlone ? viewTurn(context, messageId) : context
+    const own =
+      messageId !== undefined && isAlone ? viewTurn(context, messageId, agent.name) : context
     yield* CONTENT_REQUEST_PROCESSOR.runAsync(own, request)
   }
 }
 
-function viewTurn(context: InvocationContext, messageId: string): InvocationContext {
+/**
+ * Returns a context with the events of one turn. Responses from outside are events of the agent itself: ADK would leave out everything
+ * before a response of the user, also the input of the agent.
+ */
+function viewTurn(
+  context: InvocationContext,
+  messageId: string,
+  agentName: string,
+): InvocationContext {
   const { session } = context
-  const turn = splitTurns(session.events).find((it) => it.messageId === messageId)
-  const value = Object.create(session, { events: { value: turn?.events ?? [] } }) as Session
+  const turn = splitTurns(session.events).find((it) => it.messageId === messageId)?.events ?? []
+  const calls = turn.flatMap((event) => (event.author === agentName ? getFunctionCalls(event) : []))
+  const ids = new Set(calls.map(({ id }) => id))
+  const isOwn = (event: Event): boolean => getFunctionResponses(event).some(({ id }) => ids.has(id))
+  const events = turn.map((event) => (isOwn(event) ? { ...event, author: agentName } : event))
+  const value = Object.create(session, { events: { value: events } }) as Session
   return Object.create(context, { session: { value } }) as InvocationContext
 }
