@@ -88,7 +88,7 @@ const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
     edges: [['START', ...nodes]],
     inputSchema: z.object({ request: z.string() }),
   })
-const inner = (node: FlowNode) => new Workflow({ name: 'inner', edges: [['START', node]] })
+const nestedFlow = (node: FlowNode) => new Workflow({ name: 'inner', edges: [['START', node]] })
 const inTaskMode = (tools: NonNullable<Tools>) =>
   new LlmAgent({ name: 'payer', model, tools, mode: 'task' })
 const withSubAgent = (tools: Tools) =>
@@ -150,7 +150,7 @@ test.each<Case>([
   ],
   [
     'a workflow with a node of the same name in a nested one',
-    flow(agentOf('payer'), inner(agentOf('payer', [payment(true)]))),
+    flow(agentOf('payer'), nestedFlow(agentOf('payer', [payment(true)]))),
   ],
   [
     'a gated workflow that is used as a tool',
@@ -188,7 +188,10 @@ test.each<Case>([
   ['a sequence', sequence([payment(), new Toolset()])],
   ['a workflow', flow(agentOf('first', [payment()]), payment())],
   ['a workflow with a gated agent', flow(agentOf('payer', [payment(true)]), fn())],
-  ['a workflow with a gated agent in a nested one', flow(inner(agentOf('payer', [payment(true)])))],
+  [
+    'a workflow with a gated agent in a nested one',
+    flow(nestedFlow(agentOf('payer', [payment(true)]))),
+  ],
   ['a workflow with a gated toolset', flow(agentOf('payer', [new Toolset()])), { 'pay*': true }],
   ['a function in a workflow, whatever the policy names', flow(fn()), BY_NAME],
   ['a node as tool', agentOf('root', [flow(payment())])],

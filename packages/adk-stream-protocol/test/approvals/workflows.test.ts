@@ -286,7 +286,7 @@ test('[AP480] a node waits for the result of a browser tool', async () => {
     (model) => flow(agentOf(model, 'one', [locationTool()]), agentOf(model, 'two')),
     { plans: { one: [call('get_location')] } },
   )
-  const { testBridge, page, chat } = started
+  const { page, chat } = started
   expect(log).toEqual(['one'])
   const [part] = toolParts(chat.lastMessage)
   await chat.give({ tool: 'get_location', toolCallId: part?.toolCallId ?? '', output: TOKYO })
@@ -301,7 +301,7 @@ test('[AP480] the same workflow runs as ever in a runner of the application', as
   await using started = await start(log, (model, tools) => (made = chain('one')(model, tools)), {
     plans: { one: [pay('A')] },
   })
-  const { testBridge } = started
+  expect(started.chat.asked).toHaveLength(1)
   if (!made) throw new Error('a workflow')
   const runner = new InMemoryRunner({ agent: made, appName: 'own' })
   const { id: sessionId } = await runner.sessionService.createSession({

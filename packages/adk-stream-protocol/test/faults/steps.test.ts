@@ -23,53 +23,51 @@ const deaths = [
 type Database = (typeof databases)[number]
 
 /** Kills a server while calls of a first step wait or run, and continues on another one. */
-const continues =
-  (kind: 'sequence' | 'workflow') =>
-  async ({ open }: Database): Promise<void> => {
-    await using database = await open()
-    await using folder = await makeFolder()
-    const env = { ...database.env, IN_STEPS: kind }
-    const children = await bundleChildren()
-    await using victim = children.start(folder, 'a', env)
-    await using heir = children.start(folder, 'b', env)
-    const first = await victim.serve()
-    const asked = new Map<string, Asked>()
-    await Promise.all(
-      deaths.map(async ([moment]) => {
-        const chatId = `a.${moment}.steps`
-        const person = new Person(first, { user: chatId, chatId })
-        const question = await person.ask()
-        asked.set(moment, question)
-        expect(textOf((await person.messages()).at(-1))).toBe('')
-        person.answer(question, { approved: true }).catch(() => undefined)
-        await victim.said((line) => line === `at ${chatId}`)
-      }),
-    )
-    expect(await victim.kill()).toBe('SIGKILL')
-    const second = await heir.serve()
-    await Promise.all(
-      deaths.map(async ([moment, state, effects]) => {
-        const chatId = `a.${moment}.steps`
-        const person = new Person(second, { user: chatId, chatId })
-        const id = asked.get(moment)?.approvalId ?? ''
-        if (moment === 'before-decision') await person.decide(id, { approved: true })
-        const read = async () => {
-          const seen = await person.approval(id)
-          const message = (await person.messages()).at(-1)
-          return [chatId, seen?.approval.state, textOf(message).split('Second.').length - 1]
-        }
-        await expect.poll(read, PATIENCE).toEqual([chatId, state, 1])
-        expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
-      }),
-    )
-  }
+async function expectContinued(kind: 'sequence' | 'workflow', { open }: Database): Promise<void> {
+  await using database = await open()
+  await using folder = await makeFolder()
+  const env = { ...database.env, IN_STEPS: kind }
+  const children = await bundleChildren()
+  await using victim = children.start(folder, 'a', env)
+  await using heir = children.start(folder, 'b', env)
+  const first = await victim.serve()
+  const asked = new Map<string, Asked>()
+  await Promise.all(
+    deaths.map(async ([moment]) => {
+      const chatId = `a.${moment}.steps`
+      const person = new Person(first, { user: chatId, chatId })
+      const question = await person.ask()
+      asked.set(moment, question)
+      expect(textOf((await person.messages()).at(-1))).toBe('')
+      person.answer(question, { approved: true }).catch(() => undefined)
+      await victim.said((line) => line === `at ${chatId}`)
+    }),
+  )
+  expect(await victim.kill()).toBe('SIGKILL')
+  const second = await heir.serve()
+  await Promise.all(
+    deaths.map(async ([moment, state, effects]) => {
+      const chatId = `a.${moment}.steps`
+      const person = new Person(second, { user: chatId, chatId })
+      const id = asked.get(moment)?.approvalId ?? ''
+      if (moment === 'before-decision') await person.decide(id, { approved: true })
+      const read = async () => {
+        const seen = await person.approval(id)
+        const message = (await person.messages()).at(-1)
+        return [chatId, seen?.approval.state, textOf(message).split('Second.').length - 1]
+      }
+      await expect.poll(read, PATIENCE).toEqual([chatId, state, 1])
+      expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
+    }),
+  )
+}
 
 test.each(databases)(
   '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
-  continues('sequence'),
+  (database) => expectContinued('sequence', database),
 )
 
 test.each(databases)(
   '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
-  continues('workflow'),
+  (database) => expectContinued('workflow', database),
 )
