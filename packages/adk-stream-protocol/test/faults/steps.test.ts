@@ -22,8 +22,11 @@ const deaths = [
 
 type Database = (typeof databases)[number]
 
-/** Kills a server while calls of a first step wait or run, and continues on another one. */
-async function expectContinued(kind: 'sequence' | 'workflow', { open }: Database): Promise<void> {
+/** Kills a server while calls of a first step wait or run, and continues on another one. Returns how many chats have continued. */
+async function continueElsewhere(
+  kind: 'sequence' | 'workflow',
+  { open }: Database,
+): Promise<number> {
   await using database = await open()
   await using folder = await makeFolder()
   const env = { ...database.env, IN_STEPS: kind }
@@ -60,14 +63,19 @@ async function expectContinued(kind: 'sequence' | 'workflow', { open }: Database
       expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
     }),
   )
+  return asked.size
 }
 
 test.each(databases)(
   '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
-  (database) => expectContinued('sequence', database),
+  async (database) => {
+    expect(await continueElsewhere('sequence', database)).toBe(deaths.length)
+  },
 )
 
 test.each(databases)(
   '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
-  (database) => expectContinued('workflow', database),
+  async (database) => {
+    expect(await continueElsewhere('workflow', database)).toBe(deaths.length)
+  },
 )
