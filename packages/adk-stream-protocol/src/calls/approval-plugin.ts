@@ -20,6 +20,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
+import { untilStored } from '../agent/adk-workarounds/run-nodes.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {
   PENDING,
@@ -116,6 +117,11 @@ export class ApprovalPlugin extends QuietPlugin {
     return run?.nested ? undefined : run?.messageId
   }
 
+  /** Whether an agent waits for the responses of other calls of its turn before its model continues. */
+  isHeld(context: InvocationContext, agentName: string): boolean {
+    return this.#runOf(context)?.held.has(toHeldKey(context, agentName)) === true
+  }
+
   close(chat: AppChatRef, run: RunState): void {
     if (this.#runs.get(toChatKey(chat)) === run) this.#runs.delete(toChatKey(chat))
     this.#release(run)
@@ -138,6 +144,7 @@ export class ApprovalPlugin extends QuietPlugin {
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext } = call
+    await untilStored(toolContext.invocationContext)
     // ADK 2.0.0 also finds inherited properties such as `constructor` among the tools.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
     this.errors.guard(call)
@@ -307,7 +314,12 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.#runOf(callbackContext.invocationContext)
     // AP8: the model continues when all responses that its turn waits for have arrived. An empty response ends the
     // run.
-    if (run?.cause === 'responses' && isTurnWaiting(callbackContext, run)) return {}
+    const key = toHeldKey(callbackContext.invocationContext, callbackContext.agentName)
+    if (run?.cause === 'responses' && isTurnWaiting(callbackContext, run)) {
+      run.held.add(key)
+      return {}
+    }
+    run?.held.delete(key)
     const ending = findEnding(callbackContext)
     if (ending === 'result' || (ending === 'nothing' && run?.cause === 'responses')) return {}
     // ADK 2.0.0 calls the model again after a streamed long-running call or transfer, because the usage report that
@@ -333,7 +345,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const { agent: root, canWait: canCallerWait = true } = run?.nested ?? {
       agent: this.#options.root,
     }
-    return canCallerWait && canWait(call, (agent) => agent === root)
+    return canCallerWait && canWait(call, root)
   }
 
   /** Reports a call that needs approval where ADK cannot wait for it. */
@@ -476,6 +488,10 @@ function isTurnWaiting(
 ): boolean {
   const { session, invocationId } = invocationContext
   return isAgentWaiting(session.events, messageId, { invocationId, agentName })
+}
+
+function toHeldKey({ branch = '' }: InvocationContext, agentName: string): string {
+  return `${branch} ${agentName}`
 }
 
 function endsOnCall(contents: readonly Content[]): boolean {

@@ -71,6 +71,8 @@ export class RunState {
   readonly pausing = new Map<string, Pause>()
   /** The runs of agents used as tools that have not ended or were stopped. */
   readonly inner = new Set<RunState>()
+  /** The agents, by branch and name, whose model is not called before other calls of the turn have a response (AP8). */
+  readonly held = new Set<string>()
   /** Set for the run of an agent that is used as a tool. */
   readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */

@@ -52,16 +52,16 @@ export interface AudioCount {
 /** The state of an approval that clients see. */
 type ApprovalPhase = 'requested' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'unknown'
 
-/** The progress of a `SequentialAgent`, `LoopAgent` or `ParallelAgent`. */
+/** The progress of a `SequentialAgent`, `LoopAgent`, `ParallelAgent` or `Workflow`. */
 export interface StepProgress {
-  /** The name of the agent. */
+  /** The name of the agent or workflow. */
   readonly agent: string
-  readonly kind: 'sequence' | 'loop' | 'parallel'
+  readonly kind: 'sequence' | 'loop' | 'parallel' | 'workflow'
   /** The iteration of a loop, from 1. */
   readonly iteration?: number
   /** The limit of iterations of a loop, if it has one. */
   readonly maxIterations?: number
-  /** The sub-agents, in order. `waiting` means that a call waits for a decision or for a result from outside. */
+  /** The sub-agents or nodes, in order. `waiting` means that a call waits for a decision or for a result from outside. */
   readonly steps: readonly { readonly name: string; readonly state: StepState }[]
 }
 

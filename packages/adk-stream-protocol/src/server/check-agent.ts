@@ -1,4 +1,4 @@
-import type { BaseAgent, BaseTool } from '@google/adk'
+import type { BaseAgent, BaseTool, Workflow } from '@google/adk'
 import {
   BaseTool as Tool,
   FunctionTool,
@@ -22,6 +22,7 @@ import {
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
+import { canNodeWait, listOwnNodes } from '../agent/adk-workarounds/workflow-nodes.ts'
 import { isAnyName, isPattern, matchesName } from '../approvals/name-pattern.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName } from '../approvals/policy.ts'
@@ -189,7 +190,7 @@ function reasonOf(obstacle: ApprovalBlocker): string {
     case 'same-name':
       return `but two agents have the name ${obstacle.agent}, and a step is found by its name when it continues. Give each agent its own name.`
     case 'workflow':
-      return `but ADK cannot resume the node ${obstacle.node} of a workflow after an approval. Give the tool to an LlmAgent outside the workflow.`
+      return `but the node ${obstacle.node} of a workflow cannot be resumed after an approval. Give the tool to an LlmAgent that is a node of its own, with a name that no other node has, in the workflow that is the agent of the bridge.`
     case 'node-tool':
       return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
   }
@@ -231,17 +232,28 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
     visited.set(part, seen.add(key))
     if (isBaseAgent(part)) visitAgent(part, obstacle)
     else if (isBaseTool(part)) visitTool(part, obstacle)
-    else if (isWorkflow(part)) {
-      // The nodes of an entry function are known only when it runs.
-      if (!part.graph) graph.isOpaque = true
-      for (const node of part.graph?.nodes ?? [])
-        if (node.name !== START) visit(node, obstacle ?? { kind: 'workflow', node: node.name })
-    } else if (part instanceof ToolNode)
+    else if (isWorkflow(part)) visitWorkflow(part, obstacle)
+    else if (part instanceof ToolNode)
       visit(part.tool, obstacle ?? { kind: 'workflow', node: part.name })
     else if (part instanceof ParallelWorker)
       // ADK declares the inner node private.
       visit(Reflect.get(part, 'inner'), obstacle ?? { kind: 'workflow', node: part.name })
     else if (!(part instanceof JoinNode)) graph.isOpaque = true
+  }
+
+  function visitWorkflow(workflow: Workflow, obstacle?: ApprovalBlocker): void {
+    // The nodes of an entry function are known only when it runs.
+    if (!workflow.graph) graph.isOpaque = true
+    for (const node of listOwnNodes(workflow)) {
+      const blocked = { kind: 'workflow', node: node.name } as const
+      if (obstacle || !isWorkflow(root) || !canNodeWait(node, root)) {
+        // The nodes of a nested workflow may wait.
+        visit(node, obstacle ?? (isWorkflow(root) && isWorkflow(node) ? undefined : blocked))
+        continue
+      }
+      for (const tool of isLlmAgent(node) ? node.tools : []) visitToolUnion(tool)
+      if (isLlmAgent(node)) for (const subAgent of node.subAgents) visit(subAgent, blocked)
+    }
   }
 
   function visitAgent(agent: BaseAgent, obstacle?: ApprovalBlocker): void {
@@ -285,8 +297,6 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
   visit(root)
   return graph
 }
-
-const START = '__START__'
 
 function isKnownAgent(agent: BaseAgent): boolean {
   // The tools of a remote agent run elsewhere.

@@ -88,6 +88,11 @@ const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
     edges: [['START', ...nodes]],
     inputSchema: z.object({ request: z.string() }),
   })
+const nestedFlow = (node: FlowNode) => new Workflow({ name: 'inner', edges: [['START', node]] })
+const inTaskMode = (tools: NonNullable<Tools>) =>
+  new LlmAgent({ name: 'payer', model, tools, mode: 'task' })
+const withSubAgent = (tools: Tools) =>
+  new LlmAgent({ name: 'front', model, subAgents: [agentOf('payer', tools)] })
 type FlowNode = ConstructorParameters<typeof ParallelWorker>[0]
 const asTool = (agent: BaseAgent) => new AgentTool({ agent })
 const agentTool = (tools: Tools) => asTool(agentOf('inner', tools))
@@ -117,13 +122,6 @@ test.each<Case>([
   ['a sequence with a run of its own', ownRun(OwnSequence, [payment(true)])],
   ['a sequence with a run of its own, by a function', ownRun(OwnSequence, [payment()]), ANY],
   ['such a sequence with a toolset', ownRun(OwnSequence, [new Toolset()]), BY_NAME],
-  ['a workflow with a gated agent', flow(agentOf('payer', [payment(true)]))],
-  ['a workflow with a gated tool', flow(payment(true))],
-  ['a workflow with a tool that a policy gates', flow(new ToolNode(payment())), BY_NAME],
-  ['a workflow with a policy that is a function', flow(payment()), ANY],
-  ['a workflow in a workflow', flow(flow(payment(true)))],
-  ['a gated tool in parallel workers', flow(new ParallelWorker(payment(true)))],
-  ['a gated tool as root', new ToolNode(payment(true))],
   ['a node as tool with a gated tool inside', agentOf('root', [flow(payment(true))])],
   ['a NodeTool with a gated agent', agentOf('root', [new NodeTool(flow(loop([payment(true)])))])],
   ['a gated NodeTool', agentOf('root', [new NodeTool(flow(payment()))]), { flow: true }],
@@ -140,6 +138,34 @@ test.each<Case>([
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
   expect(create).toThrow(TypeError)
   expect(create).toThrow(/needs? approval/)
+})
+
+test.each<Case>([
+  ['a workflow with a gated agent in task mode', flow(inTaskMode([payment(true)]))],
+  ['a workflow with a gated sub-agent', flow(withSubAgent([payment(true)]))],
+  ['a workflow with a gated sequence', flow(sequence([payment(true)]))],
+  [
+    'a workflow with parallel gated agents',
+    flow(new ParallelWorker(agentOf('a', [payment(true)]))),
+  ],
+  [
+    'a workflow with a node of the same name in a nested one',
+    flow(agentOf('payer'), nestedFlow(agentOf('payer', [payment(true)]))),
+  ],
+  [
+    'a gated workflow that is used as a tool',
+    agentOf('root', [new NodeTool(flow(agentOf('payer', [payment(true)])))]),
+  ],
+  ['a workflow with a gated tool', flow(payment(true))],
+  ['a workflow with a tool that a policy gates', flow(new ToolNode(payment())), BY_NAME],
+  ['a workflow with a policy that is a function', flow(payment()), ANY],
+  ['a workflow in a workflow', flow(flow(payment(true)))],
+  ['a gated tool in parallel workers', flow(new ParallelWorker(payment(true)))],
+  ['a gated tool as root', new ToolNode(payment(true))],
+])('[AP483] refused: %s', (_name, agent, approvals) => {
+  const create = () => createBridge({ agent, ...(approvals && { approvals }) })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(/needs? approval.* LlmAgent/)
 })
 
 test.each<[name: string, agent: BridgeOptions['agent']]>([
@@ -161,6 +187,12 @@ test.each<Case>([
   ['a loop whose tool a policy frees', loop([payment(true)]), { pay: false }],
   ['a sequence', sequence([payment(), new Toolset()])],
   ['a workflow', flow(agentOf('first', [payment()]), payment())],
+  ['a workflow with a gated agent', flow(agentOf('payer', [payment(true)]), fn())],
+  [
+    'a workflow with a gated agent in a nested one',
+    flow(nestedFlow(agentOf('payer', [payment(true)]))),
+  ],
+  ['a workflow with a gated toolset', flow(agentOf('payer', [new Toolset()])), { 'pay*': true }],
   ['a function in a workflow, whatever the policy names', flow(fn()), BY_NAME],
   ['a node as tool', agentOf('root', [flow(payment())])],
   ['an AgentTool', nested([payment(), new Toolset()])],
@@ -246,12 +278,27 @@ const PLACES: readonly [name: string, make: Make][] = [
       }),
   ],
   [
-    'a workflow',
+    'a workflow with an entry function',
     (llm, tools) =>
       new Workflow({
         name: 'flow',
-        edges: [['START', new LlmAgent({ name: 'payer', model: llm, tools })]],
+        dynamicEntry: async (context, input) => {
+          const payer = new LlmAgent({ name: 'payer', model: llm, tools })
+          const { output } = await context.runNode(payer, input)
+          return output
+        },
       }),
+  ],
+  [
+    'an agent that a function of a workflow runs',
+    (llm, tools) => {
+      const payer = new LlmAgent({ name: 'payer', model: llm, tools })
+      const run = new FunctionNode('run', async (context, input) => {
+        const { output } = await context.runNode(payer, input)
+        return output
+      })
+      return new Workflow({ name: 'flow', edges: [['START', run]] })
+    },
   ],
   [
     'an AgentTool in an own loop',

@@ -20,44 +20,62 @@ const deaths = [
   ['before-response', 'succeeded', 1],
 ] as const
 
+type Database = (typeof databases)[number]
+
+/** Kills a server while calls of a first step wait or run, and continues on another one. Returns how many chats have continued. */
+async function continueElsewhere(
+  kind: 'sequence' | 'workflow',
+  { open }: Database,
+): Promise<number> {
+  await using database = await open()
+  await using folder = await makeFolder()
+  const env = { ...database.env, IN_STEPS: kind }
+  const children = await bundleChildren()
+  await using victim = children.start(folder, 'a', env)
+  await using heir = children.start(folder, 'b', env)
+  const first = await victim.serve()
+  const asked = new Map<string, Asked>()
+  await Promise.all(
+    deaths.map(async ([moment]) => {
+      const chatId = `a.${moment}.steps`
+      const person = new Person(first, { user: chatId, chatId })
+      const question = await person.ask()
+      asked.set(moment, question)
+      expect(textOf((await person.messages()).at(-1))).toBe('')
+      person.answer(question, { approved: true }).catch(() => undefined)
+      await victim.said((line) => line === `at ${chatId}`)
+    }),
+  )
+  expect(await victim.kill()).toBe('SIGKILL')
+  const second = await heir.serve()
+  await Promise.all(
+    deaths.map(async ([moment, state, effects]) => {
+      const chatId = `a.${moment}.steps`
+      const person = new Person(second, { user: chatId, chatId })
+      const id = asked.get(moment)?.approvalId ?? ''
+      if (moment === 'before-decision') await person.decide(id, { approved: true })
+      const read = async () => {
+        const seen = await person.approval(id)
+        const message = (await person.messages()).at(-1)
+        return [chatId, seen?.approval.state, textOf(message).split('Second.').length - 1]
+      }
+      await expect.poll(read, PATIENCE).toEqual([chatId, state, 1])
+      expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
+    }),
+  )
+  return asked.size
+}
+
 test.each(databases)(
   '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
-  async ({ open }) => {
-    await using database = await open()
-    await using folder = await makeFolder()
-    const env = { ...database.env, IN_STEPS: 'yes' }
-    const children = await bundleChildren()
-    await using victim = children.start(folder, 'a', env)
-    await using heir = children.start(folder, 'b', env)
-    const first = await victim.serve()
-    const asked = new Map<string, Asked>()
-    await Promise.all(
-      deaths.map(async ([moment]) => {
-        const chatId = `a.${moment}.steps`
-        const person = new Person(first, { user: chatId, chatId })
-        const question = await person.ask()
-        asked.set(moment, question)
-        expect(textOf((await person.messages()).at(-1))).toBe('')
-        person.answer(question, { approved: true }).catch(() => undefined)
-        await victim.said((line) => line === `at ${chatId}`)
-      }),
-    )
-    expect(await victim.kill()).toBe('SIGKILL')
-    const second = await heir.serve()
-    await Promise.all(
-      deaths.map(async ([moment, state, effects]) => {
-        const chatId = `a.${moment}.steps`
-        const person = new Person(second, { user: chatId, chatId })
-        const id = asked.get(moment)?.approvalId ?? ''
-        if (moment === 'before-decision') await person.decide(id, { approved: true })
-        const read = async () => {
-          const seen = await person.approval(id)
-          const message = (await person.messages()).at(-1)
-          return [chatId, seen?.approval.state, textOf(message).split('Second.').length - 1]
-        }
-        await expect.poll(read, PATIENCE).toEqual([chatId, state, 1])
-        expect([chatId, readEffects(folder.effects, chatId).length]).toEqual([chatId, effects])
-      }),
-    )
+  async (database) => {
+    expect(await continueElsewhere('sequence', database)).toBe(deaths.length)
+  },
+)
+
+test.each(databases)(
+  '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
+  async (database) => {
+    expect(await continueElsewhere('workflow', database)).toBe(deaths.length)
   },
 )

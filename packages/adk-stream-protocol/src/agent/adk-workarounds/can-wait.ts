@@ -1,8 +1,9 @@
 import type { BaseAgent } from '@google/adk'
-import { isLlmAgent, isLoopAgent, isSequentialAgent, NodeTool } from '@google/adk'
+import { isLlmAgent, isLoopAgent, isSequentialAgent, isWorkflow, NodeTool } from '@google/adk'
 
 import type { ToolCall } from '../tool-call.ts'
 import { isStepAgent, waitsForSteps } from './run-steps.ts'
+import { canNodeWait, listNodes } from './workflow-nodes.ts'
 
 /** The reason why an agent cannot wait for an approval. */
 export type ApprovalBlocker =
@@ -48,20 +49,18 @@ function goesOn(parent: BaseAgent, subAgent: BaseAgent): boolean {
  * Whether ADK can wait for the approval of a call. `createBridge` rejects agents that cannot. This check covers tools
  * that are unknown at that time, such as those of a toolset.
  */
-export function canWait(
-  { tool, toolContext }: ToolCall,
-  isRoot: (agent: BaseAgent) => boolean,
-): boolean {
+export function canWait({ tool, toolContext }: ToolCall, root: unknown): boolean {
   const { agent: caller, nodeToolDepth } = toolContext.invocationContext
   if (tool instanceof NodeTool || nodeToolDepth > 0 || !isLlmAgent(caller)) return false
+  if (isWorkflow(root)) return listNodes(root).includes(caller) && canNodeWait(caller, root)
   let agent: BaseAgent = caller
   // The root of a nested runner may also be a sub-agent elsewhere.
-  for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {
+  for (let { parentAgent } = agent; parentAgent && agent !== root; { parentAgent } = agent) {
     const waits = waitsForSteps(parentAgent, toolContext.invocationContext)
     if (goesOn(parentAgent, agent) && !waits) return false
     if (waits && [parentAgent, agent].some(isAmbiguous)) return false
     agent = parentAgent
   }
   // An agent that is a node of a workflow has no parent and is not the root.
-  return isRoot(agent)
+  return agent === root
 }

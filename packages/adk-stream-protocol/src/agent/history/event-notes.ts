@@ -128,12 +128,27 @@ const ProgressNote = z.object({
   /** The id of the run. It stays the same when the run continues after a pause. */
   id: z.string(),
   agent: z.string(),
-  kind: z.enum(['sequence', 'loop', 'parallel']),
+  kind: z.enum(['sequence', 'loop', 'parallel', 'workflow']),
   iteration: z.number().exactOptional(),
   maxIterations: z.number().exactOptional(),
   steps: z.array(z.object({ name: z.string(), state: z.enum(['pending', 'running', 'done']) })),
 })
 export type ProgressNote = z.infer<typeof ProgressNote>
+
+/** The outcome of one run of a workflow node. `waiting` means that the node continues when it has a response. */
+const NodeNote = z.object({
+  /** The names of the workflow and of its nodes that lead to the node, joined by `.`. */
+  path: z.string(),
+  state: z.enum(['done', 'waiting']),
+  branch: z.string().exactOptional(),
+  output: z.unknown().exactOptional(),
+  route: z.unknown().exactOptional(),
+  /** What a waiting node was started with. */
+  input: z.unknown().exactOptional(),
+  /** The ids that ADK waits for. */
+  interrupts: z.array(z.string()).exactOptional(),
+})
+export type NodeNote = z.infer<typeof NodeNote>
 
 const EventNotes = z.object({
   /** The assistant message of the event, if its position in the session does not imply it. */
@@ -167,6 +182,8 @@ const EventNotes = z.object({
   nested: NestedNote.exactOptional(),
   /** The progress of an agent with steps. The event has no content. */
   progress: ProgressNote.exactOptional(),
+  /** The outcome of a workflow node. The event has no content. */
+  node: NodeNote.exactOptional(),
   /** The steps that the event is part of, outermost first. */
   steps: z.array(StepNote).exactOptional(),
 })

@@ -4,6 +4,7 @@ import type { Event } from '@google/adk'
 import { getFunctionCalls, getFunctionResponses } from '@google/adk'
 
 import { isCallWaiting } from '../translate/translation.ts'
+import { isRecord } from '../../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { ProgressNote, StepNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
@@ -84,6 +85,46 @@ export function findProgress(
   const turn = findTurn(events, messageId)
   const notes = turn?.events.flatMap((event) => readNotes(event).progress ?? [])
   return notes?.findLast(({ agent }) => agent === agentName)
+}
+
+/** What a node of a workflow waits for. */
+export interface NodeCalls {
+  /** The calls that the node has made and that wait. */
+  readonly waiting: readonly string[]
+  /** All calls of the turn that wait. */
+  readonly turnWaiting: readonly string[]
+  /** Whether an ADK run has brought a response to a call of the node. */
+  readonly hasResponse: boolean
+}
+
+/** Returns the calls that a node of a workflow waits for, as an ADK run sees them. */
+export function findNodeCalls(
+  events: readonly Event[],
+  messageId: string,
+  { invocationId, path }: { readonly invocationId: string; readonly path: string },
+): NodeCalls {
+  const waiting = findWaiting(events, messageId)
+  const first = events.find((event) => event.invocationId === invocationId)
+  const brought = new Set(first && readRespondedIds(first))
+  const own = waiting.filter(({ event }) => event.nodeInfo?.path === path)
+  const answered = new Set(
+    (findTurn(events, messageId)?.events ?? []).flatMap((event) =>
+      getFunctionCalls(event).flatMap(({ id = '', name, args }) => {
+        if (!brought.has(id)) return []
+        return name === CONFIRMATION_TOOL ? (readOriginalId(args) ?? []) : id
+      }),
+    ),
+  )
+  return {
+    waiting: own.map(({ id }) => id),
+    turnWaiting: waiting.map(({ id }) => id),
+    hasResponse: own.some(({ id }) => answered.has(id)),
+  }
+}
+
+function readOriginalId(args: Record<string, unknown> | undefined): string | undefined {
+  const call = args?.['originalFunctionCall']
+  return isRecord(call) && typeof call['id'] === 'string' ? call['id'] : undefined
 }
 
 interface WaitingCall {

@@ -18,6 +18,7 @@ import {
   hasEarlyCallbacks,
   skipTokenCallbacks,
 } from '../../agent/adk-workarounds/plugin-callbacks.ts'
+import { controlNodes } from '../../agent/adk-workarounds/run-nodes.ts'
 import { controlSteps } from '../../agent/adk-workarounds/run-steps.ts'
 import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
@@ -160,7 +161,10 @@ export class AgentHost {
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
       skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
-      controlSteps(agent, runner.pluginManager, (context) => gate.messageIdOf(context))
+      const findMessageId = gate.messageIdOf.bind(gate)
+      controlSteps(agent, runner.pluginManager, findMessageId)
+      const isHeld = gate.isHeld.bind(gate)
+      controlNodes(runner.agent, runner.pluginManager, { findMessageId, isHeld })
       return { runner, gate }
     }
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))

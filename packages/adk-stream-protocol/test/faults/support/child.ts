@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { requestInputTool } from '@google/adk'
+import { z } from 'zod'
 
 import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
@@ -16,7 +17,7 @@ import { openPaymentServer } from './payment-server.ts'
 // tools wait for the line `go`; where it is `block`, they block the event loop for `BLOCK_MS`. The line `release <gate>` lets the
 // model go on. With `DATABASE_URL`, the store is that PostgreSQL database. `CLOCK_OFFSET_MS` sets the clock of the process wrong.
 // With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
-// With `IN_STEPS`, the agent is the first of two steps. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
+// With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -97,7 +98,7 @@ const paymentServer = await openPaymentServer({
   effects,
   reached,
   tools: [requestInputTool],
-  inSteps: process.env['IN_STEPS'] !== undefined,
+  inSteps: z.enum(['sequence', 'workflow']).optional().parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {

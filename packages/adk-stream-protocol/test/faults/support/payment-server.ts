@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BaseAgent, BaseTool } from '@google/adk'
-import { AgentTool, FunctionTool, SequentialAgent } from '@google/adk'
+import { AgentTool, FunctionTool, SequentialAgent, Workflow } from '@google/adk'
 import { Modality } from '@google/genai'
 import {
   type Emulator,
@@ -26,8 +26,8 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly store: Store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
-  /** Whether the agent is the first step of a sequence, whose second step says `Second.` Default false. */
-  readonly inSteps?: boolean
+  /** Whether the agent is the first step of a sequence or of a workflow, whose second step says `Second.` Default: neither. */
+  readonly inSteps?: 'sequence' | 'workflow' | undefined
   /** Tools beside the payments. */
   readonly tools?: readonly BaseTool[]
   /** The live model of sockets. Default: there are no live conversations. */
@@ -53,13 +53,13 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     reached = async () => undefined,
     liveModel,
     modelUrl,
-    inSteps = false,
+    inSteps,
     tools: more = [],
     ...bridgeOptions
   } = options
   const emulator = await startEmulator({
     keepRequests: 50,
-    ...(inSteps && { respond: firstOf(saySecond, scriptResponder, sayOk) }),
+    ...(inSteps !== undefined && { respond: firstOf(saySecond, scriptResponder, sayOk) }),
   })
   const baseUrl = modelUrl ?? emulator.baseUrl
   const errors: unknown[] = []
@@ -72,7 +72,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const tools = [...paying, desk, agency, ...more]
   const first = assistant(model, { tools })
   const bridge = createBridge({
-    agent: inSteps ? addSecondStep(first, model) : first,
+    agent: inSteps === undefined ? first : addSecondStep(first, model, inSteps),
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []
@@ -111,8 +111,13 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   }
 }
 
-function addSecondStep(first: BaseAgent, model: EmulatedGemini): BaseAgent {
+function addSecondStep(
+  first: BaseAgent,
+  model: EmulatedGemini,
+  kind: 'sequence' | 'workflow',
+): BaseAgent | Workflow {
   const second = assistant(model, { name: 'second', instruction: 'I am second.' })
+  if (kind === 'workflow') return new Workflow({ name: 'steps', edges: [['START', first, second]] })
   // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
   return new SequentialAgent({ name: 'steps', subAgents: [first, second] })
 }

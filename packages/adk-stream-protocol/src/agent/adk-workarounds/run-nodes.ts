@@ -1,0 +1,344 @@
+import { randomUUID } from 'node:crypto'
+
+import type {
+  Event,
+  InvocationContext,
+  LlmAgent,
+  LlmRequest,
+  NodeContext,
+  PluginManager,
+  Session,
+  Workflow,
+} from '@google/adk'
+import {
+  BaseLlmRequestProcessor,
+  CONTENT_REQUEST_PROCESSOR,
+  createEvent,
+  getFunctionCalls,
+  getFunctionResponses,
+  isLlmAgent,
+  isWorkflow,
+  ParallelWorker,
+} from '@google/adk'
+
+import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
+import { writeNotes } from '../history/event-notes.ts'
+import { findNodeCalls, findProgress } from '../history/find-steps.ts'
+import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
+import { splitTurns } from '../history/replay-turn.ts'
+import { intercept } from './checked-sessions.ts'
+import { StoredQueue } from './stored-queue.ts'
+import { listNodeAgents, listOwnNodes } from './workflow-nodes.ts'
+
+export interface NodeHooks {
+  /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
+  readonly findMessageId: (context: InvocationContext) => string | undefined
+  /** Whether an agent waits for responses to other calls of its turn. */
+  readonly isHeld: (context: InvocationContext, agentName: string) => boolean
+}
+
+type StartedNode = Parameters<PluginManager['runBeforeNodeCallback']>[0]
+type EndedNode = Parameters<PluginManager['runAfterNodeCallback']>[0]
+
+/**
+ * Makes the nodes of a workflow wait for their calls and continue where they waited. ADK 2.0.0 resumes an agent in a workflow with its
+ * input as a newer user message, which hides the confirmation, and starts nodes before the events of earlier ones are stored.
+ *
+ * The outcome of each node is stored as a note on an event without content. The workflow reads these notes, and nothing else, to find
+ * the nodes that have ended. Runs that the bridge did not start are not affected.
+ */
+export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeHooks): void {
+  if (!isWorkflow(root)) return
+  for (const agent of listNodeAgents(root)) controlRequests(agent)
+  const runs = new Map<string, WorkflowRun>()
+  managers.set(manager, runs)
+  const before = manager.runBeforeNodeCallback.bind(manager)
+  const after = manager.runAfterNodeCallback.bind(manager)
+  manager.runBeforeNodeCallback = async (started) => {
+    const { node, nodeContext } = started
+    const { invocationContext, channel } = nodeContext
+    const { invocationId } = invocationContext
+    const messageId = hooks.findMessageId(invocationContext)
+    // ADK reads the channel when this function has returned its promise.
+    if (node === root && messageId !== undefined && !runs.has(invocationId)) {
+      const onClose = (): boolean => runs.delete(invocationId)
+      const queue = new StoredQueue(channel, { onPush: addSteps, onClose })
+      runs.set(invocationId, new WorkflowRun(root, { messageId, queue, hooks }))
+    }
+    const skipped = await findRun(invocationContext)?.start(started)
+    return skipped === undefined ? before(started) : skipped
+  }
+  manager.runAfterNodeCallback = async (ended) => {
+    const replaced = await after(ended)
+    const output: unknown = replaced === undefined ? ended.output : replaced
+    await findRun(ended.nodeContext.invocationContext)?.end({ ...ended, output })
+    return replaced
+  }
+}
+
+/** The workflows that run, by ADK invocation. */
+const managers = new WeakMap<PluginManager, Map<string, WorkflowRun>>()
+
+/** Returns the run of the workflow that a node is part of. A node that is used as a tool is not part of one. */
+function findRun(context: InvocationContext): WorkflowRun | undefined {
+  const { pluginManager, invocationId, nodeToolDepth } = context
+  return nodeToolDepth > 0 ? undefined : managers.get(pluginManager)?.get(invocationId)
+}
+
+/** Resolves when all earlier events of a workflow are stored. Elsewhere, ADK stores each event before it continues. */
+export async function untilStored(context: InvocationContext): Promise<void> {
+  await findRun(context)?.stored()
+}
+
+/** Adds the position in the workflow to the notes of an event. */
+function addSteps(event: Event): void {
+  const path = event.nodeInfo?.path
+  if (event.partial || path === undefined || Object.isFrozen(event)) return
+  event.customMetadata = writeNotes({ steps: toSteps(path) }, event.customMetadata)
+}
+
+/** Returns the steps that lead to a node: `flow.inner.node` is the node of `inner`, which is a node of `flow`. */
+function toSteps(path: string): StepNote[] {
+  const names = path.split('.').map((name) => name.split('@')[0] ?? '')
+  return names.slice(1).map((step, index) => ({ agent: names[index] ?? '', step }))
+}
+
+/** One run of the workflow of a chat. */
+class WorkflowRun {
+  readonly messageId: string
+  readonly #root: Workflow
+  readonly #queue: StoredQueue
+  readonly #hooks: NodeHooks
+  /** The progress of each workflow, by path. */
+  readonly #progress = new Map<string, ProgressNote>()
+  readonly #inputs = new WeakMap<NodeContext, unknown>()
+
+  constructor(
+    root: Workflow,
+    options: {
+      readonly messageId: string
+      readonly queue: StoredQueue
+      readonly hooks: NodeHooks
+    },
+  ) {
+    this.#root = root
+    this.messageId = options.messageId
+    this.#queue = options.queue
+    this.#hooks = options.hooks
+  }
+
+  async stored(): Promise<void> {
+    await this.#queue.stored()
+  }
+
+  /** Prepares a node. Returns a value if the node must not run, because it waits. */
+  async start({ node, nodeContext, input }: StartedNode): Promise<null | undefined> {
+    const { nodePath: path, invocationContext } = nodeContext
+    await this.stored()
+    // ADK takes a text message for the answer to an older question.
+    if (node === this.#root) nodeContext.resumeInputs = {}
+    if (isWorkflow(node)) {
+      if (!node.graph) return undefined
+      this.#setSession(nodeContext)
+      this.#openProgress(node, nodeContext)
+      this.#report(nodeContext, 'running')
+      return undefined
+    }
+    const { runs } = readNodeRuns(invocationContext.session.events, this.messageId)
+    const last = runs.findLast((run) => run.path === path)
+    const waiting = last?.state === 'waiting' ? last : undefined
+    if (waiting && !this.#canContinue(nodeContext, waiting)) {
+      nodeContext.interruptIds = [...(waiting.interrupts ?? [])]
+      return null
+    }
+    this.#inputs.set(nodeContext, input)
+    if (node instanceof ParallelWorker) this.#setSession(nodeContext)
+    if (isLlmAgent(node)) this.#prepareAgent(nodeContext, waiting !== undefined)
+    this.#report(nodeContext, 'running')
+    return undefined
+  }
+
+  /** Stores how a node has ended. A node that is not done waits. */
+  async end({ node, nodeContext, output }: EndedNode): Promise<void> {
+    const { nodePath: path, branch, route } = nodeContext
+    await this.stored()
+    if (isLlmAgent(node)) nodeContext.interruptIds = this.#findInterrupts(node, nodeContext)
+    const interrupts = [...nodeContext.interruptIds]
+    const note = { path, ...(branch !== undefined && { branch }) }
+    if (interrupts.length > 0) {
+      // A workflow waits as long as one of its nodes does.
+      if (isWorkflow(node)) return
+      const input = this.#inputs.get(nodeContext)
+      const given = input === undefined ? {} : { input }
+      this.#store(nodeContext, { ...note, state: 'waiting', interrupts, ...given })
+      return
+    }
+    if (node.waitForOutput && output === undefined && route === undefined) return
+    this.#store(nodeContext, {
+      ...note,
+      state: 'done',
+      ...(output !== undefined && { output }),
+      ...(route !== undefined && { route }),
+    })
+  }
+
+  /** Whether a node that waits has a response to continue with. */
+  #canContinue(context: NodeContext, { path, interrupts = [] }: NodeNote): boolean {
+    const { invocationId } = context
+    const { events } = context.invocationContext.session
+    const calls = findNodeCalls(events, this.messageId, { invocationId, path })
+    if (calls.waiting.length > 0) return calls.hasResponse
+    const { responses } = readNodeRuns(events, this.messageId)
+    const answered = new Set(responses.map(({ functionResponse }) => functionResponse?.id))
+    // The bridge has ended the calls of an agent, or holds it (AP8).
+    return isLlmAgent(this.#findNode(path)) || interrupts.every((id) => answered.has(id))
+  }
+
+  /** Returns what an agent waits for when its run has ended. */
+  #findInterrupts({ name }: LlmAgent, context: NodeContext): string[] {
+    const { nodePath: path, invocationId, invocationContext } = context
+    const { events } = invocationContext.session
+    const calls = findNodeCalls(events, this.messageId, { invocationId, path })
+    if (calls.waiting.length > 0) return [...calls.waiting]
+    return this.#hooks.isHeld(invocationContext, name) ? [...calls.turnWaiting] : []
+  }
+
+  /** Lets ADK read the outcome of nodes from the notes of the turn. */
+  #setSession(context: NodeContext): void {
+    Object.defineProperty(context, 'session', { value: this.#viewSession(context) })
+  }
+
+  #viewSession({ invocationContext, invocationId, nodePath }: NodeContext): Session {
+    const { session } = invocationContext
+    const isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
+    const get = (): Event[] =>
+      toResumeEvents(readNodeRuns(session.events, this.messageId, nodePath), {
+        invocationId,
+        isAgent,
+      })
+    return Object.create(session, { events: { get } }) as Session
+  }
+
+  /** Stores the input of an agent as ADK does, unless the agent continues after a pause. */
+  #prepareAgent(nodeContext: NodeContext, isResumed: boolean): void {
+    const context = nodeContext.invocationContext
+    const { session, sessionService: sessions } = context
+    const sessionService =
+      sessions &&
+      intercept(sessions, {
+        appendEvent: async ({ event }) =>
+          isResumed ? event : sessions.appendEvent({ session, event }),
+      })
+    Object.defineProperties(nodeContext, {
+      session: { value: this.#viewSession(nodeContext) },
+      invocationContext: { value: context.clone({ ...(sessionService && { sessionService }) }) },
+      getInvocationContext: { value: () => context },
+    })
+  }
+
+  /** Returns the node of a path. The item of a parallel worker is `worker.worker@0`. */
+  #findNode(path: string): unknown {
+    let found: unknown = this.#root
+    for (const { step } of toSteps(path)) {
+      if (found instanceof ParallelWorker) found = Reflect.get(found, 'inner')
+      else if (isWorkflow(found)) found = listOwnNodes(found).find(({ name }) => name === step)
+    }
+    return found
+  }
+
+  #openProgress(workflow: Workflow, { nodePath: path, invocationContext }: NodeContext): void {
+    const { name } = workflow
+    const { events } = invocationContext.session
+    const { runs } = readNodeRuns(events, this.messageId, path)
+    const isResumed = runs.some((run) => run.path.startsWith(`${path}.`))
+    const last = isResumed ? findProgress(events, this.messageId, name) : undefined
+    const steps = listOwnNodes(workflow).map((node) => ({
+      name: node.name,
+      state: 'pending' as const,
+    }))
+    const first: ProgressNote = { id: randomUUID(), agent: name, kind: 'workflow', steps }
+    this.#progress.set(path, last ?? first)
+  }
+
+  #store(context: NodeContext, node: NodeNote): void {
+    this.#report(context, node.state === 'done' ? 'done' : 'running', { node })
+  }
+
+  /** Writes an event without content: the progress of the workflow of a node, if it has changed, and notes. */
+  #report(context: NodeContext, state: 'running' | 'done', notes: EventNotes = {}): void {
+    const { nodePath, invocationId, branch } = context
+    const [workflowPath, step] = splitPath(nodePath)
+    const last = this.#progress.get(workflowPath)
+    const index = last?.steps.findIndex(({ name }) => name === step) ?? -1
+    const hasChanged = last !== undefined && index >= 0 && last.steps[index]?.state !== state
+    if (!hasChanged && notes.node === undefined) return
+    const progress = hasChanged
+      ? { ...last, steps: last.steps.with(index, { name: step, state }) }
+      : undefined
+    if (progress) this.#progress.set(workflowPath, progress)
+    const { messageId } = this
+    context.emit(
+      createEvent({
+        author: step,
+        invocationId,
+        ...(branch !== undefined && { branch }),
+        customMetadata: writeNotes({ messageId, ...notes, ...(progress && { progress }) }),
+      }),
+    )
+  }
+}
+
+/** Splits the path of a node into the path of its workflow and its name. */
+function splitPath(path: string): [workflowPath: string, name: string] {
+  const end = path.lastIndexOf('.')
+  return [path.slice(0, Math.max(end, 0)), path.slice(end + 1)]
+}
+
+/** Makes the model of an agent that is a node read what the session of its own turn contains. */
+function controlRequests({ requestProcessors }: LlmAgent): void {
+  if (requestProcessors.some((processor) => processor instanceof StoredFirst)) return
+  requestProcessors.unshift(new StoredFirst())
+  const index = requestProcessors.indexOf(CONTENT_REQUEST_PROCESSOR)
+  if (index >= 0) requestProcessors.splice(index, 1, new TurnContents())
+}
+
+/** Lets an agent wait until its earlier events are stored. ADK 2.0.0 reads the session before that. */
+class StoredFirst extends BaseLlmRequestProcessor {
+  // oxlint-disable-next-line require-yield -- It only waits.
+  async *runAsync(context: InvocationContext): AsyncGenerator<Event, void> {
+    await untilStored(context)
+  }
+}
+
+/** Hides the turns that started while an agent waited, if the agent reads only the current turn. */
+class TurnContents extends BaseLlmRequestProcessor {
+  async *runAsync(context: InvocationContext, request: LlmRequest): AsyncGenerator<Event, void> {
+    // ADK runs resumed calls in the step in which the model reads their results.
+    await untilStored(context)
+    const { agent } = context
+    const messageId = findRun(context)?.messageId
+    const isAlone = isLlmAgent(agent) && agent.includeContents === 'none'
+    const own =
+      messageId !== undefined && isAlone ? viewTurn(context, messageId, agent.name) : context
+    yield* CONTENT_REQUEST_PROCESSOR.runAsync(own, request)
+  }
+}
+
+/**
+ * Returns a context with the events of one turn. Responses from outside are events of the agent itself: ADK would leave out everything
+ * before a response of the user, also the input of the agent.
+ */
+function viewTurn(
+  context: InvocationContext,
+  messageId: string,
+  agentName: string,
+): InvocationContext {
+  const { session } = context
+  const turn = splitTurns(session.events).find((it) => it.messageId === messageId)?.events ?? []
+  const calls = turn.flatMap((event) => (event.author === agentName ? getFunctionCalls(event) : []))
+  const ids = new Set(calls.map(({ id }) => id))
+  const isOwn = (event: Event): boolean => getFunctionResponses(event).some(({ id }) => ids.has(id))
+  const events = turn.map((event) => (isOwn(event) ? { ...event, author: agentName } : event))
+  const value = Object.create(session, { events: { value: events } }) as Session
+  return Object.create(context, { session: { value } }) as InvocationContext
+}

@@ -1,0 +1,345 @@
+import type { BaseLlm, BaseTool, NodeLike } from '@google/adk'
+import {
+  AgentTool,
+  createEvent,
+  FunctionNode,
+  InMemoryRunner,
+  LlmAgent,
+  Workflow,
+} from '@google/adk'
+import type { Action, Prompt, Responder } from 'gemini-emulator'
+import { describe, expect, test } from 'vitest'
+
+import type { ChatMessage } from '../support/chat-probe.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { locationTool, TOKYO } from '../support/locating.ts'
+import { approvingClients, clientsWith } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { TestBridge } from './support/test-bridge.ts'
+
+/** What the nodes have done, by name, in order. */
+type Log = string[]
+
+/** A model for agents whose instruction is `I am NAME`. Each does the actions of its name in turn, and then says its name. */
+function play(log: Log, plans: Plans = {}): Responder {
+  const left = new Map(Object.entries(plans).map(([name, actions]) => [name, [...actions]]))
+  return (prompt) => {
+    const name = nameOf(prompt)
+    log.push(name)
+    return [left.get(name)?.shift() ?? say(`${name}. `)].flat()
+  }
+}
+
+type Plans = Readonly<Record<string, readonly (Action | Action[])[]>>
+
+function nameOf({ systemInstruction }: Prompt): string {
+  return /I am ([a-z]+)/.exec(systemInstruction)?.[1] ?? ''
+}
+
+const say = (text: string): Action => ({ type: 'say', text })
+const pay = (recipient: string): Action => ({
+  type: 'call',
+  name: 'process_payment',
+  args: { amount: 5, recipient },
+})
+
+function agentOf(model: BaseLlm, name: string, tools: BaseTool[] = []): LlmAgent {
+  return new LlmAgent({ name, model, instruction: `I am ${name}.`, tools })
+}
+
+const flow = (...nodes: [NodeLike, ...NodeLike[]]): Workflow =>
+  new Workflow({ name: 'flow', edges: [['START', ...nodes]] })
+
+/** Three agents, of which one pays. */
+const chain =
+  (payer: string) =>
+  (model: BaseLlm, tools: BaseTool[]): Workflow => {
+    const node = (name: string) => agentOf(model, name, name === payer ? tools : [])
+    return flow(node('one'), node('two'), node('three'))
+  }
+
+const call = (name: string, args = {}): Action => ({ type: 'call', name, args })
+
+const anyClient = firstClient()
+
+function firstClient() {
+  const [client] = approvingClients
+  if (!client) throw new Error('a client')
+  return client
+}
+
+/** Opens a bridge with a workflow, and a chat in which the workflow has started. */
+async function start(
+  log: Log,
+  agent: (model: BaseLlm, tools: BaseTool[]) => Workflow,
+  { plans = {}, ...options }: { plans?: Plans } & Parameters<typeof TestBridge.open>[0] = {},
+) {
+  const testBridge = await TestBridge.open({
+    isLive: false,
+    agent,
+    respond: play(log, plans),
+    ...options,
+  })
+  const page = testBridge.page()
+  const chat = await page.open(anyClient, { autoSend: 'both' })
+  await chat.send('Go.')
+  return { testBridge, page, chat, [Symbol.asyncDispose]: () => testBridge[Symbol.asyncDispose]() }
+}
+
+const GO = {
+  id: 'chat-1',
+  messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }],
+}
+
+const recipients = ({ wallet }: TestBridge): string[] =>
+  wallet.payments.map(({ recipient }) => recipient)
+
+describe.each(clientsWith('7'))('$name', (client) => {
+  test.each([
+    ['one', true, ['one'], ['one', 'one', 'two', 'three'], 'one. two. three. '],
+    ['two', true, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
+    ['two', false, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
+    ['three', true, ['one', 'two', 'three'], ['one', 'two', 'three', 'three'], 'one. two. three. '],
+  ] as const)(
+    '[AP480] a workflow waits in node %s, approved %s, and continues with the next one',
+    async (payer, approved, before, after, text) => {
+      const log: Log = []
+      await using testBridge = await TestBridge.open({
+        isLive: false,
+        agent: chain(payer),
+        respond: play(log, { [payer]: [pay('A')] }),
+      })
+      const page = testBridge.page()
+      const chat = await page.open(client)
+      await chat.send('Go.')
+      expect(log).toEqual(before)
+      expect(chat.asked).toHaveLength(1)
+      await chat.decide(approved)
+      expect(log).toEqual(after)
+      expect(recipients(testBridge)).toEqual(approved ? ['A'] : [])
+      expect(textOf(chat.lastMessage)).toBe(text)
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state: approved ? 'output-available' : 'output-denied' },
+      ])
+      await expectRecord(page, chat)
+      await chat.send('Again.')
+      expect(log.slice(after.length)).toEqual(['one', 'two', 'three'])
+      await expectRecord(page, chat)
+      expect(testBridge.errors).toEqual([])
+    },
+  )
+})
+
+/** A function that writes its name to the log. */
+const fn = (log: Log, name: string, result: (input: unknown) => unknown = () => undefined) =>
+  new FunctionNode(name, (_context, input) => {
+    log.push(name)
+    return result(input)
+  })
+
+test('[AP480] functions, routes and agents: what has ended does not run again, with or without a result', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model, tools) => {
+      const router = fn(log, 'router', () => createEvent({ route: 'big', output: 'Pay 5.' }))
+      const payer = agentOf(model, 'payer', tools)
+      const last = fn(log, 'last', (input) => `Last: ${String(input)}`)
+      return new Workflow({
+        name: 'flow',
+        edges: [
+          ['START', fn(log, 'silent'), agentOf(model, 'reader'), router],
+          [router, { big: payer, small: agentOf(model, 'other') }],
+          [payer, last],
+        ],
+      })
+    },
+    // A text before the call is not the result of the node.
+    { plans: { payer: [[say('Let me see. '), pay('A')]] } },
+  )
+  const { testBridge, page, chat } = started
+  expect(log).toEqual(['silent', 'reader', 'router', 'payer'])
+  await chat.decide(true)
+  expect(log.slice(4)).toEqual(['payer', 'last'])
+  expect(recipients(testBridge)).toEqual(['A'])
+  expect(textOf(chat.lastMessage)).toBe('reader. Let me see. payer. Last: payer. ')
+  // The agent has read its own input, its call and the result, and nothing else.
+  expect(testBridge.told).toContain('Pay 5.')
+  expect(testBridge.results).toHaveLength(1)
+  await expectRecord(page, chat)
+  expect(testBridge.errors).toEqual([])
+})
+
+test('[AP480] every node may ask, more than once, and the instruction of a later node reads all results', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model, tools) =>
+      flow(
+        agentOf(model, 'one', tools),
+        agentOf(model, 'two', tools),
+        new LlmAgent({ name: 'three', model, instruction: 'I am three after {one.output}' }),
+      ),
+    { plans: { one: [pay('A'), pay('B')], two: [pay('C')] } },
+  )
+  const { testBridge, page, chat } = started
+  for (let paid = 0; paid < 3; paid += 1) {
+    expect(testBridge.wallet.payments).toHaveLength(paid)
+    await chat.decide(true)
+  }
+  expect(log).toEqual(['one', 'one', 'one', 'two', 'two', 'three'])
+  expect(recipients(testBridge)).toEqual(['A', 'B', 'C'])
+  await expectRecord(page, chat)
+})
+
+test('[AP480] calls of one node are decided apart: the next node starts when all are decided', async () => {
+  const log: Log = []
+  await using testBridge = await TestBridge.open({
+    isLive: false,
+    agent: chain('two'),
+    respond: play(log, { two: [[pay('A'), pay('B')]] }),
+  })
+  const page = testBridge.page()
+  await page.post(GO)
+  const [first, second] = await page.inbox()
+  await page.decide(String(first?.id), { approved: true })
+  await page.untilState(String(first?.id), 'succeeded')
+  await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('"balance"'))
+  expect(log).toEqual(['one', 'two'])
+  await page.decide(String(second?.id), { approved: false })
+  await page.untilMessages((messages) => textOf(messages.at(-1)).includes('three'))
+  expect(log).toEqual(['one', 'two', 'two', 'three'])
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  expect(testBridge.errors).toEqual([])
+})
+
+test('[AP481] another server continues in the node that waits', async () => {
+  const log: Log = []
+  await using started = await start(log, chain('two'), { plans: { two: [pay('A')] } })
+  const { testBridge, page } = started
+  await testBridge.restart()
+  const chat = await page.open(anyClient)
+  await chat.decide(true)
+  expect(log).toEqual(['one', 'two', 'two', 'three'])
+  expect(recipients(testBridge)).toEqual(['A'])
+  await expectRecord(page, chat)
+})
+
+test('[AP481] an approval that expires in a node ends its call, and the next node runs', async () => {
+  const log: Log = []
+  await using testBridge = await TestBridge.open({
+    isLive: false,
+    agent: chain('one'),
+    approvalDeadlineMs: 50,
+    respond: play(log, { one: [pay('A')] }),
+  })
+  const page = testBridge.page()
+  await page.post(GO)
+  await page.untilMessages((messages) => textOf(messages.at(-1)).includes('three'))
+  expect(log).toEqual(['one', 'one', 'two', 'three'])
+  expect(recipients(testBridge)).toEqual([])
+})
+
+test('[AP482] a new message starts the workflow again, and the waiting node continues in its own message', async () => {
+  const log: Log = []
+  await using started = await start(log, chain('two'), {
+    whilePending: 'keep',
+    plans: { two: [pay('A')] },
+  })
+  const { testBridge, page } = started
+  const [asked] = await page.inbox()
+  const parts = [{ type: 'text', text: 'Other.' }]
+  await page.post({ id: 'chat-1', messages: [{ id: 'm2', role: 'user', parts }] })
+  expect(log).toEqual(['one', 'two', 'one', 'two', 'three'])
+  await page.decide(String(asked?.id), { approved: true })
+  await page.untilMessages((messages) => textOf(messages[1]).includes('three'))
+  expect(log.slice(5)).toEqual(['two', 'three'])
+  expect(recipients(testBridge)).toEqual(['A'])
+  expect(testBridge.errors).toEqual([])
+})
+
+test('[AP480] a node waits for an approval inside an agent that is used as a tool', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model, tools) =>
+      flow(
+        agentOf(model, 'one', [new AgentTool({ agent: agentOf(model, 'inner', tools) })]),
+        agentOf(model, 'two'),
+      ),
+    { plans: { one: [call('inner', { request: 'Pay.' })], inner: [pay('A'), pay('B')] } },
+  )
+  const { testBridge, page, chat } = started
+  expect(log).toEqual(['one', 'inner'])
+  await chat.decide(true)
+  expect(log).toEqual(['one', 'inner', 'inner'])
+  await chat.decide(true)
+  expect(log.slice(3)).toEqual(['inner', 'one', 'two'])
+  expect(recipients(testBridge)).toEqual(['A', 'B'])
+  await expectRecord(page, chat)
+})
+
+test('[AP480] a node waits for the result of a browser tool', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model) => flow(agentOf(model, 'one', [locationTool()]), agentOf(model, 'two')),
+    { plans: { one: [call('get_location')] } },
+  )
+  const { page, chat } = started
+  expect(log).toEqual(['one'])
+  const [part] = toolParts(chat.lastMessage)
+  await chat.give({ tool: 'get_location', toolCallId: part?.toolCallId ?? '', output: TOKYO })
+  await chat.rest()
+  expect(log).toEqual(['one', 'one', 'two'])
+  await expectRecord(page, chat)
+})
+
+test('[AP480] the same workflow runs as ever in a runner of the application', async () => {
+  const log: Log = []
+  let made: Workflow | undefined
+  await using started = await start(log, (model, tools) => (made = chain('one')(model, tools)), {
+    plans: { one: [pay('A')] },
+  })
+  expect(started.chat.asked).toHaveLength(1)
+  if (!made) throw new Error('a workflow')
+  const runner = new InMemoryRunner({ agent: made, appName: 'own' })
+  const { id: sessionId } = await runner.sessionService.createSession({
+    appName: 'own',
+    userId: 'u',
+  })
+  const newMessage = { role: 'user', parts: [{ text: 'Go.' }] }
+  log.length = 0
+  for await (const event of runner.runAsync({ userId: 'u', sessionId, newMessage })) {
+    expect(event.customMetadata).toBeUndefined()
+  }
+  expect(log).toEqual(['one', 'two', 'three'])
+})
+
+/** The progress in the newest message of a client. */
+function shown({ lastMessage }: { lastMessage: ChatMessage | undefined }): unknown[] | undefined {
+  return lastMessage?.parts.filter(({ type }) => type === 'data-steps').map(({ data }) => data)
+}
+
+const toSteps = (...states: readonly string[]) => [
+  {
+    agent: 'flow',
+    kind: 'workflow',
+    steps: ['one', 'two', 'three'].map((name, index) => ({ name, state: states[index] })),
+  },
+]
+
+test('[MP480] the progress of a workflow is one part, which survives a pause and a restart', async () => {
+  const log: Log = []
+  await using started = await start(log, chain('two'), {
+    plans: { two: [pay('A')] },
+  })
+  const { testBridge, page, chat: before } = started
+  expect(shown(before)).toEqual(toSteps('done', 'waiting', 'pending'))
+  await testBridge.restart()
+  const chat = await page.open(anyClient)
+  expect(shown(chat)).toEqual(toSteps('done', 'waiting', 'pending'))
+  await chat.decide(true)
+  expect(shown(chat)).toEqual(toSteps('done', 'done', 'done'))
+  await expectRecord(page, chat)
+})
