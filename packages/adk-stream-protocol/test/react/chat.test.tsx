@@ -313,6 +313,65 @@ test.each([true, false])(
   },
 )
 
+test('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is sent by itself, and counts once', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  browser.isOffline = true
+  await page.click('Approve')
+  await page.until('Your decision will be sent when the connection is back. Nothing has run yet.')
+  expect(page.text).not.toContain('Approved. Running')
+  expect(testBridge.wallet.payments).toEqual([])
+  expect([page.chat.problem, page.chat.refusals.size, page.errors]).toEqual([undefined, 0, []])
+  browser.isOffline = false
+  await page.until('Paid.')
+  expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+  expect([...page.chat.unconfirmed]).toEqual([])
+})
+
+test('[CL530] over HTTP, a decision whose response was lost is sent again, and counts once', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  browser.losesResponses = true
+  await page.click('Approve')
+  await waitFor(() => expect(testBridge.wallet.payments).toHaveLength(1))
+  await page.until('Paid.')
+  await page.untilReady()
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  expect([page.chat.problem, page.chat.refusals.size]).toEqual([undefined, 0])
+})
+
+test('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken back and given again', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  browser.isOffline = true
+  vi.stubGlobal('navigator', { ...globalThis.navigator, onLine: false })
+  await page.click('Approve')
+  await screen.findByText(/Your decision will be sent when the connection is back. Nothing/)
+  await page.click('Take back')
+  await screen.findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  expect([...page.chat.unconfirmed]).toEqual([])
+  expect([page.chat.problem, page.chat.refusals.size, page.errors]).toEqual([undefined, 0, []])
+  vi.unstubAllGlobals()
+  browser.isOffline = false
+  await page.click('Approve')
+  await page.until('Paid.')
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  expect(screen.queryByText('Take back')).toBeNull()
+})
+
 test('[CL390] [RE390] a card stays in place while its reply is replayed', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live')

@@ -12,6 +12,7 @@ import type { LoadedChat } from '../api/adk-api.ts'
 import { AdkApi } from '../api/adk-api.ts'
 import type { Http, HttpOptions, HttpRequest } from '../api/http.ts'
 import { createHttp } from '../api/http.ts'
+import type { MessageView } from '../sync/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import type {
   ChatObserver,
@@ -20,7 +21,8 @@ import type {
   FindObserver,
   StreamSource,
 } from './response-channel.ts'
-import { createChatObservers } from './response-channel.ts'
+import { createChatObservers, DECISION_CANCELLED } from './response-channel.ts'
+import { KeptDecisions } from './kept-decisions.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
 import { createSharedConnection } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
@@ -64,6 +66,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
   readonly #observers = createChatObservers()
   readonly #shared = createSharedConnection()
   readonly #streams: SseStreams
+  readonly #decisions: KeptDecisions
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
     this.#agent = agent
@@ -75,6 +78,11 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       stop: (chatId) => this.api.stopChat(chatId),
       findObserver: this.#observers.find,
       report: (request, state) => this.#shared.report(request, state),
+      backoff: withDefaults(backoff),
+    })
+    this.#decisions = new KeptDecisions({
+      isOffline: () => this.connection.state === 'lost' || globalThis.navigator?.onLine === false,
+      probe: (approvalId) => this.api.readApproval(approvalId),
       backoff: withDefaults(backoff),
     })
   }
@@ -100,12 +108,23 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     const tap = tapStream(this.#observe, { chatId, trigger, messageId, message: messages[0] })
     const stream = this.#streams.open(chatId, { source: 'requested', tap, signal })
     try {
-      const response = await this.#http.send('/stream', {
-        method: 'POST',
-        body: { ...named, ...body, id: chatId, trigger, messageId, messages, ...supplements },
-        signal: stream.signal,
-        headers,
-      })
+      const send = () =>
+        this.#http.send('/stream', {
+          method: 'POST',
+          body: { ...named, ...body, id: chatId, trigger, messageId, messages, ...supplements },
+          signal: stream.signal,
+          headers,
+        })
+      // A chat that is not attached gets the error, and shows it.
+      const isKept = stream.chat !== undefined && isOnlyDecisions(messages, responseIds)
+      const response = await (isKept
+        ? this.#decisions.send({
+            approvalIds: responseIds,
+            signal: stream.signal,
+            send,
+            report: (state) => this.#shared.report(stream, state),
+          })
+        : send())
       this.responses.mark(responseIds, 'accepted')
       return this.#streams.read(stream, response)
     } catch (error) {
@@ -113,6 +132,8 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       this.responses.mark(responseIds, 'refused')
       if (responseIds.length > 0)
         this.#observers.find(chatId)?.onResponsesRefused(responseIds, error)
+      // The person took the decision back: that is no error, and nothing follows.
+      if (error === DECISION_CANCELLED) return EMPTY()
       throw error
     }
   }
@@ -140,6 +161,11 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     return this.api.decide(approvalId, decision)
   }
 
+  /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */
+  cancelDecision(approvalId: string): boolean {
+    return this.#decisions.cancel(approvalId)
+  }
+
   /** Loads the stored messages of a chat. */
   async loadMessages(chatId: string): Promise<AdkUIMessage[]> {
     return (await this.loadChat(chatId)).messages
@@ -164,6 +190,18 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     this.#shared.report(feed, state)
   }
 }
+
+/** Whether a request has no outputs of tools. Those are sent again by the chat. */
+function isOnlyDecisions(
+  messages: readonly MessageView[],
+  responseIds: readonly string[],
+): boolean {
+  const parts = messages.flatMap((message) => message.parts)
+  return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
+}
+
+const EMPTY = (): AdkChunkStream =>
+  new ReadableStream({ start: (controller) => controller.close() })
 
 function resumePath(chatId: string): string {
   return `/stream/${encodeURIComponent(chatId)}/stream`

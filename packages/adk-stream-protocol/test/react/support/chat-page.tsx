@@ -40,6 +40,8 @@ export class TestBrowser implements AsyncDisposable {
   readonly newApi
   /** Whether new sockets and requests find no server. */
   isOffline = false
+  /** Whether the next request that changes something arrives and gets no response. */
+  losesResponses = false
   readonly #sockets: WebSocket[] = []
   readonly #unmounts: (() => void)[] = []
 
@@ -56,6 +58,12 @@ export class TestBrowser implements AsyncDisposable {
       const { pathname } = new URL(String(address))
       if (this.isOffline) return Promise.reject(new TypeError('network: offline'))
       if (!pathname.endsWith('/events')) sent.push(`${init?.method ?? 'GET'} ${pathname}`)
+      if (this.losesResponses && init?.method === 'POST') {
+        this.losesResponses = false
+        return globalThis
+          .fetch(address, init)
+          .then(() => Promise.reject(new TypeError('network: lost')))
+      }
       return globalThis.fetch(address, init)
     }
     const reach = (address: string): string =>
