@@ -12,6 +12,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Decision } from '../approvals/next-approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
+import type { Reply } from '../approvals/understand-reply.ts'
 import { createAudioEpochs } from '../gemini-live/live-hooks.ts'
 import {
   toLiveAgent,
@@ -44,6 +45,8 @@ import type { LiveSnapshot } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
 import { SessionWriter } from './session-writer.ts'
 import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
+import type { ShownQuestion } from './spoken-replies.ts'
+import { SpokenReplies } from './spoken-replies.ts'
 import { TurnTaking } from './turn-taking.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
@@ -76,6 +79,9 @@ export interface LiveConversationOptions extends Pick<
   readonly listener: LiveListener
 }
 
+/** Lets the words of a person decide the open approval of the chat, if it is in reach. */
+type DecideSpoken = (reply: Reply, isInReach: (approval: Approval) => boolean) => Promise<unknown>
+
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000
 
@@ -91,6 +97,10 @@ export class LiveConversation {
   readonly #calls: LiveCalls
   readonly #messages: LiveMessages
   readonly #transcript: SpeechTranscript
+  readonly #spokenReplies: SpokenReplies
+  /** When the calls that wait were shown to clients: call → time. */
+  readonly #shownAt = new Map<string, number>()
+  #decideSpoken: DecideSpoken | undefined
   readonly #hostPlugins: PluginManager
   readonly #loop: Promise<void>
   #request: LlmRequest | undefined
@@ -125,6 +135,12 @@ export class LiveConversation {
     this.#ready.catch(() => undefined)
     this.#turnTaking = new TurnTaking(options)
     this.#transcript = new SpeechTranscript(this.#turnTaking)
+    this.#spokenReplies = new SpokenReplies({
+      listQuestions: () => this.#listQuestions(),
+      decide: (reply, approvalIds) => {
+        this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(options.onError)
+      },
+    })
     this.#messages = new LiveMessages({
       turnTaking: this.#turnTaking,
       openTurn: options.openTurn,
@@ -172,6 +188,7 @@ export class LiveConversation {
       // The conversation may have ended meanwhile.
       if (this.#state !== 'open') throw new ProtocolError('unavailable')
       message.isUserMessageStored = true
+      message.isPromptKnown = true
       const decided = await decide?.()
       if (decided) return await this.#showDecision(message, decided)
       this.#turnTaking.apply({ type: 'message-sent', message })
@@ -192,8 +209,9 @@ export class LiveConversation {
     return turn
   }
 
-  /** Sends a chunk of audio, or an image. */
-  sendMedia(blob: Blob): void {
+  /** Sends a chunk of audio, or an image. `decideSpoken` lets what the person says decide an approval. */
+  sendMedia(blob: Blob, decideSpoken?: DecideSpoken): void {
+    if (decideSpoken) this.#decideSpoken = decideSpoken
     this.#queue.sendRealtime(blob)
   }
 
@@ -371,6 +389,8 @@ export class LiveConversation {
       onLost: () => this.#closeAsLost(),
       onStateChange: (toolCallId, state) => {
         this.#messages.setCallState(toolCallId, state)
+        if (state === 'waiting') this.#shownAt.set(toolCallId, performance.now())
+        else this.#shownAt.delete(toolCallId)
         if (state === 'waiting' || (state === 'ended' && this.#hasSavedCalls)) this.#saveCalls()
       },
     })
@@ -537,6 +557,17 @@ export class LiveConversation {
     const { text = '', finished = false } = event.inputTranscription ?? {}
     this.#options.listener.onTranscript({ text, final: finished })
     this.#transcript.add(event)
+    this.#spokenReplies.add(text, finished)
+  }
+
+  /** Returns the questions that clients see. */
+  #listQuestions(): ShownQuestion[] {
+    return this.#calls.waiting.flatMap(({ toolCallId, approvalId }) => {
+      const shownAt = this.#shownAt.get(toolCallId)
+      if (approvalId === undefined || shownAt === undefined) return []
+      const { isPromptKnown } = this.#messages.ofCall(toolCallId)
+      return { approvalId, shownAt, isPromptKnown }
+    })
   }
 
   /** Returns the message that new output belongs to. It is a new one if there is no pending message, or the transcript has not arrived yet. */

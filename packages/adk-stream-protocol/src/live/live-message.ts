@@ -43,6 +43,8 @@ export class LiveMessage {
   /** The transcript of the user's speech so far. Empty if the user wrote the message. */
   transcript = ''
   isUserMessageStored: boolean
+  /** Whether all words of the user are known: they typed the message, or its transcript is complete. */
+  isPromptKnown: boolean
   /** How much audio the reply has. */
   audio: AudioCount | undefined
   /** The turn that streams the message, or the last one that did. */
@@ -57,6 +59,7 @@ export class LiveMessage {
     this.held = held
     this.isContinued = options.isContinued ?? false
     this.isUserMessageStored = this.isContinued
+    this.isPromptKnown = this.isContinued
     this.state = options.state ?? {}
   }
 

@@ -19,7 +19,10 @@ export class SpeechTranscript {
   add({ inputTranscription }: Event): void {
     const { text = '', finished = false } = inputTranscription ?? {}
     // The last piece repeats the whole transcript.
-    if (finished) return
+    if (finished) {
+      if (this.#current) this.#current.isPromptKnown = true
+      return
+    }
     if (!this.#current || this.#current.isUserMessageStored) this.#current = this.#findMessage()
     this.#current.transcript += text
   }

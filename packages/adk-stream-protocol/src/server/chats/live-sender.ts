@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 import type { Approval } from '../../approvals/approval.ts'
+import type { Reply } from '../../approvals/understand-reply.ts'
+import { understandReply } from '../../approvals/understand-reply.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -35,6 +37,19 @@ export class LiveSender {
   /** Sends a message to the live session of a chat. */
   send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
     return this.#parts.runs.opening(chat, this.#send(principal, chat, request))
+  }
+
+  /** Lets spoken words decide the open approval of a chat. `authenticate` returns the person who speaks. */
+  async decideSpoken(
+    authenticate: () => Promise<Principal>,
+    chat: ChatRef,
+    {
+      reply,
+      isInReach,
+    }: { readonly reply: Reply; readonly isInReach: (shown: Approval) => boolean },
+  ): Promise<void> {
+    if (understandReply(reply.words) === undefined) return
+    await this.#parts.replies.decide(await authenticate(), chat, { reply, isInReach })
   }
 
   /** Sets the agent and the session state of a chat before speech, which carries neither. */

@@ -42,6 +42,11 @@ export function openLiveHandlers(
     subscriptions.whileBusy(chatId, () => runs.openForAudio(chatOf(chatId), prepareSpeech(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
     (await openForAudio(chatId))?.sendMedia(blob)
+  const hear = async (chatId: string, blob: Blob): Promise<void> =>
+    (await openForAudio(chatId))?.sendMedia(blob, (reply, isInReach) =>
+      // WS16: a decision is authenticated again.
+      live.decideSpoken(() => connection.checkPrincipal(), chatOf(chatId), { reply, isInReach }),
+    )
   const turns = openTurnHandlers(connection, {
     chats,
     live,
@@ -75,7 +80,7 @@ export function openLiveHandlers(
         await subscriptions.whileBusy(id, () => live.send(principal, chatOf(id), request)),
       )
     },
-    audio: ({ id, data, mimeType }) => show(id, toAudio(data, mimeType)),
+    audio: ({ id, data, mimeType }) => hear(id, toAudio(data, mimeType)),
     image: ({ id, data, mimeType }) => show(id, toImage(data, mimeType, limits)),
     binary: (bytes) => {
       const chatId = subscriptions.audioChatId
@@ -83,7 +88,7 @@ export function openLiveHandlers(
         const message = 'Send `watch` with `audio: "binary"` first: a binary frame has no chat id.'
         throw new ProtocolError('bad-request', { message })
       }
-      return show(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
+      return hear(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
     },
     'audio-end': async ({ id }) => {
       // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
