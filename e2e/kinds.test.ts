@@ -76,3 +76,24 @@ test('[DM522] a tool of an MCP server runs if it only reads, and asks if it dele
   ])
   await snap(page, 'mcp-done')
 })
+
+test('[DM523] an agent works in steps, waits in the second one, and shows where it is', async () => {
+  const { page, answers, card, idle } = await ask(testDemo, 'Plan a weekend in Kyoto')
+  const steps = page.getByRole('figure', { name: 'Steps of weekend_trip' })
+  const read = (): Promise<string[]> => steps.getByRole('listitem').allTextContents()
+  await expect
+    .poll(read)
+    .toEqual(['plan Done', 'book Waiting for a response', 'confirm Not started'])
+  const booking = card('Book 2 nights in Kyoto for $240.00')
+  await booking.getByText('The next step starts after your decision.').waitFor()
+  await snap(page, 'steps')
+  await decide(booking, 'approve')
+  await answers.getByText('Your weekend in Kyoto is planned and booked.').waitFor()
+  await idle()
+  const done = ['plan Done', 'book Done', 'confirm Done']
+  await expect.poll(read).toEqual(done)
+  await page.reload()
+  await expect.poll(read).toEqual(done)
+  await ending(card('Booked 2 nights in Kyoto'))
+  await snap(page, 'steps-done')
+})

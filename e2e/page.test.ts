@@ -86,7 +86,7 @@ test('[DM26] everything can be done by keyboard', async () => {
 
   // The suggestions stand before the input, which has the focus.
   await page.getByText('What would you like to do?').waitFor()
-  for (let back = 0; back < 15; back += 1) await page.keyboard.press('Shift+Tab')
+  for (let back = 0; back < 16; back += 1) await page.keyboard.press('Shift+Tab')
   expect(await focused()).toBe('What is the weather in Tokyo?')
   await page.keyboard.press('Enter')
   await tool('get_weather').getByText('Done').waitFor()

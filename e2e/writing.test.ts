@@ -149,6 +149,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
   (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
   (page) => readPage(page).tool('Alice').getByRole('timer'),
   (page) => readPage(page).log.getByText('accountant › process_payment'),
+  (page) => readPage(page).log.locator('.adk-steps li[data-state=waiting]'),
   (page) => readPage(page).log.getByText('notebook › notes_delete'),
   (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
   (page) => readPage(page).log.locator('.adk-sign-in').getByRole('timer'),

@@ -91,6 +91,7 @@ async function setStage() {
     wallets,
     weather: sampleWeather,
     notesFile: 'unused',
+    languageOf: () => 'en',
   })
   return {
     agent,

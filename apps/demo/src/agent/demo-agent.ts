@@ -3,10 +3,11 @@ import { type BaseLlm, LlmAgent, requestInputTool } from '@google/adk'
 import { createAccountant } from './accountant.ts'
 import { INSTRUCTION } from './instruction.ts'
 import { createChangeBgm, createGetLocation } from './tools/browser-tools.ts'
-import { type CalendarOptions, createGetCalendar } from './tools/get-calendar.ts'
+import { createGetCalendar } from './tools/get-calendar.ts'
 import { createGetWeather } from './tools/get-weather.ts'
 import { createProcessPayment } from './tools/process-payment.ts'
 import { createNotebook } from './notebook/notebook.ts'
+import { createTrip } from './trip.ts'
 import type { Wallets } from './wallet/wallets.ts'
 import type { Weather } from './weather/weather.ts'
 
@@ -16,17 +17,18 @@ export interface DemoAgentOptions {
   readonly weather: Weather
   /** The file with the user's notes. */
   readonly notesFile: string
-  /** Without it, the agent has no calendar. */
-  readonly calendar?: CalendarOptions
+  /** The URL of the calendar's API. Without it, the agent has no calendar. */
+  readonly eventsUrl?: string | undefined
+  /** The language of a user, for the texts of the tools. */
+  readonly languageOf: (userId: string) => string
 }
 
 /**
- * An assistant with four tools, of which two run in the browser and two need approval. It can also ask the user with a form, and let
- * an accountant pay, which is an agent used as a tool. It reads the user's calendar after
- * a sign-in, and lets another agent use an MCP server with notes.
+ * An assistant with tools of every kind: some run in the browser, some need approval or a sign-in, one asks with a form, two are agents
+ * with tools of their own, of which one has an MCP server. It transfers to an agent that works in steps.
  */
 export function createDemoAgent(options: DemoAgentOptions): LlmAgent {
-  const { model, wallets, weather, notesFile, calendar } = options
+  const { model, wallets, weather, notesFile, eventsUrl, languageOf } = options
   return new LlmAgent({
     name: 'assistant',
     description: 'Tells the weather, sends money, finds the user and changes the music.',
@@ -40,8 +42,9 @@ export function createDemoAgent(options: DemoAgentOptions): LlmAgent {
       requestInputTool,
       createAccountant(model, wallets),
       createNotebook(model, notesFile),
-      ...(calendar ? [createGetCalendar(calendar)] : []),
+      ...(eventsUrl === undefined ? [] : [createGetCalendar({ eventsUrl, languageOf })]),
     ],
+    subAgents: [createTrip(model, languageOf)],
     ...(canThink(model.model) && {
       generateContentConfig: { thinkingConfig: { includeThoughts: true } },
     }),

@@ -9,6 +9,7 @@ import { naturalPieces } from './replies/natural-pieces.ts'
 import { phrasesOf } from './replies/phrases.ts'
 import { drawPicture } from './images/draw-picture.ts'
 import { type Plan, type PlannedCall, planRequest } from './plan.ts'
+import { continueTrip, readTripStep } from './trip.ts'
 import { clip } from './replies/render.ts'
 import { allSucceeded, commentOn, lastBalance, type Style } from './replies/results.ts'
 import { createSpecialReply, readSpecialReply } from './replies/special-replies.ts'
@@ -24,6 +25,11 @@ export const demoModel: Responder = (prompt) => {
     functions: prompt.callMode === 'NONE' ? [] : prompt.functions,
   }
   if (offers(context, 'notes_list')) return runNotes(context)
+  const step = readTripStep(prompt.systemInstruction)
+  if (step !== undefined) {
+    const next = continueTrip(step, conversation, context.style.language)
+    return ['call' in next ? toAction(next.call) : say(next.text)]
+  }
   const comments = conversation.answered.length > 0 ? continueAfterResults(context) : []
   if (conversation.isRequestNew) return [...comments, ...answerRequest(context)]
   return comments.length > 0 ? comments : [say(phrasesOf(context.style.language).nothingSaid)]
@@ -84,6 +90,7 @@ function planFor({ conversation, functions, style }: ReplyContext): Plan | undef
     earlierRequests: conversation.earlierRequests,
     history: conversation.isRequestNew ? conversation.history : history,
     language: style.language,
+    spoken: style.spoken,
   })
 }
 

@@ -16,6 +16,7 @@ import {
 } from './reading/questions.ts'
 import { fitArguments, type Shape, shapeOf } from './schema.ts'
 import { isAboutNotes } from './notes.ts'
+import { wantsTrip } from './trip.ts'
 import { isSmallTalk } from './reading/small-talk.ts'
 
 export interface PlannedCall {
@@ -38,6 +39,8 @@ export interface PlanContext {
   readonly earlierRequests: readonly string[]
   readonly history: readonly AnsweredCall[]
   readonly language: Language
+  /** Whether this is a live session, in which steps cannot wait for an approval. */
+  readonly spoken?: boolean
 }
 
 /** Plans the calls for a request. Returns undefined if it needs none. */
@@ -64,6 +67,10 @@ export function planRequest(request: string, context: PlanContext): Plan | undef
 function planQuestion(request: string, context: PlanContext): Plan | undefined {
   const task = offers(context, 'accountant') ? readDelegation(request) : undefined
   if (task !== undefined) return toPlan({ name: 'accountant', args: { request: task } })
+  if (wantsTrip(request) && offers(context, 'transfer_to_agent'))
+    return context.spoken
+      ? { kind: 'ask', question: phrasesOf(context.language).tripNeedsChat }
+      : toPlan({ name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } })
   if (isAboutNotes(request) && offers(context, 'notebook'))
     return toPlan({ name: 'notebook', args: { request } })
   if (wantsCalendar(request) && offers(context, 'get_calendar'))

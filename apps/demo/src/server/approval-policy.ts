@@ -52,6 +52,8 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
       // "Yes" in the chat is enough: the browser asks as well.
       return { title, hint, severity: 'low', icon: 'location', acceptReplies: true, deadlineMs }
     },
+    // Requests its confirmation itself.
+    book_trip: false,
     // The tools of MCP servers, which are not known before the servers run. The demo trusts the annotations of its own server.
     '*': ({ server, annotations, chat: { principalId } }) => {
       if (server === undefined || !annotations.destructiveHint) return false

@@ -119,9 +119,8 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
       wallets,
       weather,
       notesFile: resolve(settings.dataDir, 'notes.json'),
-      ...(calendar && {
-        calendar: { eventsUrl: calendar.eventsUrl, languageOf: (userId) => languages.of(userId) },
-      }),
+      eventsUrl: calendar?.eventsUrl,
+      languageOf: (userId) => languages.of(userId),
     }),
     store,
     appName: 'demo',
@@ -130,6 +129,8 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     allowedOrigins: settings.allowedOrigins,
     namePrincipal: nameBrowser,
     approvalLinks: { issue: issueLink },
+    // For questions, sign-ins, and tools that request a confirmation themselves.
+    approvalDeadlineMs: deadlineMs,
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 
-import { afterCalls, ask, type Call, declare, demoTools, pay } from './prompt.ts'
+import { afterCalls, ask, type Call, declare, demoTools, pay, user } from './prompt.ts'
 
 const functions = [
   ...demoTools,
   declare('adk_request_input', { message: { type: 'STRING' } }, ['message']),
   declare('accountant', { request: { type: 'STRING' } }, ['request']),
   declare('get_calendar', {}, []),
+  declare('transfer_to_agent', { agentName: { type: 'STRING' } }, ['agentName']),
   declare('notebook', { request: { type: 'STRING' } }, ['request']),
 ]
 
@@ -90,6 +91,38 @@ test.each([
   expect(ask(afterCalls(request, [list], [nothing]), NOTES)).toMatchObject({ calls: [] })
   expect(ask(afterCalls(request, [list], [nothing]), NOTES).text).toContain(none)
 })
+
+test.each([
+  ['Plan a weekend in Paris', 'Paris', 'Paris'],
+  ['京都の週末旅行を計画して', 'Kyoto', '京都'],
+])('[ED522] the model plans, books and confirms in steps for %j', (request, place, name) => {
+  const transfer: Call = { name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }
+  expect(ask(request, { functions })).toMatchObject({ calls: [transfer], text: '' })
+  expect(ask(request, { functions, mode: 'live' })).toMatchObject({ calls: [] })
+  const soFar = [user(request), describe('[assistant] called tool `transfer_to_agent`')]
+  expect(ask(soFar, step('plan')).text).toContain(name)
+  const booking: Call = { name: 'book_trip', args: { place, nights: 2, price: 240 } }
+  expect(ask([...soFar, describe('[plan] said: Fine.')], step('book')).calls).toEqual([booking])
+  const booked = (result: Readonly<Record<string, unknown>>) =>
+    ask(afterCalls(request, [booking], [result]), step('book')).text
+  expect(booked({ booked: true })).toMatch(/240\.00/)
+  expect(booked({ status: 'denied', error: 'The person denied this call.' })).not.toMatch(/240/)
+  const confirm = (result: string) => ask([...soFar, describe(result)], step('confirm')).text
+  const [yes, no] = [confirm('result: {"booked":true}'), confirm('result: {"status":"denied"}')]
+  expect(yes).toContain(name)
+  expect(no).toContain(name)
+  expect(yes).not.toBe(no)
+})
+
+/** A request of the agent of a step. */
+function step(name: string) {
+  return { systemInstruction: `You do the step "${name}" of a trip.`, functions: [] }
+}
+
+/** What another agent did, as ADK describes it. */
+function describe(text: string) {
+  return user(`For context:\n${text}`)
+}
 
 /** A result as ADK's MCP tools return it. */
 function toMcp(structuredContent: Readonly<Record<string, unknown>>) {

@@ -1,7 +1,7 @@
 import { type AuthConfig, FunctionTool } from '@google/adk'
 import { z } from 'zod'
 
-export interface CalendarOptions {
+interface CalendarOptions {
   /** The URL of the calendar's API. */
   readonly eventsUrl: string
   /** The language of a user, for the titles of the sample events. */

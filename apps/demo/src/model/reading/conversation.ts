@@ -18,6 +18,8 @@ export interface Attachment {
 export interface Conversation {
   /** The user's last text. Empty if there is none. */
   readonly request: string
+  /** What other agents said and did since the request, as ADK describes it. Empty if there are none. */
+  readonly context: string
   /** The user's earlier texts, oldest first. */
   readonly earlierRequests: readonly string[]
   readonly attachments: readonly Attachment[]
@@ -33,9 +35,13 @@ export interface Conversation {
   readonly history: readonly AnsweredCall[]
 }
 
+/** How ADK begins the text in which it describes to an agent what another agent said and did. */
+const CONTEXT = 'For context:'
+
 /** Reads the contents of a prompt. */
 export function readConversation(contents: readonly Content[]): Conversation {
-  const texts = contents.map((content) => (content.role === 'model' ? '' : textOf(content)))
+  const written = contents.map((content) => (content.role === 'model' ? '' : textOf(content)))
+  const texts = written.map((text) => (text.startsWith(CONTEXT) ? '' : text))
   const requestAt = texts.findLastIndex(
     (text, index) => text !== '' || attachmentsOf(contents[index]).length > 0,
   )
@@ -47,6 +53,10 @@ export function readConversation(contents: readonly Content[]): Conversation {
   const done = new Set(pairs.map(({ call }) => call))
   return {
     request: texts[requestAt] ?? '',
+    context: written
+      .slice(requestAt + 1)
+      .filter((text) => text.startsWith(CONTEXT))
+      .join('\n'),
     earlierRequests: texts[requestAt] === '' ? requests : requests.slice(0, -1),
     attachments: contents.slice(Math.max(lastModelAt + 1, 0)).flatMap(attachmentsOf),
     isRequestNew: requestAt > lastModelAt,

@@ -15,6 +15,7 @@ export const english: Phrases = {
   askAmount: (recipient) => `Gladly. How much should I send to ${recipient}?`,
   askPayment: 'Gladly. Who should receive the money, and how much should I send?',
   askPlace: 'Which city would you like the weather for?',
+  tripNeedsChat: 'I can plan a trip in the chat mode, and not in a conversation by voice.',
   askTrack: 'Which track would you like, 1 or 2?',
   cannotStopMusic:
     'I can only change the track, I cannot stop the music. Its own player has a button for that. Shall I play track 1 or track 2?',
@@ -154,6 +155,7 @@ const greet = (name: string): string => \`Hello, \${name}!\`
     { tool: 'change_bgm', text: 'Change the music to track 2' },
     { tool: 'get_calendar', text: 'Show my calendar' },
     { tool: 'notebook', text: 'Delete my old notes' },
+    { tool: 'transfer_to_agent', text: 'Plan a weekend in Kyoto' },
     { tool: '', text: 'Show me markdown' },
   ],
 }

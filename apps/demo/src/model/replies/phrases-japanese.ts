@@ -18,6 +18,7 @@ export const japanese: Phrases = {
   askAmount: (recipient) => `承知しました。${withHonorific(recipient)}にいくら送金しますか？`,
   askPayment: '承知しました。どなたに、いくら送金しますか？',
   askPlace: 'どの都市の天気をお調べしますか？',
+  tripNeedsChat: '旅行の計画は、音声の会話ではなくチャットで承ります。',
   askTrack: 'トラック1とトラック2のどちらにしますか？',
   cannotStopMusic:
     'トラックの変更はできますが、音楽を止めることはできません。プレーヤーのボタンで止めてください。トラック1か2に変更しますか？',
@@ -161,6 +162,7 @@ const greet = (name: string): string => \`こんにちは、\${name}さん\`
     { tool: 'change_bgm', text: 'トラック2に変更して' },
     { tool: 'get_calendar', text: '今日の予定を見せて' },
     { tool: 'notebook', text: '古いメモを削除して' },
+    { tool: 'transfer_to_agent', text: '京都の週末旅行を計画して' },
     { tool: '', text: 'マークダウンを見せて' },
   ],
 }

@@ -38,6 +38,7 @@ export interface Phrases {
   readonly askPayment: string
   readonly askPlace: string
   readonly askTrack: string
+  readonly tripNeedsChat: string
   readonly cannotStopMusic: string
   readonly doesNotFit: (name: string, keys: readonly string[]) => string
   readonly needsArguments: (name: string, keys: readonly string[]) => string

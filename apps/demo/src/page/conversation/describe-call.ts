@@ -19,6 +19,14 @@ export function describeCall(
     if (notes === undefined) return undefined
     return phase === 'succeeded' ? descriptions.notesDeleted(notes) : descriptions.notes(notes)
   }
+  if (toolName === 'book_trip') {
+    const trip = Trip.safeParse(input).data
+    if (!trip) return undefined
+    const { place, nights } = trip
+    const price = formatMoney(trip.price, 'USD', language)
+    if (phase === 'succeeded') return descriptions.tripBooked(place, nights, price)
+    return descriptions.trip(place, nights, price)
+  }
   const payment = Payment.safeParse(input)
   if (toolName !== 'process_payment' || !payment.success) return undefined
   const { amount, currency, recipient } = payment.data
@@ -29,6 +37,7 @@ export function describeCall(
 }
 
 const Notes = z.object({ titles: z.array(z.unknown()) })
+const Trip = z.object({ place: z.string(), nights: z.number(), price: z.number() })
 const Payment = z.object({
   amount: z.number(),
   recipient: z.string(),

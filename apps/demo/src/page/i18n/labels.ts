@@ -40,6 +40,8 @@ export interface CallLabels {
     readonly notLocated: string
     readonly notes: (count: number) => string
     readonly notesDeleted: (count: number) => string
+    readonly trip: (place: string, nights: number, price: string) => string
+    readonly tripBooked: (place: string, nights: number, price: string) => string
   }
   /** Display names of arguments. */
   readonly argumentNames: Readonly<Record<string, string>>

@@ -163,6 +163,7 @@ export const enShell: ShellLabels = {
         { text: 'Send $30 to Alice and $40 to Bob' },
         { text: 'Send $20 to Alice, then $30 to Bob' },
         { text: 'Ask the accountant to send $20 to Alice', modes: ['sse'] },
+        { text: 'Plan a weekend in Kyoto', modes: ['sse'] },
         { text: 'Delete my old notes', modes: ['sse'] },
         { text: 'Reserve a table for me', modes: ['sse', 'live'] },
         { text: 'Show my calendar', modes: ['sse', 'live'], needsSignIn: true },

@@ -165,6 +165,7 @@ export const jaShell: ShellLabels = {
         { text: 'Aliceに30ドル、Bobに40ドル送金してください' },
         { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
         { text: '経理に、Aliceへ20ドル送金するように頼んで', modes: ['sse'] },
+        { text: '京都の週末旅行を計画して', modes: ['sse'] },
         { text: '古いメモを削除して', modes: ['sse'] },
         { text: 'レストランの席を予約して', modes: ['sse', 'live'] },
         { text: '今日の予定を見せて', modes: ['sse', 'live'], needsSignIn: true },
