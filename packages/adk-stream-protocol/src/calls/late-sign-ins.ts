@@ -8,7 +8,7 @@ import {
   PENDING_INSIDE,
   toApprovedNote,
 } from '../agent/call-responses.ts'
-import type { DecidedNote, NestedQuestion } from '../agent/history/event-notes.ts'
+import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { toNestedEnding } from '../agent/history/nested-ending.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -65,7 +65,7 @@ export function pauseForSignIn(
 ): Response {
   const toolCallId = toolContext.functionCallId ?? ''
   const { toolName, args } = question
-  const asked = { ...toAskedNote(question, { state: 'none' }), toolName, args } as NestedQuestion
+  const asked = { ...toAskedNote(question, { state: 'none' }), toolName, args }
   run.pausing.set(toolCallId, { session: question.id, asked: [asked] })
   run.decided.set(toolCallId, toPendingNote(approval))
   toolContext.requestConfirmation({ hint: question.terms.hint ?? '' })

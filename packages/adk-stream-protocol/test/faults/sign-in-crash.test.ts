@@ -67,13 +67,14 @@ function personOf(moment: string, url: string): Person {
 async function liveUntil(moment: string, victim: Child, url: string): Promise<void> {
   const person = personOf(moment, url)
   await person.say(ASK)
-  let died = false
-  const death = victim.said((line) => line === `at ${person.chatId}`).then(() => (died = true))
-  const work = (async () => {
-    while (!died) await settle(person)
-  })().catch(() => undefined)
-  await Promise.race([death, work])
-  await death
+  const death = new AbortController()
+  const deciding = (async () => {
+    while (!death.signal.aborted) await settle(person)
+  })()
+  // The last request is never answered.
+  deciding.catch(() => undefined)
+  await victim.said((line) => line === `at ${person.chatId}`)
+  death.abort()
 }
 
 /** Approves and signs in wherever the person is asked. Returns the text of the reply. */

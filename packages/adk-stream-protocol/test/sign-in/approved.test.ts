@@ -71,7 +71,7 @@ test('[AP502] an approved call whose sign-in is declined does not run, and nobod
 test('[AP502] the arguments that the person edited are those that run after the sign-in', async () => {
   await using bridge = await SignInBridge.open({
     requireConfirmation: true,
-    use: (_token, { functionCallId }) => ({ called: functionCallId }),
+    use: () => ({ read: true }),
   })
   const hanako = bridge.person()
   const body = { args: { provider: 'example' } }
@@ -79,7 +79,7 @@ test('[AP502] the arguments that the person edited are those that run after the 
   await hanako.signIn(signIn)
   const parts = await hanako.untilSaid('Done.')
   expect(parts.find(({ type }) => type === 'tool-read_mail')).toMatchObject({
-    output: { called: expect.any(String) },
+    output: { read: true },
   })
   expect(bridge.tokens).toHaveLength(1)
   const shown = JSON.stringify(parts)
