@@ -15,10 +15,10 @@ export const PENDING = {
   note: 'This call waits for the approval of a person. It has not run.',
 } as const
 
-/** The response for the model while an agent that is used as a tool waits for approvals. Clients show it until the result arrives. */
+/** The response for the model while a call waits for questions inside it, of an agent or for a sign-in. Clients show it until the result arrives. */
 export const PENDING_INSIDE = {
   status: 'pending',
-  note: 'This agent waits for the approval of a person. It has not finished.',
+  note: 'This call waits for a person. It has not finished.',
 } as const
 
 /**

@@ -52,6 +52,7 @@ import { chatOf } from '../agent/tool-call.ts'
 import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { findPausedAgain, pauseAgain } from './pause-again.ts'
+import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
 import { nextCall } from './next-call.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
@@ -98,7 +99,8 @@ export class ApprovalPlugin extends QuietPlugin {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
     const { ledger, exposeErrors, onError, credentials } = options
-    this.#signIns = credentials && new SignInCalls(credentials)
+    this.#signIns =
+      credentials && new SignInCalls(credentials, (call, approval) => this.#askLate(call, approval))
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
@@ -153,8 +155,10 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (run && toolCallId !== undefined && this.#nest(call, run)) return undefined
-    if (toolContext.toolConfirmation)
-      return run ? this.runner.runForAdk(call, run) : APPROVAL_UNAVAILABLE
+    if (toolContext.toolConfirmation) {
+      if (!run) return APPROVAL_UNAVAILABLE
+      return (await this.runner.resumeSignIn(call, run)) ?? this.runner.runForAdk(call, run)
+    }
     // A runner of another program has a session in which no client can respond.
     const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call, run)
     const check = await checkCall(call, this.#termsOf(run), run?.nested?.root.session)
@@ -250,7 +254,18 @@ export class ApprovalPlugin extends QuietPlugin {
     if (approval && !result) await storeHandover(run, toolContext.invocationContext, toolCallId)
     if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
+    const signIn = readLateSignIn(result)
+    const asking = signIn && (await this.#options.ledger.findByCall(signIn.chat, toolCallId))
+    if (signIn && asking) pauseForSignIn(call, run, { approval: asking, question: signIn })
     return undefined
+  }
+
+  /** Asks for the sign-in of a call that was approved. */
+  async #askLate(call: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
+    const { ledger } = this.#options
+    const resolved = await resolveQuestionTerms(call, { hint: '' }, this.#options)
+    const terms = resolved && this.#signIns?.toTerms(call.toolContext, resolved)
+    return terms ? requestLateSignIn(call, { approval, terms, ledger }) : APPROVAL_UNAVAILABLE
   }
 
   override async onToolErrorCallback(

@@ -11,6 +11,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { JudgeOptions } from './judge-outcome.ts'
 import { judgeOutcome } from './judge-outcome.ts'
+import { readLateSignIn } from './late-sign-ins.ts'
 import type { CallOutcome } from './run-call.ts'
 
 type Args = Readonly<Record<string, unknown>>
@@ -48,7 +49,7 @@ export function withEditedArgs(
   approval: Approval | undefined,
 ): unknown {
   const editedArgs = getEditedArgs(approval)
-  return editedArgs && by === 'tool'
+  return editedArgs && by === 'tool' && !readLateSignIn(result)
     ? { ...toResponse(result), edited_arguments: editedArgs }
     : result
 }
@@ -74,6 +75,8 @@ async function record(
 ): Promise<Approval | Refusal> {
   const { id } = approval
   if (outcome.by === 'failure') return ledger.fail(id, outcome.error.message)
+  // The call waits for a sign-in, whose question gets the outcome.
+  if (readLateSignIn(outcome.result)) return ledger.succeed(id, outcome.result)
   const { failure, receipt } = await judgeOutcome(approval, outcome.result, judge)
   const output = withEditedArgs(outcome, approval) ?? null
   return failure === undefined

@@ -14,9 +14,15 @@ import {
   withEditedArgs,
   withEdits,
 } from './approved-call.ts'
-import { toApprovedNote, toResponse, APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
+import {
+  describeEnding,
+  toApprovedNote,
+  toResponse,
+  APPROVAL_UNAVAILABLE,
+} from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import { findLateSignIn, pauseForSignIn, storeSignInEnding } from './late-sign-ins.ts'
 import type { CallEffect, CallState } from './next-call.ts'
 import { nextCall } from './next-call.ts'
 import type { JudgeOptions } from './judge-outcome.ts'
@@ -183,6 +189,41 @@ export class CallRunner {
   #confirm(toolContext: Context, claimed: Approval): void {
     confirmCall(toolContext, claimed)
     if (claimed.terms.kind === 'sign-in') this.#signIns?.markSignedIn(toolContext)
+    else this.#signIns?.markApproved(toolContext, claimed)
+  }
+
+  /**
+   * Continues an approved call that waits for a sign-in: runs it when the person has signed in. Returns undefined if the call waits for
+   * none.
+   */
+  async resumeSignIn(call: ToolCall, run: RunState): Promise<Record<string, unknown> | undefined> {
+    const late = this.#signIns && (await findLateSignIn(call, this.#ledger))
+    // ADK takes the result of a call that was started here, and the call then pauses.
+    if (!late || this.#started.has(late.approval.id)) return undefined
+    const { approval } = late
+    let { question } = late
+    if (question.state.name === 'requested') return pauseForSignIn(call, run, late)
+    const { toolContext } = call
+    const toolCallId = toolContext.functionCallId ?? ''
+    if (question.state.name === 'approved') {
+      const claimed = await this.#ledger.claim(question.id, question)
+      if (!isRefusal(claimed)) {
+        confirmCall(toolContext, approval)
+        this.#signIns?.markSignedIn(toolContext, { isApproved: true })
+        const signedIn = { ...call, toolArgs: { ...question.args } }
+        const outcome = await orMarkLost(this.#run(claimed, signedIn), run)
+        const { note } = outcome
+        const ended = await storeSignInEnding(call, run, { approval, question: claimed, note })
+        return takeResponse(run, toolCallId, { ...outcome, note: ended })
+      }
+      question = (await this.#ledger.get(question.id)) ?? question
+    }
+    const ending = describeEnding(question)
+    // Another process runs the call.
+    if (!ending) throw run.markLost()
+    const { note, response } = ending
+    run.decided.set(toolCallId, await storeSignInEnding(call, run, { approval, question, note }))
+    return response
   }
 
   /** Runs a claimed call and records its outcome. */

@@ -2,7 +2,6 @@ import type { Event, InvocationContext } from '@google/adk'
 import { createEvent, generateClientFunctionCallId, ToolConfirmation } from '@google/adk'
 import type { FunctionCall, Part } from '@google/genai'
 
-import { PENDING_INSIDE } from '../agent/call-responses.ts'
 import type { PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
@@ -19,7 +18,8 @@ export function findPausedAgain(run: RunState, { content }: Event): string[] {
 
 /**
  * Pauses calls that ADK has resumed. ADK 2.0.0 requests a confirmation only when the model makes a call, and not when the call asks
- * again, so this stores the request and the placeholder before it. Returns the rest of ADK's event.
+ * again, so this stores the request. It is one event, so that a crash leaves all of the pause or nothing; the placeholder of the first
+ * pause is still there. Returns the rest of ADK's event.
  */
 export async function pauseAgain(
   run: RunState,
@@ -28,45 +28,30 @@ export async function pauseAgain(
 ): Promise<Event> {
   const paused: PausedNote[] = []
   const requests: Part[] = []
-  const placeholders: Part[] = []
   for (const toolCallId of toolCallIds) {
     const call = findCall(session.events, toolCallId)
     const pause = run.takePause(toolCallId)
     if (!call || !pause) continue
     const confirmationId = generateClientFunctionCallId()
     paused.push({ ...pause, toolCallId, confirmationId })
-    placeholders.push({
-      functionResponse: { id: toolCallId, name: call.name ?? '', response: { ...PENDING_INSIDE } },
-    })
     const args = { originalFunctionCall: { ...call }, toolConfirmation: CONFIRMATION }
     requests.push({ functionCall: { id: confirmationId, name: CONFIRMATION_TOOL, args } })
     run.results.delete(toolCallId)
   }
   const { messageId } = run
-  const requestedToolConfirmations = Object.fromEntries(toolCallIds.map((id) => [id, CONFIRMATION]))
   const from = {
     invocationId,
     ...(event.author !== undefined && { author: event.author }),
     ...(branch !== undefined && { branch }),
   }
-  const kept = [
-    createEvent({
-      ...from,
-      content: { role: 'user', parts: placeholders },
-      actions: { requestedToolConfirmations },
-      customMetadata: writeNotes({ messageId, pending: [...toolCallIds] }),
-    }),
-    createEvent({
-      ...from,
-      content: { role: 'user', parts: requests },
-      longRunningToolIds: paused.map(({ confirmationId }) => confirmationId),
-      customMetadata: writeNotes({ messageId, asked: [], paused }),
-    }),
-  ]
-  for (const each of kept) {
-    await sessionService?.appendEvent({ session, event: each })
-    run.append(each)
-  }
+  const kept = createEvent({
+    ...from,
+    content: { role: 'user', parts: requests },
+    longRunningToolIds: paused.map(({ confirmationId }) => confirmationId),
+    customMetadata: writeNotes({ messageId, asked: [], paused }),
+  })
+  await sessionService?.appendEvent({ session, event: kept })
+  run.append(kept)
   return withoutResponses(event, toolCallIds)
 }
 

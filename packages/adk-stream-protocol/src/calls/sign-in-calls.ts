@@ -6,6 +6,7 @@ import { PENDING } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { SignInTerms } from '../protocol/sign-in-terms.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { needsConfirmation } from './call-terms.ts'
@@ -30,6 +31,13 @@ export interface CredentialSource {
   ): Promise<AuthCredential | undefined>
 }
 
+interface SignedIn {
+  readonly isApproved?: boolean
+}
+
+/** Asks for the sign-in of a call that was approved. Returns the result of the call until the person has signed in. */
+type AskLate = (call: ToolCall, approval: Approval) => Promise<Record<string, unknown>>
+
 /**
  * Gives tools the credentials of the person who owns the chat, in memory only. A call whose person has to sign in first
  * waits for it like a call that waits for an approval.
@@ -38,10 +46,14 @@ export class SignInCalls {
   readonly #source: CredentialSource
   // By the actions of the call, which a copy of its context shares.
   readonly #waiting = new WeakMap<Context['actions'], SignInTerms>()
-  readonly #signedIn = new WeakSet<Context['actions']>()
+  readonly #signedIn = new WeakMap<Context['actions'], SignedIn>()
+  readonly #approved = new WeakMap<Context['actions'], Approval>()
+  readonly #ask: AskLate | undefined
 
-  constructor(source: CredentialSource) {
+  /** `ask` asks for the sign-in of a call that was approved. */
+  constructor(source: CredentialSource, ask?: AskLate) {
     this.#source = source
+    this.#ask = ask
   }
 
   /** Call this before a tool runs. */
@@ -49,9 +61,17 @@ export class SignInCalls {
     wrapRun(call.toolContext, this, (run) => this.#run(call, run))
   }
 
-  /** Records that the person has signed in for this call. A sign-in approves nothing, so the tool must not see a confirmation. */
-  markSignedIn(toolContext: Context): void {
-    this.#signedIn.add(toolContext.actions)
+  /**
+   * Records that the person has signed in for this call. A sign-in approves nothing, so the tool must not see a confirmation, unless the
+   * call was approved before (`isApproved`).
+   */
+  markSignedIn(toolContext: Context, { isApproved = false }: SignedIn = {}): void {
+    this.#signedIn.set(toolContext.actions, { isApproved })
+  }
+
+  /** Records that a call was approved. */
+  markApproved(toolContext: Context, approval: Approval): void {
+    this.#approved.set(toolContext.actions, approval)
   }
 
   /** Returns the terms of the question that a call asks: those of a sign-in, if it waits for one. */
@@ -74,9 +94,9 @@ export class SignInCalls {
 
   async #run(call: ToolCall, run: () => Promise<unknown>): Promise<unknown> {
     const { toolContext } = call
-    const isResumed = toolContext.toolConfirmation !== undefined
-    const isSignedIn = this.#signedIn.has(toolContext.actions)
-    if (isSignedIn) await this.#removeConfirmation(call)
+    const approval = this.#approved.get(toolContext.actions)
+    const signedIn = this.#signedIn.get(toolContext.actions)
+    if (signedIn && !signedIn.isApproved) await this.#removeConfirmation(call)
     const owner = chatOf(toolContext.invocationContext.session)
     const filter = new SecretFilter(toolContext)
     const access = new Access(toolContext, filter, this.#source)
@@ -88,9 +108,12 @@ export class SignInCalls {
       const rejected = access.used(signIn)
       const renewed = isRenewed ? undefined : await this.#source.renew(owner, signIn, rejected)
       if (renewed) access.add(signIn, renewed)
-      else if (isSignedIn) return describeUseless(signIn)
-      else if (isResumed) return describeLate(signIn)
-      else return this.#wait(toolContext, signIn)
+      else if (signedIn) return describeUseless(signIn)
+      else if (!approval) return this.#wait(toolContext, signIn)
+      else {
+        this.#waiting.set(toolContext.actions, signIn)
+        return this.#ask?.(call, approval) ?? describeLate(signIn)
+      }
     }
   }
 
@@ -172,6 +195,6 @@ function describeUseless({ label }: SignInTerms): Record<string, unknown> {
 
 function describeLate({ label }: SignInTerms): Record<string, unknown> {
   return {
-    error: `Not run: the call was approved, but it also needs a sign-in to ${label}, which cannot be requested after an approval.`,
+    error: `Not run: the call was approved, but it also needs a sign-in to ${label}, which cannot be requested after an approval in a live session.`,
   }
 }

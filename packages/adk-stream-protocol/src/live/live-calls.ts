@@ -424,6 +424,7 @@ export class LiveCalls {
     const { run, terms, ledger, signIns } = this.#options
     const { toolContext } = call
     if (approval?.terms.kind === 'sign-in') signIns?.markSignedIn(toolContext)
+    else if (approval) signIns?.markApproved(toolContext, approval)
     if (approval) confirmCall(toolContext, approval)
     // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
     else if (await needsConfirmation(call))

@@ -1,35 +1,10 @@
-import type { BaseLlm, BaseTool, LlmAgent } from '@google/adk'
-import { AgentTool, requestInputTool } from '@google/adk'
+import { requestInputTool } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { temporaryFolder } from '../store-fixture.ts'
-import { assistant } from '../support/agents.ts'
+import { nest, through } from './support/nesting.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
-
-/** Agents that use each other as tools. The innermost has the tools. */
-function nest(names: readonly string[]) {
-  return (model: BaseLlm, tools: readonly BaseTool[]): LlmAgent =>
-    assistant(model, {
-      tools: names
-        .toReversed()
-        .reduce<BaseTool[]>(
-          (inner, name) => [new AgentTool({ agent: assistant(model, { name, tools: inner }) })],
-          [...tools],
-        ),
-    })
-}
-
-/** Text that makes the agents call each other, and the innermost do what `script` says. */
-function through(names: readonly string[], script: string): string {
-  return names
-    .toReversed()
-    .reduce(
-      (request, name) =>
-        `[[call ${name} ${JSON.stringify({ request })}]][[then]][[say After ${name}.]]`,
-      script,
-    )
-}
 
 const DEPTHS = [[['desk']], [['agency', 'desk']]] as const
 

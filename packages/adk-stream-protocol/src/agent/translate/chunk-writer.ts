@@ -120,7 +120,9 @@ export class ChunkWriter {
     if (isResumed && isNew && call.stepCount === this.#state.stepCount) this.closeStep()
     for (const question of asked) this.#writeNestedCall(question, toolCallId)
     if (call.state !== 'paused') this.chunks.push(toResultChunk(toolCallId, { output: result }))
-    this.#updateCall(toolCallId, { ...call, state: 'paused', resumedBy: confirmationId })
+    // A call inside an agent is resumed by that agent.
+    const resumedBy = call.madeBy === undefined ? { resumedBy: confirmationId } : {}
+    this.#updateCall(toolCallId, { ...call, state: 'paused', ...resumedBy })
   }
 
   #writeNestedCall({ toolName, args, ...asked }: NestedQuestion, madeBy: string): void {

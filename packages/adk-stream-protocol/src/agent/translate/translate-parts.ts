@@ -165,9 +165,16 @@ function writeResponse(
   for (const part of parts ?? []) writeMedia(writer, part)
 }
 
-/** Writes the results of approved calls inside an agent that is used as a tool. Nothing else of the agent is shown. */
+/**
+ * Writes the results of approved calls inside an agent that is used as a tool, and which of them wait again. Nothing else of the agent
+ * is shown.
+ */
 export function translateNested(writer: ChunkWriter, event: Event): void {
   const notes = readNotes(event)
+  // The call of the agent writes the questions.
+  for (const note of notes.paused ?? [])
+    if (writer.state.calls.get(note.toolCallId)?.madeBy !== undefined)
+      writer.pause({ ...note, asked: [] }, PENDING_INSIDE)
   for (const { functionResponse } of event.content?.parts ?? []) {
     const call = writer.state.calls.get(functionResponse?.id ?? '')
     if (functionResponse && call?.madeBy !== undefined)

@@ -5,6 +5,7 @@ import { describeEnding } from '../../agent/call-responses.ts'
 import { describeEndInside, toNestedEnding } from '../../agent/history/nested-ending.ts'
 import { replayTurn } from '../../agent/history/replay-turn.ts'
 import type { Approval } from '../../approvals/approval.ts'
+import { waitsForSignIn } from '../../calls/late-sign-ins.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Backend } from './backend.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
@@ -31,7 +32,7 @@ export async function writeEnding(
   approval: Approval,
 ): Promise<void> {
   const ending = describeEnding(approval)
-  if (!ending) return
+  if (!ending || (await waitsForSignIn(approval, ledger))) return
   if (approval.terms.path) return writeNestedEnding({ host, ledger }, approval, ending)
   const { chat, toolCallId: id, toolName: name, messageId } = approval
   const { response, note } = ending

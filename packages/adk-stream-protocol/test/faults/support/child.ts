@@ -9,7 +9,7 @@ import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
-import { openPaymentServer } from './payment-server.ts'
+import { chargeTool, openPaymentServer } from './payment-server.ts'
 
 // A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
 // line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time
@@ -97,7 +97,8 @@ const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
-  tools: [requestInputTool],
+  tools: [requestInputTool, chargeTool(effects, reached)],
+  signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
   inSteps: z.enum(['sequence', 'workflow']).optional().parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),

@@ -1,6 +1,7 @@
 import type { Event } from '@google/adk'
 
 import { readNotes } from '../../../src/agent/history/event-notes.ts'
+import type { Approval } from '../../../src/approvals/approval.ts'
 import type { AuditEvent } from '../../../src/approvals/audit-entry.ts'
 import type { Store } from '../../../src/store/index.ts'
 import type { Reached } from './payment-server.ts'
@@ -12,6 +13,11 @@ const MOMENTS: Partial<Record<AuditEvent['type'], string>> = {
   started: 'claim',
   succeeded: 'outcome',
   failed: 'outcome',
+}
+
+/** What a change of a sign-in is called. */
+function momentOf(moment: string, { terms }: Approval): string {
+  return terms.kind === 'sign-in' ? `sign-in-${moment}` : moment
 }
 
 /** Chats whose process dies between the decision and the claim. */
@@ -35,12 +41,14 @@ export function hookStore(store: Store, reached: Reached): Store {
   const { approvals, sessions } = store
   const insert = approvals.insert.bind(approvals)
   approvals.insert = (approval, ...rest) =>
-    between('question', approval.chat.chatId, () => insert(approval, ...rest))
+    between(momentOf('question', approval), approval.chat.chatId, () => insert(approval, ...rest))
   const replace = approvals.replace.bind(approvals)
   approvals.replace = (transition) => {
     const moment = MOMENTS[transition.entry.event.type]
     const work = () => replace(transition)
-    return moment ? between(moment, transition.next.chat.chatId, work) : work()
+    return moment
+      ? between(momentOf(moment, transition.next), transition.next.chat.chatId, work)
+      : work()
   }
   const replaceAll = approvals.replaceAll.bind(approvals)
   approvals.replaceAll = (transitions) =>
@@ -48,7 +56,7 @@ export function hookStore(store: Store, reached: Reached): Store {
       (work, { entry, next }) =>
         () => {
           const moment = MOMENTS[entry.event.type]
-          return moment ? between(moment, next.chat.chatId, work) : work()
+          return moment ? between(momentOf(moment, next), next.chat.chatId, work) : work()
         },
       () => replaceAll(transitions),
     )()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { BaseAgent, BaseTool } from '@google/adk'
+import type { AuthConfig, BaseAgent, BaseTool } from '@google/adk'
 import { AgentTool, FunctionTool, SequentialAgent, Workflow } from '@google/adk'
 import { Modality } from '@google/genai'
 import {
@@ -154,6 +154,33 @@ function payments(effects: string, reached: Reached): FunctionTool<typeof Paymen
       },
     })
   return [make('pay', true), make('top_up', true), make('look', false)]
+}
+
+/** A tool that needs an approval and the API key of the person. */
+export function chargeTool(effects: string, reached: Reached): BaseTool {
+  const config: AuthConfig = {
+    credentialKey: 'bank',
+    authScheme: { type: 'apiKey', in: 'header', name: 'x-key' },
+  }
+  return new FunctionTool({
+    name: 'charge',
+    description: 'Charges the account of the person.',
+    parameters: Payment,
+    requireConfirmation: true,
+    execute: async ({ to, amount }, toolContext) => {
+      if (!toolContext?.getAuthResponse(config)) {
+        toolContext?.requestCredential(config)
+        return { status: 'pending' }
+      }
+      const { id: chatId, userId } = toolContext.invocationContext.session
+      await reached('before effect', chatId)
+      const key = toolContext.functionCallId ?? ''
+      const effect: Effect = { chatId, userId, name: 'charge', to, amount, key }
+      appendFileSync(effects, `${JSON.stringify(effect)}\n`)
+      await reached('after effect', chatId)
+      return { charged: amount }
+    },
+  })
 }
 
 /** What a tool did. */

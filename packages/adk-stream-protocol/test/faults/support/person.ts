@@ -13,6 +13,7 @@ export interface SeenApproval {
   readonly chatId?: string
   readonly messageId?: string
   readonly toolCallId?: string
+  readonly kind?: string
   readonly hint?: string
   readonly title?: string
 }

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+
+import { textOf } from '../support/chat-probe.ts'
+import { bundleChildren, type Child } from './support/children.ts'
+import { databases } from './support/databases.ts'
+import { makeFolder } from './support/folder.ts'
+import { Person, readEffects } from './support/person.ts'
+
+const PATIENCE = { timeout: 120_000, interval: 50 }
+const ASK = '[[call charge {"to": "花子", "amount": 50}]][[then]][[say Charged.]]'
+
+/** Where the process dies, how the last question ends, and how often money moves in all. */
+type Death = readonly [moment: string, ends: 'succeeded' | 'unknown', effects: number]
+
+const DEATHS: readonly Death[] = [
+  // While the approved call asks for the sign-in, it runs: its outcome is unknown.
+  ['before-sign-in-question', 'unknown', 0],
+  ['before-outcome', 'unknown', 0],
+  // From here on, the call waits for the sign-in.
+  ['after-outcome', 'succeeded', 1],
+  ['before-response', 'succeeded', 1],
+  ['after-response', 'succeeded', 1],
+  ['before-sign-in-decision', 'succeeded', 1],
+  ['after-sign-in-decision', 'succeeded', 1],
+  ['before-sign-in-claim', 'succeeded', 1],
+  ['after-sign-in-claim', 'unknown', 0],
+  ['before-effect', 'unknown', 0],
+  ['after-effect', 'unknown', 1],
+  ['before-sign-in-outcome', 'unknown', 1],
+  ['after-sign-in-outcome', 'succeeded', 1],
+]
+
+test.each(databases.slice(0, 1))(
+  '[AP502] a server killed between an approval, its sign-in and the end of the call loses and repeats nothing, on $name',
+  async ({ open }) => {
+    await using database = await open()
+    await using folder = await makeFolder()
+    const children = await bundleChildren()
+    await using victim = children.start(folder, 'g0', database.env)
+    const url = await victim.serve()
+    await using heir = children.start(folder, 'g1', database.env)
+    await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, victim, url)))
+    expect(await victim.kill()).toBe('SIGKILL')
+    const next = await heir.serve()
+    await Promise.all(
+      DEATHS.map(async ([moment, ends, effects]) => {
+        const person = personOf(moment, next)
+        await expect.poll(() => settle(person), PATIENCE).toContain('Charged.')
+        expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([
+          moment,
+          effects,
+        ])
+        const shown = JSON.stringify((await person.messages())[1])
+        expect([moment, shown.includes('"state":"unknown"')]).toEqual([moment, ends === 'unknown'])
+        expect([moment, await person.approvals()]).toEqual([moment, []])
+      }),
+    )
+  },
+)
+
+function personOf(moment: string, url: string): Person {
+  const chatId = `g0.${moment}.charge`
+  return new Person(url, { user: chatId, chatId })
+}
+
+/** Approves the call and signs in, until the process stops for good at the moment. */
+async function liveUntil(moment: string, victim: Child, url: string): Promise<void> {
+  const person = personOf(moment, url)
+  await person.say(ASK)
+  const death = new AbortController()
+  const deciding = (async () => {
+    while (!death.signal.aborted) await settle(person)
+  })()
+  // The last request is never answered.
+  deciding.catch(() => undefined)
+  await victim.said((line) => line === `at ${person.chatId}`)
+  death.abort()
+}
+
+/** Approves and signs in wherever the person is asked. Returns the text of the reply. */
+async function settle(person: Person): Promise<string> {
+  for (const { id, kind } of await person.approvals())
+    await (kind === 'sign-in'
+      ? person.post(`/sign-ins/${id}`, { apiKey: 'a key' })
+      : person.decide(id, { approved: true }))
+  return textOf((await person.messages())[1])
+}
