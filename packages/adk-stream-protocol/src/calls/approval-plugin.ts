@@ -18,7 +18,7 @@ import { previewApproval } from '../approvals/preview.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
-import { canWait } from '../agent/adk-workarounds/can-wait.ts'
+import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
 import { untilStored } from '../agent/adk-workarounds/run-nodes.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
@@ -36,7 +36,7 @@ import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms
 import { CallRunner } from './call-runner.ts'
 import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
-import { restoreCallNames } from '../agent/history/input-calls.ts'
+import { isInterrupt, restoreCallNames } from '../agent/history/input-calls.ts'
 import { findPause } from '../agent/history/open-questions.ts'
 import { isModelOutput } from '../agent/history/model-output.ts'
 import {
@@ -54,6 +54,7 @@ import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { findPausedAgain, pauseAgain } from './pause-again.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
 import { nextCall } from './next-call.ts'
+import { resolveNodeQuestion } from './node-questions.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
@@ -316,9 +317,29 @@ export class ApprovalPlugin extends QuietPlugin {
       const rest = await pauseAgain(run, invocationContext, { event, toolCallIds })
       return annotateEndings(run, rest) ?? rest
     }
-    return asksForApproval(event)
-      ? this.#ask(run, invocationContext, event)
-      : annotateEndings(run, event)
+    if (asksForApproval(event)) return this.#ask(run, invocationContext, event)
+    return (await this.#askForNode(run, invocationContext, event)) ?? annotateEndings(run, event)
+  }
+
+  /** Stores the questions of a workflow node in the ledger before clients see them. Returns undefined if the event has none. */
+  async #askForNode(
+    run: RunState,
+    context: InvocationContext,
+    event: Event,
+  ): Promise<Event | undefined> {
+    const asked: AskedNote[] = []
+    for (const { functionCall } of event.content?.parts ?? []) {
+      if (!functionCall || run.nested || !isInterrupt(functionCall)) continue
+      const question = await resolveNodeQuestion(functionCall, context, this.#options)
+      run.asking.set(question.toolCallId, question.terms)
+      const approval = await this.#requestApproval(run, context.session, question.request)
+      if (!approval) throw new Error('The question of a workflow node cannot be asked.')
+      const made = await previewApproval(approval, approval.chat.principalId, this.#options)
+      asked.push(toAskedNote(approval, made))
+    }
+    if (asked.length === 0) return undefined
+    const notes = { asked, messageId: run.messageId }
+    return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
   }
 
   override async beforeModelCallback(params: {
@@ -360,7 +381,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const { agent: root, canWait: canCallerWait = true } = run?.nested ?? {
       agent: this.#options.root,
     }
-    return canCallerWait && canWait(call, root)
+    return canCallerWait && canWaitIn(root, call)
   }
 
   /** Reports a call that needs approval where ADK cannot wait for it. */

@@ -49,18 +49,28 @@ function goesOn(parent: BaseAgent, subAgent: BaseAgent): boolean {
  * Whether ADK can wait for the approval of a call. `createBridge` rejects agents that cannot. This check covers tools
  * that are unknown at that time, such as those of a toolset.
  */
-export function canWait({ tool, toolContext }: ToolCall, root: unknown): boolean {
+export function canWaitIn(root: unknown, call: ToolCall): boolean {
+  const { agent: caller } = call.toolContext.invocationContext
+  const isNode = (node: unknown): boolean => node === caller && canNodeWait(node, root)
+  if (isWorkflow(root) && !listNodes(root).some(isNode)) return false
+  return canWait(call, (agent) => agent === (isWorkflow(root) ? caller : root))
+}
+
+/** Whether ADK can wait for the approval of a call in an agent, below an agent that `isRoot` accepts. */
+export function canWait(
+  { tool, toolContext }: ToolCall,
+  isRoot: (agent: BaseAgent) => boolean,
+): boolean {
   const { agent: caller, nodeToolDepth } = toolContext.invocationContext
   if (tool instanceof NodeTool || nodeToolDepth > 0 || !isLlmAgent(caller)) return false
-  if (isWorkflow(root)) return listNodes(root).includes(caller) && canNodeWait(caller, root)
   let agent: BaseAgent = caller
   // The root of a nested runner may also be a sub-agent elsewhere.
-  for (let { parentAgent } = agent; parentAgent && agent !== root; { parentAgent } = agent) {
+  for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {
     const waits = waitsForSteps(parentAgent, toolContext.invocationContext)
     if (goesOn(parentAgent, agent) && !waits) return false
     if (waits && [parentAgent, agent].some(isAmbiguous)) return false
     agent = parentAgent
   }
   // An agent that is a node of a workflow has no parent and is not the root.
-  return agent === root
+  return isRoot(agent)
 }

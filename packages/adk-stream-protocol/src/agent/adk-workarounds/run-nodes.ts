@@ -23,6 +23,7 @@ import {
 
 import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
 import { writeNotes } from '../history/event-notes.ts'
+import { renameInterrupts } from '../history/input-calls.ts'
 import { findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
@@ -62,7 +63,7 @@ export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeH
     // ADK reads the channel when this function has returned its promise.
     if (node === root && messageId !== undefined && !runs.has(invocationId)) {
       const onClose = (): boolean => runs.delete(invocationId)
-      const queue = new StoredQueue(channel, { onPush: addSteps, onClose })
+      const queue = new StoredQueue(channel, { onPush: prepareEvent, onClose })
       runs.set(invocationId, new WorkflowRun(root, { messageId, queue, hooks }))
     }
     const skipped = await findRun(invocationContext)?.start(started)
@@ -90,10 +91,11 @@ export async function untilStored(context: InvocationContext): Promise<void> {
   await findRun(context)?.stored()
 }
 
-/** Adds the position in the workflow to the notes of an event. */
-function addSteps(event: Event): void {
+/** Adds the position in the workflow to the notes of an event, and gives its questions ids of their own. */
+function prepareEvent(event: Event): void {
   const path = event.nodeInfo?.path
   if (event.partial || path === undefined || Object.isFrozen(event)) return
+  renameInterrupts(event)
   event.customMetadata = writeNotes({ steps: toSteps(path) }, event.customMetadata)
 }
 
@@ -188,10 +190,10 @@ class WorkflowRun {
     const { events } = context.invocationContext.session
     const calls = findNodeCalls(events, this.messageId, { invocationId, path })
     if (calls.waiting.length > 0) return calls.hasResponse
-    const { responses } = readNodeRuns(events, this.messageId)
-    const answered = new Set(responses.map(({ functionResponse }) => functionResponse?.id))
     // The bridge has ended the calls of an agent, or holds it (AP8).
-    return isLlmAgent(this.#findNode(path)) || interrupts.every((id) => answered.has(id))
+    if (isLlmAgent(this.#findNode(path))) return true
+    const { questions } = readNodeRuns(events, this.messageId)
+    return interrupts.every((id) => questions.get(id)?.response !== undefined)
   }
 
   /** Returns what an agent waits for when its run has ended. */

@@ -26,7 +26,7 @@ export function listNodeAgents(workflow: Workflow): LlmAgent[] {
  * Whether a node of a workflow can wait for the approval of a call. ADK finds the agent of a confirmation by its name, and in the task
  * mode an agent also ends when it has called a tool.
  */
-export function canNodeWait(node: unknown, root: Workflow): boolean {
-  if (!isLlmAgent(node) || node.mode === 'task') return false
+export function canNodeWait(node: unknown, root: unknown): boolean {
+  if (!isWorkflow(root) || !isLlmAgent(node) || node.mode === 'task') return false
   return listNodes(root).filter(({ name }) => name === node.name).length === 1
 }

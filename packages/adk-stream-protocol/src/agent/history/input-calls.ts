@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import type { Event } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
@@ -74,9 +76,27 @@ function isInput(part: Part): boolean {
   return nameOf(part) === INPUT_CALL
 }
 
-/** Whether a node of a workflow made the call. The workflow looks for the response under the original name. */
-function isInterrupt({ id, args }: NonNullable<Part['functionCall']>): boolean {
-  return id !== undefined && args?.['interruptId'] === id
+/** Whether a node of a workflow made the call (`RequestInput`). The workflow looks for the response under the original name. */
+export function isInterrupt({ id, name, args }: NonNullable<Part['functionCall']>): boolean {
+  if (id === undefined || name !== INPUT_CALL) return false
+  const interruptId = args?.['interruptId']
+  return interruptId === id || (typeof interruptId === 'string' && id.startsWith(NODE_CALL))
+}
+
+/** The start of the ids that the bridge gives to calls of workflow nodes. */
+const NODE_CALL = 'node-'
+
+/** Gives each `RequestInput` of a node an id of its own. A node may use the same one in every turn. Changes the event in place. */
+export function renameInterrupts(event: Event): void {
+  for (const { functionCall } of event.content?.parts ?? []) {
+    if (!functionCall || functionCall.id?.startsWith(NODE_CALL) || !isInterrupt(functionCall))
+      continue
+    const id = `${NODE_CALL}${randomUUID()}`
+    event.longRunningToolIds = event.longRunningToolIds?.map((old) =>
+      old === functionCall.id ? id : old,
+    ) ?? [id]
+    functionCall.id = id
+  }
 }
 
 function isStoredCall(id: string | undefined, events: readonly Event[]): boolean {

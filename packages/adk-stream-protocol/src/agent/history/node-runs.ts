@@ -1,17 +1,27 @@
 import type { Event } from '@google/adk'
-import { createEvent } from '@google/adk'
-import type { Part } from '@google/genai'
+import { createEvent, getFunctionCalls, getFunctionResponses } from '@google/adk'
+import type { FunctionCall } from '@google/genai'
 
 import type { NodeNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
+import { INPUT_CALL, isInterrupt } from './input-calls.ts'
 import { splitTurns } from './replay-turn.ts'
 
 /** The runs of the nodes of a workflow in one turn. */
 export interface NodeRuns {
   /** The runs in the order in which they started to wait or ended. A run that has waited is one run. */
   readonly runs: readonly NodeNote[]
-  /** The responses that the turn has received. */
-  readonly responses: readonly Part[]
+  /** The questions of nodes, by the id that the node gave. */
+  readonly questions: ReadonlyMap<string, NodeQuestion>
+}
+
+/** A `RequestInput` of a node. */
+interface NodeQuestion {
+  readonly call: FunctionCall
+  /** The response for the workflow, if there is one. */
+  response?: Record<string, unknown>
+  /** Whether the response is an answer, and not the reason why there is none. */
+  isAnswer?: boolean
 }
 
 /** Reads the runs of nodes from the stored events of a turn. Those before the last end of the given workflow are left out. */
@@ -26,17 +36,33 @@ export function readNodeRuns(
     return workflowPath !== undefined && node?.path === workflowPath && node.state === 'done'
   })
   const runs: NodeNote[] = []
-  const current = turn.slice(start + 1)
-  for (const { node } of current.map((event) => readNotes(event))) {
+  const questions = new Map<string, NodeQuestion>()
+  for (const event of turn.slice(start + 1)) {
+    for (const call of getFunctionCalls(event))
+      if (isInterrupt(call)) questions.set(String(call.args?.['interruptId']), { call })
+    if (event.author === 'user') addResponses(event, questions)
+    const { node } = readNotes(event)
     if (!node) continue
     const waiting = runs.findLastIndex(({ path }) => path === node.path)
     if (runs[waiting]?.state === 'waiting') runs[waiting] = node
     else runs.push(node)
   }
-  const responses = current.flatMap(({ author, content }) =>
-    author === 'user' ? (content?.parts ?? []).filter((part) => part.functionResponse) : [],
-  )
-  return { runs, responses }
+  return { runs, questions }
+}
+
+/** Adds the responses in an event to the questions that they are about. The first one counts. */
+function addResponses(event: Event, questions: ReadonlyMap<string, NodeQuestion>): void {
+  const { decided = [] } = readNotes(event)
+  for (const { id, response = {} } of getFunctionResponses(event)) {
+    const question = [...questions.values()].find(({ call }) => call.id === id)
+    if (!question || question.response) continue
+    const note = decided.find(({ toolCallId }) => toolCallId === id)
+    const isAnswer = note === undefined || note.state === 'approved'
+    question.isAnswer = isAnswer
+    // ADK takes any value out of `result`.
+    question.response =
+      note && isAnswer && 'approvedPayload' in note ? { result: note.approvedPayload } : response
+  }
 }
 
 /**
@@ -44,22 +70,29 @@ export function readNodeRuns(
  * its result, runs a node again that ended without a result, and continues an older turn with a new message.
  */
 export function toResumeEvents(
-  { runs, responses }: NodeRuns,
+  { runs, questions }: NodeRuns,
   { invocationId, isAgent }: { invocationId: string; isAgent: (path: string) => boolean },
 ): Event[] {
   // The bridge itself continues the agents that wait.
   const kept = runs.filter(({ path, state }) => state === 'done' || !isAgent(path))
-  const waiting = new Set(kept.flatMap(({ interrupts = [] }) => interrupts))
-  const parts = responses.filter(({ functionResponse }) => waiting.has(functionResponse?.id ?? ''))
+  const parts = kept
+    .flatMap(({ state, interrupts = [] }) => (state === 'waiting' ? interrupts : []))
+    .flatMap((id) => {
+      const response = questions.get(id)?.response
+      return response ? { functionResponse: { id, name: INPUT_CALL, response } } : []
+    })
   return [
-    ...kept.map((run) => toRunEvent(run, invocationId)),
+    ...kept.map((run) => toRunEvent(run, { invocationId, questions })),
     ...(parts.length > 0
       ? [createEvent({ author: 'user', invocationId, content: { role: 'user', parts } })]
       : []),
   ]
 }
 
-function toRunEvent(run: NodeNote, invocationId: string): Event {
+function toRunEvent(
+  run: NodeNote,
+  { invocationId, questions }: Pick<NodeRuns, 'questions'> & { readonly invocationId: string },
+): Event {
   const { path, state, branch, output, route, input, interrupts = [] } = run
   const from = {
     author: path,
@@ -67,12 +100,19 @@ function toRunEvent(run: NodeNote, invocationId: string): Event {
     nodeInfo: { path },
     ...(branch !== undefined && { branch }),
   }
-  if (state === 'waiting')
+  if (state === 'waiting') {
+    // ADK checks an answer with the schema of the question.
+    const calls = interrupts.flatMap((id) => {
+      const { call, isAnswer } = questions.get(id) ?? {}
+      return call && isAnswer ? { functionCall: { ...call, id } } : []
+    })
     return createEvent({
       ...from,
       longRunningToolIds: interrupts,
       actions: { agentState: { input } },
+      ...(calls.length > 0 && { content: { role: 'model', parts: calls } }),
     })
+  }
   const hasRoute = route !== undefined || output === undefined
   return createEvent({
     ...from,

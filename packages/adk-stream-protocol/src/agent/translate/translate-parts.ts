@@ -6,7 +6,7 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
-import { readCallName } from '../history/input-calls.ts'
+import { isInterrupt, readCallName } from '../history/input-calls.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
 import { countAudio, isPcm, toPcm } from './count-usage.ts'
 
@@ -107,8 +107,11 @@ function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void 
     return
   }
   const waiting = event.longRunningToolIds?.includes(id) === true
-  const { steps } = readNotes(event)
+  const { steps, asked } = readNotes(event)
   writer.writeCall({ id, toolName, input, state: waiting ? 'waiting' : 'running', steps })
+  // A node of a workflow asks without a confirmation request.
+  const question = isInterrupt(call) && asked?.find(({ toolCallId }) => toolCallId === id)
+  if (question) writer.requestApproval({ ...question, state: 'requested' })
 }
 
 function writeApprovalRequest(
