@@ -85,7 +85,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM21] pictures, sources, code and the cost of an answer are shown', async () => {
+  test('[DM21] [DM532] pictures, sources and code are shown, and the tokens with the inspector', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
     await say(
@@ -101,7 +101,10 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await answer().getByText('42', { exact: true }).waitFor()
     const source = answer().getByRole('link', { name: 'The sky' })
     expect(await source.getAttribute('href')).toBe('https://example.com/sky')
-    expect(await answer().locator('footer').textContent()).toMatch(/\d+ tokens in, \d+ out/)
+    const tokens = answer().getByText(/\d+ tokens in, \d+ out/)
+    expect(await tokens.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Show inspector' }).click()
+    await tokens.waitFor()
     await snap(page, `parts-${mode}`)
   })
 })

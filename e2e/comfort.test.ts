@@ -131,6 +131,7 @@ describe('access', () => {
     await page.keyboard.press('Alt+KeyI')
     const inbox = page.locator('#inbox')
     await inbox.locator(':focus').or(inbox.locator('.adk-inbox:focus')).first().waitFor()
+    expect(await inbox.evaluate((list) => list.scrollTop)).toBe(0)
     await page.keyboard.press('Tab')
     expect(await inbox.locator(':focus').count()).toBe(1)
     await page.keyboard.press('Escape')

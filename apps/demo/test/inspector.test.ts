@@ -170,7 +170,7 @@ describe('why it waits', () => {
       'a decision of the reader',
       { waits: [asked, asked] },
       'Waiting for your decision: $600.00 to Bob. Expires at 5:16 PM. 1 more in this chat.',
-      'あなたの承認を待っています：$600.00 to Bob（期限 17:16）ほかに1件あります。',
+      'あなたの承認を待っています：$600.00 to Bob（期限 17:16）。ほかに1件あります。',
     ],
     [
       'the decision of others',

@@ -17,7 +17,10 @@ const POPOVER_ID = 'inbox'
 export function toggleInbox(): void {
   const popover = document.getElementById(POPOVER_ID)
   // The keys of an approval work only inside it. When the list is closed, the browser returns the focus.
-  if (popover?.togglePopover()) popover.querySelector<HTMLElement>('.adk-inbox')?.focus()
+  if (!popover?.togglePopover()) return
+  // The heading stays in view.
+  popover.querySelector<HTMLElement>('.adk-inbox')?.focus({ preventScroll: true })
+  popover.scrollTop = 0
 }
 
 function closeInbox(): void {

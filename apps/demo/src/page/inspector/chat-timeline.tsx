@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } fro
 
 import { describeCall } from '../conversation/describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
+import type { ApprovalEntry } from './approval-path.ts'
 import { formatMs } from './format-ms.ts'
 import { after, formatTime, listFacts } from './list-facts.ts'
 import { inspection } from './inspection.ts'
@@ -275,7 +276,9 @@ function RowView({ row, scale, source, reader, isSelected }: RowViewProps) {
         <span className="row-name">
           <span className="row-mark" data-lane={lane} aria-hidden="true" />
           <span className="visually-hidden">{lane === 'moment' ? '' : labels.lanes[lane]} </span>
-          {name}
+          <span className="row-text" title={name}>
+            {name}
+          </span>
         </span>
         <span className="track" aria-hidden="true">
           <Breaks scale={scale} />
@@ -311,6 +314,7 @@ function useRowName({ entry, trace }: Row): string {
       return (
         describeCall(entry.toolName, entry.args, { phase: entry.state, labels: calls }) ??
         entry.title ??
+        readQuestion(entry) ??
         entry.toolName
       )
     case 'error':
@@ -323,6 +327,12 @@ function useRowName({ entry, trace }: Row): string {
     case 'turn':
       return ''
   }
+}
+
+/** Returns the question that ADK's `adk_request_input` asks. */
+function readQuestion({ toolName, args }: Pick<ApprovalEntry, 'toolName' | 'args'>) {
+  const { message } = args
+  return toolName === 'adk_request_input' && typeof message === 'string' ? message : undefined
 }
 
 interface DetailsProps {

@@ -401,7 +401,7 @@ export const ja: InspectorLabels = {
       byReader
         ? `あなたの承認を待っています：${call}（${needed}人中${given}人が承認、期限 ${until}）`
         : `${needed - given === 1 && given === 1 ? '二人目' : '次の人'}の承認を待っています：${call}（${needed}人中${given}人${votedByReader ? '（あなた）' : ''}が承認、期限 ${until}）`,
-    more: (count) => `ほかに${count}件あります。`,
+    more: (count) => `。ほかに${count}件あります。`,
     connection: (seconds) =>
       seconds === undefined
         ? '接続が切れました。再接続しています…'

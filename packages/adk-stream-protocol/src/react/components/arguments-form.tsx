@@ -121,7 +121,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
     <>
       <label htmlFor={id}>
         {toLiteral(tool.argumentNames[field.name] ?? field.label ?? field.name)}
-        {field.path && !field.rules.required && ` (${approval.optional})`}
+        {field.path && !field.rules.required && ` ${approval.optional}`}
       </label>
       <div className="adk-field-cell">
         <FieldInput {...common} field={field} onField={onChange} />

@@ -69,7 +69,11 @@ function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProp
     <footer className="adk-message-footer">
       {stopped && <span className="adk-stopped">{labels.message.stopped}</span>}
       {isUsage(usage) && <Usage usage={usage} />}
-      {typeof modelVersion === 'string' && <span aria-live="off">{modelVersion}</span>}
+      {typeof modelVersion === 'string' && (
+        <span className="adk-model" aria-live="off">
+          {modelVersion}
+        </span>
+      )}
       {onRegenerate && (
         <button type="button" className="adk-link" onClick={onRegenerate}>
           {labels.message.retry}

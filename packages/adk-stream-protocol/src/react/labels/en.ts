@@ -147,7 +147,7 @@ export const en: AdkLabels = {
           return `Enter at most ${decimal(problem.limit)}, one per line.`
       }
     },
-    optional: 'optional',
+    optional: '(optional)',
     onePerLine: 'One per line.',
     argument: 'Argument',
     value: 'Value',

@@ -144,7 +144,7 @@ export const ja: AdkLabels = {
           return `1行に1件ずつ、${decimal(problem.limit)}件以内で入力してください。`
       }
     },
-    optional: '任意',
+    optional: '（任意）',
     onePerLine: '1行に1件ずつ入力します。',
     argument: '項目',
     value: '値',
