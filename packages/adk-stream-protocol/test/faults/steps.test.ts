@@ -74,7 +74,7 @@ test.each(oneOf(databases, 'SQLite'))(
   },
 )
 
-test.each(databases)(
+test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
   async (database) => {
     expect(await continueElsewhere('workflow', database)).toBe(deaths.length)
