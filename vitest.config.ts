@@ -7,6 +7,20 @@ import { isLong } from './test/support/long-run.ts'
 const conditions = ['@adk-stream-protocol/source', 'node']
 const COMPONENTS = 'packages/*/test/react/**/*.test.tsx'
 
+/** The tests of components that do not use the chat of the AI SDK: one version of it is enough for `npm test`. */
+const WITHOUT_CHAT = [
+  'approval-card',
+  'approval-list',
+  'approval-preview',
+  'attention',
+  'composer',
+  'content',
+  'inbox',
+  'messages',
+  'sign-in',
+  'voice',
+].map((name) => `**/${name}.test.tsx`)
+
 /** Components and hooks run with each version of the AI SDK in the place of the one that they import. */
 const components = (version: '6' | '7', alias: Record<string, string>) => ({
   extends: true as const,
@@ -15,8 +29,7 @@ const components = (version: '6' | '7', alias: Record<string, string>) => ({
     name: `react ai ${version}`,
     env: { AI_SDK: version },
     include: [COMPONENTS],
-    // The inbox does not use the chat of the AI SDK: one version is enough for `npm test`.
-    exclude: version === '6' && !isLong ? ['**/inbox.test.tsx'] : [],
+    exclude: version === '6' && !isLong ? WITHOUT_CHAT : [],
     // Not an environment of vitest, which puts a browser's `fetch` in the way of the server that runs beside the page.
     setupFiles: ['packages/adk-stream-protocol/test/react/support/dom.ts'],
   },

@@ -41,7 +41,7 @@ let faults: readonly string[] = []
 
 beforeAll(async () => {
   faults = await compileBlocks('compile', [...blocks, ...wrong])
-}, 120_000)
+})
 
 test('[DO1] every TypeScript example compiles', () => {
   expect(blocks.filter(({ language }) => /^tsx?$/.test(language)).length).toBeGreaterThan(10)

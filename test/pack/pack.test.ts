@@ -36,7 +36,7 @@ beforeAll(async () => {
   tarballs = await packAll(folder)
   for (const [version, aliases] of PROJECTS)
     manifests = await installProject(path.join(folder, version), tarballs, aliases)
-}, 180_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true }))
 

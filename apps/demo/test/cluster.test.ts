@@ -8,8 +8,6 @@ import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { type Cluster, startCluster } from '../src/cluster/start-cluster.ts'
 import { buildPage } from '../scripts/build-page.ts'
 
-const SLOW = 120_000
-
 let database: TestDatabase
 let cluster: Cluster
 const changes: string[] = []
@@ -22,49 +20,39 @@ beforeAll(async () => {
     { PORT: '0', DATABASE_URL: database.url },
     { program: [program], onChange: (sentence) => changes.push(sentence) },
   )
-}, SLOW)
+})
 
 afterAll(async () => {
   await cluster?.close()
   await database?.[Symbol.asyncDispose]()
-}, SLOW)
+})
 
-test(
-  '[DM200] [DM201] a payment that one instance requested is decided at the other and made once',
-  async () => {
-    const browser = await openBrowser()
-    const requested = await browser.send('chat-1', 'Send $30 to Alice')
-    const approvalId = readApprovalId(requested.body)
-    const decided = await browser.decide(approvalId)
-    expect(decided).toMatchObject({ status: 200 })
-    expect(decided.instance).not.toBe(requested.instance)
-    await expect
-      .poll(() => browser.text('/chats/chat-1/messages'))
-      .toContain('"wallet_balance":970')
-    expect(await database.run('SELECT amount_cents FROM demo_payments')).toEqual([
-      { amount_cents: 3000 },
-    ])
-  },
-  SLOW,
-)
+test('[DM200] [DM201] a payment that one instance requested is decided at the other and made once', async () => {
+  const browser = await openBrowser()
+  const requested = await browser.send('chat-1', 'Send $30 to Alice')
+  const approvalId = readApprovalId(requested.body)
+  const decided = await browser.decide(approvalId)
+  expect(decided).toMatchObject({ status: 200 })
+  expect(decided.instance).not.toBe(requested.instance)
+  await expect.poll(() => browser.text('/chats/chat-1/messages')).toContain('"wallet_balance":970')
+  expect(await database.run('SELECT amount_cents FROM demo_payments')).toEqual([
+    { amount_cents: 3000 },
+  ])
+})
 
-test(
-  '[DM201] if an instance is killed, the other one responds, and the first is started again',
-  async () => {
-    const browser = await openBrowser()
-    const { pids } = cluster
-    const before = pids().get('A') ?? 0
-    process.kill(before, 'SIGKILL')
-    await expect.poll(() => pids().get('A')).not.toBe(before)
-    expect((await browser.send('chat-2', 'What is the weather in Tokyo?')).body).toContain('[DONE]')
-    await expect
-      .poll(() => changes.filter((change) => change.startsWith('Instance A runs')).length)
-      .toBe(2)
-    const instances = [await browser.get('/demo'), await browser.get('/demo')]
-    expect(new Set(instances.map(({ instance }) => instance))).toEqual(new Set(['A', 'B']))
-  },
-  SLOW,
-)
+test('[DM201] if an instance is killed, the other one responds, and the first is started again', async () => {
+  const browser = await openBrowser()
+  const { pids } = cluster
+  const before = pids().get('A') ?? 0
+  process.kill(before, 'SIGKILL')
+  await expect.poll(() => pids().get('A')).not.toBe(before)
+  expect((await browser.send('chat-2', 'What is the weather in Tokyo?')).body).toContain('[DONE]')
+  await expect
+    .poll(() => changes.filter((change) => change.startsWith('Instance A runs')).length)
+    .toBe(2)
+  const instances = [await browser.get('/demo'), await browser.get('/demo')]
+  expect(new Set(instances.map(({ instance }) => instance))).toEqual(new Set(['A', 'B']))
+})
 
 interface Reply {
   readonly status: number

@@ -15,15 +15,12 @@ import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from '../scripts/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-// A process of its own takes its time to load on a busy machine.
-const SLOW = 60_000
-
 let program = ''
 
 beforeAll(async () => {
   await buildPage()
   program = await bundleProgram(new URL('../src/server/main.ts', import.meta.url))
-}, SLOW)
+})
 
 test('[DM10] answers without any key, from the built-in emulator', async () => {
   await using data = await temporaryDirectory()
@@ -34,17 +31,13 @@ test('[DM10] answers without any key, from the built-in emulator', async () => {
   expect(demo.summary.join('\n')).toContain('built-in Gemini emulator')
 })
 
-test(
-  '[DM11] a bad variable ends the start with one sentence',
-  async () => {
-    const { code, errors } = await runMain({ PORT: 'eighty' })
-    expect(code).toBe(1)
-    expect(errors.trim()).toBe(
-      'PORT is not a port. Set it to a whole number from 0 to 65535, or leave it out.',
-    )
-  },
-  SLOW,
-)
+test('[DM11] a bad variable ends the start with one sentence', async () => {
+  const { code, errors } = await runMain({ PORT: 'eighty' })
+  expect(code).toBe(1)
+  expect(errors.trim()).toBe(
+    'PORT is not a port. Set it to a whole number from 0 to 65535, or leave it out.',
+  )
+})
 
 test('[DM12] says that the port is in use and what to do', async () => {
   await using data = await temporaryDirectory()
@@ -128,21 +121,16 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(main.exitCode).toBe(1)
     await reader?.cancel().catch(() => undefined)
   },
-  SLOW,
 )
 
-test(
-  '[DM14] a process in which nothing runs ends with code 0',
-  async () => {
-    await using data = await temporaryDirectory()
-    using main = startMain({ PORT: '0', DATA_DIR: data.path })
-    await readUrl(main.stdout)
-    main.kill('SIGTERM')
-    await once(main, 'exit')
-    expect(main.exitCode).toBe(0)
-  },
-  SLOW,
-)
+test('[DM14] a process in which nothing runs ends with code 0', async () => {
+  await using data = await temporaryDirectory()
+  using main = startMain({ PORT: '0', DATA_DIR: data.path })
+  await readUrl(main.stdout)
+  main.kill('SIGTERM')
+  await once(main, 'exit')
+  expect(main.exitCode).toBe(0)
+})
 
 /** Whether the demo takes no new message. */
 async function refuses(url: string): Promise<boolean> {

@@ -10,9 +10,6 @@ import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 import { refusal } from './store-subjects.ts'
 
-// A child loads all of ADK, which takes seconds on a busy machine.
-const CHILD_TIMEOUT_MS = 90_000
-
 test('[ST9] a second session with the same id is a conflict', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await store.sessions.createSession({ ...key, state: { a: 1 } })
@@ -32,50 +29,42 @@ test('[ST10] many concurrent first uses create one session', async () => {
   expect((await one.sessions.listSessions(key)).totalItems).toBe(1)
 })
 
-test(
-  '[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit',
-  async () => {
-    await using folder = await temporaryFolder()
-    const path = folder.path('deep/er/new.db')
-    await using first = await startChild('first-use', path)
-    await using second = await startChild('first-use', path)
-    expect([await first.nextLine(), await second.nextLine()]).toEqual(['ready', 'ready'])
-    first.go()
-    second.go()
-    expect(await first.nextLine()).toBe(await second.nextLine())
-    // Neither closes its store.
-    expect(await first.exitCode).toBe(0)
-    expect(await second.exitCode).toBe(0)
-    await using store = await openSqliteStore({ path })
-    const ids = idsOf(await readSession(store.sessions))
-    expect(ids.toSorted()).toEqual([`of-${first.pid}`, `of-${second.pid}`].toSorted())
-  },
-  CHILD_TIMEOUT_MS,
-)
+test('[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('deep/er/new.db')
+  await using first = await startChild('first-use', path)
+  await using second = await startChild('first-use', path)
+  expect([await first.nextLine(), await second.nextLine()]).toEqual(['ready', 'ready'])
+  first.go()
+  second.go()
+  expect(await first.nextLine()).toBe(await second.nextLine())
+  // Neither closes its store.
+  expect(await first.exitCode).toBe(0)
+  expect(await second.exitCode).toBe(0)
+  await using store = await openSqliteStore({ path })
+  const ids = idsOf(await readSession(store.sessions))
+  expect(ids.toSorted()).toEqual([`of-${first.pid}`, `of-${second.pid}`].toSorted())
+})
 
-test(
-  '[ST14] every acknowledged append survives a SIGKILL completely',
-  async () => {
-    await using folder = await temporaryFolder()
-    const path = folder.path('s.db')
-    await using child = await startChild('append', path)
-    expect(await child.nextLine()).toBe('ready')
-    child.go()
-    let acknowledged = 0
-    while (acknowledged < 40) acknowledged = Number(await child.nextLine())
-    child.kill()
-    await child.exitCode
-    acknowledged = Math.max(acknowledged, ...child.unread().map(Number))
-    await using store = await openSqliteStore({ path })
-    const session = await readSession(store.sessions)
-    const stored = session.events.length
-    expect(stored).toBeGreaterThanOrEqual(acknowledged)
-    expect(idsOf(session)).toEqual(Array.from({ length: stored }, (_, n) => `event-${n + 1}`))
-    expect(session.state).toEqual({ number: stored, 'user:number': stored, 'app:number': stored })
-    expect(new Database(path).pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }])
-  },
-  CHILD_TIMEOUT_MS,
-)
+test('[ST14] every acknowledged append survives a SIGKILL completely', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await using child = await startChild('append', path)
+  expect(await child.nextLine()).toBe('ready')
+  child.go()
+  let acknowledged = 0
+  while (acknowledged < 40) acknowledged = Number(await child.nextLine())
+  child.kill()
+  await child.exitCode
+  acknowledged = Math.max(acknowledged, ...child.unread().map(Number))
+  await using store = await openSqliteStore({ path })
+  const session = await readSession(store.sessions)
+  const stored = session.events.length
+  expect(stored).toBeGreaterThanOrEqual(acknowledged)
+  expect(idsOf(session)).toEqual(Array.from({ length: stored }, (_, n) => `event-${n + 1}`))
+  expect(session.state).toEqual({ number: stored, 'user:number': stored, 'app:number': stored })
+  expect(new Database(path).pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }])
+})
 
 test('[ST180] two connections that concurrently set an agent get the same one', async () => {
   await using folder = await temporaryFolder()

@@ -9,6 +9,8 @@ import {
 } from '@google/adk'
 import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
+
+import { takeTurns } from '../../../test/support/take-turns.ts'
 import { z } from 'zod'
 
 import { approvingClients, liveClient } from './approvals/support/approving-chat.ts'
@@ -74,6 +76,8 @@ const [sse] = approvingClients
 const clients = [...(sse ? [sse] : []), liveClient]
 
 describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
   test.each(TOOLS)('[ER3] the words of an error of %s stay on the server', async (name, make) => {
     // ADK runs nodes only turn by turn.
     if (client.live && name === 'a node') return
@@ -93,7 +97,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   describe.each(THROWN)('a tool that throws %s', (_name, thrown) => {
-    test.each([
+    it.each([
       ['runs without approval', false, 1],
       ['was approved', true, 1],
       // The call is not started at the decision, and ADK runs it.

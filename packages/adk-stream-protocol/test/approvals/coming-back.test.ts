@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { defer } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
@@ -9,8 +10,12 @@ import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-describe.each(clientsWith('6'))('$name', (client) => {
-  test('[AP27] a page that is loaded again shows the question, and approving works', async () => {
+const clients = clientsWith('6')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP27] a page that is loaded again shows the question, and approving works', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const before = await page.open(client)
@@ -27,7 +32,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test.each([true, false])(
+  it.each([true, false])(
     '[AP27] an approval outlives the server; then the answer is %s',
     async (approved) => {
       await using testBridge = await TestBridge.open()
@@ -48,7 +53,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test('[AP27] a page that was open all along answers the restarted server', async () => {
+  it('[AP27] a page that was open all along answers the restarted server', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -63,7 +68,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP13] a second tab sees what the first decided, and its own late click changes nothing', async () => {
+  it('[AP13] a second tab sees what the first decided, and its own late click changes nothing', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const first = await page.open(client)
@@ -82,7 +87,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, first)
   })
 
-  test.each([
+  it.each([
     ['approved', true],
     ['denied', false],
   ])('[AP13] a second tab that contradicts what was %s is told so', async (_case, approved) => {
@@ -107,7 +112,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(other, reloaded)
   })
 
-  test('[AP13] a second tab that resumes reads the whole answer as it is written', async () => {
+  it('[AP13] a second tab that resumes reads the whole answer as it is written', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const first = await page.open(client)
@@ -171,7 +176,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test('[AP23] the tool ends its work although the person has left and written something else', async () => {
+  it('[AP23] the tool ends its work although the person has left and written something else', async () => {
     const started = defer()
     const gate = defer()
     await using testBridge = await TestBridge.open({

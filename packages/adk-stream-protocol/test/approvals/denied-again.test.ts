@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { callPayment } from './support/payments.ts'
@@ -11,8 +12,12 @@ const REPEATED = [
   ['for another person', callPayment(50, 'Hanako')],
 ] as const
 
-describe.each(clientsWith('6'))('$name', (client) => {
-  test.each(REPEATED)(
+const clients = clientsWith('6')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each(REPEATED)(
     '[AP470] a call that was denied is not asked for again %s',
     async (_how, repeated) => {
       await using testBridge = await TestBridge.open()
@@ -31,7 +36,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test.each([
+  it.each([
     ['another call', [false], callPayment(40, 'Bob')],
     ['a call after a denial with a reason', [{ approved: false, reason: '40' }], callPayment(40)],
   ] as const)('[AP470] %s is asked for', async (_what, [decision], next) => {
@@ -43,7 +48,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expect.poll(() => page.inbox()).toMatchObject([{ args: { amount: 40 } }])
   })
 
-  test('[AP470] a call is asked for again when the person has sent a message', async () => {
+  it('[AP470] a call is asked for again when the person has sent a message', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import type { ApprovalPolicy } from '../../src/approvals/policy.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
@@ -19,8 +20,12 @@ const byAmount: ApprovalPolicy = ({ args: { amount, currency }, chat: { principa
   return { required: Number(amount) >= 10, deciders: owner }
 }
 
-describe.each(clientsWith('7'))('$name', (client) => {
-  test('[AP5] changed arguments beside the decision run in place of those shown', async () => {
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP5] changed arguments beside the decision run in place of those shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -47,7 +52,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP5] changed arguments by the inbox', async () => {
+  it('[AP5] changed arguments by the inbox', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -70,7 +75,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test.each([
+  it.each([
     ['of a wrong type', { amount: '40', recipient: '花子' }, /amount/],
     ['that the tool forbids', { amount: -1, recipient: '花子' }, /amount/],
     ['that lack something', { amount: 40 }, /recipient/],
@@ -96,7 +101,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test.each([
+  it.each([
     ['over the limit', { amount: 900, recipient: '花子' }],
     ['for others to decide', { amount: 300, recipient: '花子' }],
     ['that the policy cannot judge', { amount: 40, recipient: '花子', currency: 'JPY' }],
@@ -120,7 +125,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test('[AP5] one of two is changed to invalid arguments: the other runs, and this one waits', async () => {
+  it('[AP5] one of two is changed to invalid arguments: the other runs, and this one waits', async () => {
     // Without the sweep, only the request itself starts the call.
     await using testBridge = await TestBridge.open({ limits: { sweepMs: 600_000 } })
     const page = testBridge.page()
@@ -136,7 +141,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     expect(await page.history(bob)).toEqual(['requested'])
   })
 
-  test('[AP5] one of two is changed; the other runs as shown', async () => {
+  it('[AP5] one of two is changed; the other runs as shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -155,7 +160,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP5] an edit of what is denied counts for nothing', async () => {
+  it('[AP5] an edit of what is denied counts for nothing', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -168,7 +173,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP21] a tool that throws on changed arguments fails like any other', async () => {
+  it('[AP21] a tool that throws on changed arguments fails like any other', async () => {
     const secret = 'postgres://root:hunter2@db.internal'
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [

@@ -1,13 +1,18 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
-describe.each(clientsWith('7'))('$name', (client) => {
-  test('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -41,7 +46,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test('[AP6] the deadline is shown, and a late click counts before any sweep', async () => {
+  it('[AP6] the deadline is shown, and a late click counts before any sweep', async () => {
     await using testBridge = await TestBridge.open({
       approvalDeadlineMs: 30,
       limits: { sweepMs: 3_600_000 },
@@ -63,7 +68,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP6] a late denial is refused, and the page reads the chat anew', async () => {
+  it('[AP6] a late denial is refused, and the page reads the chat anew', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -77,7 +82,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     expect(testBridge.wallet.payments).toEqual([])
   })
 
-  test('[AP6] one of two expires, the other was decided in time', async () => {
+  it('[AP6] one of two expires, the other was decided in time', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) => ({

@@ -1,7 +1,8 @@
 import { type BaseLlm, type BaseTool, LlmAgent } from '@google/adk'
 import type { Action, Responder } from 'gemini-emulator'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
@@ -26,8 +27,12 @@ const to = (...names: readonly string[]): Action[] =>
 const PAY: Action = { type: 'call', name: 'process_payment', args: { amount: 5, recipient: 'A' } }
 const ANSWER: Action = { type: 'say', text: 'The one answer.' }
 
-describe.each(approvingClients)('$name', (client) => {
-  test.each([
+const clients = approvingClients
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each([
     ['down two levels', ['mid', 'leaf'], 3],
     ['down three levels', ['mid', 'leaf', 'last'], 4],
     ['back to the parent', ['mid', 'root'], 3],
@@ -44,7 +49,7 @@ describe.each(approvingClients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test.each([
+  it.each([
     ['down two levels', ['mid', 'leaf'], [], 4],
     ['and back after the decision', ['mid', 'leaf'], ['mid'], 5],
     ['and on after the decision', ['mid', 'leaf'], ['last'], 5],

@@ -1,6 +1,7 @@
 import { BasePlugin } from '@google/adk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
@@ -73,8 +74,12 @@ const STATES: readonly State[] = [
   },
 ]
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
-  test.each(STATES)(
+const clients = [...approvingClients, liveClient]
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each(STATES)(
     '[AP130] a stock client does not send in a loop: $name',
     async ({ options, enter, approved, paid }) => {
       await using testBridge = await TestBridge.open(options)
@@ -93,7 +98,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     },
   )
 
-  test('[AP130] a stock client does not send in a loop while the call runs', async () => {
+  it('[AP130] a stock client does not send in a loop while the call runs', async () => {
     const gate = defer()
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
@@ -112,7 +117,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[AP130] a stock client does not send in a loop when the agent does not go on', async () => {
+  it('[AP130] a stock client does not send in a loop when the agent does not go on', async () => {
     await using testBridge = await TestBridge.open({ plugins: [new Silence('silence')] })
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
@@ -123,7 +128,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(page.sent.length).toBeLessThanOrEqual(3)
   })
 
-  test('[DI3] an output for a call that waits for approval is refused with what to send', async () => {
+  it('[DI3] an output for a call that waits for approval is refused with what to send', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })
@@ -141,7 +146,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(await page.history(id)).toEqual(['requested'])
   })
 
-  test('[AP130] an output that nothing waits for is refused, and not sent again', async () => {
+  it('[AP130] an output that nothing waits for is refused, and not sent again', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
@@ -154,7 +159,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(chat.status).toBe('error')
   })
 
-  test('[BT130] with both helpers, a stock client gives the output of a tool that was approved', async () => {
+  it('[BT130] with both helpers, a stock client gives the output of a tool that was approved', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })

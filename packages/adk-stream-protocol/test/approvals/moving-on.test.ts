@@ -2,6 +2,7 @@ import type { Responder } from 'gemini-emulator'
 import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, clientsWith, liveClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
@@ -19,8 +20,12 @@ const respond: Responder = (prompt) => {
   return scriptResponder(prompt)
 }
 
-describe.each(clientsWith('6'))('$name', (client) => {
-  test('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
+const clients = clientsWith('6')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
     await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -57,7 +62,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test('[AP14] the page answers an older question when it sends what it holds', async () => {
+  it('[AP14] the page answers an older question when it sends what it holds', async () => {
     await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -106,7 +111,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test('[AP15] by option a new message cancels the question, and the model is told', async () => {
+  it('[AP15] by option a new message cancels the question, and the model is told', async () => {
     await using testBridge = await TestBridge.open({ whilePending: 'cancel' })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -133,7 +138,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test('[AP16] an answer that is made anew takes its question back', async () => {
+  it('[AP16] an answer that is made anew takes its question back', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -157,7 +162,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP16] a deleted chat takes its questions with it', async () => {
+  it('[AP16] a deleted chat takes its questions with it', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

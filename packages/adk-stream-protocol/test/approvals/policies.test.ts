@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { tool } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, clientsWith } from './support/approving-chat.ts'
@@ -39,8 +40,12 @@ test('[AP160] a pending approval is read with the hint that the policy gives now
   expect(await page.inbox()).toMatchObject([{ hint: 'Balance: 1000.' }])
 })
 
-describe.each(clientsWith('6'))('$name', (client) => {
-  test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
+const clients = clientsWith('6')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
     await using testBridge = await TestBridge.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
     })
@@ -94,7 +99,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP17] a vote of the owner in the chat is not enough, and the client does not loop', async () => {
+  it('[AP17] a vote of the owner in the chat is not enough, and the client does not loop', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) => ({
@@ -124,7 +129,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP17] one denial of several people decides', async () => {
+  it('[AP17] one denial of several people decides', async () => {
     await using testBridge = await TestBridge.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
     })
@@ -144,7 +149,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP18] a chain is asked in its order', async () => {
+  it('[AP18] a chain is asked in its order', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },
@@ -175,7 +180,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP19] a policy decides by the arguments, and says what people should know', async () => {
+  it('[AP19] a policy decides by the arguments, and says what people should know', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) =>
@@ -205,7 +210,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test.each([
+  it.each([
     [
       'throws',
       () => {
@@ -226,7 +231,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test.each([true, false])(
+  it.each([true, false])(
     '[AP20] a tool asks by itself, with its own hint and payload; the answer is %s',
     async (approved) => {
       let effects = 0
@@ -267,7 +272,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test('[AP20] what a tool asks by itself is asked, whatever the policy thinks of the tool', async () => {
+  it('[AP20] what a tool asks by itself is asked, whatever the policy thinks of the tool', async () => {
     let effects = 0
     await using testBridge = await TestBridge.open({
       approvals: { send_mail: false },

@@ -1,6 +1,7 @@
 import { requestInputTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { adkApi } from '../../src/client/index.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -54,8 +55,12 @@ async function give(chat: ApprovingChat, output: unknown): Promise<void> {
 
 const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
-  test('[AP423] a stock client answers with addToolOutput, and the model reads its question and the answer', async () => {
+const clients = [...approvingClients, liveClient]
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP423] a stock client answers with addToolOutput, and the model reads its question and the answer', async () => {
     await using testBridge = await open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })
@@ -80,7 +85,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(await page.history(question?.id ?? '')).toEqual(ANSWERED)
   })
 
-  test('[AP421] a wrong answer is refused with the name of the field, and the right one counts', async () => {
+  it('[AP421] a wrong answer is refused with the name of the field, and the right one counts', async () => {
     await using testBridge = await open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })
@@ -95,7 +100,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP423] several questions of one message are answered one after the other', async () => {
+  it('[AP423] several questions of one message are answered one after the other', async () => {
     await using testBridge = await open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -21,8 +22,12 @@ function answer(approval: unknown, messageId = 'message-1'): object {
   return { id: 'chat-1', messages: [message], trigger: 'submit-message', messageId }
 }
 
-describe.each(clientsWith('6'))('$name', (client) => {
-  test.each([
+const clients = clientsWith('6')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each([
     ['approval', true],
     ['denial', false],
   ])(
@@ -48,7 +53,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test('[AP24] the same approval many times at once runs once', async () => {
+  it('[AP24] the same approval many times at once runs once', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -67,7 +72,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP24] the opposite of what was decided is refused', async () => {
+  it('[AP24] the opposite of what was decided is refused', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -84,7 +89,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP24] two opposite answers in one request: the first counts', async () => {
+  it('[AP24] two opposite answers in one request: the first counts', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -111,7 +116,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP25] an unknown approval and one of somebody else look alike', async () => {
+  it('[AP25] an unknown approval and one of somebody else look alike', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -137,7 +142,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP25] an approval of another chat of the same person counts only there', async () => {
+  it('[AP25] an approval of another chat of the same person counts only there', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -151,7 +156,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     expect(await page.inbox()).toHaveLength(2)
   })
 
-  test.each([
+  it.each([
     ['a text for yes', { approved: 'true' }],
     ['a number for yes', { approved: 1 }],
     ['nothing', {}],
@@ -175,7 +180,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP26] arguments and results that a client sends with its decision count for nothing', async () => {
+  it('[AP26] arguments and results that a client sends with its decision count for nothing', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -12,6 +12,7 @@ import {
 import type { Action, Prompt, Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { weather } from '../support/agents.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -72,8 +73,12 @@ const GO = {
   messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }],
 }
 
-describe.each(clientsWith('7'))('$name', (client) => {
-  test.each([
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each([
     ['one', true, ['one'], ['one', 'one', 'two', 'three'], 'one. two. three. '],
     ['two', true, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
     ['two', false, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
@@ -107,7 +112,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     },
   )
 
-  test('[AP410] every step may ask, one after the other, more than once', async () => {
+  it('[AP410] every step may ask, one after the other, more than once', async () => {
     const log: Log = []
     await using testBridge = await TestBridge.open({
       isLive: false,
@@ -130,7 +135,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP411] a loop keeps its iteration while a call waits', async () => {
+  it('[AP411] a loop keeps its iteration while a call waits', async () => {
     const log: Log = []
     await using testBridge = await TestBridge.open({
       isLive: false,
@@ -152,7 +157,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP411] a loop of one agent that pays in each iteration, until it exits', async () => {
+  it('[AP411] a loop of one agent that pays in each iteration, until it exits', async () => {
     const log: Log = []
     await using testBridge = await TestBridge.open({
       isLive: false,
@@ -177,7 +182,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP412] the next step starts when all branches of a parallel agent have ended', async () => {
+  it('[AP412] the next step starts when all branches of a parallel agent have ended', async () => {
     const log: Log = []
     await using testBridge = await TestBridge.open({
       isLive: false,
@@ -206,7 +211,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP412] a client that sends by itself sends the decision after another branch has continued', async () => {
+  it('[AP412] a client that sends by itself sends the decision after another branch has continued', async () => {
     const log: Log = []
     await using testBridge = await TestBridge.open({
       isLive: false,

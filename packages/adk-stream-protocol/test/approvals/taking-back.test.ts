@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
 import { ProtocolError } from '../../src/protocol/errors.ts'
@@ -15,8 +16,12 @@ const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
 const idsOf = (messages: readonly ChatMessage[]) => messages.map(({ id }) => id)
 
-describe.each(clientsWith('7'))('$name', (client) => {
-  test('[AP170] an answer in which an approved call ran is neither made anew nor edited away', async () => {
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP170] an answer in which an approved call ran is neither made anew nor edited away', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -41,7 +46,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  test('[AP170] a call that was denied does not keep its answer from being made anew', async () => {
+  it('[AP170] a call that was denied does not keep its answer from being made anew', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -55,7 +60,7 @@ describe.each(clientsWith('7'))('$name', (client) => {
     expect(idsOf(await page.messages())).toEqual(idsOf(chat.messages))
   })
 
-  test('[AP171] what came of an earlier call stays when a later answer is made anew', async () => {
+  it('[AP171] what came of an earlier call stays when a later answer is made anew', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)

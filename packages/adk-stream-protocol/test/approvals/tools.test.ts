@@ -1,6 +1,7 @@
 import { LlmAgent } from '@google/adk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { weather } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
@@ -8,8 +9,12 @@ import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
-describe.each(clientsWith('6'))('$name', (client) => {
-  test('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
+const clients = clientsWith('6')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
     const secret = 'connect ECONNREFUSED db.internal password=hunter2'
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [
@@ -38,7 +43,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP21] the record of a failure tells a client no more than the chat does', async () => {
+  it('[AP21] the record of a failure tells a client no more than the chat does', async () => {
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [
         paymentTool(wallet, {
@@ -66,7 +71,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     expect(JSON.stringify(record)).not.toContain('hunter2')
   })
 
-  test.each([true, false])(
+  it.each([true, false])(
     '[AP3] after a decision (approved: %s) the model calls further tools, and replies',
     async (approved) => {
       await using testBridge = await TestBridge.open({
@@ -83,7 +88,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test('[AP21] one of two fails; the other has its effect', async () => {
+  it('[AP21] one of two fails; the other has its effect', async () => {
     let calls = 0
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [
@@ -108,7 +113,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test.each([true, false])(
+  it.each([true, false])(
     '[AP22] a sub-agent asks and goes on by itself; the answer is %s',
     async (approved) => {
       await using testBridge = await TestBridge.open({
@@ -138,7 +143,7 @@ describe.each(clientsWith('6'))('$name', (client) => {
     },
   )
 
-  test('[AP22] what a sub-agent asked is approved after a restart', async () => {
+  it('[AP22] what a sub-agent asked is approved after a restart', async () => {
     await using testBridge = await TestBridge.open({
       agent: (model, tools) => {
         const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })

@@ -1,6 +1,8 @@
 import type { RunAsyncToolRequest } from '@google/adk'
 import { BasePlugin, BaseTool, FunctionTool } from '@google/adk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { z } from 'zod'
 
 import { UNDETERMINED } from '../../src/agent/call-responses.ts'
@@ -38,7 +40,9 @@ const SECRET = 'connect ECONNREFUSED postgres://admin:hunter2@db.internal'
 const clients = [...approvingClients.slice(0, 1), liveClient]
 
 describe.each(clients)('$name', (client) => {
-  test('[AP110] a tool that fails to say whether it needs approval does not run', async () => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[AP110] a tool that fails to say whether it needs approval does not run', async () => {
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [new CheckedPayment(wallet, () => Promise.reject(new Error(SECRET)))],
     })
@@ -58,7 +62,7 @@ describe.each(clients)('$name', (client) => {
     )
   })
 
-  test.each([undefined, null, 'no', 0])(
+  it.each([undefined, null, 'no', 0])(
     '[AP110] a tool that answers %j to whether it needs approval is asked about',
     async (answer) => {
       await using testBridge = await TestBridge.open({
@@ -71,7 +75,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  test('[AP110] arguments that do not fit are described to the model, and nothing runs', async () => {
+  it('[AP110] arguments that do not fit are described to the model, and nothing runs', async () => {
     let runs = 0
     await using testBridge = await TestBridge.open({
       tools: () => [
@@ -94,7 +98,7 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(testBridge.results)).toContain('amount: ')
   })
 
-  test('[AP110] a callback of a plugin that throws before a tool keeps the tool from running', async () => {
+  it('[AP110] a callback of a plugin that throws before a tool keeps the tool from running', async () => {
     class Broken extends BasePlugin {
       override beforeToolCallback(): Promise<undefined> {
         return Promise.reject(new Error('the guard is broken'))

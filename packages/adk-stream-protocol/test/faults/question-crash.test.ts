@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { bundleChildren, type Child } from './support/children.ts'
 import { databases } from './support/databases.ts'
@@ -81,7 +82,7 @@ test.each(databases.slice(0, 1))(
   },
 )
 
-test.each(databases)(
+test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP427] a server killed between a question and its answer, or while it resumes, loses no answer, on $name',
   async ({ open }) => {
     await using database = await open()

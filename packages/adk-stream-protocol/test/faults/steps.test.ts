@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
 import { databases } from './support/databases.ts'
@@ -66,14 +67,14 @@ async function continueElsewhere(
   return asked.size
 }
 
-test.each(databases)(
+test.each(oneOf(databases, 'SQLite'))(
   '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
   async (database) => {
     expect(await continueElsewhere('sequence', database)).toBe(deaths.length)
   },
 )
 
-test.each(databases)(
+test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
   async (database) => {
     expect(await continueElsewhere('workflow', database)).toBe(deaths.length)

@@ -77,5 +77,4 @@ test.each([
     expect(await run.ended).toBeUndefined()
     await allClosed(emulator)
   },
-  20_000,
 )

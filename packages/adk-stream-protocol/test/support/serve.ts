@@ -92,6 +92,8 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     listener(request, response)
   }
   const server = createServer(tapped).listen(0, '127.0.0.1')
+  // A busy machine may use an idle connection again in the moment in which the server closes it, by default after 5 s.
+  server.keepAliveTimeout = 600_000
   server.on(
     'upgrade',
     toUpgradeListener(bridge, { mountedAt: host.basePath === '' ? host.path : '' }),
