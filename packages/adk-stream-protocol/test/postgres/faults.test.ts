@@ -237,7 +237,7 @@ test('[ST237] errors of a running database say whether the same call may succeed
   await pool.end()
 })
 
-test('[ST238] of ten thousand pending approvals, those that are due are found by an index', async () => {
+test('[ST238] of ten thousand pending approvals, those that are due are found by an index, in less than 10 ms', async () => {
   await using database = await openTestStores()
   const store = await database.open()
   const ledger = new Ledger({ store: store.approvals, appName: APP })
@@ -248,10 +248,17 @@ test('[ST238] of ten thousand pending approvals, those that are due are found by
     SELECT 10 + n, 'many-' || n, app_name, 'person-' || n % 100, chat_id, 'call-' || n, deadline + n, 0, state, deciders, asked, moved
     FROM ${database.schema}.approvals, generate_series(1, 10000) n WHERE id = 'a'`)
   await database.run(`ANALYZE ${database.schema}.approvals`)
-  const plan = await database.run(`
-    EXPLAIN (FORMAT TEXT) SELECT asked FROM ${database.schema}.approvals
-    WHERE state = 'requested' AND deadline <= (SELECT at FROM ${database.schema}.test_clocks) ORDER BY deadline, seq LIMIT 100`)
-  expect(JSON.stringify(plan)).toContain('approvals_due')
+  const explain = async (): Promise<string> => {
+    const rows = await database.run(`
+      EXPLAIN (ANALYZE) SELECT asked FROM ${database.schema}.approvals
+      WHERE state = 'requested' AND deadline <= (SELECT at FROM ${database.schema}.test_clocks) ORDER BY deadline, seq LIMIT 100`)
+    return rows.map((row) => row['QUERY PLAN']).join(' ')
+  }
+  expect(await explain()).toContain('approvals_due')
+  // On a busy machine, some take longer.
+  await expect
+    .poll(async () => Number(/Execution Time: ([\d.]+) ms/.exec(await explain())?.[1]))
+    .toBeLessThan(10)
   expect(await store.approvals.due(100)).toEqual([])
   const filter = { appName: APP, waitsFor: { id: 'person-1', roles: [] }, limit: 1_000 }
   expect(await store.approvals.list(filter)).toHaveLength(100)

@@ -17,6 +17,8 @@ import { CHANNEL, HintConnection, splitHint } from './hint-connection.ts'
 
 export interface PostgresRelayOptions {
   readonly database: Pick<Database, 'query'>
+  /** For signals and hints, which must not wait for turns. Default: `database`. */
+  readonly signals?: Pick<Database, 'query'>
   /** The quoted name of the schema with the tables. */
   readonly schema: string
   /** Creates a connection for LISTEN. It is not one of the pool. Without it, changes are read at an interval. */
@@ -125,7 +127,7 @@ export class PostgresRelay implements Relay {
   }
 
   async send(target: string, { id, from, kind, body }: Signal): Promise<void> {
-    await this.#query(
+    await this.#signal(
       `WITH ${QUICK}, sent AS (
          INSERT INTO $schema.relay_signals (id, target, sender, kind, body, sent_at)
          VALUES ($1, $2, $3, $4, $5, clock_timestamp()) ON CONFLICT (id) DO NOTHING)
@@ -135,7 +137,7 @@ export class PostgresRelay implements Relay {
   }
 
   async take(worker: string): Promise<Signal[]> {
-    const rows = await this.#query<SignalRow>(
+    const rows = await this.#signal<SignalRow>(
       `WITH ${QUICK}, renewed AS (
          INSERT INTO $schema.relay_workers (worker, seen_at) VALUES ($1, clock_timestamp())
          ON CONFLICT (worker) DO UPDATE SET seen_at = excluded.seen_at
@@ -207,7 +209,7 @@ export class PostgresRelay implements Relay {
   }
 
   async notify(hint: Hint): Promise<void> {
-    await this.#query(`WITH ${QUICK} ${NOTIFY('$1')}`, [splitHint(hint)])
+    await this.#signal(`WITH ${QUICK} ${NOTIFY('$1')}`, [splitHint(hint)])
   }
 
   async listen(listener: HintListener): Promise<() => Promise<void>> {
@@ -221,7 +223,7 @@ export class PostgresRelay implements Relay {
       listener,
       timing,
       probe: async (id) => {
-        await this.#query('SELECT pg_notify($1, $2)', [CHANNEL, JSON.stringify({ probe: id })])
+        await this.#signal('SELECT pg_notify($1, $2)', [CHANNEL, JSON.stringify({ probe: id })])
       },
     })
     await connection.start()
@@ -231,6 +233,11 @@ export class PostgresRelay implements Relay {
   #query<Row>(sql: string, values: readonly unknown[]): Promise<Row[]> {
     const { database, schema } = this.#options
     return database.query<Row>(sql.replaceAll('$schema', schema), values)
+  }
+
+  #signal<Row>(sql: string, values: readonly unknown[]): Promise<Row[]> {
+    const { database, signals = database, schema } = this.#options
+    return signals.query<Row>(sql.replaceAll('$schema', schema), values)
   }
 }
 

@@ -56,6 +56,8 @@ export interface PostgresSessionServiceOptions {
   readonly cache: SessionCache<string>
   /** The locks of this process, shared with the approval store. */
   readonly held: LockedChats
+  /** Returns the database with which sessions are read. */
+  readonly reads: () => Database
 }
 
 /** Stores ADK sessions in PostgreSQL. Each append is one statement. Its cost does not depend on the length of the history. */
@@ -71,11 +73,14 @@ export class PostgresSessionService
   readonly #appends = new KeyedQueue()
   /** Orders the reads of a session, which extend one cached history. */
   readonly #reads = new KeyedQueue()
+  readonly #readsFrom: () => Database
   readonly #appendSql = new Map<string, string>()
 
-  constructor(database: Database, { schema, cache, held }: PostgresSessionServiceOptions) {
+  constructor(database: Database, options: PostgresSessionServiceOptions) {
+    const { schema, cache, held, reads } = options
     super()
     this.#database = database
+    this.#readsFrom = reads
     this.#sql = sessionSql(schema)
     this.#cache = cache
     this.#held = held
@@ -229,7 +234,7 @@ export class PostgresSessionService
     let history: SessionHistory | undefined = this.#cache.get(cacheKey)
     for (;;) {
       const values = [...key, history?.epoch ?? -1, history?.seq ?? 0]
-      const rows = await this.#database.query<SessionView & EventRow>(this.#sql.read, values)
+      const rows = await this.#readsFrom().query<SessionView & EventRow>(this.#sql.read, values)
       const view = rows.find((row) => row.epoch !== null)
       if (view === undefined) return undefined
       history = continueHistory(view.epoch, [history])

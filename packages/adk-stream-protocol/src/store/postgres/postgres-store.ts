@@ -27,7 +27,10 @@ interface SharedPostgresOptions {
    * for deployments whose instances may not create tables.
    */
   readonly migrate?: boolean
-  /** How many connections are reserved for decisions, leases and locks, so that they never wait behind turns. Default 3. */
+  /**
+   * How many connections are reserved for decisions, leases, locks and signals, so that they never wait behind turns. Default 3.
+   * Up to two more read sessions while all other connections are in use.
+   */
   readonly reservedConnections?: number
   /**
    * Whether each connection prepares a statement once. Faster, but a PgBouncer before 1.21 in transaction mode does not
@@ -76,11 +79,12 @@ export async function openWithClocks(
   const schema = `"${checkSchema(name)}"`
   const pools = openPools(options, busyTimeoutMs)
   const settings = { busyTimeoutMs, prepare: prepareStatements ?? false }
-  const [turns, decisions] = [
+  const [turns, decisions, spare] = [
     new Database(pools.turns, settings),
     new Database(pools.decisions, settings),
+    new Database(pools.spare, settings),
   ]
-  const store = new PostgresStore({ turns, decisions, schema, clocks, ...options }, pools)
+  const store = new PostgresStore({ turns, decisions, spare, schema, clocks, ...options }, pools)
   try {
     await migrate(decisions, { schema, allowed: options.migrate ?? true })
     return store
@@ -93,6 +97,8 @@ export async function openWithClocks(
 interface Pools {
   readonly turns: PostgresPool
   readonly decisions: PostgresPool
+  /** For reads while all connections of `turns` are in use. Its connections are opened when they are needed. */
+  readonly spare: PostgresPool
   /** Creates a connection that is not one of the pools. Undefined if its options are not known. */
   readonly createClient: (() => Client) | undefined
   /** Ends the pools that the store has opened. */
@@ -108,10 +114,20 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
     // Without its options, nothing can be reserved.
     const { options: known } = pool
     if (known === undefined)
-      return { turns: pool, decisions: pool, createClient: undefined, close: async () => {} }
-    const decisions = new Pool({ ...known, ...own, min: 0, max: reserved })
+      return {
+        turns: pool,
+        decisions: pool,
+        spare: pool,
+        createClient: undefined,
+        close: async () => {},
+      }
+    const openOwn = (max: number) => new Pool({ ...known, ...own, min: 0, max })
+    const [decisions, spare] = [openOwn(reserved), openOwn(SPARE_CONNECTIONS)]
     const createClient = (): Client => new Client({ ...known, ...own })
-    return { turns: pool, decisions, createClient, close: () => decisions.end() }
+    const close = async (): Promise<void> => {
+      await Promise.all([decisions.end(), spare.end()])
+    }
+    return { turns: pool, decisions, spare, createClient, close }
   }
   const { connectionString, maxConnections: max = 10 } = options
   if (typeof connectionString !== 'string' || connectionString === '') {
@@ -127,15 +143,24 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
       throw new StoreError('invalid', '`connectionString` is not a URL of PostgreSQL.', { cause })
     }
   }
-  const [turns, decisions] = [open(max), open(reserved)]
+  const [turns, decisions, spare] = [open(max), open(reserved), open(SPARE_CONNECTIONS)]
   return {
     turns,
     decisions,
+    spare,
     createClient: () => new Client({ connectionString, ...own }),
     close: async () => {
-      await Promise.all([turns.end(), decisions.end()])
+      await Promise.all([turns, decisions, spare].map((pool) => pool.end()))
     },
   }
+}
+
+const SPARE_CONNECTIONS = 2
+
+/** Whether the next query would wait for a connection. */
+function isUsedUp({ waitingCount = 0, idleCount = 0, totalCount = 0, options }: PostgresPool) {
+  const { max = Infinity }: { max?: number } = options ?? {}
+  return waitingCount > 0 || (idleCount === 0 && totalCount >= max)
 }
 
 function checkSchema(name: string): string {
@@ -149,6 +174,7 @@ function checkSchema(name: string): string {
 interface PostgresStoreParts {
   readonly turns: Database
   readonly decisions: Database
+  readonly spare: Database
   /** The quoted name of the schema. */
   readonly schema: string
   readonly clocks: Clocks
@@ -171,19 +197,23 @@ class PostgresStore implements Store {
   readonly #pools: Pools
   #closing: Promise<void> | undefined
 
-  constructor({ turns, decisions, schema, clocks, cache }: PostgresStoreParts, pools: Pools) {
+  constructor(parts: PostgresStoreParts, pools: Pools) {
+    const { turns, decisions, spare, schema, clocks, cache } = parts
     const held = new LockedChats()
-    this.#databases = [turns, decisions]
+    this.#databases = [turns, decisions, spare]
     this.#turns = turns
     this.#schema = schema
     this.#pools = pools
     this.#cache = new SessionCache(cache)
-    this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held })
+    // Writes of turns may wait for each other. A decision reads the session, and must not wait for them.
+    const reads = () => (isUsedUp(pools.turns) ? spare : turns)
+    this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held, reads })
     this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
     this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
     this.chats = new PostgresChatStore(turns, schema)
     this.relay = new PostgresRelay({
       database: turns,
+      signals: decisions,
       schema,
       createClient: pools.createClient,
     })
@@ -212,10 +242,10 @@ class PostgresStore implements Store {
   }
 
   poolStats(): { used: number; idle: number; waiting: number; waitedMs: number } {
-    const { turns, decisions } = this.#pools
+    const { turns, decisions, spare } = this.#pools
     const waitedMs = this.#databases.reduce((sum, database) => sum + database.waitedMs, 0)
     const stats = { used: 0, idle: 0, waiting: 0, waitedMs }
-    for (const pool of new Set([turns, decisions])) {
+    for (const pool of new Set([turns, decisions, spare])) {
       const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool
       stats.used += totalCount - idleCount
       stats.idle += idleCount
