@@ -4,6 +4,7 @@ import {
   createEvent,
   FunctionNode,
   InMemoryRunner,
+  JoinNode,
   LlmAgent,
   Workflow,
 } from '@google/adk'
@@ -341,5 +342,125 @@ test('[MP480] the progress of a workflow is one part, which survives a pause and
   expect(shown(chat)).toEqual(toSteps('done', 'waiting', 'pending'))
   await chat.decide(true)
   expect(shown(chat)).toEqual(toSteps('done', 'done', 'done'))
+  await expectRecord(page, chat)
+})
+
+test('[AP487] parallel nodes wait apart, each continues once, and the node that joins them starts last', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model, tools) => {
+      const join = new JoinNode({ name: 'join' })
+      const branches = ['left', 'right'].map((name) => agentOf(model, name, tools))
+      const free = agentOf(model, 'free')
+      return new Workflow({
+        name: 'flow',
+        edges: [
+          ...[...branches, free].map((node): [NodeLike, NodeLike, NodeLike] => [
+            'START',
+            node,
+            join,
+          ]),
+          [join, agentOf(model, 'last')],
+        ],
+      })
+    },
+    { plans: { left: [pay('L')], right: [pay('R')] } },
+  )
+  const { testBridge, page } = started
+  expect(log.toSorted()).toEqual(['free', 'left', 'right'])
+  const asked = await page.inbox()
+  const idOf = (recipient: string) =>
+    String(asked.find((it) => JSON.stringify(it).includes(`"${recipient}"`))?.id)
+  await page.decide(idOf('L'), { approved: true })
+  await page.untilState(idOf('L'), 'succeeded')
+  await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('"balance"'))
+  expect(log).toHaveLength(3)
+  await page.decide(idOf('R'), { approved: false })
+  await page.untilMessages((messages) => textOf(messages.at(-1)).includes('last'))
+  expect(log.slice(3).toSorted()).toEqual(['last', 'left', 'right'])
+  expect(log.at(-1)).toBe('last')
+  expect(recipients(testBridge)).toEqual(['L'])
+  expect(testBridge.errors).toEqual([])
+})
+
+test('[AP487] a loop continues in the iteration in which its node waits', async () => {
+  const log: Log = []
+  let rounds = 0
+  await using started = await start(
+    log,
+    (model, tools) => {
+      const payer = agentOf(model, 'payer', tools)
+      const check = fn(log, 'check', () => {
+        rounds += 1
+        return createEvent({ route: rounds < 3 ? 'again' : 'done', output: `Round ${rounds}.` })
+      })
+      return new Workflow({
+        name: 'flow',
+        edges: [
+          ['START', payer, check],
+          [check, { again: payer, done: agentOf(model, 'last') }],
+        ],
+      })
+    },
+    { plans: { payer: [say('First. '), pay('A'), say('a. '), pay('B'), say('b. ')] } },
+  )
+  const { testBridge, page, chat } = started
+  expect(log).toEqual(['payer', 'check', 'payer'])
+  await chat.decide(true)
+  expect(log.slice(3)).toEqual(['payer', 'check', 'payer'])
+  await chat.decide(true)
+  expect(log.slice(6)).toEqual(['payer', 'check', 'last'])
+  expect(recipients(testBridge)).toEqual(['A', 'B'])
+  await expectRecord(page, chat)
+})
+
+test('[AP487] a node of a nested workflow waits, and both workflows continue', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model, tools) => {
+      const inner = new Workflow({
+        name: 'inner',
+        edges: [['START', fn(log, 'begin'), agentOf(model, 'payer', tools), fn(log, 'end')]],
+      })
+      return flow(agentOf(model, 'one'), inner, agentOf(model, 'last', tools))
+    },
+    { plans: { payer: [pay('A')], last: [pay('B')] } },
+  )
+  const { testBridge, page, chat } = started
+  expect(log).toEqual(['one', 'begin', 'payer'])
+  await chat.decide(true)
+  expect(log.slice(3)).toEqual(['payer', 'end', 'last'])
+  await chat.decide(true)
+  expect(log.slice(6)).toEqual(['last'])
+  expect(recipients(testBridge)).toEqual(['A', 'B'])
+  await expectRecord(page, chat)
+})
+
+test('[AP487] a client that sends by itself decides two parallel nodes at once', async () => {
+  const log: Log = []
+  await using started = await start(
+    log,
+    (model, tools) => {
+      const join = new JoinNode({ name: 'join' })
+      const left = agentOf(model, 'left', tools)
+      const right = agentOf(model, 'right', tools)
+      const last = agentOf(model, 'last')
+      return new Workflow({
+        name: 'flow',
+        edges: [
+          ['START', left, join, last],
+          ['START', right, join],
+        ],
+      })
+    },
+    { plans: { left: [pay('L')], right: [pay('R')] } },
+  )
+  const { testBridge, page, chat } = started
+  expect(chat.asked).toHaveLength(2)
+  await chat.decide(true)
+  expect(log.slice(2).toSorted()).toEqual(['last', 'left', 'right'])
+  expect(recipients(testBridge).toSorted()).toEqual(['L', 'R'])
   await expectRecord(page, chat)
 })
