@@ -217,5 +217,6 @@ test.each([
 ])('[EL490] gemini-3.8-live rejects a setup with %s', async (field, config) => {
   await using server = await startLive()
   const refused = await rejection(server, { model: 'gemini-3.8-live', config })
-  expect(refused).toMatchObject({ code: 1007, reason: expect.stringContaining(field) })
+  expect(refused.code).toBe(1007)
+  expect(refused.reason).toContain(field)
 })
