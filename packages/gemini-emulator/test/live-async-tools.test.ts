@@ -1,17 +1,25 @@
-import { Behavior, FunctionResponseScheduling, type LiveConnectConfig } from '@google/genai'
+import {
+  Behavior,
+  FunctionResponseScheduling,
+  type LiveConnectConfig,
+  ThinkingLevel,
+} from '@google/genai'
 import { expect, test } from 'vitest'
 
+import { scriptResponder } from '../src/index.ts'
 import {
   audio,
   call,
   connect,
   interrupted,
   kinds,
+  rejection,
   replies,
   say,
   silence,
   startLive,
   textOf,
+  toolCall,
   turnComplete,
   voice,
   wait,
@@ -158,4 +166,57 @@ test('[EL40] a blocking call ignores willContinue and scheduling', async () => {
   })
   expect(textOf(await client.until(turnComplete))).toBe('Paid.')
   expect(server.live.sessions[0]?.pendingCalls).toEqual([])
+})
+
+test('[EM490] a partial response does not count as a result for the next step of a script', async () => {
+  await using server = await startLive({ respond: scriptResponder })
+  await using client = await connect(server, { config: NON_BLOCKING })
+  client.say('[[call book]][[then]][[say Booked.]]')
+  const [called] = (await client.until(toolCall)).flatMap(
+    (message) => message.toolCall?.functionCalls ?? [],
+  )
+  await client.until(turnComplete)
+  const respond = (scheduling: FunctionResponseScheduling, willContinue: boolean): void =>
+    client.session.sendToolResponse({
+      functionResponses: {
+        id: called?.id ?? '',
+        name: 'book',
+        response: { willContinue },
+        scheduling,
+        willContinue,
+      },
+    })
+  respond(SILENT, true)
+  respond(WHEN_IDLE, false)
+  expect(textOf(await client.until(turnComplete))).toBe('Booked.')
+  expect(server.prompts).toHaveLength(2)
+})
+
+test('[EL490] calls of gemini-3.8-live are non-blocking unless they are declared as blocking', async () => {
+  await using server = await startLive({ respond: replies(booking) })
+  const model = 'gemini-3.8-live'
+  const tools = [{ functionDeclarations: [{ name: 'book' }] }]
+  await using free = await connect(server, { model, config: { tools } })
+  free.say('book')
+  await free.until(turnComplete)
+  free.say('And?')
+  expect(textOf(await free.until(turnComplete))).toBe('You said: And?')
+  const declared = [{ functionDeclarations: [{ name: 'book', behavior: Behavior.BLOCKING }] }]
+  await using blocked = await connect(server, { model, config: { tools: declared } })
+  blocked.say('book')
+  await blocked.until(turnComplete)
+  blocked.say('And?')
+  sendResponse(blocked, WHEN_IDLE)
+  expect(textOf(await blocked.until(turnComplete))).toBe('It is booked.')
+})
+
+test.each([
+  ['thinking_level', { thinkingConfig: { thinkingLevel: ThinkingLevel.LOW } }],
+  ['enable_affective_dialog', { enableAffectiveDialog: true }],
+  ['proactive_audio', { proactivity: { proactiveAudio: false } }],
+])('[EL490] gemini-3.8-live rejects a setup with %s', async (field, config) => {
+  await using server = await startLive()
+  const refused = await rejection(server, { model: 'gemini-3.8-live', config })
+  expect(refused.code).toBe(1007)
+  expect(refused.reason).toContain(field)
 })

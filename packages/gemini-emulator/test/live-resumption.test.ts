@@ -113,14 +113,17 @@ test('[EL42] no handle is sent before the last call of a turn', async () => {
   expect(kinds(await client.until(isUpdate))[0]).toBe('toolCall')
 })
 
-test('[EL43] an unknown handle is rejected', async () => {
-  await using server = await startLive()
-  const config = { sessionResumption: { handle: 'no-such-handle' } }
-  expect(await rejection(server, { config })).toEqual({
-    code: 1008,
-    reason: 'BidiGenerateContent session not found',
-  })
-})
+test.each([1008, 1007])(
+  '[EL43] an unknown handle is rejected with %i',
+  async (refusedHandleCode) => {
+    await using server = await startLive({ refusedHandleCode })
+    const config = { sessionResumption: { handle: 'no-such-handle' } }
+    expect(await rejection(server, { config })).toEqual({
+      code: refusedHandleCode,
+      reason: 'BidiGenerateContent session not found',
+    })
+  },
+)
 
 test('[EL320] a handle is rejected while a connection of the same session is open', async () => {
   await using server = await startLive()

@@ -15,6 +15,12 @@ export const PENDING = {
   note: 'This call waits for the approval of a person. It has not run.',
 } as const
 
+/** The status for a live model while a call waits for a person. The model speaks on, and must not say that the call has run. */
+export const AWAITING_APPROVAL = {
+  status: 'awaiting_approval',
+  note: 'Not done: a person has to approve this call first. Do not say that it is done, and do not call it again. The result comes later.',
+} as const
+
 /** The response for the model while a call waits for questions inside it, of an agent or for a sign-in. Clients show it until the result arrives. */
 export const PENDING_INSIDE = {
   status: 'pending',
@@ -43,6 +49,14 @@ export const APPROVAL_UNAVAILABLE = {
 /** The response for the model to a call whose tool could not determine whether it needs approval. */
 export const UNDETERMINED = {
   error: 'Not run: it could not be determined whether this call needs the approval of a person.',
+} as const
+
+/** The response to a call that repeats a denied one. */
+export const DENIED_BEFORE = {
+  status: 'denied',
+  retryable: false,
+  error:
+    'Not run: the person denied this call before and has not asked for it since. Do not call it again unless the person asks for it in a new message.',
 } as const
 
 /** The outcome of an approval: the response for the model, and the note for the client. */

@@ -4,14 +4,6 @@ import type { Event } from '@google/adk'
 
 import { readNotes } from '../agent/history/event-notes.ts'
 
-/** The response to a call that repeats a denied one. */
-export const DENIED_BEFORE = {
-  status: 'denied',
-  retryable: false,
-  error:
-    'Not run: the person denied this call before and has not asked for it since. Do not call it again unless the person asks for it in a new message.',
-} as const
-
 interface Call {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>

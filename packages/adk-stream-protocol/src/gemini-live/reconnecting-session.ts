@@ -51,6 +51,9 @@ const STABLE_AFTER_MS = 30_000
 
 const MAX_RETRY_DELAY_MS = 8000
 
+/** The close code for a request that is not valid. */
+const INVALID_ARGUMENT = 1007
+
 /** How often the first connection tries to resume a session of another process. */
 const RESUME_ATTEMPTS = 4
 
@@ -70,6 +73,8 @@ export class ReconnectingLiveSession {
   #attempts = 0
   #isUserActive = false
   #isResumed = false
+  /** Whether the connection was resumed and the model has not sent anything since. */
+  #isUnconfirmed = false
   #disconnected: Promise<void> = Promise.resolve()
   /** Set after `goAway`: fires shortly before Gemini closes the connection. */
   #goAway: NodeJS.Timeout | undefined
@@ -154,7 +159,10 @@ export class ReconnectingLiveSession {
   }
 
   sendToolResponse(params: { readonly functionResponses: readonly FunctionResponse[] }): void {
-    this.#send({ type: 'results', responses: params.functionResponses })
+    const partial = params.functionResponses.filter(({ willContinue }) => willContinue)
+    const complete = params.functionResponses.filter(({ willContinue }) => !willContinue)
+    if (partial.length > 0) this.#send({ type: 'partial-results', responses: partial })
+    if (complete.length > 0) this.#send({ type: 'results', responses: complete })
   }
 
   sendRealtimeInput(input: LiveSendRealtimeInputParameters): void {
@@ -221,7 +229,12 @@ export class ReconnectingLiveSession {
       timeoutMs: connectTimeoutMs,
       signal: this.#closing.signal,
       events: {
-        onMessage: (message) => isCurrent() && this.#receiver.receive(message),
+        onMessage: (message) => {
+          if (!isCurrent()) return
+          // Gemini sends a handle right after the setup, which proves nothing.
+          if (!message.sessionResumptionUpdate) this.#isUnconfirmed = false
+          this.#receiver.receive(message)
+        },
         onClosed: (error) => isCurrent() && this.#handleLoss(error),
         onInvalidFrame: hooks.onError,
       },
@@ -231,10 +244,14 @@ export class ReconnectingLiveSession {
       throw new LiveConnectionError({ code: 'aborted', reason: 'Closed.', phase: 'setup' })
     }
     this.#state = { state: 'open', socket, since: Date.now() }
+    this.#isUnconfirmed = start.type === 'resumed'
   }
 
   #handleLoss(error: LiveConnectionError): void {
-    if (!error.retryable) return this.#fail(error)
+    // Gemini may refuse a handle with 1007 only after it has completed the setup.
+    const isHandleRefused =
+      error.code === INVALID_ARGUMENT && this.#isUnconfirmed && this.#buffer.dropHandle()
+    if (!error.retryable && !isHandleRefused) return this.#fail(error)
     this.#options.hooks.onError(error)
     if (this.#state.state === 'open' && Date.now() - this.#state.since >= STABLE_AFTER_MS) {
       this.#attempts = 0

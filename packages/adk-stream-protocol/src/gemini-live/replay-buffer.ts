@@ -6,6 +6,8 @@ import { describeHistory } from './describe-history.ts'
 export type Outgoing =
   | { readonly type: 'content'; readonly content: Content }
   | { readonly type: 'results'; readonly responses: readonly FunctionResponse[] }
+  /** Responses to calls that continue (`willContinue`). The model does not reply to them. */
+  | { readonly type: 'partial-results'; readonly responses: readonly FunctionResponse[] }
 
 /**
  * How far a message has come. `sent-during-speech`: sent while the model was speaking, so the rest of that turn is not a reply to it.
@@ -72,9 +74,9 @@ export class ReplayBuffer {
     return this.#isSpeaking
   }
 
-  /** Whether nothing would be lost if the connection ended now. */
+  /** Whether nothing would be lost if the connection ended now, except partial results. */
   get isEmpty(): boolean {
-    return this.#entries.length === 0
+    return this.#entries.every(isPartial)
   }
 
   /** The handle that covers everything so far, if there is one. */
@@ -194,12 +196,13 @@ export class ReplayBuffer {
       .filter(isDelivery)
       .filter(({ attempts, progress }) => attempts >= MAX_ATTEMPTS && progress !== 'replied')
     this.#entries = this.#entries.filter((entry) => !isDelivery(entry) || !dropped.includes(entry))
+    const lost = dropped.filter((entry) => !isPartial(entry))
     const handle = this.#handle
     if (handle !== undefined && !this.#entries.some(isNotResumable)) {
       this.#entries = this.#entries.flatMap(toResend)
-      return { start: { type: 'resumed', handle }, dropped }
+      return { start: { type: 'resumed', handle }, dropped: lost }
     }
-    return { start: { type: 'fresh', history: this.#startFresh() }, dropped }
+    return { start: { type: 'fresh', history: this.#startFresh() }, dropped: lost }
   }
 
   /**
@@ -210,6 +213,7 @@ export class ReplayBuffer {
     const lastCall = this.#entries.findLastIndex(({ type }) => type === 'call')
     const isPast = (entry: Entry, index: number): boolean =>
       entry.type === 'call' ||
+      isPartial(entry) ||
       entry.progress === 'replied' ||
       (entry.progress === 'replying' && index < lastCall)
     const past = this.#entries.filter(isPast)
@@ -252,7 +256,12 @@ function isDelivery(entry: Entry): entry is Delivery {
 }
 
 function isInput(entry: Entry): entry is Extract<Entry, { type: 'delivery' | 'user-speech' }> {
-  return entry.type === 'delivery' || entry.type === 'user-speech'
+  return (entry.type === 'delivery' && !isPartial(entry)) || entry.type === 'user-speech'
+}
+
+/** Whether an entry needs no reply, because it only says that calls continue. */
+function isPartial(entry: Entry): boolean {
+  return isDelivery(entry) && entry.message.type === 'partial-results'
 }
 
 function isResults(entry: Entry): boolean {

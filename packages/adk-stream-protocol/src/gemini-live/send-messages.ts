@@ -20,7 +20,8 @@ export function sendOutgoing(target: SendTarget, message: Outgoing, buffer: Repl
   const lost = message.responses.filter(({ id }) => buffer.isLost(id))
   const open = message.responses.filter((response) => !lost.includes(response))
   if (open.length > 0) target.session.sendToolResponse({ functionResponses: open })
-  if (lost.length > 0) sendContent(target, toText(lost))
+  // The model would reply to a text. The history contains partial results of lost calls.
+  if (lost.length > 0 && message.type === 'results') sendContent(target, toText(lost))
 }
 
 /** Sends the history before the conversation starts. The model does not reply to it. */

@@ -60,6 +60,8 @@ export interface LiveCallsOptions {
   readonly stream: (toolCallId: string, event: Event) => void
   /** Sends the result of a call to the model. */
   readonly sendResult: (toolCallId: string, name: string, response: Record<string, unknown>) => void
+  /** Tells the model that a call waits for a person. */
+  readonly sendPending: (toolCallId: string, name: string) => void
   /** Returns the id of the message that made a call. */
   readonly messageOf: (toolCallId: string) => string
   /** Records which calls wait for a client, and for how long. The records outlive this run. */
@@ -411,6 +413,7 @@ export class LiveCalls {
     for (const event of toApprovalEvents(approval, made, contextOf(call)))
       await this.#options.write(call.id, event)
     call.approvalId = approval.id
+    this.#sendPending(call)
     const [state, effects] = nextCall(call.state, {
       type: 'request-shown',
       approvalId: approval.id,
@@ -418,6 +421,10 @@ export class LiveCalls {
     call.state = state
     this.#options.onStateChange(call.id, 'waiting')
     await this.#performAll(call, effects)
+  }
+
+  #sendPending({ id, tool, state }: OpenCall): void {
+    if (!state.isCancelled && !this.#isClosed) this.#options.sendPending(id, tool.name)
   }
 
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
@@ -495,6 +502,7 @@ export class LiveCalls {
     await write(id, placeholder)
     await write(id, request)
     await this.#report(call, note)
+    if (!call.pause && !note) this.#sendPending(call)
     call.pause = pause
     const invocationContext = contextOf(call)
     call.toolContext = new Context({ invocationContext, functionCallId: id })

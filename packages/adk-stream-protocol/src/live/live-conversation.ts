@@ -7,6 +7,7 @@ import { FunctionResponseScheduling } from '@google/genai'
 
 import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
 import type { RunState } from '../calls/run-state.ts'
+import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import { ToolErrors } from '../calls/tool-errors.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -382,6 +383,7 @@ export class LiveConversation {
       onAskInside: (toolCallId, insideId) =>
         this.#messages.addCalls(this.#messages.ofCall(toolCallId), [insideId], false),
       sendResult: (toolCallId, name, response) => this.#sendResult(toolCallId, name, response),
+      sendPending: (toolCallId, name) => this.#sendPending(toolCallId, name),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
       isCurrent: () => this.isCurrent(),
       isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
@@ -618,6 +620,19 @@ export class LiveConversation {
     this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
     const message = this.#messages.ofCall(toolCallId)
     this.#turnTaking.apply({ type: 'result-sent', toolCallId, message })
+  }
+
+  /** Tells the model that a call waits for a person. A model that waits for its calls is silent meanwhile, so it needs no status. */
+  #sendPending(toolCallId: string, name: string): void {
+    if (!this.#options.hasNonBlockingCalls) return
+    const functionResponse: FunctionResponse = {
+      id: toolCallId,
+      name,
+      response: { ...AWAITING_APPROVAL },
+      willContinue: true,
+      scheduling: FunctionResponseScheduling.SILENT,
+    }
+    this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
   }
 
   #cancelCalls(toolCallIds: readonly string[]): void {

@@ -27,6 +27,8 @@ export interface LiveOptions {
   readonly defaultTranscript?: string
   /** The lifetime of a resumption handle. Default two hours. */
   readonly handleLifetimeMs?: number
+  /** The code that closes the connection for a handle that is unknown or has expired. Default 1008. Gemini also uses 1007. */
+  readonly refusedHandleCode?: number
   /** The maximum size of a client frame. A larger one closes the connection with 1009. Default 16 MiB. */
   readonly maxFrameBytes?: number
   /** The number of unsent bytes at which the model waits for the client. Default 1 MiB. */
@@ -50,6 +52,7 @@ export function readLiveOptions(options: LiveOptions): LiveSettings {
     silenceMs: 500,
     defaultTranscript: 'Hello.',
     handleLifetimeMs: 2 * 60 * 60 * 1000,
+    refusedHandleCode: 1008,
     maxFrameBytes: 16 * 1024 * 1024,
     maxBufferedBytes: 1024 * 1024,
     keepFrames: 1000,
@@ -61,4 +64,9 @@ export function readLiveOptions(options: LiveOptions): LiveSettings {
 /** Returns whether the model is audio-only and leaves a turn open while calls are pending. */
 export function isThirdGeneration(model: string): boolean {
   return /^gemini-3\..*-flash-live/.test(model)
+}
+
+/** Whether the calls of a model are non-blocking unless their functions are declared `BLOCKING`: `gemini-3.8-live`. */
+export function isNonBlockingByDefault(model: string): boolean {
+  return /^gemini-3\.\d+-live/.test(model)
 }

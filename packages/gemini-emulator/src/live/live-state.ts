@@ -8,7 +8,7 @@ import type {
   Part,
 } from '../wire/content.ts'
 import type { ServerMessage, Setup } from '../wire/live-messages.ts'
-import { isThirdGeneration, type LiveSettings } from './live-options.ts'
+import { isNonBlockingByDefault, isThirdGeneration, type LiveSettings } from './live-options.ts'
 import type { TurnStep } from './plan-turn.ts'
 
 /** The configuration of a session, from its setup and the emulator's options. */
@@ -184,6 +184,7 @@ export function toPrompt({ config, history }: LiveState): Prompt {
   }
 }
 
-export function isBlocking({ functions }: SessionConfig, name: string): boolean {
-  return functions.find((known) => known.name === name)?.behavior !== 'NON_BLOCKING'
+export function isBlocking({ functions, model }: SessionConfig, name: string): boolean {
+  const behavior = functions.find((known) => known.name === name)?.behavior
+  return isNonBlockingByDefault(model) ? behavior === 'BLOCKING' : behavior !== 'NON_BLOCKING'
 }

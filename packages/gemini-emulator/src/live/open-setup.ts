@@ -2,7 +2,7 @@ import type { EmulatorCore } from '../emulator-core.ts'
 import { modelNotFound } from '../wire/google-error.ts'
 import type { Setup } from '../wire/live-messages.ts'
 import { CloseCode, type CloseInfo } from './connection.ts'
-import { isThirdGeneration, type LiveSettings } from './live-options.ts'
+import { isNonBlockingByDefault, isThirdGeneration, type LiveSettings } from './live-options.ts'
 import { createState, readConfig, type LiveState } from './live-state.ts'
 import type { Lineage, ResumptionHandles } from './resumption-handles.ts'
 
@@ -34,16 +34,34 @@ export function openSetup(setup: Setup, context: SetupContext): SetupResult {
       `The requested combination of response modalities (${list}) is not supported by the model. models/${config.model}`,
     )
   }
+  const unsupported = findUnsupported(setup, config.model)
+  if (unsupported !== undefined)
+    return reject(
+      CloseCode.InvalidArgument,
+      `${unsupported} is not supported by the model. models/${config.model}`,
+    )
   const handle = setup.sessionResumption?.handle
   const resumed = handle ? handles.find(handle) : undefined
   if (handle && !resumed) {
-    return reject(CloseCode.NotFound, 'BidiGenerateContent session not found')
+    return reject(settings.refusedHandleCode, 'BidiGenerateContent session not found')
   }
   const lineage = resumed?.lineage ?? { connection: undefined }
   if (lineage.connection?.isOpen === true) {
     return reject(CloseCode.Internal, 'The session is in use by another connection.')
   }
   return { type: 'opened', state: createState(setup, config, resumed?.state), lineage }
+}
+
+/** Returns the field of a setup that `gemini-3.8-live` rejects. */
+function findUnsupported(
+  { generationConfig, proactivity }: Setup,
+  model: string,
+): string | undefined {
+  if (!isNonBlockingByDefault(model)) return undefined
+  const { thinkingConfig, enableAffectiveDialog } = generationConfig ?? {}
+  if (thinkingConfig?.['thinkingLevel'] !== undefined) return 'thinking_level'
+  if (enableAffectiveDialog) return 'enable_affective_dialog'
+  return proactivity?.['proactiveAudio'] === false ? 'proactive_audio: false' : undefined
 }
 
 function isSupported(

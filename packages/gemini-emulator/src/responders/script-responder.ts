@@ -17,13 +17,14 @@ interface RunningScript {
   readonly step: number
 }
 
-/** Finds the script of the current turn. Its step is the number of tool results since. */
+/** Finds the script of the current turn. Its step is the number of tool results since. A partial response is not a result. */
 function findScript(contents: readonly Content[]): RunningScript | undefined {
   let step = 0
   for (const content of contents.toReversed()) {
     if (content.role === 'model') continue
-    if (content.parts?.some((part) => part.functionResponse)) {
-      step += 1
+    const responses = (content.parts ?? []).filter((part) => part.functionResponse)
+    if (responses.length > 0) {
+      if (responses.some((part) => !part.functionResponse?.willContinue)) step += 1
       continue
     }
     const text = (content.parts ?? []).map((part) => part.text ?? '').join('')

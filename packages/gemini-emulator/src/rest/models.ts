@@ -51,4 +51,5 @@ const WELL_KNOWN = [
   'gemini-3-pro-preview',
   'gemini-3-flash-preview',
   'gemini-3.1-flash-live-preview',
+  'gemini-3.8-live',
 ]

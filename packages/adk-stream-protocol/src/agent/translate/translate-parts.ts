@@ -3,7 +3,7 @@ import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../../protocol/chunk.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import { describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
+import { DENIED_BEFORE, describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { isInterrupt, readCallName } from '../history/input-calls.ts'
@@ -222,6 +222,7 @@ function readToolResult(
 ): ToolResult {
   if (failed) return { errorText: describeToolFailure(toolName) }
   const { error, ...rest } = response
+  if (error === DENIED_BEFORE.error) return { errorText: error }
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
   // Sessions of other programs and of earlier versions have no note about a failure. For most tools, ADK uses this
   // wording.

@@ -136,11 +136,11 @@ export class TestBridge implements AsyncDisposable {
     return JSON.stringify(this.#prompts.at(-1))
   }
 
-  /** What the model was last told of the result of calls: all function responses, in order. */
+  /** What the model was last told of the result of calls: all final function responses, in order. */
   get results(): unknown[] {
     return (this.#prompts.at(-1)?.contents ?? []).flatMap(({ parts = [] }) =>
       parts.flatMap(({ functionResponse }) =>
-        functionResponse ? [functionResponse.response] : [],
+        functionResponse && !functionResponse.willContinue ? [functionResponse.response] : [],
       ),
     )
   }
