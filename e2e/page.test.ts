@@ -86,7 +86,10 @@ test('[DM26] everything can be done by keyboard', async () => {
 
   // The suggestions stand before the input, which has the focus.
   await page.getByText('What would you like to do?').waitFor()
-  for (let back = 0; back < 16; back += 1) await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Shift+Tab')
+  expect(await focused()).toBe('More examples')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
   expect(await focused()).toBe('What is the weather in Tokyo?')
   await page.keyboard.press('Enter')
   await tool('get_weather').getByText('Done').waitFor()

@@ -137,6 +137,12 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
     readPage(page)
       .tool('process_payment')
       .getByText(/2 people|2人/),
+  (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
+  (page) => readPage(page).log.getByText('accountant › process_payment'),
+  (page) => readPage(page).log.locator('.adk-steps li[data-state=waiting]'),
+  (page) => readPage(page).log.getByText('notebook › notes_delete'),
+  (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
+  (page) => readPage(page).log.locator('.adk-sign-in').getByRole('timer'),
   (page) =>
     readPage(page)
       .tool('get_weather')
@@ -146,13 +152,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
     readPage(page)
       .tool('change_bgm')
       .getByText(/Done|完了/),
-  (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
   (page) => readPage(page).tool('Alice').getByRole('timer'),
-  (page) => readPage(page).log.getByText('accountant › process_payment'),
-  (page) => readPage(page).log.locator('.adk-steps li[data-state=waiting]'),
-  (page) => readPage(page).log.getByText('notebook › notes_delete'),
-  (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
-  (page) => readPage(page).log.locator('.adk-sign-in').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
   (page) => readPage(page).answer().getByText('image/png'),
   (page) => readPage(page).answer().locator('.adk-reasoning'),
@@ -180,7 +180,9 @@ test.each([
   for (const [index, { name, needsPicture }] of offered.entries()) {
     // The page is empty again without being loaded again.
     if (index > 0) await page.keyboard.press('Alt+KeyN')
+    await page.locator('.welcome').waitFor()
     const suggestion = page.getByRole('button', { name })
+    if (!(await suggestion.isVisible())) await page.locator('.more-suggestions > summary').click()
     if (needsPicture) await sendWithPicture(page, suggestion)
     else await suggestion.click()
     await OUTCOMES[index]?.(page).waitFor()

@@ -18,7 +18,7 @@ const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms:
 
 await mkdir(FOLDER, { recursive: true })
 await buildPage()
-await using testDemo = await openTestDemo()
+const testDemo = await openTestDemo()
 
 for (const colorScheme of ['light', 'dark'] as const) {
   const reader = { ...WIDE, colorScheme }
@@ -29,6 +29,9 @@ for (const colorScheme of ['light', 'dark'] as const) {
 }
 await take('phone', await approval({ ...PHONE, colorScheme: 'light' }))
 await take('japanese', await japanese({ ...WIDE, colorScheme: 'light' }))
+await testDemo[Symbol.asyncDispose]()
+// The browser that all visits share would keep the process running.
+process.exit()
 
 async function take(name: string, page: Page): Promise<void> {
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())

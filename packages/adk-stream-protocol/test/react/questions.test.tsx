@@ -154,6 +154,8 @@ test('[RE421] a question shows its text and a labelled form, announces mistakes,
   }
   expect(decided).toEqual([{ approved: true, payload }])
   update({ state: 'approved', approvedPayload: payload })
+  // The answer has the titles of the form.
+  expect(screen.getByRole('row', { name: 'City Nara' })).toBeTruthy()
   expect(screen.getByText('Answered')).toBeDefined()
   expect(screen.getByRole('table').textContent).toContain('Nara')
 })

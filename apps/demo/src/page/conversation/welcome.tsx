@@ -2,7 +2,7 @@ import { AudioLines, CircleCheck, ImagePlus, type LucideIcon, Users } from 'luci
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
-import type { Suggestion } from '../i18n/shell/shell-labels.ts'
+import type { Suggestion, SuggestionGroup } from '../i18n/shell/shell-labels.ts'
 import { useMode } from '../settings/mode.ts'
 
 interface WelcomeProps {
@@ -14,13 +14,28 @@ interface WelcomeProps {
 /** An empty chat: an introduction and suggestions. */
 export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
   const labels = useLabels()
-  const { mode: modes, starts, suggestions, model } = labels.shell
+  const { mode: modes, starts, suggestions, moreSuggestions, model } = labels.shell
   const [mode, chooseMode] = useMode()
   const demo = useDemo()
   const isPossible = ({ modes: possible, needsSignIn }: Suggestion) =>
     possible?.includes(mode) !== false && (!needsSignIn || demo?.signIn === true)
   const choose = ({ text, needsPicture }: Suggestion) =>
     needsPicture ? onAskAboutPicture(text) : onChoose(text)
+  const renderGroup = (group: SuggestionGroup) => (
+    <section key={group.title} className="suggestion-group">
+      <h3>{group.title}</h3>
+      <ul>
+        {group.suggestions.filter(isPossible).map((suggestion) => (
+          <li key={suggestion.text}>
+            <button type="button" className="suggestion" onClick={() => choose(suggestion)}>
+              {suggestion.needsPicture && <ImagePlus aria-hidden="true" />}
+              {suggestion.text}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
   return (
     <section className="welcome">
       <h2>{labels.tagline}</h2>
@@ -36,21 +51,11 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
         </ul>
       )}
       <div className="suggestions" role="group" aria-label={labels.suggestionsLabel}>
-        {suggestions.map((group) => (
-          <section key={group.title} className="suggestion-group">
-            <h3>{group.title}</h3>
-            <ul>
-              {group.suggestions.filter(isPossible).map((suggestion) => (
-                <li key={suggestion.text}>
-                  <button type="button" className="suggestion" onClick={() => choose(suggestion)}>
-                    {suggestion.needsPicture && <ImagePlus aria-hidden="true" />}
-                    {suggestion.text}
-                  </button>
-                </li>
-              ))}
-            </ul>
-          </section>
-        ))}
+        {suggestions.filter(({ isMore }) => !isMore).map(renderGroup)}
+        <details className="more-suggestions">
+          <summary>{moreSuggestions}</summary>
+          {suggestions.filter(({ isMore }) => isMore).map(renderGroup)}
+        </details>
       </div>
       <p className="fine">
         <strong>{modes.names[mode]}</strong> {modes.explanations[mode]}

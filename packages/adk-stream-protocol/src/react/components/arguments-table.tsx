@@ -10,6 +10,8 @@ export interface ArgumentsTableProps {
   readonly edited?: Arguments | undefined
   /** Whether the edited arguments were not sent. Default false. */
   readonly isUnsent?: boolean
+  /** Display names of the arguments. Default: those of the labels. */
+  readonly titles?: Readonly<Record<string, string>> | undefined
 }
 
 /** Returns the arguments that a text does not contain. They are shown next to it. */
@@ -22,8 +24,9 @@ export function findUnmentioned(args: Arguments, text: string): Arguments {
 }
 
 /** Shows the arguments of a call, one per row. If they were edited, a second column shows what ran. */
-export function ArgumentsTable({ args, edited, isUnsent = false }: ArgumentsTableProps) {
+export function ArgumentsTable({ args, edited, isUnsent = false, titles }: ArgumentsTableProps) {
   const labels = useAdkLabels()
+  const named = titles ?? labels.tool.argumentNames
   const names = [...new Set([...Object.keys(args), ...Object.keys(edited ?? {})])]
   const shown = names.filter((name) => show(args[name]) !== '' || show(edited?.[name]) !== '')
   if (shown.length === 0) return null
@@ -44,7 +47,9 @@ export function ArgumentsTable({ args, edited, isUnsent = false }: ArgumentsTabl
       <tbody>
         {shown.map((name) => (
           <tr key={name} data-changed={edited && show(edited[name]) !== show(args[name])}>
-            <th scope="row">{labels.tool.argumentNames[name] ?? <LiteralText text={name} />}</th>
+            <th scope="row">
+              <LiteralText text={Object.hasOwn(named, name) ? (named[name] ?? name) : name} />
+            </th>
             <Value value={args[name]} />
             {edited && <Value value={edited[name]} />}
           </tr>

@@ -43,7 +43,9 @@ export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCard
         />
       ) : (
         <>
-          {state === 'approved' && <Answer answer={approval.approvedPayload} />}
+          {state === 'approved' && (
+            <Answer answer={approval.approvedPayload} schema={approval.schema} />
+          )}
           {(state === 'expired' || state === 'cancelled') && (
             <UnsentDraft draft={draft} args={{}} />
           )}
@@ -110,12 +112,29 @@ export function AnswerForm({ schema, hidden, draft, onDraft, onDecide }: AnswerF
   )
 }
 
-function Answer({ answer }: { readonly answer: unknown }) {
+interface AnswerProps {
+  readonly answer: unknown
+  readonly schema: Approval['schema']
+}
+
+function Answer({ answer, schema }: AnswerProps) {
   if (answer === undefined) return null
-  if (isRecord(answer)) return <ArgumentsTable args={answer} />
+  if (isRecord(answer)) return <ArgumentsTable args={answer} titles={readTitles(schema)} />
   return (
     <p className="adk-answer">
       <LiteralText text={typeof answer === 'string' ? answer : JSON.stringify(answer)} />
     </p>
+  )
+}
+
+/** Returns the titles that the schema of an answer gives its fields. */
+function readTitles(schema: Approval['schema']): Readonly<Record<string, string>> {
+  const properties = isRecord(schema) && isRecord(schema['properties']) ? schema['properties'] : {}
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, property]) =>
+      isRecord(property) && typeof property['title'] === 'string'
+        ? [[name, property['title']]]
+        : [],
+    ),
   )
 }

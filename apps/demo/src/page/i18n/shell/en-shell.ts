@@ -148,20 +148,12 @@ export const enShell: ShellLabels = {
       explanation: 'Speak with the assistant and decide while you talk.',
     },
   },
+  moreSuggestions: 'More examples',
   suggestions: [
     {
-      title: 'Tools',
-      suggestions: [
-        { text: 'What is the weather in Tokyo?' },
-        { text: 'Where am I?' },
-        { text: 'Play track 2' },
-      ],
-    },
-    {
-      title: 'Approvals',
+      title: 'Approvals and questions',
       suggestions: [
         { text: 'Send $30 to Alice and $40 to Bob' },
-        { text: 'Send $20 to Alice, then $30 to Bob' },
         { text: 'Ask the accountant to send $20 to Alice', modes: ['sse'] },
         { text: 'Plan a weekend in Kyoto', modes: ['sse'] },
         { text: 'Delete my old notes', modes: ['sse'] },
@@ -170,7 +162,18 @@ export const enShell: ShellLabels = {
       ],
     },
     {
+      title: 'Tools',
+      isMore: true,
+      suggestions: [
+        { text: 'What is the weather in Tokyo?' },
+        { text: 'Where am I?' },
+        { text: 'Play track 2' },
+        { text: 'Send $20 to Alice, then $30 to Bob' },
+      ],
+    },
+    {
       title: 'Rich replies',
+      isMore: true,
       suggestions: [
         { text: 'Draw a picture of a lighthouse' },
         { text: 'What size and colour is this picture?', needsPicture: true },
@@ -180,6 +183,7 @@ export const enShell: ShellLabels = {
     },
     {
       title: 'Stop and errors',
+      isMore: true,
       suggestions: [
         { text: 'Write a long story that I can stop' },
         { text: 'Show me what a rate limit looks like' },

@@ -150,20 +150,12 @@ export const jaShell: ShellLabels = {
       explanation: 'アシスタントと音声で会話しながら承認できます。',
     },
   },
+  moreSuggestions: 'ほかの例',
   suggestions: [
     {
-      title: 'ツール',
-      suggestions: [
-        { text: '東京の天気は？' },
-        { text: '現在地を教えて' },
-        { text: 'トラック2に変更して' },
-      ],
-    },
-    {
-      title: '承認',
+      title: '承認と質問',
       suggestions: [
         { text: 'Aliceに30ドル、Bobに40ドル送金してください' },
-        { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
         { text: '経理に、Aliceへ20ドル送金するように頼んで', modes: ['sse'] },
         { text: '京都の週末旅行を計画して', modes: ['sse'] },
         { text: '古いメモを削除して', modes: ['sse'] },
@@ -172,7 +164,18 @@ export const jaShell: ShellLabels = {
       ],
     },
     {
+      title: 'ツール',
+      isMore: true,
+      suggestions: [
+        { text: '東京の天気は？' },
+        { text: '現在地を教えて' },
+        { text: 'トラック2に変更して' },
+        { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
+      ],
+    },
+    {
       title: 'さまざまな回答',
+      isMore: true,
       suggestions: [
         { text: '灯台の絵を描いて' },
         { text: 'この画像の大きさと色は？', needsPicture: true },
@@ -182,6 +185,7 @@ export const jaShell: ShellLabels = {
     },
     {
       title: '停止とエラー',
+      isMore: true,
       suggestions: [
         { text: '途中で止められるように、長い物語を書いて' },
         { text: 'レート制限のエラーを見せて' },

@@ -10,8 +10,10 @@ interface Start {
 }
 
 /** A group of suggestions in an empty chat. */
-interface SuggestionGroup {
+export interface SuggestionGroup {
   readonly title: string
+  /** The group is shown on request. */
+  readonly isMore?: true
   readonly suggestions: readonly Suggestion[]
 }
 
@@ -149,5 +151,7 @@ export interface ShellLabels {
     readonly twoPeople: Start
     readonly talk: Omit<Start, 'text'>
   }
+  /** Shows the other groups of suggestions. */
+  readonly moreSuggestions: string
   readonly suggestions: readonly SuggestionGroup[]
 }
