@@ -356,7 +356,7 @@ test('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be tak
   await screen.findByRole('button', { name: 'Approve' })
   await page.untilReady()
   browser.isOffline = true
-  vi.stubGlobal('navigator', { ...globalThis.navigator, onLine: false })
+  vi.stubGlobal('navigator', { onLine: false })
   await page.click('Approve')
   await screen.findByText(/Your decision will be sent when the connection is back. Nothing/)
   await page.click('Take back')

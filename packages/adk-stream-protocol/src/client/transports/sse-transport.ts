@@ -81,7 +81,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       backoff: withDefaults(backoff),
     })
     this.#decisions = new KeptDecisions({
-      isOffline: () => this.connection.state === 'lost' || globalThis.navigator?.onLine === false,
+      isOffline: () => this.connection.state === 'lost' || isBrowserOffline(),
       probe: (approvalId) => this.api.readApproval(approvalId),
       backoff: withDefaults(backoff),
     })
@@ -198,6 +198,12 @@ function isOnlyDecisions(
 ): boolean {
   const parts = messages.flatMap((message) => message.parts)
   return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
+}
+
+/** Node has no `navigator`, or one without `onLine`. */
+function isBrowserOffline(): boolean {
+  const { navigator } = globalThis as { navigator?: { readonly onLine?: boolean } }
+  return navigator?.onLine === false
 }
 
 const EMPTY = (): AdkChunkStream =>
