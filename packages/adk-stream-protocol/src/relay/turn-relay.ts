@@ -77,6 +77,11 @@ export class TurnRelay {
   #changesAt = performance.now()
   readonly #watched = new SerialTask(() => this.#readWatched())
   readonly #changes = new SerialTask(() => this.#readChanges())
+  /** Changes of approvals in short succession share a hint. */
+  readonly #approvalHint = new SerialTask(async () => {
+    const { relay, onError } = this.#options
+    if (!this.#isClosed) await relay.notify({ approvals: true }).catch(onError)
+  })
   #isClosed = false
 
   constructor(options: TurnRelayOptions) {
@@ -148,8 +153,7 @@ export class TurnRelay {
 
   /** Tells the other servers that approvals have changed. */
   notifyApprovals(): void {
-    const { relay, onError } = this.#options
-    relay.notify({ approvals: true }).catch(onError)
+    void this.#approvalHint.run()
   }
 
   async close(): Promise<void> {

@@ -193,6 +193,27 @@ test('[RL8] a server that changed approvals makes the other servers read them at
   expect([...two.errors, ...three.errors]).toEqual([])
 })
 
+test('[RL8] changes of approvals in short succession are announced together', async () => {
+  await using one = await startRelay(database, 'one')
+  const notify = one.relay.notify.bind(one.relay)
+  const isWriting = defer()
+  const mayWrite = defer()
+  let written = 0
+  one.relay.notify = async (hint) => {
+    written += 1
+    isWriting.resolve()
+    await mayWrite.promise
+    await notify(hint)
+  }
+  for (let change = 0; change < 10; change += 1) one.turns.notifyApprovals()
+  await isWriting.promise
+  // A change after a hint was sent needs another one.
+  for (let change = 0; change < 10; change += 1) one.turns.notifyApprovals()
+  mayWrite.resolve()
+  await expect.poll(() => written).toBe(2)
+  expect(one.errors).toEqual([])
+})
+
 test('[RL10] after the LISTEN connection was terminated, a reader receives what was written meanwhile', async () => {
   await using one = await startRelay(database, 'one')
   await using gate = await startGate(database.url)
