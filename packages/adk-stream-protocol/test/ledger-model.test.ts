@@ -49,6 +49,24 @@ test('[LG1] no interleaving of instances, crashes and time breaks an invariant, 
   expect(tally.accepted).toBeGreaterThan(0)
 })
 
+test('[LG510] no interleaving breaks an invariant of questions, answers and sign-ins, in memory', async () => {
+  const tally = emptyTally()
+  await fc.assert(property(openMemory, makeLedger, { tally, kinds: 'all' }), {
+    numRuns: RUNS_IN_MEMORY,
+  })
+  expect(tally.answered).toBeGreaterThan(RUNS_IN_MEMORY / 10)
+  expect(tally.starts).toBeGreaterThan(RUNS_IN_MEMORY / 20)
+})
+
+test('[LG510] no interleaving breaks an invariant of questions, answers and sign-ins, on SQLite and PostgreSQL', async () => {
+  await using sqlite = await sqliteBackings()
+  await fc.assert(property(sqlite.open, makeLedger, { kinds: 'all' }), { numRuns: RUNS_ON_SQLITE })
+  await using postgres = await postgresBackings()
+  await fc.assert(property(postgres.open, makeLedger, { kinds: 'all' }), {
+    numRuns: RUNS_ON_POSTGRES,
+  })
+})
+
 async function postgresBackings(): Promise<AsyncDisposable & { open: () => Backing }> {
   const database = await openTestStores()
   const opened = [await database.open(), await database.open(), await database.open()]

@@ -20,6 +20,7 @@ class Violation extends Error {
 }
 
 export interface Tally {
+  answered: number
   starts: number
   accepted: number
   refused: number
@@ -49,7 +50,9 @@ export async function checkHistory(simulation: LedgerSimulation, tally: Tally): 
       () => checkLife(life),
       () => checkLosses(history, id),
       () => checkAudit(life, own),
+      () => checkQuestion(simulation, call, own),
     )
+    if (end?.terms.kind && end.state.name === 'succeeded') tally.answered += 1
     if (end) tally.ends.set(end.state.name, (tally.ends.get(end.state.name) ?? 0) + 1)
   }
   tally.starts += history.starts.length
@@ -154,12 +157,60 @@ function checkStarts(
     const isEdited = event?.type === 'approved' && event.editedArgs !== undefined
     const isAskedFor = decisions.length === 0 || !isEdited || rule.deciders.length === 1
     must(isAskedFor, 'I6: one of several people edited the arguments')
+    const isApproval = simulation.plans[call]?.kind === undefined
+    must(!isEdited || isApproval, 'I6: the arguments of a question were edited')
     const expected = isEdited ? editedArgs(call) : shownArgs(call)
     must(
       JSON.stringify(args) === JSON.stringify(expected),
       'I2: other arguments ran than were shown',
     )
   }
+}
+
+/** I12: a question has one answer, which the agent receives and which no crash makes unknown. Only a credential answers a sign-in. */
+function checkQuestion(
+  simulation: LedgerSimulation,
+  call: number,
+  own: readonly AuditRecord[],
+): void {
+  const kind = simulation.plans[call]?.kind
+  if (kind === undefined) return
+  const answers = own.flatMap(({ event }) => (event.type === 'approved' ? [event] : []))
+  must(answers.length <= 1, 'I12: a question was answered twice')
+  const given = simulation.history.decisions.filter((decision) => decision.call === call)
+  const types = own.map(({ event }) => event.type)
+  if (kind === 'sign-in') {
+    // The server may have crashed before it knew that its decision was stored.
+    const isKnown = given.some(
+      ({ result }) => !isRefusal(result) && result.state.name === 'approved',
+    )
+    const withCredential = given.some(({ approved, edited }) => approved && edited)
+    must(!isKnown || withCredential, 'I12: a sign-in was answered without a credential')
+    const refused = given.filter(({ approved, edited }) => approved && !edited)
+    must(
+      refused.every(({ result }) => isRefusal(result)),
+      'I12: a client answered a sign-in',
+    )
+    return
+  }
+  must(!types.includes('failed'), 'I12: an answer failed')
+  must(
+    own.every(({ event }) => event.type !== 'lost' || event.becomes === 'approved'),
+    'I12: an answer became unknown',
+  )
+  for (const { event } of own) {
+    if (event.type !== 'succeeded') continue
+    const [answer] = answers
+    must(answer !== undefined, 'I12: the agent received an answer that nobody gave')
+    must(
+      JSON.stringify(event.output) === JSON.stringify(answer?.payload),
+      'I12: the agent received another answer',
+    )
+  }
+  const isStarted = simulation.history.starts.some(
+    ({ approvalId }) => approvalId === simulation.approvalId(call),
+  )
+  must(!isStarted, 'I12: a tool ran for an answer')
 }
 
 /** I4, I5, I8: every requested call has one outcome, and it is what happened. */
@@ -173,7 +224,8 @@ function checkEnd(simulation: LedgerSimulation, call: number, end: Approval | un
   const { name } = end.state
   must(NEXT[name].length === 0, `I4: a call ends as ${name}`)
   const started = history.starts.filter((start) => start.approvalId === end.id).length
-  if (name === 'succeeded' || name === 'failed')
+  const isAnswered = end.terms.kind === 'input'
+  if ((name === 'succeeded' || name === 'failed') && !isAnswered)
     must(started >= 1, `I8: ${name}, but it did not run`)
   if (name === 'denied' || name === 'expired') must(started === 0, `I5: ${name}, but it ran`)
   if (name === 'cancelled' && !end.terms.idempotent)

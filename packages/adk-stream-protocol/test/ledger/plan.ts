@@ -20,6 +20,7 @@ export type Action =
       /** A name, or the n-th of the eligible people. */
       readonly who: Person | number
       readonly approved: boolean
+      /** Whether the arguments are edited. For a sign-in: whether the server has the credential of the person. */
       readonly edited: boolean
       /** The instance runs the call if this decision completes its approval. Default false. */
       readonly claims?: boolean
@@ -69,6 +70,8 @@ export interface CallPlan {
   readonly rule: keyof typeof rules
   readonly chat: number
   readonly idempotent: boolean
+  /** What the person is asked for. Default: to approve the call. */
+  readonly kind?: 'input' | 'sign-in'
 }
 
 export const QUOTA = { perChat: 2, perPrincipal: 3 }
@@ -108,6 +111,11 @@ export interface History {
 
 export function shownArgs(call: number): Record<string, unknown> {
   return { amount: 10 + call }
+}
+
+/** The answer of a person to a question. */
+export function answerOf(call: number, who: Person): Record<string, unknown> {
+  return { answer: call, from: who }
 }
 
 export function editedArgs(call: number): Record<string, unknown> {

@@ -84,6 +84,25 @@ const lives: fc.Arbitrary<Program> = fc.record({
     ),
 })
 
+/** The same with questions of all kinds: approvals, questions for an answer, and sign-ins. One person decides each question. */
+const questions: fc.Arbitrary<Program> = fc
+  .tuple(
+    lives,
+    fc.array(fc.constantFrom(undefined, 'input', 'input', 'sign-in'), {
+      minLength: CALLS,
+      maxLength: CALLS,
+    }),
+  )
+  .map(([program, kinds]) => ({
+    ...program,
+    plans: program.plans.map((own, index) => {
+      const kind = kinds[index]
+      if (kind === undefined) return own
+      const one = { ...own, rule: 'owner' as const, kind }
+      return kind === 'input' ? { ...one, idempotent: true } : one
+    }),
+  }))
+
 const lease: fc.Arbitrary<Action> = fc.oneof(
   fc.record({ act: fc.constant('wait'), ms: fc.constantFrom(1, 41) }),
   fc.record({ act: fc.constant('jump'), ms: fc.constantFrom(-200, 200) }),
@@ -108,6 +127,28 @@ const leases: fc.Arbitrary<Program> = fc
     chaos: own,
   }))
 
+/** An answer is given to the agent while its instance crashes, and another one recovers and does the same. */
+const reports: fc.Arbitrary<Program> = fc
+  .record({ turns: fc.nat({ max: 12 }), others: fc.array(lease, { maxLength: 3 }) })
+  .map(({ turns, others }) => {
+    const report = { act: 'run', call: 0, as: 0, fails: false } as const
+    return {
+      plans: [{ rule: 'owner', chat: 0, idempotent: true, kind: 'input' }],
+      opening: [
+        { act: 'request', call: 0 },
+        { act: 'decide', call: 0, who: 0, approved: true, edited: false },
+      ],
+      lanes: [[report], [...others, report, { act: 'recover' }, report]],
+      chaos: [
+        { act: 'pause', turns },
+        { act: 'crash', instance: 0 },
+        { act: 'wait', ms: 41 },
+      ],
+    }
+  })
+
+const allKinds = fc.oneof({ weight: 5, arbitrary: questions }, { weight: 1, arbitrary: reports })
+
 const programs = fc.oneof({ weight: 9, arbitrary: lives }, { weight: 1, arbitrary: leases })
 
 /** Runs programs in an order that the scheduler chooses, and fails if they violate an invariant. */
@@ -117,18 +158,28 @@ export function property(
   {
     tally = emptyTally(),
     counting = /./,
-  }: { readonly tally?: Tally; readonly counting?: RegExp } = {},
+    kinds = 'approvals',
+  }: {
+    readonly tally?: Tally
+    readonly counting?: RegExp
+    /** Default: approvals only. */
+    readonly kinds?: 'approvals' | 'all'
+  } = {},
 ): fc.IAsyncPropertyWithHooks<[Program, fc.Scheduler]> {
-  return fc.asyncProperty(programs, fc.scheduler(), async (program, scheduler) => {
-    const simulation = new LedgerSimulation(program.plans, open(), { scheduler, makeLedger })
-    await simulation.run(program)
-    const broken = await checkHistory(simulation, tally)
-    if (broken.some((rule) => counting.test(rule))) throw new Error(broken.join('; '))
-  })
+  return fc.asyncProperty(
+    kinds === 'all' ? allKinds : programs,
+    fc.scheduler(),
+    async (program, scheduler) => {
+      const simulation = new LedgerSimulation(program.plans, open(), { scheduler, makeLedger })
+      await simulation.run(program)
+      const broken = await checkHistory(simulation, tally)
+      if (broken.some((rule) => counting.test(rule))) throw new Error(broken.join('; '))
+    },
+  )
 }
 
 export function emptyTally(): Tally {
-  return { starts: 0, accepted: 0, refused: 0, withdrawn: 0, ends: new Map() }
+  return { answered: 0, starts: 0, accepted: 0, refused: 0, withdrawn: 0, ends: new Map() }
 }
 
 /** One store in memory for all instances, with its own clock. */

@@ -6,8 +6,11 @@ import type { Call } from '../../src/approvals/digest.ts'
 import type { Ledger, LedgerOptions } from '../../src/approvals/ledger.ts'
 import { argsToRun, type Decider, type Decision } from '../../src/approvals/next-approval.ts'
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
+import { toInputTerms } from '../../src/calls/input-terms.ts'
+import { settleQuestions } from '../../src/server/chats/question-answers.ts'
 import {
   type Action,
+  answerOf,
   type CallPlan,
   DEADLINE_MS,
   editedArgs,
@@ -201,13 +204,16 @@ export class LedgerSimulation {
   #request(call: number, ledger: Ledger): Promise<Approval | Refusal> {
     const plan = this.plans[call]
     const { chain } = rules[plan?.rule ?? 'owner']
+    const terms = { chain, idempotent: plan?.idempotent ?? false, deadlineMs: DEADLINE_MS }
+    const { deadlineMs, ...asked } =
+      plan?.kind === 'input' ? toInputTerms(terms, { message: 'How many?' }) : terms
     return ledger.request({
       ...this.callOf(call),
       id: this.approvalId(call),
       messageId: 'message',
       args: shownArgs(call),
-      terms: { chain, idempotent: plan?.idempotent ?? false },
-      deadlineMs: DEADLINE_MS,
+      terms: { ...asked, ...(plan?.kind === 'sign-in' && { kind: 'sign-in' as const }) },
+      deadlineMs,
     })
   }
 
@@ -215,13 +221,25 @@ export class LedgerSimulation {
     const { call, approved, edited, claims = false } = action
     const who = this.#personOf(action)
     const by: Decider = people[who]
-    const edit = edited ? { editedArgs: editedArgs(call) } : {}
-    const decision = { by, approved, ...edit }
+    const decision = { by, approved, ...this.#contentOf(call, who, edited) }
     const id = this.approvalId(call)
-    const known = claims ? await ledger.get(id) : undefined
+    const claimable = claims && this.plans[call]?.kind !== 'input'
+    const known = claimable ? await ledger.get(id) : undefined
     if (known) return this.#decideAndRun(known, { ...action, who }, decision, ledger)
     const result = await ledger.decide(id, decision)
     this.history.decisions.push({ call, who, approved, edited, answeredAt: this.latest, result })
+  }
+
+  /** Returns what a decision contains besides yes or no. */
+  #contentOf(call: number, who: Person, edited: boolean): Partial<Decision> {
+    switch (this.plans[call]?.kind) {
+      case 'input':
+        return { payload: answerOf(call, who), ...(edited && { editedArgs: editedArgs(call) }) }
+      case 'sign-in':
+        return edited ? { signedIn: true } : {}
+      case undefined:
+        return edited ? { editedArgs: editedArgs(call) } : {}
+    }
   }
 
   /** Decides, and runs the call if the decision completes its approval, as the bridge does. */
@@ -255,11 +273,19 @@ export class LedgerSimulation {
   /** Does what the bridge does before a tool: claims the call, runs it, and records its outcome. */
   async #runTool(action: Extract<Action, { act: 'run' }>, ledger: Ledger): Promise<void> {
     const id = this.approvalId(action.call)
+    if (this.plans[action.call]?.kind === 'input') return this.#report(action.call, ledger)
     // With the number of another call, the approval is used for a different call.
     const call = this.callOf(action.as)
     const claimed = await ledger.claim(id, call)
     if (isRefusal(claimed)) return
     await this.#runClaimed(claimed, { call: action.as, fails: action.fails }, ledger)
+  }
+
+  /** Gives the answer to a question to the agent, as a turn of the bridge does. No tool runs. */
+  async #report(index: number, ledger: Ledger): Promise<void> {
+    const { chat, toolCallId: id, toolName: name } = this.callOf(index)
+    const content = { role: 'user', parts: [{ functionResponse: { id, name } }] }
+    await settleQuestions(ledger, chat, content)
   }
 
   async #runClaimed(

@@ -82,3 +82,27 @@ test('[AP430] a question outlives the server: the sign-in ends at the next one, 
   expect((await hanako.visit(callback)).status).toBe(200)
   expect(JSON.stringify(await hanako.untilSaid('Done.'))).toContain('"account":"hanako"')
 })
+
+test('[AP516] an API key that arrives while the person declines is not kept', async () => {
+  const declines: (() => Promise<unknown>)[] = []
+  await using bridge = await SignInBridge.open({
+    providers: {
+      maps: {
+        type: 'apiKey',
+        label: 'Maps',
+        check: async () => {
+          for (const decline of declines) await decline()
+          return true
+        },
+      },
+    },
+  })
+  const hanako = bridge.person()
+  const id = await hanako.ask('maps')
+  declines.push(() => hanako.request('POST', `/approvals/${id}`, { approved: false }))
+  const { status, body } = await hanako.begin(id, { apiKey: 'a key' })
+  expect([status, body.error?.code]).toEqual([409, 'approval-decided'])
+  await hanako.untilState(id, 'denied')
+  expect(await hanako.signIns()).toEqual([])
+  expect(bridge.tokens).toEqual([])
+})

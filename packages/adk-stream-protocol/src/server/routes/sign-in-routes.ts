@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import * as z from 'zod'
 
-import type { Approval } from '../../approvals/approval.ts'
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -33,6 +33,21 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
   if (!configured) return []
   const cookie = cookieOf(configured)
 
+  /** Answers a question with the credential that was just stored. If the question ended without an answer, removes the credential. */
+  const answer = async (given: GivenCredential): Promise<void> => {
+    const { signIns, owner, provider, approvalId } = given
+    const principal = { id: owner.principalId }
+    try {
+      await chats.decideSignIn(principal, approvalId)
+    } catch (error) {
+      const { ledger } = await backend.get()
+      // Another sign-in of the person may have answered the question: then they stay signed in.
+      const ended = await ledger.get(approvalId, toDecider(principal))
+      if (!wasAnswered(ended)) await signIns.remove(owner, provider, onError)
+      throw error
+    }
+  }
+
   const begin = async (request: AuthenticatedRequest): Promise<Reply> => {
     const { principal, id, exchange } = request
     const body = BeginBody.safeParse(await readJson(exchange, limits))
@@ -45,7 +60,7 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
         throw new ProtocolError('sign-in-failed', {
           message: `${signIn.label} does not accept this key. Check it and try again.`,
         })
-      await chats.decideSignIn(principal, id)
+      await answer({ signIns, owner, provider: signIn.provider, approvalId: id })
       return reply(200, { signedIn: true })
     }
     const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
@@ -81,9 +96,8 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
       return signInPage('failed')
     }
     try {
-      await chats.decideSignIn(principal, approvalId)
+      await answer({ signIns, owner, provider, approvalId })
     } catch (error) {
-      await signIns.remove(owner, provider, onError)
       if (!(error instanceof ProtocolError)) throw error
       return signInPage('late')
     }
@@ -149,6 +163,24 @@ async function findQuestion(
 function isOpen(approval: Approval | undefined): boolean {
   return approval?.state.name === 'requested' && approval.terms.kind === 'sign-in'
 }
+
+/** A credential that was stored for a question. */
+interface GivenCredential extends Pick<Question, 'signIns' | 'owner'> {
+  readonly provider: string
+  readonly approvalId: string
+}
+
+/** Whether a sign-in of the person has answered a question. */
+function wasAnswered(approval: Approval | undefined): boolean {
+  return approval !== undefined && !UNANSWERED.has(approval.state.name)
+}
+
+const UNANSWERED: ReadonlySet<string> = new Set<ApprovalStateName>([
+  'requested',
+  'denied',
+  'expired',
+  'cancelled',
+])
 
 interface BrowserCookie {
   readonly read: (exchange: Exchange) => string | undefined
