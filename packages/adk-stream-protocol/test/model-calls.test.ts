@@ -127,8 +127,9 @@ test('[OB531] a value that contains itself, and a long text, are cut off', () =>
 const agent = assistant(new EmulatedGemini('http://127.0.0.1:1', 'gemini-2.5-flash'))
 const authenticate: BridgeOptions['authenticate'] = () => ({ id: 'hanako' })
 
+const create = (options: Partial<BridgeOptions>) => createBridge({ agent, ...options })
+
 test('[OB532] the recording is refused in production, and for several people unless it is asked for', async () => {
-  const create = (options: Partial<BridgeOptions>) => createBridge({ agent, ...options })
   expect(() => create({ authenticate, recordModelCalls: true })).toThrow(/'with-authentication'/)
   for (const options of [
     { recordModelCalls: true },

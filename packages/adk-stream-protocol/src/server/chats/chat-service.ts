@@ -102,7 +102,6 @@ export class ChatService {
     const removed = await rewinds.findRemoved(chat, request)
     if (removed !== undefined) await rewinds.rewind(chat, removed)
     const words = request.replaces ? undefined : readReply(request.message)
-    const isInReach = ({ liveWorker }: Approval): boolean => liveWorker === undefined
     const decide = async (): Promise<Approval | undefined> =>
       words && replies.decide(principal, chat, { reply: words, isInReach })
     const reply = words && { decide, resume }
@@ -265,6 +264,9 @@ export class ChatService {
     if (!(await owners.submitOutput(chat, output))) await toolResults.submit(chat, output)
   }
 }
+
+/** A reply over HTTP does not decide an approval of a live session. */
+const isInReach = ({ liveWorker }: Approval): boolean => liveWorker === undefined
 
 interface LiveResponses {
   readonly messageId: string

@@ -84,8 +84,8 @@ export class LiveSender {
     if (removed === undefined && !reply) await cancelPending()
     await turnService.recordAgent(chat, agent)
     const run = await runs.open(chat)
+    const isInReach = (approval: Approval): boolean => runs.holds(approval)
     const decide = async (): Promise<Approval | undefined> => {
-      const isInReach = (approval: Approval): boolean => runs.holds(approval)
       const decided = reply && (await replies.decide(principal, chat, { reply, isInReach }))
       if (!decided) await cancelPending()
       return decided
