@@ -37,7 +37,8 @@ export function toLiveAgent(agent: BaseAgent, model: BaseLlm): BaseAgent {
 }
 
 /** ADK's own tool for transfers. ADK must run it itself. */
-const TRANSFER = 'transfer_to_agent'
+/** The calls that ADK itself reacts to: they end the connection, and another agent continues. */
+const HAND_OVERS: ReadonlySet<string> = new Set(['transfer_to_agent', 'task_completed'])
 
 /**
  * A tool that hands its call over and returns at once. While a tool runs, ADK receives neither audio nor interruptions. ADK expects no
@@ -66,7 +67,7 @@ function isLiveTool(tool: BaseTool): boolean {
 /** Wraps every tool of a live request, so that `onCall` receives its calls. */
 export function wrapTools(request: LlmRequest, onCall: (call: ToolCall) => void): void {
   for (const [name, tool] of Object.entries(request.toolsDict)) {
-    if (name === TRANSFER || tool instanceof LiveTool) continue
+    if (HAND_OVERS.has(name) || tool instanceof LiveTool) continue
     request.toolsDict[name] = new LiveTool(tool, onCall)
   }
 }
@@ -82,7 +83,7 @@ export function declareNonBlocking({ config }: LlmRequest): void {
   for (const tool of config?.tools ?? []) {
     if (!('functionDeclarations' in tool)) continue
     for (const declaration of tool.functionDeclarations ?? []) {
-      if (declaration.name !== TRANSFER) declaration.behavior = Behavior.NON_BLOCKING
+      if (!HAND_OVERS.has(declaration.name ?? '')) declaration.behavior = Behavior.NON_BLOCKING
     }
   }
 }

@@ -1,4 +1,5 @@
-import { BasePlugin, InMemoryArtifactService, LlmAgent, type Context } from '@google/adk'
+import type { Context } from '@google/adk'
+import { BasePlugin, InMemoryArtifactService, LlmAgent, SequentialAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
@@ -177,5 +178,25 @@ test.each(MODELS)(
       'user',
       'assistant',
     ])
+  },
+)
+
+test.each(MODELS)(
+  '[LV496] the next step of a SequentialAgent starts when a step calls task_completed (%s)',
+  async (liveModel) => {
+    await using testBridge = await openLiveTestBridge({
+      liveModel,
+      agent: (model) =>
+        new SequentialAgent({
+          name: 'steps',
+          subAgents: ['draft', 'review'].map((name) => new LlmAgent({ name, model })),
+        }),
+    })
+    await using client = await joinLive(testBridge)
+    client.say('[[say Drafted.]] [[call task_completed {}]] [[then]] [[say Reviewed.]]', 'r1')
+    expect(await whole(client, 'r1')).toBe('Drafted.Reviewed.')
+    expect(await chunkOf(client, 'data-agent')).toMatchObject({ data: { name: 'review' } })
+    client.say('[[say Still here.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Still here.')
   },
 )
