@@ -187,6 +187,7 @@ test.each(MODELS)(
     await using testBridge = await openLiveTestBridge({
       liveModel,
       agent: (model) =>
+        // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
         new SequentialAgent({
           name: 'steps',
           subAgents: ['draft', 'review'].map((name) => new LlmAgent({ name, model })),
