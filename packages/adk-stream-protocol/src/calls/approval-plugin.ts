@@ -53,6 +53,7 @@ import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { findPausedAgain, pauseAgain } from './pause-again.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
+import { Elicitations } from './elicitations.ts'
 import { nextCall } from './next-call.ts'
 import { resolveNodeQuestion } from './node-questions.ts'
 import type { RunCause } from './run-state.ts'
@@ -73,6 +74,8 @@ export interface ApprovalPluginOptions extends TermsOptions {
   readonly credentials?: CredentialSource | undefined
   /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
+  /** Whether MCP servers may ask people during a call. */
+  readonly elicits: boolean
   /** The agent that the runner runs. A call under any other root is part of a workflow. */
   readonly root: unknown
   /** Receives errors that ADK turns into events or tool results, and errors of policies. */
@@ -90,6 +93,7 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly errors: ToolErrors
   readonly #options: ApprovalPluginOptions
   readonly #signIns: SignInCalls | undefined
+  readonly #elicitations: Elicitations | undefined
   readonly #runs = new Map<string, RunState>()
   /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
   readonly #invocations = new Map<string, RunState>()
@@ -102,9 +106,15 @@ export class ApprovalPlugin extends QuietPlugin {
     const { ledger, exposeErrors, onError, credentials } = options
     this.#signIns =
       credentials && new SignInCalls(credentials, (call, approval) => this.#askLate(call, approval))
+    this.#elicitations = options.elicits ? new Elicitations(options) : undefined
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
+  }
+
+  /** Whether events can be shown while a call runs. */
+  get elicits(): boolean {
+    return this.#elicitations !== undefined
   }
 
   /** Registers a run of a chat. The caller must close it. */
@@ -155,6 +165,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (this.runner.ranHere(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
+    if (run) this.#elicitations?.prepare(call, run)
     if (run && toolCallId !== undefined && this.#nest(call, run)) return undefined
     if (toolContext.toolConfirmation) {
       if (!run) return APPROVAL_UNAVAILABLE

@@ -79,6 +79,8 @@ export class RunState {
   readonly live: LiveCallRun | undefined
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
+  /** Called when an event must be shown before ADK yields its next one. */
+  onShown: (() => void) | undefined
   /** The model calls of this run by branch. Agents of parallel branches call the model at the same time. */
   readonly #modelCalls = new Map<string, { startedAt: number; firstAt?: number }>()
   readonly #endingsPending = new Set<string>()
@@ -136,6 +138,12 @@ export class RunState {
   /** Adds an event that the plugin has stored itself and that ADK will not yield. */
   append(event: Event): void {
     this.#appended.push(event)
+  }
+
+  /** Adds an event like `append`, and shows it while a call runs, before ADK yields its next event. */
+  show(event: Event): void {
+    this.append(event)
+    this.onShown?.()
   }
 
   /** Marks the outcome of a call as part of an event that ADK is about to store. */

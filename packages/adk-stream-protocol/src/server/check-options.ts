@@ -258,6 +258,7 @@ const Options = z.strictObject({
   context: Context.optional(),
   live: Live.optional(),
   signIn: SignInOptionsSchema.optional(),
+  elicitation: z.boolean({ error: 'true or false' }).optional(),
   retention: Retention.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),

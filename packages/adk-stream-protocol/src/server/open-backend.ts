@@ -48,6 +48,7 @@ export async function openBackend(
     policy: approvals,
     deadlineMs,
     exposeErrors,
+    elicits: options.elicitation ?? false,
     credentials: signIns,
     onError,
   }

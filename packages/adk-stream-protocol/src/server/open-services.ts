@@ -11,6 +11,8 @@ import { createChatLocker } from './chats/chat-locks.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { LiveLeases } from './chats/live-leases.ts'
 import { LiveSender } from './chats/live-sender.ts'
+import { endElicitation, LostElicitations } from './chats/lost-elicitations.ts'
+import { isElicitation } from '../calls/elicitation-terms.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
@@ -147,7 +149,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     intervalMs: newsMs,
     onError,
   })
-  const resume = createResume({ runs, decidedTurns, owners, onError })
+  const resume = createResume({ backend, runs, decidedTurns, owners, onError })
   const decisions = new ApprovalDecisions({
     backend,
     limits,
@@ -185,11 +187,15 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     limits,
     mayCompleteCalls,
   })
+  const lost = options.elicitation === true ? new LostElicitations(backend) : undefined
   const sweeper = new RecoverySweeper({
     backend,
     intervalMs: limits.sweepMs,
     resume: (approval) => resume(approval),
-    recoverTurns: () => elsewhere.sweep(turns),
+    recoverTurns: async () => {
+      await elsewhere.sweep(turns)
+      await lost?.sweep()
+    },
     expireBrowserCall: (call) => toolResults.expire(call).catch(onError),
     mustWrite: () => operations.storeFault !== undefined,
     onError,
@@ -322,6 +328,7 @@ function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents):
 }
 
 interface ResumeParts {
+  readonly backend: LazyBackend
   readonly runs: LiveRuns | undefined
   readonly decidedTurns: DecidedTurns
   readonly owners: LiveOwners
@@ -332,9 +339,12 @@ interface ResumeParts {
  * Returns a function that resumes the turn of a decided or ended approval in the process that runs its call. `isNew` says that the
  * approval was decided just now. The function never rejects.
  */
-function createResume({ runs, decidedTurns, owners, onError }: ResumeParts) {
+function createResume({ backend, runs, decidedTurns, owners, onError }: ResumeParts) {
   return async (approval: Approval, isNew = false): Promise<void> => {
     try {
+      // The call that asked continues by itself. If it cannot, nothing resumes.
+      if (isElicitation(approval))
+        return await endElicitation((await backend.get()).ledger, approval)
       // A live session, here or in another process, runs its own calls.
       if (runs?.holds(approval)) runs.approvalChanged(approval)
       else if (!(await owners.leave(approval)))

@@ -9,14 +9,25 @@ const [, , tools = '', calls = ''] = process.argv
 const mcp = new McpServer({ name: 'files', version: '1.0.0' }, { capabilities: { tools: {} } })
 
 // The methods of `McpServer` itself want schemas of zod.
-mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({
-  tools: /** @type {import("@modelcontextprotocol/sdk/types.js").Tool[]} */ (
-    JSON.parse(readFileSync(tools, 'utf8'))
-  ),
-}))
+mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listTools() }))
 
-mcp.server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+function listTools() {
+  return /** @type {import("@modelcontextprotocol/sdk/types.js").Tool[]} */ (
+    JSON.parse(readFileSync(tools, 'utf8'))
+  )
+}
+
+mcp.server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
   appendFileSync(calls, `${params.name}\n`)
+  const { _meta } = listTools().find(({ name }) => name === params.name) ?? {}
+  if (_meta?.['elicit']) {
+    const asked =
+      /** @type {import("@modelcontextprotocol/sdk/types.js").ElicitRequestFormParams} */ (
+        _meta['elicit']
+      )
+    const result = await mcp.server.elicitInput(asked, { relatedRequestId: requestId })
+    return { content: [{ type: 'text', text: JSON.stringify(result) }] }
+  }
   return { content: [{ type: 'text', text: 'Done.' }] }
 })
 

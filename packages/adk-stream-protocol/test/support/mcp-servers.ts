@@ -7,14 +7,14 @@ import type { AddressInfo } from 'node:net'
 import type { MCPConnectionParams } from '@google/adk'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import type { Tool } from '@modelcontextprotocol/sdk/types.js'
+import type { ElicitRequestFormParams, Tool } from '@modelcontextprotocol/sdk/types.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 
-/** A tool without arguments, as a server lists it. */
-export type ListedTool = Pick<Tool, 'name' | 'annotations'>
+/** A tool without arguments, as a server lists it. With `_meta.elicit`, it asks for this and returns the answer as text. */
+export type ListedTool = Pick<Tool, 'name' | 'annotations' | '_meta'>
 
 /** A real MCP server whose tools a test can change while it runs. */
 export interface McpFixture extends AsyncDisposable {
@@ -61,9 +61,15 @@ export async function serveHttp(
     const mcp = new McpServer({ name: 'files', version: '1.0.0' }, { capabilities: { tools: {} } })
     // The methods of `McpServer` itself want schemas of zod.
     mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed.map(withSchema) }))
-    mcp.server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+    mcp.server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
       calls.push(params.name)
       await run(mcp)
+      const { _meta } = listed.find(({ name }) => name === params.name) ?? {}
+      if (_meta?.['elicit']) {
+        const asked = _meta['elicit'] as ElicitRequestFormParams
+        const result = await mcp.server.elicitInput(asked, { relatedRequestId: requestId })
+        return { content: [{ type: 'text', text: JSON.stringify(result) }] }
+      }
       return { content: [{ type: 'text', text: 'Done.' }] }
     })
     return mcp

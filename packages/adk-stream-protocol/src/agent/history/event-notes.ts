@@ -64,6 +64,9 @@ const NestedQuestion = AskedNote.extend({
 })
 export type NestedQuestion = z.infer<typeof NestedQuestion>
 
+/** A question of an MCP server, with the call during which it was asked. */
+const ElicitedNote = NestedQuestion.extend({ madeBy: z.string() })
+
 /** A call of an agent that is used as a tool and waits for approvals inside. */
 const PausedNote = z.object({
   toolCallId: z.string(),
@@ -180,6 +183,8 @@ const EventNotes = z.object({
   /** Calls of agents used as tools that wait for approvals inside. */
   paused: z.array(PausedNote).exactOptional(),
   nested: NestedNote.exactOptional(),
+  /** Questions of MCP servers. The event has no content. */
+  elicited: z.array(ElicitedNote).exactOptional(),
   /** The progress of an agent with steps. The event has no content. */
   progress: ProgressNote.exactOptional(),
   /** The outcome of a workflow node. The event has no content. */

@@ -101,7 +101,9 @@ export class ChunkWriter {
     this.chunks.push({ type: 'data-approval', id: approvalId, data: approval })
     // The answer to a question is the output of its call, so a stock client must not be asked to approve it.
     if (!approval.kind) this.chunks.push({ type: 'tool-approval-request', approvalId, toolCallId })
-    this.#updateCall(toolCallId, { ...call, state: 'asked', approval })
+    // The turn does not pause for the question of an MCP server: the call that asks it runs on.
+    const state = approval.kind === 'elicitation' ? 'running' : 'asked'
+    this.#updateCall(toolCallId, { ...call, state, approval })
   }
 
   /**
@@ -118,14 +120,15 @@ export class ChunkWriter {
     const isResumed = call.state === 'paused' || call.approval !== undefined
     const isNew = asked.some((question) => !this.#state.calls.has(question.toolCallId))
     if (isResumed && isNew && call.stepCount === this.#state.stepCount) this.closeStep()
-    for (const question of asked) this.#writeNestedCall(question, toolCallId)
+    for (const question of asked) this.ask(question, toolCallId)
     if (call.state !== 'paused') this.chunks.push(toResultChunk(toolCallId, { output: result }))
     // A call inside an agent is resumed by that agent.
     const resumedBy = call.madeBy === undefined ? { resumedBy: confirmationId } : {}
     this.#updateCall(toolCallId, { ...call, state: 'paused', ...resumedBy })
   }
 
-  #writeNestedCall({ toolName, args, ...asked }: NestedQuestion, madeBy: string): void {
+  /** Writes a question inside another call. */
+  ask({ toolName, args, ...asked }: NestedQuestion, madeBy: string): void {
     const { toolCallId } = asked
     if (this.#state.calls.has(toolCallId)) return
     if (this.#state.step === 'closed') this.#openStep()
@@ -175,6 +178,10 @@ export class ChunkWriter {
 
   /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
+    if (isOpenElicitation(this.#state.calls.get(toolCallId))) {
+      this.decide({ toolCallId, state: 'cancelled', reason: ASKING_ENDED })
+      return this.settle(toolCallId, { errorText: `The question was cancelled: ${ASKING_ENDED}.` })
+    }
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.closeText()
@@ -290,6 +297,13 @@ export class ChunkWriter {
   }
 }
 
+/** Whether a call is the question of an MCP server that has no answer. If it ends now, the call that asked has ended. */
+function isOpenElicitation(call: Call | undefined): boolean {
+  const { kind, state } = call?.approval ?? {}
+  return call?.state === 'running' && kind === 'elicitation' && state === 'requested'
+}
+
+const ASKING_ENDED = 'the call that asked it has ended'
 const ENDED_OUTSIDE = 'Not run: the agent that made this call has ended.'
 
 function extend({ length, tail }: Streamed, delta: string): Streamed {

@@ -34,6 +34,7 @@ export function translateEvent(
     writer.switchTo(event.author ?? '', event.branch ?? '')
   }
   const notes = readNotes(event)
+  for (const { madeBy, ...question } of notes.elicited ?? []) writer.ask(question, madeBy)
   if (notes.nested) translateNested(writer, notes.nested.event)
   translateParts(writer, event)
   translateHandover(writer, notes)

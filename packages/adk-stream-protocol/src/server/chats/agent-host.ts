@@ -29,6 +29,7 @@ import { cutEvents } from '../../agent/history/cut-events.ts'
 import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
 import type { RunState, RunCause } from '../../calls/run-state.ts'
+import { withShown } from '../../calls/shown-events.ts'
 import { toClaim } from '../../calls/approved-call.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { prepareCall } from '../../calls/prepare-call.ts'
@@ -450,11 +451,11 @@ export class AgentHost {
         runConfig: this.#runConfig,
         abortSignal: signal,
       })
-      for await (const event of events) {
+      for await (const event of gate.elicits ? withShown(events, run) : events) {
         if (run.loss) throw run.loss
-        run.markStored()
+        if (event) run.markStored()
         if (run.hasAppended) yield* run.takeAppended()
-        yield event
+        if (event) yield event
       }
       if (run.loss) throw run.loss
       yield* run.takeAppended()

@@ -24,6 +24,8 @@ import type { BridgeLimits } from '../options.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
+import { isElicitation } from '../../calls/elicitation-terms.ts'
+import { cancelIfLost } from './lost-elicitations.ts'
 import { isInputQuestion, toAnswer } from './question-answers.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { DecidedTurns } from './decided-turns.ts'
@@ -82,7 +84,7 @@ export class ApprovalDecisions {
   async findQuestion(chat: ChatRef, toolCallId: string): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
     const found = await backend.ledger.findByCall(toApprovalChat(backend, chat), toolCallId)
-    return found && isInputQuestion(found) ? found : undefined
+    return found && (isInputQuestion(found) || isElicitation(found)) ? found : undefined
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
@@ -248,7 +250,7 @@ export class ApprovalDecisions {
       toolName,
       messageId,
       waits,
-      isQuestion: isInputQuestion(found),
+      isQuestion: isInputQuestion(found) || isElicitation(found),
     }
   }
 
@@ -327,6 +329,11 @@ export class ApprovalDecisions {
     decision: Decision,
   ): Promise<Recorded> {
     const { runs, decidedTurns } = this.#options
+    // The call that asked runs, here or in another process, and reads the decision from the ledger.
+    if (isElicitation(approval)) {
+      await cancelIfLost(ledger, approval)
+      return { result: await ledger.decide(approval.id, decision), continues: true }
+    }
     if (runs?.holds(approval)) {
       const result = await runs.find(approval.chat)?.decide(approval, decision)
       if (result) return { result, continues: true }

@@ -5,6 +5,7 @@ import { describeEnding } from '../../agent/call-responses.ts'
 import { describeEndInside, toNestedEnding } from '../../agent/history/nested-ending.ts'
 import { replayTurn } from '../../agent/history/replay-turn.ts'
 import type { Approval } from '../../approvals/approval.ts'
+import { isElicitation } from '../../calls/elicitation-terms.ts'
 import { waitsForSignIn } from '../../calls/late-sign-ins.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Backend } from './backend.ts'
@@ -31,6 +32,8 @@ export async function writeEnding(
   { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
   approval: Approval,
 ): Promise<void> {
+  // The model does not know the question of an MCP server, and the end of its turn has ended it for clients.
+  if (isElicitation(approval)) return ledger.markReported(approval.chat, [approval.toolCallId])
   const ending = describeEnding(approval)
   if (!ending || (await waitsForSignIn(approval, ledger))) return
   if (approval.terms.path) return writeNestedEnding({ host, ledger }, approval, ending)

@@ -40,6 +40,8 @@ function badEdit(message: string): ProtocolError {
 export function checkAnswer({ terms }: Approval, answer: unknown): void {
   const { kind, schema = {} } = terms
   if (kind === undefined || kind === 'sign-in') return
+  // A person who is asked to open a URL answers nothing.
+  if (kind === 'elicitation' && terms.schema === undefined) return
   const fault =
     answer === undefined
       ? 'The answer is missing: send it as `payload`.'

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto'
+
+import type { BaseSessionService, Event, Session } from '@google/adk'
+import { createEvent } from '@google/adk'
+import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/types.js'
+
+import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
+import type { ElicitFault } from '../agent/adk-workarounds/mcp-call.ts'
+import { callMcpTool, readMcpTool } from '../agent/adk-workarounds/mcp-call.ts'
+import { describeEnding } from '../agent/call-responses.ts'
+import type { EventNotes } from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import { toNestedEnding } from '../agent/history/nested-ending.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import { chatOf } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import { isRefusal } from '../approvals/refusal.ts'
+import { toAskedNote } from './approval-events.ts'
+import type { TermsOptions } from './call-terms.ts'
+import { resolveQuestionTerms } from './call-terms.ts'
+import type { ElicitationRequest } from './elicitation-terms.ts'
+import { ELICITATION_CALL, readElicitation } from './elicitation-terms.ts'
+import { readToolClaims } from './read-tool-claims.ts'
+import type { RunState } from './run-state.ts'
+
+interface ElicitationsOptions extends TermsOptions {
+  readonly ledger: Ledger
+}
+
+/** Where the questions of a call are shown: the run and the session of the chat. */
+interface Place {
+  readonly call: ToolCall
+  readonly run: RunState
+  readonly session: Session
+  readonly sessions: BaseSessionService
+  readonly author: Pick<Event, 'invocationId' | 'author' | 'branch'>
+  /** How many questions the call has asked. */
+  asked: number
+}
+
+/** A server that asks more often during one call is refused. */
+const MAX_QUESTIONS = 20
+
+/** How often the ledger is read for a decision that another process recorded, in ms. */
+const POLL_MS = 1_000
+
+const REASONS = {
+  stopped: 'the call was stopped',
+  unwanted: 'the server that asked does not wait any more',
+} as const
+
+/** Asks people what MCP servers want to know during a call. The call runs until the answer arrives. */
+export class Elicitations {
+  readonly #options: ElicitationsOptions
+
+  constructor(options: ElicitationsOptions) {
+    this.#options = options
+  }
+
+  /** Lets the MCP server of a call ask questions while the call runs. Does nothing for other tools and in live sessions. */
+  prepare(call: ToolCall, run: RunState): void {
+    const { tool, toolArgs: args, toolContext } = call
+    const mcpTool = readMcpTool(tool)
+    const place = mcpTool && findPlace(call, run)
+    if (!place) return
+    wrapRun(toolContext, this, () =>
+      callMcpTool(mcpTool, {
+        args,
+        signal: toolContext.abortSignal,
+        elicit: (params, signal) => this.#elicit(place, params, signal),
+      }),
+    )
+  }
+
+  async #elicit(
+    place: Place,
+    params: ElicitRequest['params'],
+    signal: AbortSignal,
+  ): Promise<ElicitResult | ElicitFault> {
+    const request = readElicitation(params)
+    if ('fault' in request) return { fault: `Nobody was asked: ${request.fault}` }
+    place.asked += 1
+    if (place.asked > MAX_QUESTIONS)
+      return { fault: `Nobody was asked: one call may ask at most ${MAX_QUESTIONS} questions.` }
+    const question = await this.#request(place, request)
+    if (!question)
+      return { fault: 'Nobody was asked: too many questions wait for an answer. Ask later.' }
+    await show(place, { elicited: [toElicited(place, question)] })
+    const ended = await this.#untilEnded(place, question, signal)
+    await this.#report(place, ended)
+    return toResult(ended, request)
+  }
+
+  /** Stores the question in the ledger before clients see it. */
+  async #request(
+    { call, run, session }: Place,
+    request: ElicitationRequest,
+  ): Promise<Approval | undefined> {
+    const { message, mode } = request
+    const toolCallId = `${call.toolContext.functionCallId}.elicitation.${randomUUID()}`
+    const claims = readToolClaims(call.tool)
+    // The owner of the chat is asked, whoever approves calls of the tool.
+    const asks = { ...this.#options, policy: {} }
+    const resolved = await resolveQuestionTerms(call, { hint: message }, asks)
+    if (!resolved) return undefined
+    const { deadlineMs, ...terms } = toTerms(resolved, request, claims?.server ?? call.tool.name)
+    const question = await this.#options.ledger.request({
+      chat: chatOf(session),
+      messageId: run.messageId,
+      toolCallId,
+      toolName: ELICITATION_CALL,
+      args: {
+        ...(claims?.server !== undefined && { server: claims.server }),
+        tool: call.tool.name,
+        mode,
+        message,
+        ...(request.mode === 'url' && { url: request.url, host: request.host }),
+      },
+      terms: { ...terms, ...(run.nested && { path: run.nested.path }) },
+      deadlineMs,
+      // The call that asks runs in this process.
+      live: true,
+    })
+    return isRefusal(question) ? undefined : question
+  }
+
+  /** Waits for the end of a question. Cancels it if the call does not wait any more. */
+  async #untilEnded(place: Place, question: Approval, signal: AbortSignal): Promise<Approval> {
+    const { ledger } = this.#options
+    const { abortSignal } = place.call.toolContext
+    const stopped = AbortSignal.any([signal, ...(abortSignal ? [abortSignal] : [])])
+    const decided = await untilDecided(ledger, question, stopped)
+    if (stopped.aborted) {
+      const reason = abortSignal?.aborted ? REASONS.stopped : REASONS.unwanted
+      const cancelled = await ledger.cancel(question.id, reason)
+      return isRefusal(cancelled) ? decided : cancelled
+    }
+    const { id, state } = decided
+    if (state.name !== 'approved') return decided
+    const claimed = await ledger.claim(id, question)
+    const ended = isRefusal(claimed) ? claimed : await ledger.succeed(id, state.payload ?? null)
+    return isRefusal(ended) ? decided : ended
+  }
+
+  /** Shows in the conversation how a question ended. The end of a stopped turn has shown it. */
+  async #report(place: Place, ended: Approval): Promise<void> {
+    const { toolCallId: id, toolName: name, chat } = ended
+    const ending = describeEnding(ended)
+    if (ending && !place.call.toolContext.abortSignal?.aborted) {
+      const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
+      await show(place, { nested: { session: ended.id, event } })
+    }
+    await this.#options.ledger.markReported(chat, [id])
+  }
+}
+
+function findPlace(call: ToolCall, run: RunState): Place | undefined {
+  const { invocationContext, agentName, functionCallId } = call.toolContext
+  const { invocationId, branch, session, sessionService: sessions } = invocationContext
+  const root = run.nested?.root
+  if (functionCallId === undefined || (root?.run ?? run).live) return undefined
+  if (root) return { call, asked: 0, ...root, run }
+  const author = { invocationId, author: agentName, ...(branch !== undefined && { branch }) }
+  return sessions && { call, run, session, sessions, author, asked: 0 }
+}
+
+/** Stores an event without content in the session of the chat, and shows it while the call runs. */
+async function show({ run, session, sessions, author }: Place, notes: EventNotes): Promise<void> {
+  const customMetadata = writeNotes({ messageId: run.messageId, ...notes })
+  const event = createEvent({ ...author, customMetadata })
+  await sessions.appendEvent({ session, event })
+  ;(run.nested?.root.run ?? run).show(event)
+}
+
+function toTerms(terms: ResolvedTerms, request: ElicitationRequest, by: string): ResolvedTerms {
+  return {
+    ...terms,
+    kind: 'elicitation',
+    title: `Question from ${by}`,
+    ...(request.mode === 'form' && { schema: request.schema }),
+    idempotent: false,
+  }
+}
+
+function toElicited(
+  { call }: Place,
+  question: Approval,
+): NonNullable<EventNotes['elicited']>[number] {
+  const { toolName, args } = question
+  const madeBy = call.toolContext.functionCallId ?? ''
+  return { ...toAskedNote(question, { state: 'none' }), toolName, args: { ...args }, madeBy }
+}
+
+function toResult({ state }: Approval, { mode }: ElicitationRequest): ElicitResult {
+  if (state.name === 'denied') return { action: 'decline' }
+  if (state.name !== 'succeeded') return { action: 'cancel' }
+  // The answer was checked against the schema, whose values MCP allows.
+  return mode === 'form'
+    ? { action: 'accept', content: state.output as ElicitResult['content'] }
+    : { action: 'accept' }
+}
+
+/** Resolves when a question is not pending any more, or the signal aborts. */
+function untilDecided(ledger: Ledger, question: Approval, signal: AbortSignal): Promise<Approval> {
+  return new Promise((resolve) => {
+    const finish = (approval: Approval): void => {
+      unsubscribe()
+      clearInterval(timer)
+      signal.removeEventListener('abort', abort)
+      resolve(approval)
+    }
+    const look = (approval: Approval | undefined): void => {
+      if (approval?.id === question.id && approval.state.name !== 'requested') finish(approval)
+    }
+    const abort = (): void => finish(question)
+    const read = (): void => {
+      // The next interval reads again.
+      ledger.get(question.id).then(look, () => undefined)
+    }
+    const unsubscribe = ledger.onChange(look)
+    const timer = setInterval(read, POLL_MS)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort)
+    read()
+  })
+}
