@@ -3,6 +3,7 @@ import { type ReactNode, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
+import { OpenUrlForm, readUrlQuestion } from './open-url-form.tsx'
 import { asksForAnswer } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
@@ -167,6 +168,7 @@ function InboxItem(props: InboxItemProps) {
   const { headline, action, blocked } = preview ?? {}
   const isMissing = approval.hasPreview === true && !preview
   const isQuestion = asksForAnswer(approval)
+  const url = readUrlQuestion(approval, args)
   const { name, description, isDescribed } = useDescription(approval, headline)
   const decide = (decision: Decision): void => {
     const complete = withPreview(decision)
@@ -209,7 +211,8 @@ function InboxItem(props: InboxItemProps) {
           onDecide={onDecide}
         />
       )}
-      {!approval.signIn && isQuestion && (
+      {url && <OpenUrlForm url={url} hidden={isSending || !mayDecide} onDecide={onDecide} />}
+      {!approval.signIn && isQuestion && !url && (
         <AnswerForm
           schema={approval.schema}
           hidden={isSending || !mayDecide}

@@ -13,6 +13,7 @@ import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import type { Draft } from './approval-form.tsx'
 import { DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
+import { OpenUrlForm, readUrlQuestion } from './open-url-form.tsx'
 import { QuestionFrame } from './question-frame.tsx'
 import { DecidedBy } from './receipt.tsx'
 
@@ -23,6 +24,8 @@ export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCard
   const { state, hint = '', reason } = approval
   const title = toLiteral(approval.title ?? question.title)
   const status = state === 'requested' ? question.waiting : question.states[state]
+  const hidden = !isPending(call, approval)
+  const url = readUrlQuestion(approval, call.input)
   return (
     <QuestionFrame
       className="adk-question"
@@ -34,14 +37,11 @@ export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCard
       <p className="adk-call-description">
         <LiteralText text={hint === '' ? getToolName(call) : hint} />
       </p>
-      {state === 'requested' ? (
-        <AnswerForm
-          schema={approval.schema}
-          hidden={!isPending(call, approval)}
-          {...{ draft, onDecide }}
-          onDraft={setDraft}
-        />
-      ) : (
+      {state === 'requested' && url && <OpenUrlForm {...{ url, hidden, onDecide }} />}
+      {state === 'requested' && !url && (
+        <AnswerForm schema={approval.schema} {...{ draft, hidden, onDecide }} onDraft={setDraft} />
+      )}
+      {state !== 'requested' && (
         <>
           {state === 'approved' && (
             <Answer answer={approval.approvedPayload} schema={approval.schema} />

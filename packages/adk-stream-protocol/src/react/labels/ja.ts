@@ -187,6 +187,8 @@ export const ja: AdkLabels = {
     send: '回答を送信',
     decline: '回答しない',
     confirmDecline: '回答しないことを送信',
+    asksToOpen: '次のサイトのページを開くよう求められています。',
+    openUrl: (host) => `${host} を新しいタブで開く`,
     waiting: '回答を待っています',
     states: {
       approved: '回答済み',

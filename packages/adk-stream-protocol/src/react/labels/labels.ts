@@ -217,6 +217,10 @@ interface QuestionLabels {
   readonly decline: string
   /** Submits the form for the reason. */
   readonly confirmDecline: string
+  /** Precedes the host of a URL that an MCP server asks the person to open. */
+  readonly asksToOpen: string
+  /** Opens the URL in a new tab. */
+  readonly openUrl: (host: string) => string
   readonly waiting: string
   readonly states: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
 }

@@ -9,6 +9,7 @@ import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
+import { isElicitation } from '../../calls/elicitation-terms.ts'
 import { toApprovalChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
@@ -134,6 +135,9 @@ export class ChatService {
     const live = await opening
     const { messageId, seen, taken } = decided
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
+    const asking = taken.length > 0 && taken.every(isElicitation)
+    const running = asking ? await this.#readRunning(chat, messageId) : undefined
+    if (running && seen !== undefined) return { turn: running, from: { after: seen } }
     const undoNote = this.#parts.remoteTurns.noteRead(
       chat,
       messageId,
@@ -194,6 +198,12 @@ export class ChatService {
       return own.length === 0 ? this.#readElsewhere(chat, messageId) : undefined
     }
     return { own, outputs: kept, follow }
+  }
+
+  /** Returns the turn that runs for a message, in any process. */
+  async #readRunning(chat: ChatRef, messageId: string): Promise<Turn | undefined> {
+    const turn = this.#parts.turns.running(chat)
+    return turn?.messageId === messageId ? turn : this.#readElsewhere(chat, messageId)
   }
 
   /** Returns the turn that another process runs for a message. */
