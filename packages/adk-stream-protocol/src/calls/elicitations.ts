@@ -48,6 +48,7 @@ const POLL_MS = 1_000
 
 const REASONS = {
   stopped: 'the call was stopped',
+  failed: 'the server could not ask it',
   unwanted: 'the server that asked does not wait any more',
 } as const
 
@@ -87,10 +88,17 @@ export class Elicitations {
     const question = await this.#request(place, request)
     if (!question)
       return { fault: 'Nobody was asked: too many questions wait for an answer. Ask later.' }
-    await show(place, { elicited: [toElicited(place, question)] })
-    const ended = await this.#untilEnded(place, question, signal)
-    await this.#report(place, ended)
-    return toResult(ended, request)
+    try {
+      await show(place, { elicited: [toElicited(place, question)] })
+      const ended = await this.#untilEnded(place, question, signal)
+      await this.#report(place, ended)
+      return toResult(ended, request)
+    } catch (error) {
+      // The conversation or the ledger cannot be written, for example because another process has taken over the chat.
+      this.#options.onError(error)
+      await this.#options.ledger.cancel(question.id, REASONS.failed)
+      return { action: 'cancel' }
+    }
   }
 
   /** Stores the question in the ledger before clients see it. */

@@ -1,8 +1,14 @@
-import { MCPToolset } from '@google/adk'
-import { describe, expect, test } from 'vitest'
+import { AgentTool, LlmAgent, MCPToolset } from '@google/adk'
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import type { ElicitRequestFormParams } from '@modelcontextprotocol/sdk/types.js'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
+import { CallClock } from '../../src/agent/adk-workarounds/mcp-call.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { readElicitation } from '../../src/calls/elicitation-terms.ts'
+import { defer } from '../../src/shared/deferred.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { temporaryFolder } from '../store-fixture.ts'
 import { assistant } from '../support/agents.ts'
 import { MCP_TRANSPORTS, serveHttp } from '../support/mcp-servers.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
@@ -30,9 +36,10 @@ function openFiles(files: McpFixture, options: TestBridgeOptions = {}): Promise<
   })
 }
 
+const CALL = '[[call files_ask {}]][[then]][[say Done.]]'
+
 /** Sends a message, and returns what the server has streamed so far when it asks a person. */
-async function startCall(page: Page, id: string) {
-  const text = '[[call files_ask {}]][[then]][[say Done.]]'
+async function startCall(page: Page, id: string, text = CALL) {
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
   const response = await page.fetch('http://localhost/stream', {
     method: 'POST',
@@ -53,11 +60,12 @@ async function startCall(page: Page, id: string) {
 }
 
 /** Starts a call whose server asks, and returns the question. */
-async function ask(page: Page, id: string) {
-  const stream = await startCall(page, id)
+async function ask(page: Page, chatId: string, text = CALL) {
+  const stream = await startCall(page, chatId, text)
   const streamed = await stream.readUntil('"kind":"elicitation"')
-  const [question] = await page.inbox()
-  if (!question) throw new Error('The inbox is empty.')
+  // The question may end before its approval is read.
+  const [, id = ''] = /"approvalId":"([^"]+)"/.exec(streamed) ?? []
+  const { approval: question } = await page.approval(id)
   return { ...stream, streamed, question }
 }
 
@@ -87,6 +95,7 @@ describe.each(Object.entries(MCP_TRANSPORTS))('over %s', (_name, serveTools) => 
       args: { server: 'files', tool: 'files_ask', mode: 'form', message: 'Which city?' },
       schema: { properties: { city: { type: 'string' } } },
     })
+    expect(await page.inbox()).toMatchObject([{ id: question.id, kind: 'elicitation' }])
     const answered = await page.decide(question.id, { approved: true, payload: { city: 'Kyoto' } })
     expect(answered.status).toBe(200)
     await readUntil('[DONE]')
@@ -252,26 +261,104 @@ test('[AP507] a question whose process has crashed is cancelled', async () => {
   expect(await page.inbox()).toEqual([])
 })
 
-test('[AP508] another process can answer the question', async () => {
-  await using files = await serveHttp(asks(CITY))
+test('[AP507] a question is cancelled when its server does not wait any more', async () => {
+  await using files = await serveHttp([{ name: 'ask', _meta: { elicit: CITY, timeout: 1_000 } }])
   await using bridge = await openFiles(files)
   const page = bridge.page()
   const { question, readUntil } = await ask(page, 'one')
-  // Its changes do not reach the listeners of the first process.
-  const other = new Ledger({ store: bridge.store.approvals, appName: 'adk-stream-protocol' })
-  const by = { id: 'hanako', roles: [] }
-  await other.decide(question.id, { by, approved: true, payload: { city: 'Kyoto' } })
   await readUntil('[DONE]')
-  expect((await page.approval(question.id)).approval.state).toBe('succeeded')
+  expect((await page.approval(question.id)).approval).toMatchObject({ state: 'cancelled' })
+  const { approval } = await partsOf(page, 'one')
+  expect(approval).toMatchObject({
+    data: { state: 'cancelled', reason: expect.stringContaining('does not wait') },
+  })
 })
 
-test('[AP446] a server that elicits outside of a call, or without the option, is refused', async () => {
-  const refusals: string[] = []
-  await using files = await serveHttp(asks(CITY), undefined)
-  await using bridge = await openFiles(files, { elicitation: false })
-  const page = bridge.page()
-  const { readUntil } = await startCall(page, 'one')
+test('[AP508] another server can answer the question', async () => {
+  await using files = await serveHttp(asks(CITY))
+  await using folder = await temporaryFolder()
+  const openStore = () => openSqliteStore({ path: folder.path('shared.db') })
+  await using bridge = await openFiles(files, { openStore })
+  await using other = await openFiles(files, { openStore })
+  const { question, readUntil } = await ask(bridge.page(), 'one')
+  const answer = { approved: true, payload: { city: 'Kyoto' } }
+  expect(await other.page().decide(question.id, answer)).toMatchObject({ status: 200 })
   await readUntil('[DONE]')
+  expect((await other.page().approval(question.id)).approval.state).toBe('succeeded')
+})
+
+test('[AP508] an approved call can ask, also if no client reads its turn', async () => {
+  await using files = await serveHttp(asks(CITY))
+  await using bridge = await openFiles(files, { approvals: { 'files_*': true } })
+  const page = bridge.page()
+  await (await startCall(page, 'one')).readUntil('[DONE]')
+  const [approval] = await page.inbox()
+  await page.decide(approval?.id ?? '', { approved: true })
+  await page.untilState(approval?.id ?? '', 'executing')
+  await page.untilInbox(1)
+  const [question] = await page.inbox()
+  expect(question?.['kind']).toBe('elicitation')
+  await page.decide(question?.id ?? '', { approved: true, payload: { city: 'Kyoto' } })
+  await page.untilMessages((messages) => JSON.stringify(messages).includes('Done.'), 'one')
+  expect((await page.approval(approval?.id ?? '')).approval.state).toBe('succeeded')
+  expect((await partsOf(page, 'one')).tool).toMatchObject({ output: { city: 'Kyoto' } })
+  expect(bridge.errors).toEqual([])
+})
+
+test('[AP508] a call inside an agent that is used as a tool can ask', async () => {
+  await using files = await serveHttp(asks(CITY))
+  const toolset = new MCPToolset(files.connection, [], 'files')
+  await using bridge = await TestBridge.open({
+    elicitation: true,
+    agent: (model) => {
+      const inner = new LlmAgent({ name: 'inner', model, tools: [toolset] })
+      return assistant(model, { tools: [new AgentTool({ agent: inner })] })
+    },
+  })
+  const page = bridge.page()
+  const request = '[[call files_ask {}]][[then]][[say Asked.]]'
+  const { question, readUntil } = await ask(
+    page,
+    'one',
+    `[[call inner ${JSON.stringify({ request })}]][[then]][[say Done.]]`,
+  )
+  await page.decide(question.id, { approved: true, payload: { city: 'Kyoto' } })
+  await readUntil('[DONE]')
+  expect((await partsOf(page, 'one')).tool).toMatchObject({ output: { city: 'Kyoto' } })
+  expect(bridge.errors).toEqual([])
+})
+
+test('[AP446] a server that elicits outside of a call is refused', async () => {
+  const refusals: string[] = []
+  const onList = async (mcp: McpServer): Promise<void> => {
+    await mcp.server
+      .elicitInput(CITY as ElicitRequestFormParams)
+      .catch((error: unknown) => refusals.push(String(error)))
+  }
+  await using files = await serveHttp([{ name: 'ask' }], undefined, onList)
+  await using bridge = await openFiles(files)
+  const page = bridge.page()
+  await (await startCall(page, 'one')).readUntil('[DONE]')
+  expect(refusals[0]).toContain('does not support form elicitation')
   expect(await page.inbox()).toEqual([])
-  expect(refusals).toEqual([])
+})
+
+test('[AP509] the time in which a person is asked does not count as time of the call', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+  const clock = new CallClock()
+  vi.advanceTimersByTime(50_000)
+  const [first, second] = [defer(), defer()]
+  const asked = [clock.pauseFor(() => first.promise), clock.pauseFor(() => second.promise)]
+  first.resolve()
+  await asked[0]
+  vi.advanceTimersByTime(3_600_000)
+  second.resolve()
+  await Promise.all(asked)
+  vi.advanceTimersByTime(9_000)
+  expect(clock.signal.aborted).toBe(false)
+  vi.advanceTimersByTime(2_000)
+  expect(clock.signal.aborted).toBe(true)
 })

@@ -50,24 +50,29 @@ async function serveStdio(tools: readonly ListedTool[]): Promise<McpFixture> {
   }
 }
 
-/** An MCP server on a port of this process. `run` is called by each tool, before it returns. */
+/** An MCP server on a port of this process. `run` is called by each tool, before it returns, and `onList` when its tools are listed. */
 export async function serveHttp(
   tools: readonly ListedTool[],
   run: (mcp: McpServer) => unknown = () => undefined,
+  onList: (mcp: McpServer) => unknown = () => undefined,
 ): Promise<McpFixture> {
   const calls: string[] = []
   let listed = tools
   const open = (): McpServer => {
     const mcp = new McpServer({ name: 'files', version: '1.0.0' }, { capabilities: { tools: {} } })
     // The methods of `McpServer` itself want schemas of zod.
-    mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed.map(withSchema) }))
+    mcp.server.setRequestHandler(ListToolsRequestSchema, async () => {
+      await onList(mcp)
+      return { tools: listed.map(withSchema) }
+    })
     mcp.server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
       calls.push(params.name)
       await run(mcp)
       const { _meta } = listed.find(({ name }) => name === params.name) ?? {}
       if (_meta?.['elicit']) {
         const asked = _meta['elicit'] as ElicitRequestFormParams
-        const result = await mcp.server.elicitInput(asked, { relatedRequestId: requestId })
+        const timeout = Number(_meta['timeout'] ?? 60_000)
+        const result = await mcp.server.elicitInput(asked, { relatedRequestId: requestId, timeout })
         return { content: [{ type: 'text', text: JSON.stringify(result) }] }
       }
       return { content: [{ type: 'text', text: 'Done.' }] }

@@ -6,7 +6,7 @@ import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/type
 import { isRecord } from '../../protocol/guards.ts'
 
 /** Asks a person what an MCP server wants to know. The signal aborts when the server does not wait any more, or the call has ended. */
-export type Elicit = (
+type Elicit = (
   params: ElicitRequest['params'],
   signal: AbortSignal,
 ) => Promise<ElicitResult | ElicitFault>
@@ -60,9 +60,14 @@ export async function callMcpTool(
 ): Promise<unknown> {
   const clock = new CallClock()
   const ended = new AbortController()
-  const client = await connect(connection, (params, cancelled) =>
-    clock.pauseFor(() => elicit(params, AbortSignal.any([cancelled, ended.signal]))),
-  )
+  const questions = new Set<Promise<unknown>>()
+  const client = await connect(connection, (params, cancelled) => {
+    const question = clock.pauseFor(() =>
+      elicit(params, AbortSignal.any([cancelled, ended.signal])),
+    )
+    questions.add(question)
+    return question
+  })
   sessions.add(client)
   try {
     return await client.callTool({ name, arguments: args }, undefined, {
@@ -75,6 +80,8 @@ export async function callMcpTool(
     clock.stop()
     sessions.delete(client)
     await client.close()
+    // A question that is still open ends before its call does.
+    await Promise.allSettled(questions)
   }
 }
 
@@ -133,7 +140,7 @@ const CALL_MS = 60_000
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /** Limits the time of a call, without the time in which a person is asked. */
-class CallClock {
+export class CallClock {
   readonly #controller = new AbortController()
   #leftMs = CALL_MS
   #startedAt = 0

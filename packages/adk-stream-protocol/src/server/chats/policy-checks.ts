@@ -100,8 +100,10 @@ export function createRefresh(
   onError: (error: unknown) => void,
 ): RefreshApproval {
   return async (approval, reader) => {
-    if (approval.state.name !== 'requested') return { approval, preview: { state: 'none' } }
     const { chat, toolName, args, terms } = approval
+    // The policy does not apply to questions of MCP servers.
+    if (approval.state.name !== 'requested' || terms.kind === 'elicitation')
+      return { approval, preview: { state: 'none' } }
     const call = { chat, toolName, args, claims: terms.claims }
     // A tool that requested the approval itself keeps its hint.
     const current = await resolveVerdict(policy, call, { required: () => false, onError })
