@@ -93,7 +93,7 @@ test('[AR2] what is for pages is told apart from the server: nothing else import
   const users = sources(SRC).filter(
     (file) =>
       !['client', 'react'].includes(layerOf(path.join(SRC, file))) &&
-      imports(path.join(SRC, file)).some((target) => /\/(?:client|react)\//.test(target)),
+      imports(path.join(SRC, file)).some((target) => /^\..*\/(?:client|react)\//.test(target)),
   )
   expect(users).toEqual([])
 })
