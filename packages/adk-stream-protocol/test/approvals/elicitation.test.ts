@@ -165,33 +165,42 @@ test('[AP504] a client can send the answer as the output of the call, and reads 
   expect((await page.approval(question.id)).approval.state).toBe('succeeded')
 })
 
-test('[AP505] a server that asks for a secret or for nested values is refused, and nobody is asked', async () => {
-  const field = (name: string, schema: object = { type: 'string' }) => ({
-    mode: 'form' as const,
-    message: 'Hi',
-    requestedSchema: { type: 'object' as const, properties: { [name]: schema } },
-  })
-  const refused = [
-    ...['password', 'apiKey', 'api_key', 'accessToken', 'client-secret', 'PIN', 'Private Key'].map(
-      (name) => field(name),
-    ),
-    field('answer', { type: 'string', title: 'Your password' }),
-    field('answer', { type: 'string', format: 'password' }),
-    field('answer', { type: 'object', properties: {} }),
-    field('answer', { type: 'array', items: { type: 'object', properties: {} } }),
-    { ...field('city'), message: ' ' },
-  ]
-  for (const params of refused)
-    expect(readElicitation(params as never), JSON.stringify(params)).toHaveProperty('fault')
-  for (const name of ['city', 'maxTokens', 'opinion', 'compass'])
-    expect(readElicitation(field(name) as never)).toMatchObject({ mode: 'form' })
+function asksFor(name: string, schema: object = { type: 'string' }) {
+  const requestedSchema = { type: 'object', properties: { [name]: schema } }
+  return { mode: 'form', message: 'Hi', requestedSchema } as ElicitRequestFormParams
+}
 
-  await using files = await serveHttp(asks(field('password')))
+test.each([
+  ...['password', 'apiKey', 'api_key', 'accessToken', 'client-secret', 'PIN', 'Private Key'].map(
+    (name) => asksFor(name),
+  ),
+  asksFor('answer', { type: 'string', title: 'Your password' }),
+  asksFor('answer', { type: 'string', format: 'password' }),
+  asksFor('answer', { type: 'object', properties: {} }),
+  asksFor('answer', { type: 'array', items: { type: 'object', properties: {} } }),
+  { ...asksFor('city'), message: ' ' },
+])('[AP505] nobody is asked %j', (params) => {
+  expect(readElicitation(params)).toHaveProperty('fault')
+})
+
+test.each(['city', 'maxTokens', 'opinion', 'compass'])(
+  '[AP505] a person is asked for the field %s',
+  (name) => {
+    expect(readElicitation(asksFor(name))).toMatchObject({ mode: 'form' })
+  },
+)
+
+test.each([
+  ['a secret', asksFor('password')],
+  ['nested values', asksFor('answer', { type: 'object', properties: {} })],
+])('[AP505] a server that asks for %s is refused, and its call ends', async (_name, elicit) => {
+  await using files = await serveHttp(asks(elicit))
   await using bridge = await openFiles(files)
   const page = bridge.page()
   const { readUntil } = await startCall(page, 'one')
-  expect(await readUntil('[DONE]')).not.toContain('elicitation')
+  expect(await readUntil('[DONE]')).not.toContain('mcp_elicitation')
   expect(await page.inbox()).toEqual([])
+  expect(String(bridge.errors[0])).toContain('McpError')
 })
 
 test('[AP506] a person is asked to open a URL, which is shown with its host', async () => {
@@ -269,9 +278,8 @@ test('[AP507] a question is cancelled when its server does not wait any more', a
   await readUntil('[DONE]')
   expect((await page.approval(question.id)).approval).toMatchObject({ state: 'cancelled' })
   const { approval } = await partsOf(page, 'one')
-  expect(approval).toMatchObject({
-    data: { state: 'cancelled', reason: expect.stringContaining('does not wait') },
-  })
+  const reason = 'the server that asked does not wait any more'
+  expect(approval).toMatchObject({ data: { state: 'cancelled', reason } })
 })
 
 test('[AP508] another server can answer the question', async () => {

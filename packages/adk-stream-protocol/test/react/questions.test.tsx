@@ -175,42 +175,47 @@ test('[RE421] a question without a schema takes a text, and can be declined with
   ])
 })
 
-test.each(['https://pay.example.com/a?b=1', 'javascript:alert(1)'])(
-  '[RE503] a question to open %s shows it literally, and opens it only by a click',
-  async (url) => {
-    const decided: Decision[] = []
-    const part = {
-      type: 'tool-mcp_elicitation',
-      state: 'input-available',
-      approval: undefined,
-      input: { mode: 'url', url, message: 'Please pay.' },
-    }
-    const asked = approvalPart({ kind: 'elicitation', hint: 'Please pay.' })
-    render(
-      <AdkProvider>
-        <MessageList
-          messages={[answer(payment(part as never), asked)]}
-          onDecide={(_id, decision) => void decided.push(decision)}
-        />
-      </AdkProvider>,
-    )
-    const links = screen.queryAllByRole('link')
-    if (!url.startsWith('https:')) {
-      expect(links).toEqual([])
-      return
-    }
-    expect(screen.getByText('pay.example.com')).toBeDefined()
-    expect(screen.getByText(url)).toBeDefined()
-    expect(links.map((link) => link.getAttribute('href'))).toEqual([url])
-    expect(links[0]?.getAttribute('rel')).toBe('noopener noreferrer')
-    expect(decided).toEqual([])
-    // The test opens no page.
-    document.addEventListener('click', (event) => event.preventDefault(), { once: true })
-    await user.click(screen.getByRole('link', { name: 'Open pay.example.com in a new tab' }))
-    await user.click(screen.getByRole('button', { name: 'Decline' }))
-    expect(decided).toEqual([{ approved: true }, { approved: false }])
-  },
-)
+/** Shows a question to open a URL, and records the decisions. */
+function showUrl(url: string): Decision[] {
+  const decided: Decision[] = []
+  const part = {
+    type: 'tool-mcp_elicitation',
+    state: 'input-available',
+    approval: undefined,
+    input: { mode: 'url', url, message: 'Please pay.' },
+  }
+  const asked = approvalPart({ kind: 'elicitation', hint: 'Please pay.' })
+  render(
+    <AdkProvider>
+      <MessageList
+        messages={[answer(payment(part as never), asked)]}
+        onDecide={(_id, decision) => void decided.push(decision)}
+      />
+    </AdkProvider>,
+  )
+  return decided
+}
+
+test('[RE503] a question to open a URL shows it literally, and opens it only by a click', async () => {
+  const url = 'https://pay.example.com/a?b=1'
+  const decided = showUrl(url)
+  expect(screen.getByText('pay.example.com')).toBeDefined()
+  expect(screen.getByText(url)).toBeDefined()
+  const link = screen.getByRole('link', { name: 'Open pay.example.com in a new tab' })
+  expect(link.getAttribute('href')).toBe(url)
+  expect(link.getAttribute('rel')).toBe('noopener noreferrer')
+  expect(decided).toEqual([])
+  // The test opens no page.
+  document.addEventListener('click', (event) => event.preventDefault(), { once: true })
+  await user.click(link)
+  await user.click(screen.getByRole('button', { name: 'Decline' }))
+  expect(decided).toEqual([{ approved: true }, { approved: false }])
+})
+
+test('[RE503] a URL with another scheme gets no link', () => {
+  showUrl('javascript:alert(1)')
+  expect(screen.queryAllByRole('link')).toEqual([])
+})
 
 const ARGS = {
   message: 'How many nights?',

@@ -115,14 +115,15 @@ async function openTransport(connection: MCPConnectionParams): Promise<Transport
   }
   const { StreamableHTTPClientTransport } =
     await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
+  // ADK 2.0.0 still reads `header`.
+  // oxlint-disable-next-line typescript/no-deprecated
   const { url, header, transportOptions = {} } = connection
   const headers = toHeaders(header)
   const options =
     transportOptions.requestInit || !headers
       ? transportOptions
       : { ...transportOptions, requestInit: { headers } }
-  // The types of the SDK do not consider `exactOptionalPropertyTypes`.
-  return new StreamableHTTPClientTransport(new URL(url), options) as Transport
+  return new StreamableHTTPClientTransport(new URL(url), options)
 }
 
 function toHeaders(
