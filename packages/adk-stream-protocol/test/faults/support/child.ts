@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { requestInputTool } from '@google/adk'
+import { MCPToolset, requestInputTool } from '@google/adk'
 import { z } from 'zod'
 
 import { defer } from '../../support/agents.ts'
@@ -17,6 +17,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 // tools wait for the line `go`; where it is `block`, they block the event loop for `BLOCK_MS`. The line `release <gate>` lets the
 // model go on. With `DATABASE_URL`, the store is that PostgreSQL database. `CLOCK_OFFSET_MS` sets the clock of the process wrong.
 // With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
+// With `MCP_URL`, the agent has the tools of that MCP server, which may ask people.
 // With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
@@ -93,11 +94,15 @@ const store = hookStore(
 const modelUrl = process.env['MODEL_URL']
 const leaseMs = Number(process.env['LEASE_MS'] ?? 500)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
+const mcpUrl = process.env['MCP_URL']
+const connection = { type: 'StreamableHTTPConnectionParams', url: mcpUrl ?? '' } as const
+const toolsets = mcpUrl === undefined ? [] : [new MCPToolset(connection, [], 'files')]
 const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
-  tools: [requestInputTool, chargeTool(effects, reached)],
+  tools: [requestInputTool, chargeTool(effects, reached), ...toolsets],
+  elicitation: toolsets.length > 0,
   signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
   inSteps: z.enum(['sequence', 'workflow']).optional().parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),

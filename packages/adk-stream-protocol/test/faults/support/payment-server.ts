@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { AuthConfig, BaseAgent, BaseTool } from '@google/adk'
+import type { AuthConfig, BaseAgent, BaseTool, BaseToolset } from '@google/adk'
 import { AgentTool, FunctionTool, SequentialAgent, Workflow } from '@google/adk'
 import { Modality } from '@google/genai'
 import {
@@ -29,7 +29,7 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   /** Whether the agent is the first step of a sequence or of a workflow, whose second step says `Second.` Default: neither. */
   readonly inSteps?: 'sequence' | 'workflow' | undefined
   /** Tools beside the payments. */
-  readonly tools?: readonly BaseTool[]
+  readonly tools?: readonly (BaseTool | BaseToolset)[]
   /** The live model of sockets. Default: there are no live conversations. */
   readonly liveModel?: string
   /** The emulator of the models. Default: one of its own. */
