@@ -1,4 +1,4 @@
-import { requestInputTool } from '@google/adk'
+import { MCPToolset, requestInputTool } from '@google/adk'
 import { render, screen, waitFor } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { describe, expect, test } from 'vitest'
@@ -13,6 +13,8 @@ import {
 } from '../../src/react/index.ts'
 import { readFields, toAnswer, toAnswerFields } from '../../src/react/reading/edit-arguments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { assistant } from '../support/agents.ts'
+import { serveHttp } from '../support/mcp-servers.ts'
 import { TestBrowser, ways } from './support/chat-page.tsx'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
@@ -228,6 +230,25 @@ const ARGS = {
 const ASK = `[[call adk_request_input ${JSON.stringify(ARGS)}]][[then]][[say Booked.]]`
 
 describe.each(ways)('over %s', (way) => {
+  test('[RE503] a person answers an MCP server in the chat while its call runs', async () => {
+    const requestedSchema = { type: 'object', properties: { nights: { type: 'integer' } } }
+    const elicit = { message: 'How many?', requestedSchema }
+    await using files = await serveHttp([{ name: 'ask', _meta: { elicit } }])
+    const toolset = new MCPToolset(files.connection, [], 'files')
+    await using testBridge = await TestBridge.open({
+      isLive: false,
+      elicitation: true,
+      agent: (model) => assistant(model, { tools: [toolset] }),
+    })
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[call files_ask {}]][[then]][[say Booked.]]')
+    await user.type(await screen.findByLabelText(/nights/), '3')
+    await user.click(screen.getByRole('button', { name: 'Send answer' }))
+    await page.until('Booked.')
+    expect(JSON.stringify(testBridge.results)).toContain('nights')
+  })
+
   test.each([
     ['with an api', true],
     ['without one', false],
