@@ -28,7 +28,7 @@ test.each(databases.slice(0, 1))(
     const stream = before.say('[[call files_ask {}]][[then]][[say Done.]]').catch(() => undefined)
     const ask = async () => (await before.approvals()).map(({ toolName }) => toolName)
     await expect.poll(ask, PATIENCE).toEqual(['mcp_elicitation'])
-    const [{ id = '' } = {}] = await before.approvals()
+    const id = (await before.approvals())[0]?.id ?? ''
     expect(await victim.kill()).toBe('SIGKILL')
     await stream
     const after = new Person(await heir.serve())
