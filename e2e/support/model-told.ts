@@ -2,7 +2,10 @@ import { z } from 'zod'
 
 import type { TestDemo } from './test-demo.ts'
 
-const Answer = z.object({ response: z.record(z.string(), z.unknown()) })
+const Answer = z.object({
+  response: z.record(z.string(), z.unknown()),
+  willContinue: z.boolean().optional(),
+})
 const Request = z.object({
   contents: z.array(
     z.object({ parts: z.array(z.object({ functionResponse: Answer.optional() })).default([]) }),
@@ -18,10 +21,13 @@ export function listenToResults({ emulator }: TestDemo): () => Result[] {
   const frames = liveResults().length
 
   function liveResults(): Result[] {
-    return emulator.live.sessions
-      .flatMap(({ received }) => received)
-      .flatMap((frame) => Frame.safeParse(frame).data?.toolResponse.functionResponses ?? [])
-      .map(({ response }) => response)
+    return (
+      emulator.live.sessions
+        .flatMap(({ received }) => received)
+        .flatMap((frame) => Frame.safeParse(frame).data?.toolResponse.functionResponses ?? [])
+        // A partial response only says that the call waits.
+        .flatMap(({ response, willContinue }) => (willContinue ? [] : [response]))
+    )
   }
   return () => {
     // A request tells the conversation from its begin, so the last one holds all.

@@ -48,7 +48,7 @@ export function readConversation(contents: readonly Content[]): Conversation {
   const requests = texts.filter((text) => text !== '')
   const lastModelAt = contents.findLastIndex(({ role }) => role === 'model')
   const calls = callsOf(contents.slice(requestAt === -1 ? 0 : requestAt))
-  const pairs = pair(callsOf(contents), contents.flatMap(responsesOf))
+  const pairs = pair(callsOf(contents), withoutReplaced(contents.flatMap(responsesOf)))
   const fresh = new Set(contents.slice(lastModelAt + 1).flatMap(responsesOf))
   const done = new Set(pairs.map(({ call }) => call))
   return {
@@ -65,6 +65,14 @@ export function readConversation(contents: readonly Content[]): Conversation {
     waiting: calls.filter((call) => !done.has(call)),
     history: pairs.map(toAnswered),
   }
+}
+
+/** Leaves out partial responses whose call has a later response. */
+function withoutReplaced(responses: readonly FunctionResponse[]): FunctionResponse[] {
+  return responses.filter(
+    ({ id, willContinue }, index) =>
+      !willContinue || !responses.slice(index + 1).some((later) => later.id === id),
+  )
 }
 
 interface Pair {
