@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import type { ApprovalStore, ChatLock } from '../../approvals/approval-store.ts'
 import { canAppendResponse } from '../../agent/history/cut-events.ts'
 import type { BrowserCall } from '../browser-call-store.ts'
@@ -162,6 +164,28 @@ function lockContract(test: ContractTest, open: Open): void {
     const again = await readSession(one.sessions)
     await one.sessions.appendEvent({ session: again, event: textEvent('e-3') })
     expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2', 'e-3'])
+  })
+
+  test('[ST80] the response of a call is stored although its process unlocks the chat meanwhile', async () => {
+    await using database = await open()
+    const { sessions, approvals } = await database.open()
+    if (!canAppendResponse(sessions)) return
+    const session = await sessions.createSession(key)
+    const call = { functionCall: { id: 'call-1', name: 'pay', args: {} } }
+    const answer = { functionResponse: { id: 'call-1', name: 'pay', response: {} } }
+    const eventOf = (id: string, part: typeof call | typeof answer) =>
+      textEvent(id, { content: { role: 'model', parts: [part] } })
+    await sessions.appendEvent({ session, event: eventOf('made', call) })
+    for (let round = 0; round < 10; round += 1) {
+      expect(await approvals.lockChat(CHAT, lock(`lock-${round}`, 60_000))).toBe(true)
+      const event = eventOf(`answered-${round}`, answer)
+      const stored = sessions.appendResponse({ session, event }, ['call-1'])
+      // The store has begun to write.
+      await setImmediate()
+      await approvals.unlockChat(CHAT, `lock-${round}`)
+      expect(await stored).toBe(true)
+    }
+    expect(idsOf(await readSession(sessions))).toHaveLength(11)
   })
 
   test('[ST80] an event is either before a takeover of the chat, or not stored', async () => {

@@ -163,10 +163,7 @@ export class PostgresSessionService
     const { id: sessionId, appName, userId } = append.session
     const key = sessionKey({ appName, userId, sessionId })
     const { event } = append
-    const token = this.#held.tokenOf(key) ?? null
-    const row = [
-      ...key,
-      token,
+    const rest = [
       checkName('event.id', event.id),
       checkTimestamp(event.timestamp),
       callIds(event),
@@ -175,13 +172,16 @@ export class PostgresSessionService
     ]
     const scopes = SCOPES.filter((scope) => append.delta[scope].length > 0)
     const state = scopes.flatMap((scope) => toColumns(append.delta[scope]))
-    const shape = { isFenced: token !== null, isExpected: append.calls.length > 0, scopes }
+    const isExpected = append.calls.length > 0
     return this.#appends.run(JSON.stringify(key), async () => {
       for (let isReplacement = false; ;) {
         const epoch = await this.#findEpoch(key, append.calls)
         if (epoch === undefined) return false
-        const values = [...row, ...(epoch === null ? [] : [epoch]), ...state]
-        const result = await this.#tryAppend({ ...shape, isReplacement }, values)
+        // Read for each attempt: this process may have unlocked the chat, or locked it again, since the last one.
+        const token = this.#held.tokenOf(key) ?? null
+        const values = [...key, token, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
+        const shape = { isFenced: token !== null, isExpected, isReplacement, scopes }
+        const result = await this.#tryAppend(shape, values)
         if (result === 'stored') return true
         if (result === 'known') isReplacement = true
         else {

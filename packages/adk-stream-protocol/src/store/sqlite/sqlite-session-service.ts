@@ -165,8 +165,9 @@ export class SqliteSessionService
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
-    const token = this.#locked.tokenOf(key) ?? null
     return this.#connection.write(() => {
+      // Read when it is written: this process may have unlocked the chat, or locked it again, while the write waited.
+      const token = this.#locked.tokenOf(key) ?? null
       const isMissing =
         calls.length > 0 &&
         statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
