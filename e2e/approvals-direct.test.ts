@@ -26,7 +26,9 @@ test('[DM75] an approval of the AI SDK is given, and the payment is made once', 
   expect(await books.paid()).toEqual(['Alice 50'])
   expect(results()).toMatchObject([{ content: { success: true, amount: 50 } }])
   expect(await answers.count()).toBe(1)
-  expect(await answers.locator('.markdown').last().textContent()).toContain('I sent $50 to Alice')
+  expect(await answers.locator('.markdown').last().textContent()).toContain(
+    'I sent $50.00 to Alice',
+  )
   await snap(page, 'approval-approved-direct')
 
   await page.reload()

@@ -59,7 +59,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await ending(card('Alice'))
     await expect
       .poll(() => answers.locator('.markdown').last().textContent())
-      .toContain('I sent $50 to Alice')
+      .toContain('I sent $50.00 to Alice')
     expect(await answers.count()).toBe(1)
     expect(await books.paid()).toEqual(['Alice 50'])
     expect(await books.history(id)).toEqual(RAN)
@@ -104,7 +104,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await page.goBack()
     await ending(card('Alice'))
     expect(page.url()).toBe(address)
-    await page.getByText('I sent $50 to Alice').waitFor()
+    await page.getByText('I sent $50.00 to Alice').waitFor()
     expect(await books.history(id)).toEqual(RAN)
     expect(results()).toHaveLength(1)
     await snap(page, `inbox-decided-${mode}`)

@@ -34,7 +34,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     expect(await books.history(id)).toEqual(RAN)
     expect(results()).toHaveLength(1)
     expect(await answers.count()).toBe(1)
-    expect(await answers.locator('.markdown').textContent()).toContain('I sent $50 to Alice')
+    expect(await answers.locator('.markdown').textContent()).toContain('I sent $50.00 to Alice')
   })
 })
 
@@ -48,7 +48,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await ending(card('Alice'))
     // Over live, the model has said before what it needs an approval for.
     const texts = () => answers.locator('.markdown').allTextContents()
-    await expect.poll(async () => (await texts()).at(-1)).toContain('I sent $50 to Alice')
+    await expect.poll(async () => (await texts()).at(-1)).toContain('I sent $50.00 to Alice')
     await idle()
     expect((await texts()).join().match(/I sent/g)).toHaveLength(1)
     expect(await books.paid()).toEqual(['Alice 50'])
@@ -73,7 +73,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     expect(await books.history(id)).toEqual(RAN)
     expect(results()).toMatchObject([{ success: true }])
     expect(await answers.count()).toBe(2)
-    expect(await answers.nth(0).textContent()).toContain('I sent $50 to Alice')
+    expect(await answers.nth(0).textContent()).toContain('I sent $50.00 to Alice')
     expect(await answers.nth(1).textContent()).toBe(greeting)
     await snap(page, `approval-above-decided-${mode}`)
   })

@@ -177,7 +177,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await idle()
     expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
     expect(results()).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
-    const told = /Sent \$20\.00.*I sent \$20.*Sent \$30\.00.*I sent \$30/s
+    const told = /Sent \$20\.00.*I sent \$20\.00.*Sent \$30\.00.*I sent \$30\.00/s
     const shown = await answers.textContent()
     expect(shown).toMatch(told)
     expect(shown?.match(/I sent/g)).toHaveLength(2)

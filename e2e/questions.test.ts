@@ -19,7 +19,7 @@ test('[DM460] a payment of an agent that is used as a tool asks with its path, a
   await snap(page, 'nested-approval')
   await decide(card('Alice'), 'approve')
   await ending(card('Alice'))
-  await answers.getByText('I sent $20 to Alice').filter({ visible: true }).first().waitFor()
+  await answers.getByText('I sent $20.00 to Alice').filter({ visible: true }).first().waitFor()
   await idle()
   expect(await books.paid()).toHaveLength(1)
   await page.reload()

@@ -1,7 +1,7 @@
 import type { Action, Responder, Prompt } from 'gemini-emulator'
 import { type Attachment, type Conversation, readConversation } from './reading/conversation.ts'
 import { detectLanguage, type Language } from './reading/language.ts'
-import { formatMoney } from './reading/money.ts'
+import { formatMoney } from '../format-money.ts'
 import { measureImage, nameColour } from './images/measure-image.ts'
 import { compareNumbers, readComparison } from './replies/compare-numbers.ts'
 import { continueNotes } from './notes.ts'

@@ -1,7 +1,7 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
 import type { AnsweredCall } from './reading/conversation.ts'
 import { type Language, normalise } from './reading/language.ts'
-import { formatMoney } from './reading/money.ts'
+import { formatMoney } from '../format-money.ts'
 import type { MusicIntent } from './reading/music.ts'
 import { readNamedCalls } from './reading/named-calls.ts'
 import { readOutcome } from './replies/outcomes.ts'

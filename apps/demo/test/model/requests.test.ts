@@ -71,15 +71,15 @@ describe('payments', () => {
   })
 
   test.each([
-    ['Send $50', 'Gladly. Who should receive the $50?'],
+    ['Send $50', 'Gladly. Who should receive the $50.00?'],
     ['pay Alice', 'Gladly. How much should I send to Alice?'],
     [
       'I want to make a payment',
       'Gladly. Who should receive the money, and how much should I send?',
     ],
-    ['50ドル送金して', '承知しました。50ドルをどなたに送金しますか？'],
+    ['50ドル送金して', '承知しました。50.00ドルをどなたに送金しますか？'],
     ['花子さんに送金して', '承知しました。花子さんにいくら送金しますか？'],
-    ['Send $30 to Alice and $40', 'Gladly. Who should receive the $40?'],
+    ['Send $30 to Alice and $40', 'Gladly. Who should receive the $40.00?'],
   ])('[ED4] asks for what %j does not say', (request, text) => {
     expect(ask(request)).toMatchObject({ calls: [], text })
   })

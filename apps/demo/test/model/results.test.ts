@@ -39,26 +39,26 @@ function comment(call: Call, response: Readonly<Record<string, unknown>>): [stri
 describe('payments', () => {
   test('[ED15] names transaction and balance of a payment that was made', () => {
     expect(comment(pay(50, '花子'), paid)).toEqual([
-      'I sent $50 to 花子 (transaction txn_1a2b). Your remaining balance is $950.',
-      '花子さんに50ドル（取引ID txn_1a2b）を送金しました。残高は950ドルです。',
+      'I sent $50.00 to 花子 (transaction txn_1a2b). Your remaining balance is $950.00.',
+      '花子さんに50.00ドル（取引ID txn_1a2b）を送金しました。残高は950.00ドルです。',
     ])
   })
 
   test.each([
     [
       { success: false, error: 'Insufficient funds. Balance: 1000.0 USD', transaction_id: null },
-      'The payment of $50 to 花子 did not succeed: Insufficient funds. Balance: 1000.0 USD.',
-      '花子さんへの50ドルの送金はできませんでした。理由: Insufficient funds. Balance: 1000.0 USD。',
+      'The payment of $50.00 to 花子 did not succeed: Insufficient funds. Balance: 1000.0 USD.',
+      '花子さんへの50.00ドルの送金はできませんでした。理由: Insufficient funds. Balance: 1000.0 USD。',
     ],
     [
       { error: "Error in tool 'process_payment': kaboom" },
-      "The payment of $50 to 花子 did not succeed: Error in tool 'process_payment': kaboom.",
-      "花子さんへの50ドルの送金はできませんでした。理由: Error in tool 'process_payment': kaboom。",
+      "The payment of $50.00 to 花子 did not succeed: Error in tool 'process_payment': kaboom.",
+      "花子さんへの50.00ドルの送金はできませんでした。理由: Error in tool 'process_payment': kaboom。",
     ],
     [
       { result: { ok: false, message: 'closed' } },
-      'The payment of $50 to 花子 did not succeed: closed.',
-      '花子さんへの50ドルの送金はできませんでした。理由: closed。',
+      'The payment of $50.00 to 花子 did not succeed: closed.',
+      '花子さんへの50.00ドルの送金はできませんでした。理由: closed。',
     ],
   ])('[ED16] gives the reason of the failure %j', (response, english, japanese) => {
     expect(comment(pay(50, '花子'), response)).toEqual([english, japanese])
@@ -73,8 +73,8 @@ describe('payments', () => {
     [{ success: false, error: 'User denied the payment' }, 'User denied the payment'],
     [{ error: { message: 'The call was rejected by Ann' } }, 'The call was rejected by Ann'],
   ])('[ED17] says that %j was not done, and why', (response, reason) => {
-    const english = 'The payment of $50 to 花子 was not carried out, because it was rejected.'
-    const japanese = '花子さんへの50ドルの送金は拒否されたため、実行していません。'
+    const english = 'The payment of $50.00 to 花子 was not carried out, because it was rejected.'
+    const japanese = '花子さんへの50.00ドルの送金は拒否されたため、実行していません。'
     expect(comment(pay(50, '花子'), response)).toEqual(
       reason === undefined
         ? [english, japanese]
@@ -128,7 +128,7 @@ describe('payments', () => {
     [{ success: true, edited: { amount: { from: 50, to: 20 } } }, 'amount 50 → 20'],
   ])('[ED20] tells what really ran: %j', (response, change) => {
     const [english, japanese] = comment(pay(50, '花子'), response)
-    expect(english).toContain('I sent $20 to 花子')
+    expect(english).toContain('I sent $20.00 to 花子')
     expect(english).toContain(`The request was edited before it ran: ${change}.`)
     expect(japanese).toContain(`内容は実行前に変更されました（${change}）。`)
   })
@@ -213,7 +213,7 @@ describe('other tools', () => {
       made(40, 'Bob', 960),
     ])
     expect(ask(both).text).toBe(
-      'I sent $30 to Alice (transaction t30) and $40 to Bob (transaction t40). Your remaining balance is $930.',
+      'I sent $30.00 to Alice (transaction t30) and $40.00 to Bob (transaction t40). Your remaining balance is $930.00.',
     )
     const mixed = afterCalls(
       'Aliceに30ドル、東京の天気',
@@ -221,14 +221,14 @@ describe('other tools', () => {
       [{ denied: true }, report],
     )
     expect(ask(mixed, { mode: 'live' }).text).toBe(
-      'Aliceさんへの30ドルの送金は拒否されたため、実行していません。東京は気温18.2℃、曇り、湿度65%です。',
+      'Aliceさんへの30.00ドルの送金は拒否されたため、実行していません。東京は気温18.2℃、曇り、湿度65%です。',
     )
   })
 
   test('[ED23] names the calls that are still unanswered', () => {
     const calls = [pay(30, 'Alice'), pay(40, 'Bob')]
     const answer = ask(afterCalls('Send $30 to Alice and $40 to Bob', calls, [{ denied: true }]))
-    expect(answer.text).toContain('Still waiting: the payment of $40 to Bob.')
+    expect(answer.text).toContain('Still waiting: the payment of $40.00 to Bob.')
     expect(answer.calls).toEqual([])
   })
 })

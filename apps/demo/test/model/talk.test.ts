@@ -43,7 +43,7 @@ test('[ED25] remembers the balance of the last payment', () => {
     model('Done.'),
     user('What is my balance?'),
   ]
-  expect(ask(contents).text).toBe('After the last payment your balance was €995.')
+  expect(ask(contents).text).toBe('After the last payment your balance was €995.00.')
 })
 
 test.each(['show me markdown', 'give me a code example', 'マークダウンを見せて'])(
@@ -77,7 +77,10 @@ test.each([
 })
 
 test.each([
-  ['Send $30 to Alice and $40 to Bob', 'the payment of $30 to Alice and the payment of $40 to Bob'],
+  [
+    'Send $30 to Alice and $40 to Bob',
+    'the payment of $30.00 to Alice and the payment of $40.00 to Bob',
+  ],
   ['Aliceに30ドル送金してください', '承認をお願いします'],
 ])('[ED391] in a voice conversation, says what needs approval: %j', (request, words) => {
   const { actions, text } = ask(request, { mode: 'live' })
@@ -150,7 +153,7 @@ test.each([
 })
 
 test.each([
-  ['I sent $30 to Alice.', ['I ', 'sent ', '$30 ', 'to ', 'Alice.']],
+  ['I sent $30.00 to Alice.', ['I ', 'sent ', '$30.00 ', 'to ', 'Alice.']],
   [
     '花子さんに50ドルを送金しました。',
     ['花子', 'さん', 'に', '50', 'ドル', 'を送', '金し', 'まし', 'た。'],

@@ -1,4 +1,3 @@
-import type { Language } from './language.ts'
 import { isNumberWord, NUMBER_CHARACTERS, parseNumber, parseWords } from './numbers.ts'
 
 /** An amount in a text. `currency` is absent for a plain number. */
@@ -20,26 +19,6 @@ export function findMoney(text: string): Money[] {
     POSSIBLE_START.lastIndex = money.end
   }
   return found
-}
-
-/** Formats an amount for the language: `$12.50`, `12.5ドル`. */
-export function formatMoney(amount: number, currency: string, language: Language): string {
-  const known = CURRENCIES.find(({ code }) => code === currency.toUpperCase())
-  const digits = formatNumber(amount, language === 'en' ? 2 : 0)
-  if (known === undefined) return `${digits} ${currency}`.trim()
-  if (language === 'ja') return `${digits}${known.japanese}`
-  const sign = amount < 0 ? '-' : ''
-  return known.symbol === ''
-    ? `${digits} ${known.code}`
-    : `${sign}${known.symbol}${digits.replace('-', '')}`
-}
-
-function formatNumber(amount: number, decimals: number): string {
-  const minimumFractionDigits = Number.isInteger(amount) ? 0 : decimals
-  return amount.toLocaleString('en-US', {
-    minimumFractionDigits,
-    maximumFractionDigits: Math.max(2, minimumFractionDigits),
-  })
 }
 
 interface Currency {

@@ -1,6 +1,6 @@
 import type { AnsweredCall, Conversation } from '../reading/conversation.ts'
 import type { Language } from '../reading/language.ts'
-import { formatMoney } from '../reading/money.ts'
+import { formatMoney } from '../../format-money.ts'
 import { type Outcome, readOutcome } from './outcomes.ts'
 import { type NamedPayment, type Phrases, phrasesOf } from './phrases.ts'
 import { placeFor } from '../reading/places.ts'
