@@ -89,15 +89,16 @@ describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
       expect(client.ofType('start')).toHaveLength(1)
       expect(client.done).toBe(1)
       expect(pair.effects()).toHaveLength(approved ? 1 : 0)
-      expect(await typesOf(pair.atTwo, asked.approvalId)).toEqual(
-        approved ? LIFE : ['requested', 'denied'],
-      )
+      // The client may hear the end before the other server can read it.
+      await expect
+        .poll(() => typesOf(pair.atTwo, asked.approvalId))
+        .toEqual(approved ? LIFE : ['requested', 'denied'])
       // The model that waited was told, and no other one was asked.
       expect(pair.two.emulator.requests).toEqual([])
       expect(pair.two.emulator.live.sessions).toEqual([])
-      expect(toolParts((await pair.atTwo.messages())[1])).toMatchObject([
-        { state: approved ? 'output-available' : 'output-denied' },
-      ])
+      await expect
+        .poll(async () => toolParts((await pair.atTwo.messages())[1]))
+        .toMatchObject([{ state: approved ? 'output-available' : 'output-denied' }])
     },
   )
 })
