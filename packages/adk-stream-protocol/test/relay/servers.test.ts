@@ -156,6 +156,32 @@ test('[RL30] [RL31] what a crashed server has streamed is stored once, and its t
   expect((await pair.atOne.say('[[say Next.]]')).body).toContain('Next.')
 })
 
+test('[RL555] a server that has lost a chat without noticing sends the turn of the server that has it', async () => {
+  await using pair = await openRelayPair(database, 'lost')
+  const old = Stream.read(await pair.atOne.begin('[[say Old.]][[wait gate]]'))
+  await old.until('Old.')
+  const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'lost' }
+  // As another server leaves it that has taken the chat over while this one stood still.
+  await database.run(
+    `UPDATE chat_locks SET token = 'other', worker = 'other' WHERE chat_id = 'lost'`,
+  )
+  const running = await pair.relay.find(chat)
+  await pair.relay.end(running?.turnId ?? '', [])
+  const lines = [
+    { type: 'start', messageId: 'new' },
+    { type: 'text-start', id: '1' },
+    { type: 'text-delta', id: '1', delta: 'New.' },
+  ].map((chunk) => JSON.stringify(chunk))
+  const turn = { turnId: 'lost-1', chat, messageId: 'new', replayable: true, seq: 1, ended: false }
+  await pair.relay.write([{ ...turn, lines }], { owner: 'other', watched: [] })
+  const moved = await Stream.open(pair.atOne)
+  await moved.until('New.')
+  expect(moved.chunks[0]).toMatchObject({ type: 'start', messageId: 'new' })
+  await pair.relay.end('lost-1', [])
+  pair.one.emulator.release('gate')
+  await Promise.all([old.done, moved.done])
+})
+
 /** Lets the lease of the server of a turn expire. */
 async function age(turnId: string): Promise<void> {
   await database.run(

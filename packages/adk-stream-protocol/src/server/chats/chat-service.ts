@@ -226,11 +226,18 @@ export class ChatService {
     const { backend, turns, runs, elsewhere } = this.#parts
     await runs?.whenOpened(chat)
     const turn = turns.running(chat)
-    if (!turn) {
+    if (!turn || !(await this.#holds(chat))) {
       await backend.get()
       return elsewhere.open(chat)
     }
     return turn.log.replayable ? turn : undefined
+  }
+
+  /** RL555: whether another server has not taken the chat over. A server that stood still learns it only when it writes. */
+  async #holds(chat: ChatRef): Promise<boolean> {
+    const backend = await this.#parts.backend.get()
+    // Without the store, the turn can still be read.
+    return backend.ledger.stillHoldsLock(toApprovalChat(backend, chat)).catch(() => true)
   }
 
   /** Records that a person has signed in, and resumes the turn. Only the server calls this, with the credential. */
