@@ -1,5 +1,5 @@
 // oxlint-disable typescript/no-deprecated -- These agents are deprecated in favour of Workflow, and in use.
-import type { BaseAgent, BaseLlm, BaseTool } from '@google/adk'
+import type { BaseAgent } from '@google/adk'
 import {
   AgentTool,
   EXIT_LOOP,
@@ -9,7 +9,6 @@ import {
   ParallelAgent,
   SequentialAgent,
 } from '@google/adk'
-import type { Action, Prompt, Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { takeTurns } from '../../../../test/support/take-turns.ts'
@@ -19,42 +18,24 @@ import { textOf, toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
 import { approvingClients, clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
+import {
+  agentOf,
+  call,
+  runThreeInARow,
+  GO,
+  type Log,
+  type MakeAgent,
+  pay,
+  play,
+  recipients,
+  say,
+  THREE_IN_A_ROW,
+} from './support/named-agents.ts'
 import { TestBridge } from './support/test-bridge.ts'
-
-/** What the agents have done, by name, in order. */
-type Log = string[]
-
-/** A model for agents whose instruction is `I am NAME`. Each does the actions of its name in turn, and then says its name. */
-function play(log: Log, plans: Readonly<Record<string, readonly Action[]>> = {}): Responder {
-  const left = new Map(Object.entries(plans).map(([name, actions]) => [name, [...actions]]))
-  return (prompt) => {
-    const name = nameOf(prompt)
-    log.push(name)
-    return [left.get(name)?.shift() ?? { type: 'say', text: `${name}. ` }]
-  }
-}
-
-function nameOf({ systemInstruction }: Prompt): string {
-  return /I am ([a-z]+)/.exec(systemInstruction)?.[1] ?? ''
-}
-
-const say = (text: string): Action => ({ type: 'say', text })
-const pay = (recipient: string): Action => ({
-  type: 'call',
-  name: 'process_payment',
-  args: { amount: 5, recipient },
-})
-const call = (name: string, args = {}): Action => ({ type: 'call', name, args })
-
-function agentOf(model: BaseLlm, name: string, tools: BaseTool[] = []): LlmAgent {
-  return new LlmAgent({ name, model, instruction: `I am ${name}.`, tools })
-}
-
-type Make = (model: BaseLlm, tools: BaseTool[]) => BaseAgent
 
 /** Three steps, of which one pays. */
 const sequence =
-  (payer: string): Make =>
+  (payer: string): MakeAgent<BaseAgent> =>
   (model, tools) =>
     new SequentialAgent({
       name: 'steps',
@@ -63,52 +44,17 @@ const sequence =
       ),
     })
 
-const recipients = ({ wallet }: TestBridge): string[] =>
-  wallet.payments.map(({ recipient }) => recipient)
-
 const WEATHER_TWICE = ['Tokyo', 'Osaka'].map((place) => call('get_weather', { place }))
-
-const GO = {
-  id: 'chat-1',
-  messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }],
-}
 
 const clients = clientsWith('7')
 
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it.each([
-    ['one', true, ['one'], ['one', 'one', 'two', 'three'], 'one. two. three. '],
-    ['two', true, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
-    ['two', false, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
-    ['three', true, ['one', 'two', 'three'], ['one', 'two', 'three', 'three'], 'one. two. three. '],
-  ] as const)(
+  it.each(THREE_IN_A_ROW)(
     '[AP410] a sequence waits in step %s, approved %s, and continues with the next one',
-    async (payer, approved, before, after, text) => {
-      const log: Log = []
-      await using testBridge = await TestBridge.open({
-        isLive: false,
-        agent: sequence(payer),
-        respond: play(log, { [payer]: [pay('A')] }),
-      })
-      const page = testBridge.page()
-      const chat = await page.open(client)
-      await chat.send('Go.')
-      expect(log).toEqual(before)
-      expect(chat.asked).toHaveLength(1)
-      await chat.decide(approved)
-      expect(log).toEqual(after)
-      expect(recipients(testBridge)).toEqual(approved ? ['A'] : [])
-      expect(textOf(chat.lastMessage)).toBe(text)
-      expect(toolParts(chat.lastMessage)).toMatchObject([
-        { state: approved ? 'output-available' : 'output-denied' },
-      ])
-      await expectRecord(page, chat)
-      await chat.send('Again.')
-      expect(log.slice(after.length)).toEqual(['one', 'two', 'three'])
-      await expectRecord(page, chat)
-      expect(testBridge.errors).toEqual([])
+    async (...given) => {
+      expect(await runThreeInARow(client, sequence(given[0]), given)).toEqual([])
     },
   )
 

@@ -8,7 +8,6 @@ import {
   LlmAgent,
   Workflow,
 } from '@google/adk'
-import type { Action, Prompt, Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import type { ChatMessage } from '../support/chat-probe.ts'
@@ -16,37 +15,20 @@ import { textOf, toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
 import { approvingClients, clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
+import {
+  agentOf,
+  call,
+  runThreeInARow,
+  GO,
+  type Log,
+  pay,
+  play,
+  type Plans,
+  recipients,
+  say,
+  THREE_IN_A_ROW,
+} from './support/named-agents.ts'
 import { TestBridge } from './support/test-bridge.ts'
-
-/** What the nodes have done, by name, in order. */
-type Log = string[]
-
-/** A model for agents whose instruction is `I am NAME`. Each does the actions of its name in turn, and then says its name. */
-function play(log: Log, plans: Plans = {}): Responder {
-  const left = new Map(Object.entries(plans).map(([name, actions]) => [name, [...actions]]))
-  return (prompt) => {
-    const name = nameOf(prompt)
-    log.push(name)
-    return [left.get(name)?.shift() ?? say(`${name}. `)].flat()
-  }
-}
-
-type Plans = Readonly<Record<string, readonly (Action | Action[])[]>>
-
-function nameOf({ systemInstruction }: Prompt): string {
-  return /I am ([a-z]+)/.exec(systemInstruction)?.[1] ?? ''
-}
-
-const say = (text: string): Action => ({ type: 'say', text })
-const pay = (recipient: string): Action => ({
-  type: 'call',
-  name: 'process_payment',
-  args: { amount: 5, recipient },
-})
-
-function agentOf(model: BaseLlm, name: string, tools: BaseTool[] = []): LlmAgent {
-  return new LlmAgent({ name, model, instruction: `I am ${name}.`, tools })
-}
 
 const flow = (...nodes: [NodeLike, ...NodeLike[]]): Workflow =>
   new Workflow({ name: 'flow', edges: [['START', ...nodes]] })
@@ -58,8 +40,6 @@ const chain =
     const node = (name: string) => agentOf(model, name, name === payer ? tools : [])
     return flow(node('one'), node('two'), node('three'))
   }
-
-const call = (name: string, args = {}): Action => ({ type: 'call', name, args })
 
 const anyClient = firstClient()
 
@@ -87,46 +67,11 @@ async function start(
   return { testBridge, page, chat, [Symbol.asyncDispose]: () => testBridge[Symbol.asyncDispose]() }
 }
 
-const GO = {
-  id: 'chat-1',
-  messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }],
-}
-
-const recipients = ({ wallet }: TestBridge): string[] =>
-  wallet.payments.map(({ recipient }) => recipient)
-
 describe.each(clientsWith('7'))('$name', (client) => {
-  test.each([
-    ['one', true, ['one'], ['one', 'one', 'two', 'three'], 'one. two. three. '],
-    ['two', true, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
-    ['two', false, ['one', 'two'], ['one', 'two', 'two', 'three'], 'one. two. three. '],
-    ['three', true, ['one', 'two', 'three'], ['one', 'two', 'three', 'three'], 'one. two. three. '],
-  ] as const)(
+  test.each(THREE_IN_A_ROW)(
     '[AP480] a workflow waits in node %s, approved %s, and continues with the next one',
-    async (payer, approved, before, after, text) => {
-      const log: Log = []
-      await using testBridge = await TestBridge.open({
-        isLive: false,
-        agent: chain(payer),
-        respond: play(log, { [payer]: [pay('A')] }),
-      })
-      const page = testBridge.page()
-      const chat = await page.open(client)
-      await chat.send('Go.')
-      expect(log).toEqual(before)
-      expect(chat.asked).toHaveLength(1)
-      await chat.decide(approved)
-      expect(log).toEqual(after)
-      expect(recipients(testBridge)).toEqual(approved ? ['A'] : [])
-      expect(textOf(chat.lastMessage)).toBe(text)
-      expect(toolParts(chat.lastMessage)).toMatchObject([
-        { state: approved ? 'output-available' : 'output-denied' },
-      ])
-      await expectRecord(page, chat)
-      await chat.send('Again.')
-      expect(log.slice(after.length)).toEqual(['one', 'two', 'three'])
-      await expectRecord(page, chat)
-      expect(testBridge.errors).toEqual([])
+    async (...given) => {
+      expect(await runThreeInARow(client, chain(given[0]), given)).toEqual([])
     },
   )
 })

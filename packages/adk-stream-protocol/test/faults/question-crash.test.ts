@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { bundleChildren, type Child } from './support/children.ts'
+import type { Child } from './support/children.ts'
+import { openCrashPair } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
-import { makeFolder } from './support/folder.ts'
 import { Person } from './support/person.ts'
 
 const PATIENCE = { timeout: 120_000, interval: 50 }
@@ -51,17 +51,13 @@ const NESTED_DEATHS: typeof DEATHS = [
 test.each(databases.slice(0, 1))(
   '[AP501] a server killed while a question inside agents used as tools is asked or answered loses no answer, on $name',
   async ({ open }) => {
-    await using database = await open()
-    await using folder = await makeFolder()
-    const children = await bundleChildren()
-    await using victim = children.start(folder, 'g0', database.env)
-    const url = await victim.serve()
-    await using heir = children.start(folder, 'g1', database.env)
+    await using pair = await openCrashPair(open)
+    const { first, second, url } = pair
     const ids = await Promise.all(
-      NESTED_DEATHS.map(([moment]) => answerUntil(moment, victim, { url, text: NESTED })),
+      NESTED_DEATHS.map(([moment]) => answerUntil(moment, first, { url, text: NESTED })),
     )
-    expect(await victim.kill()).toBe('SIGKILL')
-    const next = await heir.serve()
+    expect(await first.kill()).toBe('SIGKILL')
+    const next = await second.serve()
     await Promise.all(
       NESTED_DEATHS.map(async ([moment, history], index) => {
         const person = personOf(moment, next)
@@ -85,19 +81,15 @@ test.each(databases.slice(0, 1))(
 test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP427] a server killed between a question and its answer, or while it resumes, loses no answer, on $name',
   async ({ open }) => {
-    await using database = await open()
-    await using folder = await makeFolder()
-    const children = await bundleChildren()
-    await using victim = children.start(folder, 'g0', database.env)
-    const url = await victim.serve()
-    await using heir = children.start(folder, 'g1', database.env)
+    await using pair = await openCrashPair(open)
+    const { first, second, url } = pair
     const ids = await Promise.all(
-      DEATHS.map(([moment]) => answerUntil(moment, victim, { url, text: ASK })),
+      DEATHS.map(([moment]) => answerUntil(moment, first, { url, text: ASK })),
     )
     const waiting = new Person(url, { user: 'waiting', chatId: 'waiting' })
     await waiting.say(ASK)
-    expect(await victim.kill()).toBe('SIGKILL')
-    const next = await heir.serve()
+    expect(await first.kill()).toBe('SIGKILL')
+    const next = await second.serve()
     await Promise.all(
       DEATHS.map(([moment, history], index) =>
         expectAnswered(personOf(moment, next), ids[index] ?? '', { moment, history }),
@@ -118,7 +110,7 @@ function personOf(moment: string, url: string): Person {
 /** Asks and answers. The process stops for good at the moment. */
 async function answerUntil(
   moment: string,
-  victim: Child,
+  server: Child,
   { url, text }: { readonly url: string; readonly text: string },
 ): Promise<string> {
   const person = personOf(moment, url)
@@ -126,7 +118,7 @@ async function answerUntil(
   const [question] = await person.approvals()
   const answering = person.decide(question?.id ?? '', ANSWER)
   answering.catch(() => undefined)
-  await victim.said((line) => line === `at ${person.chatId}`)
+  await server.said((line) => line === `at ${person.chatId}`)
   return question?.id ?? ''
 }
 

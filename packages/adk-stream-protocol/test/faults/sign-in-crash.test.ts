@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 
 import { textOf } from '../support/chat-probe.ts'
-import { bundleChildren, type Child } from './support/children.ts'
+import type { Child } from './support/children.ts'
+import { openCrashPair } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
-import { makeFolder } from './support/folder.ts'
 import { Person, readEffects } from './support/person.ts'
 
 const PATIENCE = { timeout: 120_000, interval: 50 }
@@ -33,15 +33,11 @@ const DEATHS: readonly Death[] = [
 test.each(databases.slice(0, 1))(
   '[AP502] a server killed between an approval, its sign-in and the end of the call loses and repeats nothing, on $name',
   async ({ open }) => {
-    await using database = await open()
-    await using folder = await makeFolder()
-    const children = await bundleChildren()
-    await using victim = children.start(folder, 'g0', database.env)
-    const url = await victim.serve()
-    await using heir = children.start(folder, 'g1', database.env)
-    await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, victim, url)))
-    expect(await victim.kill()).toBe('SIGKILL')
-    const next = await heir.serve()
+    await using pair = await openCrashPair(open)
+    const { first, second, url, folder } = pair
+    await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, first, url)))
+    expect(await first.kill()).toBe('SIGKILL')
+    const next = await second.serve()
     await Promise.all(
       DEATHS.map(async ([moment, ends, effects]) => {
         const person = personOf(moment, next)
@@ -64,7 +60,7 @@ function personOf(moment: string, url: string): Person {
 }
 
 /** Approves the call and signs in, until the process stops for good at the moment. */
-async function liveUntil(moment: string, victim: Child, url: string): Promise<void> {
+async function liveUntil(moment: string, server: Child, url: string): Promise<void> {
   const person = personOf(moment, url)
   await person.say(ASK)
   const death = new AbortController()
@@ -73,7 +69,7 @@ async function liveUntil(moment: string, victim: Child, url: string): Promise<vo
   })()
   // The last request is never answered.
   deciding.catch(() => undefined)
-  await victim.said((line) => line === `at ${person.chatId}`)
+  await server.said((line) => line === `at ${person.chatId}`)
   death.abort()
 }
 

@@ -104,10 +104,8 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
   const id = useId()
   const problemId = `${id}-problem`
   const helpId = `${id}-help`
-  const described = [
-    problem && problemId,
-    (field.description !== undefined || field.kind === 'list') && helpId,
-  ]
+  const hasHelp = field.description !== undefined || field.kind === 'list'
+  const described = [problem && problemId, hasHelp && helpId]
     .filter((each) => typeof each === 'string')
     .join(' ')
   const common = {
@@ -125,7 +123,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
       </label>
       <div className="adk-field-cell">
         <FieldInput {...common} field={field} onField={onChange} />
-        {(field.description !== undefined || field.kind === 'list') && (
+        {hasHelp && (
           <p id={helpId} className="adk-help">
             {field.description !== undefined && <LiteralText text={field.description} />}
             {field.kind === 'list' && ` ${approval.onePerLine}`}

@@ -1,0 +1,32 @@
+import { bundleChildren, type Child } from './children.ts'
+import type { SharedDatabase } from './databases.ts'
+import { type Folder, makeFolder } from './folder.ts'
+
+/** Two server processes on one database: one that serves and will be killed, and one that is ready to serve after it. */
+export interface CrashPair extends AsyncDisposable {
+  readonly folder: Folder
+  readonly first: Child
+  readonly second: Child
+  /** The URL of the first one. */
+  readonly url: string
+}
+
+export async function openCrashPair(
+  open: () => Promise<SharedDatabase>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<CrashPair> {
+  const database = await open()
+  const folder = await makeFolder()
+  const children = await bundleChildren()
+  const start = (name: string) => children.start(folder, name, { ...database.env, ...env })
+  const [first, second] = [start('g0'), start('g1')]
+  return {
+    folder,
+    first,
+    second,
+    url: await first.serve(),
+    async [Symbol.asyncDispose]() {
+      for (const part of [second, first, folder, database]) await part[Symbol.asyncDispose]()
+    },
+  }
+}
