@@ -86,11 +86,9 @@ export async function callMcpTool(
 }
 
 async function connect(connection: MCPConnectionParams, elicit: Elicit): Promise<Client> {
-  // An optional peer dependency of ADK. An agent with an `MCPToolset` has it.
-  const { Client: McpClient } = await import('@modelcontextprotocol/sdk/client/index.js')
-  const { ElicitRequestSchema, ErrorCode, McpError } =
-    await import('@modelcontextprotocol/sdk/types.js')
-  const client = new McpClient(
+  const library = await loadLibrary()
+  const { ElicitRequestSchema, ErrorCode, McpError } = library
+  const client = new library.Client(
     // The name that ADK's own client has.
     { name: 'MCPClient', version: '1.0.0' },
     { capabilities: { elicitation: { form: {}, url: {} } } },
@@ -100,7 +98,7 @@ async function connect(connection: MCPConnectionParams, elicit: Elicit): Promise
     if (isFault(result)) throw new McpError(ErrorCode.InvalidParams, result.fault)
     return result
   })
-  await client.connect(await openTransport(connection))
+  await client.connect(openTransport(connection, library))
   return client
 }
 
@@ -108,13 +106,29 @@ function isFault(result: ElicitResult | ElicitFault): result is ElicitFault {
   return typeof result['fault'] === 'string'
 }
 
-async function openTransport(connection: MCPConnectionParams): Promise<Transport> {
-  if (connection.type === 'StdioConnectionParams') {
+/** An optional peer of ADK, which an agent with an `MCPToolset` has. The `try` tells bundlers that it may be missing. */
+async function loadLibrary() {
+  try {
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
     const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
-    return new StdioClientTransport(connection.serverParams)
+    const { StreamableHTTPClientTransport } =
+      await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
+    const types = await import('@modelcontextprotocol/sdk/types.js')
+    return { ...types, Client, StdioClientTransport, StreamableHTTPClientTransport }
+  } catch (cause) {
+    throw new Error(
+      'MCP tools need the package @modelcontextprotocol/sdk: npm install @modelcontextprotocol/sdk',
+      { cause },
+    )
   }
-  const { StreamableHTTPClientTransport } =
-    await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
+}
+
+function openTransport(
+  connection: MCPConnectionParams,
+  library: Awaited<ReturnType<typeof loadLibrary>>,
+): Transport {
+  if (connection.type === 'StdioConnectionParams')
+    return new library.StdioClientTransport(connection.serverParams)
   // ADK 2.0.0 still reads `header`.
   // oxlint-disable-next-line typescript/no-deprecated
   const { url, header, transportOptions = {} } = connection
@@ -123,7 +137,7 @@ async function openTransport(connection: MCPConnectionParams): Promise<Transport
     transportOptions.requestInit || !headers
       ? transportOptions
       : { ...transportOptions, requestInit: { headers } }
-  return new StreamableHTTPClientTransport(new URL(url), options)
+  return new library.StreamableHTTPClientTransport(new URL(url), options)
 }
 
 function toHeaders(
