@@ -7,6 +7,7 @@ import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
+import { GO } from './support/named-agents.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 const TOOL = 'adk_request_input'
@@ -157,3 +158,139 @@ describe.each(anyClient)('$name', (client) => {
     expect(testBridge.errors).toEqual([])
   })
 })
+
+const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
+
+test.each([
+  ['that runs again with the answer', askAgain, /^tell \{"nights":\{"status":"expired","error":/],
+  ['whose result is the answer', askOnce, /^tell \{"status":"expired","error":/],
+] as const)(
+  '[AP486] a node %s learns that its question has expired, and a late answer changes nothing',
+  async (_name, ask, told) => {
+    const log: Log = []
+    await using testBridge = await open(log, ask(log), { approvalDeadlineMs: 50 })
+    const page = testBridge.page()
+    await page.post(GO)
+    await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Heard'))
+    expect(log.filter((it) => it.startsWith('tell'))).toEqual([expect.stringMatching(told)])
+    const [part] = toolParts((await page.messages()).at(-1))
+    expect(part).toMatchObject({ state: 'output-error', errorText: expect.stringContaining("deadline") })
+    const [expired] = (await page.list('state=expired')).approvals ?? []
+    const late = await page.decide(String(expired?.id), { approved: true, payload: 2 })
+    expect(late).toMatchObject({ body: { error: { code: 'approval-expired' } } })
+    const { toolCallId = '' } = part ?? {}
+    const again = testBridge.bridge.completeCall({ ...CHAT, toolCallId, output: 2 })
+    await expect(again).rejects.toMatchObject({ code: 'call-completed' })
+    expect(log.filter((it) => it.startsWith('tell'))).toHaveLength(1)
+    expect(testBridge.errors).toEqual([])
+  },
+)
+
+test('[AP610] the application answers the question of a node, in its process and over HTTP', async () => {
+  const log: Log = []
+  const mayCompleteCalls = ({ id }: { id: string }) => id === 'mari'
+  await using testBridge = await open(log, askOnce(log, Nights), { mayCompleteCalls })
+  const page = testBridge.page()
+  await page.post(GO)
+  const toolCallId = questionOf((await page.messages()).at(-1))
+  const wrong = testBridge.bridge.completeCall({ ...CHAT, toolCallId, output: 'two' })
+  await expect(wrong).rejects.toMatchObject({ code: 'invalid-answer' })
+  await testBridge.bridge.completeCall({ ...CHAT, toolCallId, output: { nights: 2 } })
+  await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Heard'))
+  expect(log).toEqual(['begin', 'ask', 'tell {"nights":2}'])
+  const twice = testBridge.bridge.completeCall({ ...CHAT, toolCallId, output: { nights: 3 } })
+  await expect(twice).rejects.toMatchObject({ code: 'call-completed' })
+
+  const message = { id: 'm2', role: 'user', parts: [{ type: 'text', text: 'Again.' }] }
+  await page.post({ id: 'chat-1', messages: [message] })
+  const path = `/chats/chat-1/calls/${questionOf((await page.messages()).at(-1))}`
+  const post = (by: 'hanako' | 'mari', body: object) =>
+    testBridge.page(by).fetch(`${testBridge.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ principalId: 'hanako', ...body }),
+    })
+  expect((await post('hanako', { output: { nights: 4 } })).status).toBe(404)
+  expect((await post('mari', { error: 'No rooms.' })).status).toBe(204)
+  await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Heard'))
+  expect(log.slice(3)).toEqual(['begin', 'ask', expect.stringContaining('No rooms.')])
+  expect((await post('mari', { output: { nights: 4 } })).status).toBe(409)
+  expect(testBridge.errors).toEqual([])
+})
+
+/** Asks under an id of its own. With `again`, it runs again with the answer. */
+const asking = (log: Log, name: string, again: boolean): FunctionNode =>
+  new FunctionNode(
+    name,
+    async function* ask({ resumeInputs }: NodeContext, input: unknown) {
+      log.push(`${name} ${String(input)}`)
+      const answer = resumeInputs[name]
+      if (again && answer !== undefined) yield { [name]: answer }
+      else yield new RequestInput({ message: `${name}?`, interruptId: name })
+    },
+    { rerunOnResume: again },
+  )
+
+/** Runs two nodes that ask, one after the other, and returns both answers. */
+const askBoth =
+  (log: Log, again: boolean) =>
+  async (context: NodeContext, input: unknown): Promise<unknown> => {
+    log.push(`both ${String(input)}`)
+    const first = await context.runNode(asking(log, 'nights', again), 'a')
+    const second = await context.runNode(asking(log, 'city', again), 'b')
+    return [first.output, second.output]
+  }
+
+/** The places from which a function may run nodes. */
+const DYNAMIC = {
+  'an entry function': (log: Log, again: boolean) =>
+    new Workflow({ name: 'flow', dynamicEntry: askBoth(log, again) }),
+  'a node': (log: Log, again: boolean) =>
+    flow(log, new FunctionNode('both', askBoth(log, again), { rerunOnResume: true })),
+  'a workflow that is a node': (log: Log, again: boolean) =>
+    new Workflow({
+      name: 'outer',
+      edges: [
+        ['START', new Workflow({ name: 'inner', dynamicEntry: askBoth(log, again) }), tell(log)],
+      ],
+    }),
+}
+
+test.each(
+  Object.entries(DYNAMIC).flatMap(([name, make]) => [
+    [name, false, make] as const,
+    [name, true, make] as const,
+  ]),
+)(
+  '[AP611] functions that %s runs with runNode ask, one after the other, also after a restart, rerunOnResume %s',
+  async (_name, again, make) => {
+    const log: Log = []
+    const agent = () => make(log, again)
+    await using testBridge = await TestBridge.open({ isLive: false, tools: () => [], agent })
+    const page = testBridge.page()
+    await page.post(GO)
+    const answers = [2, 'Nara']
+    for (const answer of answers) {
+      const asked = await page.inbox()
+      expect(asked).toHaveLength(1)
+      await page.decide(String(asked[0]?.id), { approved: true, payload: answer })
+      await page.untilState(String(asked[0]?.id), 'succeeded')
+      if (answer === 2) await page.untilMessages((messages) => toolParts(messages.at(-1)).length === 2)
+      if (answer === 2) await testBridge.restart()
+    }
+    const both = again ? [{ nights: 2 }, { city: 'Nara' }] : answers
+    await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Nara'))
+    const message = (await page.messages()).at(-1)
+    expect(textOf(message)).toContain(JSON.stringify(both))
+    expect(toolParts(message).map(({ output }) => output)).toEqual(answers)
+    // The function runs again with its own input. A node that has ended does not.
+    const runs = log.filter((it) => !/begin|tell/.test(it))
+    const input = runs[0]
+    expect(runs).toEqual(
+      again
+        ? [input, 'nights a', input, 'nights a', 'city b', input, 'city b']
+        : [input, 'nights a', input, 'city b', input],
+    )
+    expect(testBridge.errors).toEqual([])
+  },
+)

@@ -28,6 +28,7 @@ import { findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
 import { intercept } from './checked-sessions.ts'
+import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
 import { StoredQueue } from './stored-queue.ts'
 import { listNodeAgents, listOwnNodes } from './workflow-nodes.ts'
 
@@ -51,6 +52,7 @@ type EndedNode = Parameters<PluginManager['runAfterNodeCallback']>[0]
 export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeHooks): void {
   if (!isWorkflow(root)) return
   for (const agent of listNodeAgents(root)) controlRequests(agent)
+  controlInput(root)
   const runs = new Map<string, WorkflowRun>()
   managers.set(manager, runs)
   const before = manager.runBeforeNodeCallback.bind(manager)
@@ -74,6 +76,19 @@ export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeH
     const output: unknown = replaced === undefined ? ended.output : replaced
     await findRun(ended.nodeContext.invocationContext)?.end({ ...ended, output })
     return replaced
+  }
+}
+
+const controlled = new WeakSet<Workflow>()
+
+/** Starts a workflow with its own input, also if it continues after a pause. */
+function controlInput(root: Workflow): void {
+  if (controlled.has(root)) return
+  controlled.add(root)
+  const run = root.run.bind(root)
+  root.run = (context, input) => {
+    const found = findRun(context.invocationContext)
+    return run(context, found ? found.readInput(context, input) : input)
   }
 }
 
@@ -133,6 +148,17 @@ class WorkflowRun {
     await this.#queue.stored()
   }
 
+  /** Returns the input of the workflow. ADK starts it with the response if it continues after a pause. */
+  readInput({ invocationContext, nodePath }: NodeContext, given: unknown): unknown {
+    const { session, invocationId } = invocationContext
+    const turn = splitTurns(session.events).find((it) => it.messageId === this.messageId)
+    const isFirst = turn === undefined || turn.firstEvent.invocationId === invocationId
+    if (isFirst || nodePath !== this.#root.name) return given
+    const { content } = turn.firstEvent
+    const texts = content?.parts?.flatMap(({ text }) => text ?? []) ?? []
+    return texts.length > 0 ? texts.join('') : content
+  }
+
   /** Prepares a node. Returns a value if the node must not run, because it waits. */
   async start({ node, nodeContext, input }: StartedNode): Promise<null | undefined> {
     const { nodePath: path, invocationContext } = nodeContext
@@ -140,7 +166,10 @@ class WorkflowRun {
     // ADK takes a text message for the answer to an older question.
     if (node === this.#root) nodeContext.resumeInputs = {}
     if (isWorkflow(node)) {
-      if (!node.graph) return undefined
+      if (!node.graph) {
+        viewEntryRuns(nodeContext, () => this.#viewSession(nodeContext))
+        return undefined
+      }
       this.#setSession(nodeContext)
       this.#openProgress(node, nodeContext)
       this.#report(nodeContext, 'running')
@@ -154,8 +183,8 @@ class WorkflowRun {
       return null
     }
     this.#inputs.set(nodeContext, input)
-    if (node instanceof ParallelWorker) this.#setSession(nodeContext)
     if (isLlmAgent(node)) this.#prepareAgent(nodeContext, waiting !== undefined)
+    else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
     this.#report(nodeContext, 'running')
     return undefined
   }

@@ -75,12 +75,14 @@ export function toResumeEvents(
 ): Event[] {
   // The bridge itself continues the agents that wait.
   const kept = runs.filter(({ path, state }) => state === 'done' || !isAgent(path))
-  const parts = kept
-    .flatMap(({ state, interrupts = [] }) => (state === 'waiting' ? interrupts : []))
-    .flatMap((id) => {
-      const response = questions.get(id)?.response
-      return response ? { functionResponse: { id, name: INPUT_CALL, response } } : []
-    })
+  // A function waits for the questions of the nodes that it runs. ADK accepts one answer to each question.
+  const ids = new Set(
+    kept.flatMap(({ state, interrupts = [] }) => (state === 'waiting' ? interrupts : [])),
+  )
+  const parts = [...ids].flatMap((id) => {
+    const response = questions.get(id)?.response
+    return response ? { functionResponse: { id, name: INPUT_CALL, response } } : []
+  })
   return [
     ...kept.map((run) => toRunEvent(run, { invocationId, questions })),
     ...(parts.length > 0
