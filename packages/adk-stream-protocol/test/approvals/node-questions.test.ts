@@ -3,6 +3,8 @@ import { FunctionNode, RequestInput, Workflow } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { temporaryFolder } from '../store-fixture.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, clientsWith } from './support/approving-chat.ts'
@@ -174,7 +176,10 @@ test.each([
     await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Heard'))
     expect(log.filter((it) => it.startsWith('tell'))).toEqual([expect.stringMatching(told)])
     const [part] = toolParts((await page.messages()).at(-1))
-    expect(part).toMatchObject({ state: 'output-error', errorText: expect.stringContaining("deadline") })
+    expect(part).toMatchObject({
+      state: 'output-error',
+      errorText: 'The deadline passed without an answer.',
+    })
     const [expired] = (await page.list('state=expired')).approvals ?? []
     const late = await page.decide(String(expired?.id), { approved: true, payload: 2 })
     expect(late).toMatchObject({ body: { error: { code: 'approval-expired' } } })
@@ -275,7 +280,8 @@ test.each(
       expect(asked).toHaveLength(1)
       await page.decide(String(asked[0]?.id), { approved: true, payload: answer })
       await page.untilState(String(asked[0]?.id), 'succeeded')
-      if (answer === 2) await page.untilMessages((messages) => toolParts(messages.at(-1)).length === 2)
+      if (answer === 2)
+        await page.untilMessages((messages) => toolParts(messages.at(-1)).length === 2)
       if (answer === 2) await testBridge.restart()
     }
     const both = again ? [{ nights: 2 }, { city: 'Nara' }] : answers
@@ -294,3 +300,23 @@ test.each(
     expect(testBridge.errors).toEqual([])
   },
 )
+
+test('[AP612] a question of a node is answered at another server, and the workflow continues once', async () => {
+  const log: Log = []
+  await using folder = await temporaryFolder()
+  const openStore = () => openSqliteStore({ path: folder.path('shared.db') })
+  await using first = await open(log, askAgain(log), { openStore })
+  await using second = await open(log, askAgain(log), { openStore })
+  const page = first.page()
+  await page.post(GO)
+  const elsewhere = second.page()
+  const [asked] = await elsewhere.inbox()
+  const answers = [elsewhere, page].map((it, nights) =>
+    it.decide(String(asked?.id), { approved: true, payload: nights }),
+  )
+  const statuses = (await Promise.all(answers)).map(({ status }) => status)
+  expect(new Set(statuses)).toEqual(new Set([200, 409]))
+  await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Heard'))
+  expect(log).toEqual(['begin', 'ask', 'ask', `tell {"nights":${statuses.indexOf(200)}}`])
+  expect([...first.errors, ...second.errors]).toEqual([])
+})

@@ -102,6 +102,24 @@ test.each(oneOf(databases, 'PostgreSQL'))(
   },
 )
 
+test.each(oneOf(databases, 'SQLite'))(
+  '[AP613] a server killed while the question of a workflow node is open, or after its answer was stored, loses no answer, on $name',
+  async ({ open }) => {
+    await using pair = await openCrashPair(open, { IN_STEPS: 'question' })
+    const { first, second, url } = pair
+    const ids = await Promise.all(
+      DEATHS.map(([moment]) => answerUntil(moment, first, { url, text: 'Go.' })),
+    )
+    expect(await first.kill()).toBe('SIGKILL')
+    const next = await second.serve()
+    await Promise.all(
+      DEATHS.map(([moment, history], index) =>
+        expectAnswered(personOf(moment, next), ids[index] ?? '', { moment, history }),
+      ),
+    )
+  },
+)
+
 function personOf(moment: string, url: string): Person {
   const chatId = `g0.${moment}.question`
   return new Person(url, { user: chatId, chatId })

@@ -1,7 +1,8 @@
-import { MCPToolset, requestInputTool } from '@google/adk'
+import { FunctionNode, MCPToolset, RequestInput, requestInputTool, Workflow } from '@google/adk'
 import { render, screen, waitFor } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import {
@@ -267,6 +268,38 @@ describe.each(ways)('over %s', (way) => {
       await waitFor(() => expect(screen.getByText('Answered')).toBeDefined())
     },
   )
+
+  test('[RE610] a person answers the node of a workflow in the form of its schema, and the workflow continues', async () => {
+    const heard: unknown[] = []
+    const ask = new FunctionNode('ask', async function* ask() {
+      const responseSchema = z.object({ city: z.string().min(2), nights: z.number().int().min(1) })
+      yield new RequestInput({ message: 'Where to, and for how long?', responseSchema })
+    })
+    const book = new FunctionNode('book', (_context, input) => {
+      heard.push(input)
+      return 'Booked.'
+    })
+    await using testBridge = await TestBridge.open({
+      isLive: false,
+      tools: () => [],
+      agent: () => new Workflow({ name: 'trip', edges: [['START', ask, book]] }),
+    })
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('Go.')
+    await screen.findByRole('group', { name: /Where to, and for how long\?/ })
+    await user.type(screen.getByLabelText('city'), 'Nara')
+    await user.type(screen.getByLabelText('nights'), '0')
+    await user.click(screen.getByRole('button', { name: 'Send answer' }))
+    expect(screen.getByRole('alert')).toBeDefined()
+    await user.clear(screen.getByLabelText('nights'))
+    await user.type(screen.getByLabelText('nights'), '3')
+    await user.click(screen.getByRole('button', { name: 'Send answer' }))
+    await page.until('Booked.')
+    expect(heard).toEqual([{ city: 'Nara', nights: 3 }])
+    await waitFor(() => expect(screen.getByText('Answered')).toBeDefined())
+    expect(testBridge.errors).toEqual([])
+  })
 })
 
 function InboxPage({ browser }: { readonly browser: TestBrowser }) {

@@ -18,7 +18,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 // model go on. With `DATABASE_URL`, the store is that PostgreSQL database. `CLOCK_OFFSET_MS` sets the clock of the process wrong.
 // With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
 // With `MCP_URL`, the agent has the tools of that MCP server, which may ask people.
-// With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
+// With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`, or a workflow that asks a `question`. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -104,7 +104,7 @@ const paymentServer = await openPaymentServer({
   tools: [requestInputTool, chargeTool(effects, reached), ...toolsets],
   elicitation: toolsets.length > 0,
   signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
-  inSteps: z.enum(['sequence', 'workflow']).optional().parse(process.env['IN_STEPS']),
+  inSteps: z.enum(['sequence', 'workflow', 'question']).optional().parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {

@@ -3,7 +3,15 @@ import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AuthConfig, BaseAgent, BaseTool, BaseToolset } from '@google/adk'
-import { AgentTool, FunctionTool, SequentialAgent, Workflow } from '@google/adk'
+import {
+  AgentTool,
+  createEvent,
+  FunctionNode,
+  FunctionTool,
+  RequestInput,
+  SequentialAgent,
+  Workflow,
+} from '@google/adk'
 import { Modality } from '@google/genai'
 import {
   type Emulator,
@@ -26,8 +34,11 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly store: Store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
-  /** Whether the agent is the first step of a sequence or of a workflow, whose second step says `Second.` Default: neither. */
-  readonly inSteps?: 'sequence' | 'workflow' | undefined
+  /**
+   * Whether the agent is the first step of a sequence or of a workflow, whose second step says `Second.`, or a workflow whose first
+   * node asks a person and whose second one says `Booked.` Default: none of them.
+   */
+  readonly inSteps?: 'sequence' | 'workflow' | 'question' | undefined
   /** Tools beside the payments. */
   readonly tools?: readonly (BaseTool | BaseToolset)[]
   /** The live model of sockets. Default: there are no live conversations. */
@@ -114,12 +125,36 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
 function addSecondStep(
   first: BaseAgent,
   model: EmulatedGemini,
-  kind: 'sequence' | 'workflow',
+  kind: 'sequence' | 'workflow' | 'question',
 ): BaseAgent | Workflow {
+  if (kind === 'question') return askingWorkflow()
   const second = assistant(model, { name: 'second', instruction: 'I am second.' })
   if (kind === 'workflow') return new Workflow({ name: 'steps', edges: [['START', first, second]] })
   // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
   return new SequentialAgent({ name: 'steps', subAgents: [first, second] })
+}
+
+/** A workflow that asks in a node that a function runs, and says what it has heard. */
+function askingWorkflow(): Workflow {
+  const question = new FunctionNode('question', async function* ask() {
+    const responseSchema = z.object({ nights: z.number().int() })
+    yield new RequestInput({ message: 'How many nights?', interruptId: 'nights', responseSchema })
+  })
+  const ask = new FunctionNode(
+    'ask',
+    async (context) => {
+      const { output } = await context.runNode(question)
+      // Without a text.
+      return createEvent({ output })
+    },
+    { rerunOnResume: true },
+  )
+  const book = new FunctionNode('book', (_context, input) => createBooking(input))
+  return new Workflow({ name: 'steps', edges: [['START', ask, book]] })
+}
+
+function createBooking(input: unknown): string {
+  return JSON.stringify(input) === '{"nights":3}' ? 'Booked.' : `Heard ${JSON.stringify(input)}.`
 }
 
 const sayOk: Responder = () => [{ type: 'say', text: 'OK.' }]
