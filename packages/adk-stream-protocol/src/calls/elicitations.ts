@@ -52,7 +52,7 @@ const REASONS = {
   unwanted: 'the server that asked does not wait any more',
 } as const
 
-/** Asks people what MCP servers want to know during a call. The call runs until the answer arrives. */
+/** Asks people what MCP servers want to know during a call. The call waits in this process until the answer arrives. */
 export class Elicitations {
   readonly #options: ElicitationsOptions
 
@@ -70,9 +70,23 @@ export class Elicitations {
       callMcpTool(mcpTool, {
         args,
         signal: toolContext.abortSignal,
-        elicit: (params, signal) => this.#elicit(place, params, signal),
+        elicit: (params, signal) => this.#elicitNext(place, params, signal),
       }),
     )
+  }
+
+  /** Asks when the previous question of the run has ended: the stream ends at a question, so a client can show one. */
+  async #elicitNext(
+    place: Place,
+    params: ElicitRequest['params'],
+    signal: AbortSignal,
+  ): Promise<ElicitResult | ElicitFault> {
+    const run = rootOf(place.run)
+    const asked = run.elicitation.then(() =>
+      signal.aborted ? CANCEL : this.#elicit(place, params, signal),
+    )
+    run.elicitation = asked.catch(() => undefined)
+    return asked
   }
 
   async #elicit(
@@ -97,7 +111,7 @@ export class Elicitations {
       // The conversation or the ledger cannot be written, for example because another process has taken over the chat.
       this.#options.onError(error)
       await this.#options.ledger.cancel(question.id, REASONS.failed)
-      return { action: 'cancel' }
+      return CANCEL
     }
   }
 
@@ -164,11 +178,18 @@ export class Elicitations {
   }
 }
 
+const CANCEL: ElicitResult = { action: 'cancel' }
+
+/** Returns the run of the chat's agent. */
+function rootOf(run: RunState): RunState {
+  return run.nested?.root.run ?? run
+}
+
 function findPlace(call: ToolCall, run: RunState): Place | undefined {
   const { invocationContext, agentName, functionCallId } = call.toolContext
   const { invocationId, branch, session, sessionService: sessions } = invocationContext
   const root = run.nested?.root
-  if (functionCallId === undefined || (root?.run ?? run).live) return undefined
+  if (functionCallId === undefined || rootOf(run).live) return undefined
   if (root) return { call, asked: 0, ...root, run }
   const author = { invocationId, author: agentName, ...(branch !== undefined && { branch }) }
   return sessions && { call, run, session, sessions, author, asked: 0 }
@@ -179,7 +200,7 @@ async function show({ run, session, sessions, author }: Place, notes: EventNotes
   const customMetadata = writeNotes({ messageId: run.messageId, ...notes })
   const event = createEvent({ ...author, customMetadata })
   await sessions.appendEvent({ session, event })
-  ;(run.nested?.root.run ?? run).show(event)
+  rootOf(run).show(event)
 }
 
 function toTerms(terms: ResolvedTerms, request: ElicitationRequest, by: string): ResolvedTerms {

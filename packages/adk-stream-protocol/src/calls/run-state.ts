@@ -77,6 +77,8 @@ export class RunState {
   readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */
   readonly live: LiveCallRun | undefined
+  /** The last question of an MCP server in this run. Resolves when it has ended. A person is asked one question at a time. */
+  elicitation: Promise<unknown> = Promise.resolve()
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
   /** Called when an event must be shown before ADK yields its next one. */

@@ -1,9 +1,11 @@
 import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 import type { TurnChange } from '../relay/relay.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
+import { AskingTurns } from './chats/asking-turns.ts'
 import { ApprovalDecisions } from './chats/approval-decisions.ts'
 import type { Backend, LazyBackend } from './chats/backend.ts'
 import { readAgents } from './chats/chat-agents.ts'
@@ -104,8 +106,8 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     },
     onApprovals: () => newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
-    answer: (kind, body) => owners.answer(kind, body),
-    isAsked: () => runs?.busy === true,
+    answer: async (kind, body) => (await asking?.answer(kind, body)) ?? owners.answer(kind, body),
+    isAsked: () => runs?.busy === true || turns.asks,
     onError,
   })
   let opened: LiveLeases | undefined
@@ -113,7 +115,17 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     if (!opened) throw new ProtocolError('unavailable')
     return opened
   }
-  const turns = openTurns(options, { limits, backend, events, elsewhere })
+  const asking =
+    options.elicitation === true
+      ? new AskingTurns({
+          backend,
+          elsewhere,
+          turns: () => turns,
+          turnService: () => turnService,
+          calls: () => calls,
+        })
+      : undefined
+  const turns = openTurns(options, { limits, backend, events, elsewhere, asking })
   const turnService = new TurnService(backend, turns, {
     exposeState,
     onError,
@@ -121,6 +133,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending: options.whilePending ?? 'keep',
+    elicits: options.elicitation === true,
   })
   const rewinds = new Rewinds(backend, turns, options.whenShortened ?? 'keep')
   const calls = new StoredCalls(backend, turns)
@@ -168,6 +181,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     backend,
     turns,
     elsewhere,
+    asking,
     turnService,
     rewinds,
     calls,
@@ -234,6 +248,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
         backend,
         turns,
         elsewhere,
+        asking,
         events,
         feeds,
         chats,
@@ -307,16 +322,25 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
 
 function openTurns(
   options: AnyBridgeOptions,
-  parts: Pick<ServiceParts, 'limits' | 'backend' | 'events'> & { elsewhere: TurnsElsewhere },
+  parts: Pick<ServiceParts, 'limits' | 'backend' | 'events'> & {
+    elsewhere: TurnsElsewhere
+    asking: AskingTurns | undefined
+  },
 ): TurnRegistry {
-  const { limits, backend, events, elsewhere } = parts
+  const { limits, backend, events, elsewhere, asking } = parts
+  const stopAsking = async (chat: ChatRef): Promise<boolean> =>
+    (await asking?.stopElsewhere(chat)) === true
+  const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
+    (await stopAsking(chat)) || elsewhere.stopIfUnwatched(chat)
   return new TurnRegistry({
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, elsewhere, toObservers(options).onError),
+    lockChat: createChatLocker(backend, { stopIfUnwatched }, toObservers(options).onError),
     onLocked: (chat, turn) => elsewhere.publish(chat, turn),
-    stopElsewhere: (chat) => elsewhere.stop(chat),
+    stopElsewhere: async (chat) => {
+      if (!(await stopAsking(chat))) await elsewhere.stop(chat)
+    },
     onChange: (chat) => events.chatChanged(chat),
   })
 }

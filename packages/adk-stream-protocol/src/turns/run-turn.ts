@@ -35,6 +35,8 @@ export interface RunOutcome {
   readonly paused: boolean
   /** Calls that wait for a result from a client: call → tool. */
   readonly waiting: ReadonlyMap<string, string>
+  /** The state at the end, for a turn that continues the run. */
+  readonly state: Translation
   readonly stats: RunStats
 }
 
@@ -153,8 +155,9 @@ class TurnWriter {
       end: this.#state.error ? 'failed' : end,
       unstored,
       lastStored: this.#lastStored,
-      paused: isWaiting(this.#state),
+      paused: isWaiting(this.#state) || this.#turn.asking !== undefined,
       waiting: new Map(waiting.map(([toolCallId, { toolName }]) => [toolCallId, toolName])),
+      state: this.#state,
       stats: this.#readStats(),
     }
   }

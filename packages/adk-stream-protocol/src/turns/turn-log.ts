@@ -126,6 +126,22 @@ export class TurnLog {
     for (const reader of this.#readers) reader.detach('slow')
   }
 
+  /** Takes over what a turn wrote before the question at which it ended. A client that answers continues to read here. */
+  continueFrom(before: TurnLog, question: string): void {
+    if (!before.replayable) this.#replayable = false
+    let at = START
+    for (let found = before.read(at); found; found = before.read(at)) {
+      for (const [id, position] of before.#marks)
+        if (position.entry === at.entry && at.offset === 0) this.markPause(id)
+      at = found.next
+      // The log contains what this library has written.
+      const chunk = JSON.parse(found.json) as Chunk
+      if (chunk.type !== 'finish') this.append(chunk)
+    }
+    this.markPause(question)
+    this.markPause()
+  }
+
   /** Marks the current position. A client that responds to the pause, approval or call has read everything before it. */
   markPause(id?: string): void {
     if (id === undefined) this.#pause = this.tip

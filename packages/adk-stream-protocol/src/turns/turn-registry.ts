@@ -76,6 +76,33 @@ export class TurnRegistry {
     return turn?.log.ended ? undefined : turn
   }
 
+  /** Returns the turn of a chat that has ended at the question of an MCP server while its run continues. */
+  asking(chat: ChatRef): Turn | undefined {
+    const turn = this.#running.get(keyOf(chat))
+    return turn?.asking === undefined ? undefined : turn
+  }
+
+  /** Whether the run of any turn waits for the answer to an MCP server. */
+  get asks(): boolean {
+    return [...this.#running.values()].some(({ asking }) => asking !== undefined)
+  }
+
+  /** Creates a turn that only streams what is stored. It is not the turn of its chat. */
+  createReplay(messageId: string): Turn {
+    return new Turn(messageId, this.#options)
+  }
+
+  /** Continues the run of a turn that ended at the question of an MCP server, with a log of its own. The chat stays locked. */
+  continue(chat: ChatRef, before: Turn): Turn {
+    // No client requested it: the answer may have come from an inbox, or not at all.
+    const turn = new Turn(before.messageId, { ...this.#options, background: true }, before)
+    this.#running.set(keyOf(chat), turn)
+    this.#options.onLocked(chat, turn)
+    turn.log.continueFrom(before.log, before.asking ?? '')
+    this.#options.onChange(chat)
+    return turn
+  }
+
   /** Starts a turn when the chat has no other one. */
   async start(chat: ChatRef, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
@@ -96,9 +123,11 @@ export class TurnRegistry {
     })
     this.#running.set(key, turn)
     const free = (): void => {
+      // Another one than `turn` if the run has asked a question.
+      const last = this.#running.get(key)
       this.#running.delete(key)
       release()
-      turn.settle()
+      last?.settle()
       this.#options.onChange(chat)
     }
     try {
@@ -154,6 +183,11 @@ export class TurnRegistry {
   async #waitFor(key: string, waitForRunning: boolean): Promise<void> {
     const turn = this.#running.get(key)
     if (!turn) return
+    // AP507: the person writes something else instead of an answer.
+    if (turn.asking !== undefined && !waitForRunning) {
+      turn.stop()
+      return turn.settled
+    }
     if (waitForRunning || turn.background) return turn.settled
     if (turn.log.ended || turn.signal.aborted) return turn.settled
     // TU6: the running turn has no reader any more, and the user sent another message.

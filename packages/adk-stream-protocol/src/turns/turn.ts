@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { serialiseChunk } from '../protocol/chunk.ts'
+import type { Deferred } from '../shared/deferred.ts'
+import { defer } from '../shared/deferred.ts'
 import type { LogReader, Sink } from './log-reader.ts'
 import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'
@@ -20,22 +22,34 @@ export class Turn {
   readonly messageId: string
   readonly background: boolean
   readonly log: TurnLog
-  readonly #abort = new AbortController()
+  readonly #abort: AbortController
   readonly #graceMs: number
   #grace: NodeJS.Timeout | undefined
-  /** Resolves when the chat is ready for the next turn. Never rejects. */
-  readonly settled: Promise<void>
-  #settle: () => void = () => undefined
+  readonly #settled: Deferred<void>
+  readonly #next = defer<Turn | undefined>()
+  /** The question of an MCP server at which the log has ended although the run continues. Set before the log ends. */
+  asking: string | undefined
 
-  constructor(messageId: string, options: TurnOptions) {
+  /** With `before`, the turn continues the run of a turn that ended at a question. */
+  constructor(messageId: string, options: TurnOptions, before?: Turn) {
     this.messageId = messageId
+    this.#abort = before ? before.#abort : new AbortController()
+    this.#settled = before ? before.#settled : defer()
+    if (before) before.#next.resolve(this)
     this.background = options.background === true
     this.log = new TurnLog(options)
     this.log.onUnwatched = () => this.#waitForReader()
     this.#graceMs = options.disconnectGraceMs
-    this.settled = new Promise((resolve) => {
-      this.#settle = resolve
-    })
+  }
+
+  /** Resolves when the chat is ready for the next turn. Never rejects. */
+  get settled(): Promise<void> {
+    return this.#settled.promise
+  }
+
+  /** Resolves with the turn that continues the run after the question, or with undefined if the run has ended. */
+  get next(): Promise<Turn | undefined> {
+    return this.#next.promise
   }
 
   /** Aborted when the turn is stopped. */
@@ -68,7 +82,8 @@ export class Turn {
   /** Marks the turn as settled. The next turn may start. */
   settle(): void {
     clearTimeout(this.#grace)
-    this.#settle()
+    this.#next.resolve(undefined)
+    this.#settled.resolve()
   }
 
   // TU5: a stock client's stop() and a lost connection look the same: the response is closed. With a grace period, the turn stops

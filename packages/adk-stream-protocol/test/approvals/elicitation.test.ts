@@ -12,6 +12,8 @@ import { temporaryFolder } from '../store-fixture.ts'
 import { assistant } from '../support/agents.ts'
 import { MCP_TRANSPORTS, serveHttp } from '../support/mcp-servers.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
+import type { ChatMessage } from '../support/chat-probe.ts'
+import { textOf } from '../support/chat-probe.ts'
 import type { Page } from './support/page.ts'
 import type { TestBridgeOptions } from './support/test-bridge.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -38,35 +40,33 @@ function openFiles(files: McpFixture, options: TestBridgeOptions = {}): Promise<
 
 const CALL = '[[call files_ask {}]][[then]][[say Done.]]'
 
-/** Sends a message, and returns what the server has streamed so far when it asks a person. */
-async function startCall(page: Page, id: string, text = CALL) {
+/** Sends a message, and returns what the server has streamed. */
+async function send(page: Page, id: string, text = CALL): Promise<string> {
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
   const response = await page.fetch('http://localhost/stream', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ id, messages: [message] }),
   })
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  let streamed = ''
-  const readUntil = async (part: string): Promise<string> => {
-    while (!streamed.includes(part)) {
-      const { value, done } = (await reader?.read()) ?? { done: true, value: undefined }
-      if (done) throw new Error(`The stream ended without ${part}: ${streamed}`)
-      streamed += value
-    }
-    return streamed
-  }
-  return { readUntil }
+  return response.text()
 }
 
 /** Starts a call whose server asks, and returns the question. */
 async function ask(page: Page, chatId: string, text = CALL) {
-  const stream = await startCall(page, chatId, text)
-  const streamed = await stream.readUntil('"kind":"elicitation"')
-  // The question may end before its approval is read.
+  const streamed = await send(page, chatId, text)
   const [, id = ''] = /"approvalId":"([^"]+)"/.exec(streamed) ?? []
+  // The question may have ended.
   const { approval: question } = await page.approval(id)
-  return { ...stream, streamed, question }
+  return { streamed, question }
+}
+
+function isDone(message: ChatMessage | undefined): boolean {
+  return message?.role === 'assistant' && textOf(message).includes('Done.')
+}
+
+/** Resolves when the model has replied. */
+async function untilDone(page: Page, id: string): Promise<void> {
+  await page.untilMessages((messages) => isDone(messages.at(-1)), id)
 }
 
 async function partsOf(page: Page, id: string) {
@@ -84,7 +84,7 @@ describe.each(Object.entries(MCP_TRANSPORTS))('over %s', (_name, serveTools) => 
     await using files = await serveTools(asks(CITY))
     await using bridge = await openFiles(files)
     const page = bridge.page()
-    const { question, readUntil, streamed } = await ask(page, 'one')
+    const { question, streamed } = await ask(page, 'one')
     expect(streamed).toContain('"toolName":"mcp_elicitation"')
     expect(streamed).not.toContain('tool-approval-request')
     expect(question).toMatchObject({
@@ -98,7 +98,7 @@ describe.each(Object.entries(MCP_TRANSPORTS))('over %s', (_name, serveTools) => 
     expect(await page.inbox()).toMatchObject([{ id: question.id, kind: 'elicitation' }])
     const answered = await page.decide(question.id, { approved: true, payload: { city: 'Kyoto' } })
     expect(answered.status).toBe(200)
-    await readUntil('[DONE]')
+    await untilDone(page, 'one')
     expect((await page.approval(question.id)).approval.state).toBe('succeeded')
     const { tool, approval, outer } = await partsOf(page, 'one')
     expect(tool).toMatchObject({ state: 'output-available', output: { city: 'Kyoto' } })
@@ -117,7 +117,7 @@ test('[AP504] an answer that does not match the schema is rejected, and the ques
   await using files = await serveHttp(asks(CITY))
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  const { question, readUntil } = await ask(page, 'one')
+  const { question } = await ask(page, 'one')
   const wrong = [{ city: 'K' }, { days: 2 }, { city: 'Kyoto', admin: true }, 'Kyoto', undefined]
   for (const payload of wrong) {
     const { body } = await page.decide(question.id, { approved: true, payload })
@@ -125,7 +125,7 @@ test('[AP504] an answer that does not match the schema is rejected, and the ques
   }
   expect((await bridge.page('taro').show(question.id)).status).toBe(404)
   await page.decide(question.id, { approved: false })
-  await readUntil('[DONE]')
+  await untilDone(page, 'one')
   const { tool, approval, outer } = await partsOf(page, 'one')
   expect(JSON.stringify(outer)).toContain('decline')
   expect(tool).toMatchObject({ state: 'output-error' })
@@ -136,8 +136,8 @@ test('[AP504] a question without an answer before its deadline ends as cancelled
   await using files = await serveHttp(asks(CITY))
   await using bridge = await openFiles(files, { approvalDeadlineMs: 1_000 })
   const page = bridge.page()
-  const { question, readUntil } = await ask(page, 'one')
-  await readUntil('[DONE]')
+  const { question } = await ask(page, 'one')
+  await untilDone(page, 'one')
   expect((await page.approval(question.id)).approval.state).toBe('expired')
   const { approval, outer } = await partsOf(page, 'one')
   expect(JSON.stringify(outer)).toContain('cancel')
@@ -148,7 +148,7 @@ test('[AP504] a client can send the answer as the output of the call, and reads 
   await using files = await serveHttp(asks(CITY))
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  const { question, readUntil } = await ask(page, 'one')
+  const { question } = await ask(page, 'one')
   const { approval } = await page.approval(question.id)
   const { messageId, toolCallId } = approval
   const part = {
@@ -161,7 +161,7 @@ test('[AP504] a client can send the answer as the output of the call, and reads 
   const message = { id: messageId, role: 'assistant', parts: [part] }
   const response = await page.post({ id: 'one', messages: [message] })
   expect(response).toMatchObject({ status: 200 })
-  await readUntil('[DONE]')
+  await untilDone(page, 'one')
   expect((await page.approval(question.id)).approval.state).toBe('succeeded')
 })
 
@@ -197,8 +197,7 @@ test.each([
   await using files = await serveHttp(asks(elicit))
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  const { readUntil } = await startCall(page, 'one')
-  expect(await readUntil('[DONE]')).not.toContain('mcp_elicitation')
+  expect(await send(page, 'one')).not.toContain('mcp_elicitation')
   expect(await page.inbox()).toEqual([])
   expect(String(bridge.errors[0])).toContain('McpError')
 })
@@ -209,11 +208,11 @@ test('[AP506] a person is asked to open a URL, which is shown with its host', as
   await using files = await serveHttp(asks(elicit))
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  const { question, readUntil } = await ask(page, 'one')
+  const { question } = await ask(page, 'one')
   expect(question).toMatchObject({ args: { mode: 'url', url, host: 'pay.example.com' } })
   expect(question).not.toHaveProperty('schema')
   await page.decide(question.id, { approved: true })
-  await readUntil('[DONE]')
+  await untilDone(page, 'one')
   const { outer } = await partsOf(page, 'one')
   expect(JSON.stringify(outer)).toContain('accept')
   expect(JSON.stringify(outer)).not.toContain('content\\":null')
@@ -237,9 +236,8 @@ test('[AP507] stopping the turn cancels the question', async () => {
   await using files = await serveHttp(asks(CITY))
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  const { question, readUntil } = await ask(page, 'one')
+  const { question } = await ask(page, 'one')
   await page.fetch('http://localhost/chats/one/stop', { method: 'POST' })
-  await readUntil('"state":"cancelled"')
   await page.untilState(question.id, 'cancelled')
   const { body } = await page.decide(question.id, { approved: true, payload: { city: 'Kyoto' } })
   expect(body.error?.code).toBe('approval-cancelled')
@@ -274,8 +272,8 @@ test('[AP507] a question is cancelled when its server does not wait any more', a
   await using files = await serveHttp([{ name: 'ask', _meta: { elicit: CITY, timeout: 1_000 } }])
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  const { question, readUntil } = await ask(page, 'one')
-  await readUntil('[DONE]')
+  const { question } = await ask(page, 'one')
+  await untilDone(page, 'one')
   expect((await page.approval(question.id)).approval).toMatchObject({ state: 'cancelled' })
   const { approval } = await partsOf(page, 'one')
   const reason = 'the server that asked does not wait any more'
@@ -288,10 +286,10 @@ test('[AP508] another server can answer the question', async () => {
   const openStore = () => openSqliteStore({ path: folder.path('shared.db') })
   await using bridge = await openFiles(files, { openStore })
   await using other = await openFiles(files, { openStore })
-  const { question, readUntil } = await ask(bridge.page(), 'one')
+  const { question } = await ask(bridge.page(), 'one')
   const answer = { approved: true, payload: { city: 'Kyoto' } }
   expect(await other.page().decide(question.id, answer)).toMatchObject({ status: 200 })
-  await readUntil('[DONE]')
+  await untilDone(bridge.page(), 'one')
   expect((await other.page().approval(question.id)).approval.state).toBe('succeeded')
 })
 
@@ -299,7 +297,7 @@ test('[AP508] an approved call can ask, also if no client reads its turn', async
   await using files = await serveHttp(asks(CITY))
   await using bridge = await openFiles(files, { approvals: { 'files_*': true } })
   const page = bridge.page()
-  await (await startCall(page, 'one')).readUntil('[DONE]')
+  await send(page, 'one')
   const [approval] = await page.inbox()
   await page.decide(approval?.id ?? '', { approved: true })
   await page.untilState(approval?.id ?? '', 'executing')
@@ -307,7 +305,7 @@ test('[AP508] an approved call can ask, also if no client reads its turn', async
   const [question] = await page.inbox()
   expect(question?.['kind']).toBe('elicitation')
   await page.decide(question?.id ?? '', { approved: true, payload: { city: 'Kyoto' } })
-  await page.untilMessages((messages) => JSON.stringify(messages).includes('Done.'), 'one')
+  await untilDone(page, 'one')
   expect((await page.approval(approval?.id ?? '')).approval.state).toBe('succeeded')
   expect((await partsOf(page, 'one')).tool).toMatchObject({ output: { city: 'Kyoto' } })
   expect(bridge.errors).toEqual([])
@@ -325,13 +323,13 @@ test('[AP508] a call inside an agent that is used as a tool can ask', async () =
   })
   const page = bridge.page()
   const request = '[[call files_ask {}]][[then]][[say Asked.]]'
-  const { question, readUntil } = await ask(
+  const { question } = await ask(
     page,
     'one',
     `[[call inner ${JSON.stringify({ request })}]][[then]][[say Done.]]`,
   )
   await page.decide(question.id, { approved: true, payload: { city: 'Kyoto' } })
-  await readUntil('[DONE]')
+  await untilDone(page, 'one')
   expect((await partsOf(page, 'one')).tool).toMatchObject({ output: { city: 'Kyoto' } })
   expect(bridge.errors).toEqual([])
 })
@@ -346,7 +344,7 @@ test('[AP446] a server that elicits outside of a call is refused', async () => {
   await using files = await serveHttp([{ name: 'ask' }], undefined, onList)
   await using bridge = await openFiles(files)
   const page = bridge.page()
-  await (await startCall(page, 'one')).readUntil('[DONE]')
+  await send(page, 'one')
   expect(refusals[0]).toContain('does not support form elicitation')
   expect(await page.inbox()).toEqual([])
 })

@@ -13,7 +13,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 
-/** A tool without arguments, as a server lists it. With `_meta.elicit`, it asks for this and returns the answer as text. */
+/** A tool without arguments, as a server lists it. With `_meta.elicit`, it asks for this, or for several things one after the other, and returns the answers as text. */
 export type ListedTool = Pick<Tool, 'name' | 'annotations' | '_meta'>
 
 /** A real MCP server whose tools a test can change while it runs. */
@@ -70,10 +70,14 @@ export async function serveHttp(
       await run(mcp)
       const { _meta } = listed.find(({ name }) => name === params.name) ?? {}
       if (_meta?.['elicit']) {
-        const asked = _meta['elicit'] as ElicitRequestFormParams
         const timeout = Number(_meta['timeout'] ?? 60_000)
-        const result = await mcp.server.elicitInput(asked, { relatedRequestId: requestId, timeout })
-        return { content: [{ type: 'text', text: JSON.stringify(result) }] }
+        const content: { type: 'text'; text: string }[] = []
+        for (const asked of [_meta['elicit']].flat() as ElicitRequestFormParams[]) {
+          const options = { relatedRequestId: requestId, timeout }
+          const result = await mcp.server.elicitInput(asked, options)
+          content.push({ type: 'text', text: JSON.stringify(result) })
+        }
+        return { content }
       }
       return { content: [{ type: 'text', text: 'Done.' }] }
     })

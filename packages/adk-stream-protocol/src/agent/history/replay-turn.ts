@@ -9,6 +9,7 @@ import { ChunkWriter } from '../translate/chunk-writer.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
 import type { Call, Translation } from '../translate/translation.ts'
+import { isOpenElicitation } from '../translate/translation.ts'
 import { readUserContent } from '../translate/user-content.ts'
 import { readNotes } from './event-notes.ts'
 
@@ -86,7 +87,8 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
     for (const event of errorsLast(events)) {
       // A live run is a single run, however often it pauses. It paused wherever it waited for a response.
       const isResumed = turn.resumedBy.has(event.invocationId)
-      if (!isResumed && pauses.at(-1) !== chunks.length && endsPause(state, event)) pause()
+      const isPause = endsElicitation(state, event) || (!isResumed && endsPause(state, event))
+      if (isPause && pauses.at(-1) !== chunks.length) pause()
       translateEvent(writer, event, options)
     }
   }
@@ -112,6 +114,17 @@ function endsPause({ calls }: Translation, event: Event): boolean {
     const state = calls.get(id)?.state
     return state === 'asked' || state === 'waiting'
   })
+}
+
+/** Whether an event ends the question of an MCP server. The stream ended at the question, although the run continued. */
+function endsElicitation({ calls }: Translation, event: Event): boolean {
+  return readNestedIds(event).some((id) => isOpenElicitation(calls.get(id)))
+}
+
+/** Returns the calls inside other calls that have a result in an event. */
+export function readNestedIds(event: Event): string[] {
+  const parts = readNotes(event).nested?.event.content?.parts ?? []
+  return parts.flatMap(({ functionResponse }) => functionResponse?.id ?? [])
 }
 
 function isPausedOrAsked(call: Call | undefined): boolean {

@@ -2,7 +2,7 @@ import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../history/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
-import { beginTranslation, NOTHING_STREAMED } from './translation.ts'
+import { beginTranslation, isOpenElicitation, NOTHING_STREAMED } from './translation.ts'
 
 /** The tail is cut to the first length when it is longer than the second, and not for each delta. */
 const TAIL_LENGTH = 32
@@ -101,7 +101,7 @@ export class ChunkWriter {
     this.chunks.push({ type: 'data-approval', id: approvalId, data: approval })
     // The answer to a question is the output of its call, so a stock client must not be asked to approve it.
     if (!approval.kind) this.chunks.push({ type: 'tool-approval-request', approvalId, toolCallId })
-    // The turn does not pause for the question of an MCP server: the call that asks it runs on.
+    // No run starts with the answer to an MCP server: the call that asks runs on.
     const state = approval.kind === 'elicitation' ? 'running' : 'asked'
     this.#updateCall(toolCallId, { ...call, state, approval })
   }
@@ -178,6 +178,7 @@ export class ChunkWriter {
 
   /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
+    // The call that asked has ended without an answer.
     if (isOpenElicitation(this.#state.calls.get(toolCallId))) {
       this.decide({ toolCallId, state: 'cancelled', reason: ASKING_ENDED })
       return this.settle(toolCallId, { errorText: `The question was cancelled: ${ASKING_ENDED}.` })
@@ -295,12 +296,6 @@ export class ChunkWriter {
     this.#calls.set(toolCallId, call)
     this.#state.calls = this.#calls
   }
-}
-
-/** Whether a call is the question of an MCP server that has no answer. If it ends now, the call that asked has ended. */
-function isOpenElicitation(call: Call | undefined): boolean {
-  const { kind, state } = call?.approval ?? {}
-  return call?.state === 'running' && kind === 'elicitation' && state === 'requested'
 }
 
 const ASKING_ENDED = 'the call that asked it has ended'

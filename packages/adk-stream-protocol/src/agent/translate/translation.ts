@@ -126,3 +126,9 @@ export function isWaiting({ calls }: Translation): boolean {
 export function isCallWaiting({ state }: Call): boolean {
   return WAITING.has(state)
 }
+
+/** Whether a call is the question of an MCP server that has no answer. The call that asked it runs. */
+export function isOpenElicitation(call: Call | undefined): boolean {
+  const { kind, state } = call?.approval ?? {}
+  return call?.state === 'running' && kind === 'elicitation' && state === 'requested'
+}

@@ -361,7 +361,7 @@ const NOTHING_WAITS =
   'No call in this chat waits for this response. Load the conversation to see the current state.'
 
 /** The message that continues after the decisions of a request. */
-interface Continuation {
+export interface Continuation {
   readonly messageId: string
   /** The approval or call after which the client continues to read. */
   readonly seen: string | undefined

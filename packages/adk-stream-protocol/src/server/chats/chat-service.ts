@@ -1,4 +1,5 @@
 import type { Approval } from '../../approvals/approval.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
 import type { Responses, DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
 import type {
   MessageRequest,
@@ -12,7 +13,8 @@ import type { LazyBackend } from './backend.ts'
 import { isElicitation } from '../../calls/elicitation-terms.ts'
 import { toApprovalChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
-import type { ApprovalDecisions } from './approval-decisions.ts'
+import type { AskingTurns } from './asking-turns.ts'
+import type { ApprovalDecisions, Continuation } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
 import type { LiveSender } from './live-sender.ts'
@@ -52,6 +54,8 @@ export interface ChatServiceParts {
   readonly owners: LiveOwners
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open'>
+  /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
+  readonly asking: AskingTurns | undefined
 }
 
 export interface SendOptions {
@@ -135,9 +139,8 @@ export class ChatService {
     const live = await opening
     const { messageId, seen, taken } = decided
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
-    const asking = taken.length > 0 && taken.every(isElicitation)
-    const running = asking ? await this.#readRunning(chat, messageId) : undefined
-    if (running && seen !== undefined) return { turn: running, from: { after: seen } }
+    const continued = await this.#readAfterQuestion(chat, decided)
+    if (continued) return continued
     const undoNote = this.#parts.remoteTurns.noteRead(
       chat,
       messageId,
@@ -147,7 +150,7 @@ export class ChatService {
       if (decided.turn) return { turn: await decided.turn, from: 'pause' }
       const { own, outputs, follow } = await this.#leaveToOwners(chat, {
         messageId,
-        taken,
+        taken: taken.filter((approval) => !isElicitation(approval)),
         outputs: unknown,
       })
       const followed = await follow()
@@ -200,10 +203,25 @@ export class ChatService {
     return { own, outputs: kept, follow }
   }
 
-  /** Returns the turn that runs for a message, in any process. */
-  async #readRunning(chat: ChatRef, messageId: string): Promise<Turn | undefined> {
-    const turn = this.#parts.turns.running(chat)
-    return turn?.messageId === messageId ? turn : this.#readElsewhere(chat, messageId)
+  /** Returns the turn that continues after the answer to an MCP server. Throws if the chat waits for another answer. */
+  async #readAfterQuestion(
+    chat: ChatRef,
+    { messageId, seen, taken, turn }: Continuation,
+  ): Promise<OpenedTurn | undefined> {
+    const { asking, resume } = this.#parts
+    if (!asking || turn) return undefined
+    const answered = taken.find(isElicitation)
+    const continued = answered
+      ? await asking.read(chat, answered)
+      : await asking.readUntilQuestion(chat, { messageId, seen })
+    if (continued === undefined) return undefined
+    // Their turns resume when this one has ended.
+    for (const approval of taken) if (!isElicitation(approval)) resume(approval)
+    if (continued !== 'waits') return continued
+    throw new ProtocolError('turn-running', {
+      message:
+        'The chat waits for the answer to a question. What you sent is recorded. Answer or decline the question.',
+    })
   }
 
   /** Returns the turn that another process runs for a message. */

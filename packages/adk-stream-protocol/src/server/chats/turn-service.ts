@@ -9,7 +9,10 @@ import { toRepliedNote } from '../../agent/call-responses.ts'
 import { toReplay } from '../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
 import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
+import { ChunkWriter } from '../../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../../agent/translate/translate-event.ts'
+import { finishTranslation } from '../../agent/translate/translate-event.ts'
+import type { Translation } from '../../agent/translate/translation.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { Decision } from '../../approvals/next-approval.ts'
 import type { Refusal } from '../../approvals/refusal.ts'
@@ -20,6 +23,7 @@ import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
+import { RunEvents } from '../../turns/run-events.ts'
 import type { Deferred } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -45,6 +49,8 @@ import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface TurnServiceOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
+  /** Whether MCP servers may ask questions during a call. */
+  readonly elicits: boolean
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
@@ -94,6 +100,14 @@ export interface LiveStream {
   readonly resumes: boolean
   readonly background: boolean
   readonly graceMs: number
+}
+
+/** The events of a run, and how they are streamed. */
+interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | 'leavesCalls'> {
+  readonly chat: ChatRef
+  readonly events: AsyncIterable<Event>
+  /** The outcome up to the question of an MCP server after which the turn continues. */
+  readonly before?: RunOutcome
 }
 
 /** What a turn for a new message needs besides the message. */
@@ -320,6 +334,27 @@ export class TurnService {
     })
   }
 
+  /**
+   * Streams a stored message up to its open question, after what a client has seen. The process that runs the call holds the chat.
+   * Returns undefined if the client has seen everything.
+   */
+  async replayAtQuestion(
+    chat: ChatRef,
+    { messageId, seen }: { readonly messageId: string; readonly seen: string | undefined },
+  ): Promise<Turn | undefined> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const replayed = await this.#replay(backend, key, messageId)
+    const pause = replayed && findPause(replayed, seen)
+    if (!replayed || pause === undefined || pause >= replayed.chunks.length) return undefined
+    const turn = this.#turns.createReplay(messageId)
+    await prefill(turn, replayed, { backend, key, pause })
+    for (const chunk of finishTranslation(replayed.state, 'left')) turn.log.append(chunk)
+    turn.log.end()
+    turn.settle()
+    return turn
+  }
+
   /** AP61: starts an approved call under the chat lock, before its turn is loaded. */
   async #startCall({ host }: Backend, { signal }: Turn, approval: Approval): Promise<void> {
     if (approval.state.name !== 'approved') return
@@ -408,22 +443,43 @@ export class TurnService {
     }
   }
 
-  async #run(
+  async #run(backend: Backend, turn: Turn, { chat, events, ...options }: RunInTurn): Promise<void> {
+    if (!this.#options.elicits || options.passSound === true)
+      return void (await this.#runOnce(backend, turn, { chat, events, ...options }))
+    const run = new RunEvents(events)
+    const leavesCalls = (): boolean => run.question !== undefined
+    let { from } = options
+    let before: RunOutcome | undefined
+    for (let current = turn; ;) {
+      const read = run.read(({ approvalId }) => {
+        current.asking = approvalId
+      })
+      const how = { leavesCalls, ...(from && { from }), ...(before && { before }) }
+      before = await this.#runOnce(backend, current, { chat, events: read, ...how })
+      if (this.#failed.has(current)) this.#failed.add(turn)
+      if (!run.question) return
+      if (before?.end !== 'completed') {
+        // Stopped at the moment of the question. The run ends by itself.
+        run.close().catch(this.#options.onError)
+        return
+      }
+      from = closeSteps(before.state)
+      await run.untilAnswered(turn.signal)
+      current = this.#turns.continue(chat, current)
+      this.#options.onTurn({ ...chat, messageId: turn.messageId })
+    }
+  }
+
+  /** Streams a run until it ends, or until it asks a question of an MCP server. Returns undefined if the session could not be repaired. */
+  async #runOnce(
     backend: Backend,
     turn: Turn,
-    {
-      chat,
-      events,
-      ...options
-    }: { chat: ChatRef; events: AsyncIterable<Event> } & Pick<
-      RunTurnOptions,
-      'from' | 'passSound' | 'leavesCalls'
-    >,
-  ): Promise<void> {
+    { chat, events, before, ...options }: RunInTurn,
+  ): Promise<RunOutcome | undefined> {
     const { onChunk, onError, onTurnEnd, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
     try {
-      await traceTurn(info, async () => {
+      return await traceTurn(info, async () => {
         const outcome = await runTurn(turn, events, {
           exposeState,
           onError,
@@ -432,7 +488,9 @@ export class TurnService {
         })
         if (outcome.end === 'failed') this.#failed.add(turn)
         onTurnEnd(info, outcome, options.passSound === true)
-        await backend.host.settle(toApprovalChat(backend, chat), outcome)
+        if (turn.asking !== undefined && outcome.end === 'completed') return outcome
+        const whole = before ? afterQuestion(outcome, before) : outcome
+        await backend.host.settle(toApprovalChat(backend, chat), whole)
         // A live session sets the timeouts of its browser calls itself.
         if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
         return outcome
@@ -440,6 +498,7 @@ export class TurnService {
     } catch (error) {
       // The turn was streamed; only the session could not be repaired. The next turn tries again.
       onError(error)
+      return undefined
     }
   }
 
@@ -466,6 +525,24 @@ export class TurnService {
     const stored = await host.turn(key, messageId)
     return stored && closeAtPause(replayTurn(stored, this.#options))
   }
+}
+
+/** Returns the outcome of a run that continued after a question. It may have ended without a further event. */
+function afterQuestion(outcome: RunOutcome, before: RunOutcome): RunOutcome {
+  const { unstored, lastStored = before.lastStored } = outcome
+  const isSilent = unstored.invocationId === ''
+  return {
+    ...outcome,
+    lastStored,
+    unstored: isSilent ? { ...before.unstored, parts: [] } : unstored,
+  }
+}
+
+/** Returns the state after the end of a stream: with the last step closed. */
+function closeSteps(state: Translation): Translation {
+  const writer = new ChunkWriter(state)
+  writer.closeStep()
+  return writer.state
 }
 
 async function* noEvents(): AsyncGenerator<Event> {}

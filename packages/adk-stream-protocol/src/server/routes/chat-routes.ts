@@ -7,6 +7,7 @@ import { readStreamRequest } from '../../protocol/stream-request.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import type { AskingTurns } from '../chats/asking-turns.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -23,6 +24,7 @@ export interface ChatRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
+  readonly asking: Pick<AskingTurns, 'questionOf'> | undefined
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly chats: ChatService
@@ -36,7 +38,7 @@ export interface ChatRoutesOptions {
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const { backend, turns, elsewhere, events, feeds, chats, runs, limits } = options
-  const { artifactService, exposeState } = options
+  const { artifactService, exposeState, asking } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
@@ -55,11 +57,14 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const messages = async (request: AuthenticatedRequest): Promise<Reply> => {
     const chat = chatOf(request)
     const opened = await backend.get()
+    // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
+    const question = await asking?.questionOf(chat)
     const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
     const stored = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running,
-      runs: (messageId) => runs?.find(chat)?.hasRunningCalls(messageId) === true,
+      runs: (messageId) =>
+        messageId === question?.messageId || runs?.find(chat)?.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,
