@@ -1,3 +1,5 @@
+import { EventEmitter, once } from 'node:events'
+
 import type { Responder } from 'gemini-emulator'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 import type { UIMessage } from 'ai'
@@ -89,14 +91,6 @@ async function openClock() {
       await folder[Symbol.asyncDispose]()
     },
   }
-}
-
-function deferred() {
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((done) => {
-    resolve = done
-  })
-  return { promise, resolve }
 }
 
 interface Input {
@@ -240,28 +234,26 @@ describe.each(INPUTS)('a person who $name while a call waits', ({ ask, spoken })
 })
 
 test('[LV601] a call that runs after its approval is parked as running, and the model receives the result', async () => {
-  const started = deferred()
-  const finish = deferred()
+  const events = new EventEmitter()
+  const started = once(events, 'started')
+  const finished = once(events, 'finished')
+  const before = async (): Promise<void> => {
+    events.emit('started')
+    await finished
+  }
   await using testBridge = await openParking({
-    tools: (wallet) => [
-      paymentTool(wallet, {
-        before: () => {
-          started.resolve()
-          return finish.promise
-        },
-      }),
-    ],
+    tools: (wallet) => [paymentTool(wallet, { before })],
   })
   await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say(`${callPayment(50)} [[then]] [[say It runs.]]`)
   const [id = ''] = await untilAsked(client)
   await testBridge.page().decide(id, { approved: true })
-  await started.promise
+  await started
   client.say('[[say Soon.]]', 'r2')
   await lastSession(testBridge).waitFor((frame) => 'toolResponse' in frame)
   expect(receivedOf(testBridge).responses).toMatchObject([{ response: { status: 'running' } }])
-  finish.resolve()
+  events.emit('finished')
   await untilShown(testBridge, 'Told [Result of')
   expect(await whole(client, 'r2')).toBe('Soon.')
   expect(receivedOf(testBridge).texts).toEqual([expect.stringContaining('"success":true')])
