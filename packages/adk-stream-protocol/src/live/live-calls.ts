@@ -41,6 +41,8 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { describeInside, readInside, withdrawInside } from './inside-calls.ts'
 import type { WaitingCall } from './live-snapshot.ts'
+import type { EndedCall, Parking } from './parked-calls.ts'
+import { toParkedResponse } from './parked-calls.ts'
 
 export interface LiveCallsOptions {
   readonly chat: AppChatRef
@@ -58,8 +60,10 @@ export interface LiveCallsOptions {
   readonly onAskInside: (toolCallId: string, insideId: string) => void
   /** Streams an event of a call without storing it. Does nothing if the message is not streaming. */
   readonly stream: (toolCallId: string, event: Event) => void
-  /** Sends the result of a call to the model. */
+  /** Sends the result of a call, or its status, to the model as its function response. */
   readonly sendResult: (toolCallId: string, name: string, response: Record<string, unknown>) => void
+  /** Sends the result of a parked call to the model. */
+  readonly sendParkedResult: (call: EndedCall) => void
   /** Tells the model that a call waits for a person. */
   readonly sendPending: (toolCallId: string, name: string) => void
   /** Returns the id of the message that made a call. */
@@ -98,6 +102,8 @@ interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   endings: string[]
   /** The call's approval, if one was requested. */
   approvalId?: string
+  /** Set if the model has a status of the call as its function response. */
+  parking?: Parking
   /** Expires a browser call. */
   timer?: NodeJS.Timeout
   /** When it expires, in ms since 1970. */
@@ -176,10 +182,10 @@ export class LiveCalls {
   }
 
   /** Continues a call that waited in an earlier live session. */
-  adopt(toolCall: ToolCall, { approvalId, expiresAt, isPaused }: WaitingCall): void {
-    if (isPaused) return this.#adoptPaused(toolCall)
+  adopt(toolCall: ToolCall, { approvalId, expiresAt, isPaused, isParked }: WaitingCall): void {
+    if (isPaused) return this.#adoptPaused(toolCall, isParked)
     if (approvalId === undefined && expiresAt === undefined) return
-    const call = this.#create(toolCall)
+    const call = this.#create(toolCall, isParked)
     if (expiresAt !== undefined) {
       call.state = { name: 'delivered', isWaiting: true }
       this.#startTimer(call, expiresAt - Date.now())
@@ -197,11 +203,11 @@ export class LiveCalls {
   }
 
   /** Continues a call that waited for approvals inside its agent. */
-  #adoptPaused(toolCall: ToolCall): void {
+  #adoptPaused(toolCall: ToolCall, isParked: boolean | undefined): void {
     const { events } = contextOf(toolCall).session
     const pause = findPause(events, toolCall.toolContext.functionCallId ?? '')
     if (!pause) return
-    const call = this.#create(toolCall)
+    const call = this.#create(toolCall, isParked)
     call.pause = pause
     for (const { toolCallId } of pause.asked) {
       call.inside.add(toolCallId)
@@ -222,19 +228,24 @@ export class LiveCalls {
   /** The calls that wait for a client. */
   get waiting(): readonly WaitingCall[] {
     const waiting: WaitingCall[] = []
-    for (const { id, tool, state, approvalId, expiresAt } of this.#open.values()) {
+    for (const { id, tool, state, approvalId, expiresAt, parking } of this.#open.values()) {
       const isAsked = state.name === 'asked' && approvalId !== undefined
       const isHandedOver = state.name === 'delivered' && state.isWaiting && expiresAt !== undefined
       const isPaused = state.name === 'paused' && state.isWaiting
       if (state.isCancelled || (!isAsked && !isHandedOver && !isPaused)) continue
-      const call = { toolCallId: id, toolName: tool.name, messageId: this.#options.messageOf(id) }
+      const call = {
+        toolCallId: id,
+        toolName: tool.name,
+        messageId: this.#options.messageOf(id),
+        ...(parking && { isParked: true }),
+      }
       if (isPaused) waiting.push({ ...call, isPaused })
       else waiting.push({ ...call, ...(isAsked ? { approvalId } : { expiresAt }) })
     }
     return waiting
   }
 
-  #create(toolCall: ToolCall): OpenCall {
+  #create(toolCall: ToolCall, isParked = false): OpenCall {
     const id = toolCall.toolContext.functionCallId ?? ''
     const call: OpenCall = {
       ...toolCall,
@@ -245,6 +256,7 @@ export class LiveCalls {
       isStored: false,
       isBrowserCall: false,
       hidesError: false,
+      ...(isParked && { parking: 'known' }),
     }
     this.#open.set(id, call)
     return call
@@ -287,6 +299,30 @@ export class LiveCalls {
     const call = this.#open.get(output.toolCallId)
     if (!call || !asBrowserTool(call.tool)) return false
     return this.#apply(call, { type: 'output-received', output })
+  }
+
+  /**
+   * Parks the calls that people were asked about: the model receives their status as function responses, so that no function call is
+   * unanswered that new input would cancel. Returns whether any call was parked.
+   */
+  park(): boolean {
+    const calls = [...this.#open.values()].filter(
+      (call) => wasAsked(call) && !call.parking && !call.state.isCancelled,
+    )
+    for (const call of calls) {
+      call.parking = 'sent'
+      this.#options.sendResult(call.id, call.tool.name, toParkedResponse(!isAsking(call)))
+    }
+    return calls.length > 0
+  }
+
+  /** The model has reacted to everything that it was sent. */
+  confirmParked(): void {
+    for (const call of this.#open.values()) if (call.parking) call.parking = 'known'
+  }
+
+  parkingOf(toolCallId: string): Parking | undefined {
+    return this.#open.get(toolCallId)?.parking
   }
 
   /** Cancels calls for the model. Calls that wait are withdrawn. Calls that run may finish, and their results are stored. */
@@ -595,7 +631,7 @@ export class LiveCalls {
     response: Record<string, unknown>,
     note?: DecidedNote,
   ): Promise<void> {
-    const { write, sendResult, messageOf } = this.#options
+    const { write, messageOf } = this.#options
     const { id, tool, toolContext } = call
     const { invocationId, agent, branch } = contextOf(call)
     const notes: EventNotes = {
@@ -616,8 +652,17 @@ export class LiveCalls {
     call.isStored = true
     await this.#report(call, note)
     if (call.isBrowserCall) await this.#options.browserCalls.drop(id)
-    if (!call.state.isCancelled && !this.#isClosed) sendResult(id, tool.name, response)
+    if (!call.state.isCancelled && !this.#isClosed) this.#sendResult(call, response)
     this.#remove(call)
+  }
+
+  #sendResult(
+    { id, tool: { name }, toolArgs: args, parking }: OpenCall,
+    response: Record<string, unknown>,
+  ): void {
+    const { sendResult, sendParkedResult } = this.#options
+    if (parking) sendParkedResult({ id, name, args, response })
+    else sendResult(id, name, response)
   }
 
   #remove(call: OpenCall): void {
@@ -665,7 +710,7 @@ export class LiveCalls {
     } catch (error) {
       this.#options.onError(error)
       if (this.#isClosed) return
-      if (!call.state.isCancelled) this.#options.sendResult(call.id, call.tool.name, BROKEN)
+      if (!call.state.isCancelled) this.#sendResult(call, BROKEN)
       this.#remove(call)
     }
   }
@@ -682,6 +727,11 @@ function isResponse({ type }: CallEvent, effects: readonly CallEffect[]): boolea
 /** Whether an approval was requested for a call, or inside the agent that it runs. */
 function wasAsked({ approvalId, inside }: OpenCall): boolean {
   return approvalId !== undefined || inside.size > 0
+}
+
+/** Whether a call waits for a decision. */
+function isAsking({ state }: OpenCall): boolean {
+  return state.name === 'asked' || state.name === 'deciding' || state.name === 'paused'
 }
 
 // A live run uses a copy of the agent, and never runs a workflow.

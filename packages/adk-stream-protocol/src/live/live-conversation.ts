@@ -44,6 +44,8 @@ import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
 import { LiveMessage, LiveMessages } from './live-message.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
+import type { EndedCall } from './parked-calls.ts'
+import { describeParkedResult } from './parked-calls.ts'
 import { SessionWriter } from './session-writer.ts'
 import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
 import type { ShownQuestion } from './spoken-replies.ts'
@@ -119,6 +121,8 @@ export class LiveConversation {
   #cutOffTurns = 0
   /** Errors of dropped messages that wait for the end of cut-off turns. */
   readonly #dropErrors: unknown[] = []
+  /** Results of parked calls that wait until the model has the results of its other calls: a text would cancel those. */
+  readonly #unsentResults: string[] = []
   #lostError: ProtocolError | undefined
   #restTimer: NodeJS.Timeout | undefined
   /** Whether the last stored snapshot has calls. */
@@ -192,6 +196,8 @@ export class LiveConversation {
       message.isPromptKnown = true
       const decided = await decide?.()
       if (decided) return await this.#showDecision(message, decided)
+      this.#prepareInput()
+      this.#sendUnsentResults()
       this.#turnTaking.apply({ type: 'message-sent', message })
       this.#queue.sendContent(content)
     } finally {
@@ -213,13 +219,15 @@ export class LiveConversation {
   /** Sends a chunk of audio, or an image. `decideSpoken` lets what the person says decide an approval. */
   sendMedia(blob: Blob, decideSpoken?: DecideSpoken): void {
     if (decideSpoken) this.#decideSpoken = decideSpoken
+    this.#prepareInput()
     this.#queue.sendRealtime(blob)
   }
 
   /** Marks the start or end of the user's speech, for a model without activity detection. */
   sendActivity(activity: 'start' | 'end'): void {
-    if (activity === 'start') this.#queue.sendActivityStart()
-    else this.#queue.sendActivityEnd()
+    if (activity === 'end') return this.#queue.sendActivityEnd()
+    this.#prepareInput()
+    this.#queue.sendActivityStart()
   }
 
   /** Ends the audio stream, because the user muted the microphone. */
@@ -383,6 +391,7 @@ export class LiveConversation {
       onAskInside: (toolCallId, insideId) =>
         this.#messages.addCalls(this.#messages.ofCall(toolCallId), [insideId], false),
       sendResult: (toolCallId, name, response) => this.#sendResult(toolCallId, name, response),
+      sendParkedResult: (call) => this.#sendParkedResult(call),
       sendPending: (toolCallId, name) => this.#sendPending(toolCallId, name),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
       isCurrent: () => this.isCurrent(),
@@ -443,7 +452,10 @@ export class LiveConversation {
       },
       onHandle: () => this.#saveSoon(),
       onCancelled: (ids) => this.#cancelCalls(ids),
-      onOutput: (parts) => this.#audio.record(parts),
+      onOutput: (parts) => {
+        this.#audio.record(parts)
+        this.#calls.confirmParked()
+      },
       onInterrupted: () => {
         this.#audio.interrupt()
         listener.onInterrupted()
@@ -620,6 +632,26 @@ export class LiveConversation {
     this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
     const message = this.#messages.ofCall(toolCallId)
     this.#turnTaking.apply({ type: 'result-sent', toolCallId, message })
+    if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
+  }
+
+  /** Parks the calls that wait for people, before input reaches a model that would cancel them. */
+  #prepareInput(): void {
+    if (!this.#options.hasNonBlockingCalls && this.#calls.park()) this.#saveCalls()
+  }
+
+  /** Sends the result of a parked call as text. Other calls of the model stay unaffected. */
+  #sendParkedResult(call: EndedCall): void {
+    this.#prepareInput()
+    const message = this.#messages.ofCall(call.id)
+    this.#turnTaking.apply({ type: 'result-sent', toolCallId: call.id, message })
+    this.#unsentResults.push(describeParkedResult(call))
+    if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
+  }
+
+  #sendUnsentResults(): void {
+    for (const text of this.#unsentResults.splice(0))
+      this.#queue.sendContent({ role: 'user', parts: [{ text }] })
   }
 
   /** Tells the model that a call waits for a person. A model that waits for its calls is silent meanwhile, so it needs no status. */
@@ -636,9 +668,19 @@ export class LiveConversation {
   }
 
   #cancelCalls(toolCallIds: readonly string[]): void {
-    for (const toolCallId of toolCallIds)
+    // The model has the status of a parked call, so there is nothing that it could withdraw.
+    const withdrawn = toolCallIds.filter((id) => this.#calls.parkingOf(id) !== 'known')
+    for (const toolCallId of withdrawn) {
       this.#turnTaking.apply({ type: 'call-cancelled', toolCallId })
-    this.#calls.cancel(toolCallIds)
+      // The status was sent too late.
+      if (this.#calls.parkingOf(toolCallId) !== undefined)
+        this.#turnTaking.apply({
+          type: 'result-ignored',
+          message: this.#messages.ofCall(toolCallId),
+        })
+    }
+    this.#calls.cancel(withdrawn)
+    if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
   }
 
   #findTool(name: string) {

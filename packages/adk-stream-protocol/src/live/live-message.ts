@@ -327,11 +327,19 @@ export class LiveMessages {
   }
 
   #pauseIfDone(message: LiveMessage): void {
-    if (message.isWorking || (message.held && message.hasWaitingCalls)) return
+    if (message.isWorking) return
+    // A held message does not keep the next one from streaming.
+    if (message.held && message.hasWaitingCalls && !this.#isAnotherExpected(message)) return
     if (!this.#options.turnTaking.isReplyExpected(message)) message.pause()
     else if (this.#isBlocked(message)) {
       this.#idleTimer = setTimeout(() => message.pause(), IDLE_MS)
     }
+  }
+
+  #isAnotherExpected(message: LiveMessage): boolean {
+    const { turnTaking } = this.#options
+    const others = [...this.#messages.values()].filter((other) => other !== message)
+    return others.some((other) => turnTaking.isReplyExpected(other))
   }
 
   #stop(message: LiveMessage): void {

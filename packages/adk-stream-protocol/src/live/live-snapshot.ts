@@ -17,6 +17,8 @@ export const LiveSnapshot = z.object({
       approvalId: z.string().optional(),
       /** Whether calls inside the agent that the call runs wait for approval. */
       isPaused: z.boolean().optional(),
+      /** Whether the model has a status of the call as its function response. */
+      isParked: z.boolean().optional(),
       /** When a browser call times out, in ms since 1970. */
       expiresAt: z.number().optional(),
     }),

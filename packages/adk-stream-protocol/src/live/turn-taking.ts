@@ -29,6 +29,8 @@ export type TurnTakingEvent<Message> =
   /** The model received the result of a call that belongs to this message. */
   | { readonly type: 'result-sent'; readonly toolCallId: string; readonly message: Message }
   | { readonly type: 'call-cancelled'; readonly toolCallId: string }
+  /** The model cancelled a call before its response arrived. It does not reply to the response. */
+  | { readonly type: 'result-ignored'; readonly message: Message }
   /** The connection was lost during a turn. The model repeats the turn if it is a reply. */
   | { readonly type: 'turn-cut-off' }
   | { readonly type: 'turn-completed' }
@@ -59,6 +61,10 @@ export function nextSpeaker<Message>(
       return sendResult(state, event.toolCallId, event.message)
     case 'call-cancelled':
       return { ...state, blockingCalls: without(state.blockingCalls, event.toolCallId) }
+    case 'result-ignored': {
+      const index = state.pending.indexOf(event.message)
+      return index === -1 ? state : { ...state, pending: state.pending.toSpliced(index, 1) }
+    }
     case 'turn-cut-off':
       return isReplying(state)
         ? { ...state, speaking: undefined, pending: [state.speaking.message, ...state.pending] }
@@ -104,6 +110,11 @@ export class TurnTaking<Message extends object> {
   /** Whether the current turn is a reply. After a lost connection, the model repeats it. */
   get isReplying(): boolean {
     return isReplying(this.#state)
+  }
+
+  /** Whether the model waits for results of calls. */
+  get hasBlockingCalls(): boolean {
+    return this.#state.blockingCalls.size > 0
   }
 
   /** Whether the model's turn is blocked until calls have results. */

@@ -23,6 +23,7 @@ const result = (toolCallId: string, message: Message): Step => ({
   message,
 })
 const cancelled = (toolCallId: string): Step => ({ type: 'call-cancelled', toolCallId })
+const ignored = (message: Message): Step => ({ type: 'result-ignored', message })
 const cutOff: Step = { type: 'turn-cut-off' }
 const completed: Step = { type: 'turn-completed' }
 
@@ -117,6 +118,11 @@ const CASES: readonly (readonly [name: string, steps: readonly Step[], Expected]
     '[LV12] a cancelled call does not block the turn',
     [sent(a), output, calls('1'), cancelled('1')],
     { speaker: a, expected: [a] },
+  ],
+  [
+    '[LV12] a response that the model ignores gets no reply',
+    [sent(a), output, calls('1'), completed, result('1', a), sent(b), ignored(a), output],
+    { speaker: b, expected: [b] },
   ],
   [
     '[LV9] the reply to results comes before the reply to a later message',

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bundleChildren, type Children } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
-import { NATIVE_AUDIO } from '../live/support/reconnecting-run.ts'
+import { FLASH_LIVE, NATIVE_AUDIO } from '../live/support/reconnecting-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { LiveClient, ModelSockets } from './support/live-pair.ts'
@@ -30,12 +30,12 @@ afterAll(async () => {
 
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]'
 
-async function startTwo() {
+async function startTwo(liveModel = NATIVE_AUDIO) {
   const env = {
     DATABASE_URL: database.url,
     MODEL_URL: emulator.baseUrl,
-    // It speaks on while a call waits.
-    LIVE_MODEL: NATIVE_AUDIO,
+    // By default one that speaks on while a call waits.
+    LIVE_MODEL: liveModel,
     GRACE_MS: '60000',
     LEASE_MS: '1000',
     MAX_BLOCKED_MS: '1000',
@@ -81,6 +81,29 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   expect(await second.say('[[say And on.]]')).toBe('And on.')
   expect(model).toMatchObject({ most: 1, open: 1 })
   model.stop()
+})
+
+test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
+  await using servers = await startTwo(FLASH_LIVE)
+  const { one, urlOne, urlTwo } = servers
+  const chatId = `parked-${randomUUID()}`
+  const atTwo = new Person(urlTwo, { chatId })
+  const first = await LiveClient.join(urlOne, chatId)
+  await first.say(PAY)
+  expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
+  await one.kill()
+  await using second = await LiveClient.join(urlTwo, chatId)
+  await second.status('open')
+  const [asked] = await atTwo.approvals()
+  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  await expect
+    .poll(async () => textOf((await atTwo.messages())[1]))
+    .toMatch(/(?:Result of the call|pay returned).*"paid":50/)
+  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+  expect(await second.say('[[say And on.]]')).toBe('And on.')
+  const history = emulator.live.sessions.at(-1)?.history ?? []
+  const fromUser = JSON.stringify(history.filter(({ role }) => role === 'user'))
+  expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
 })
 
 test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {

@@ -60,6 +60,32 @@ test('[LV324] a call that waits for approval moves with its live session, and ru
   expect(pair.model).toMatchObject({ most: 1, open: 1 })
 })
 
+test.each([true, false])(
+  '[LV602] a parked call moves with its live session, and the model receives the outcome once; approved: %s',
+  async (approved) => {
+    await using pair = await openLivePair(database, 'parked-live')
+    const first = await pair.join('one')
+    await first.say(PAY)
+    const [asked] = await pair.atOne.approvals()
+    // The question parks the call.
+    expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
+    expect(pair.emulator.live.sessions[0]?.pendingCalls).toEqual([])
+    await first[Symbol.asyncDispose]()
+    await using second = await pair.join('two')
+    await second.status('open')
+    expect((await pair.atOne.decide(asked?.id ?? '', { approved })).status).toBe(200)
+    await second.hears('[Result of the call')
+    expect(pair.effects()).toHaveLength(approved ? 1 : 0)
+    expect(await second.say('[[say Bye.]]')).toBe('Bye.')
+    const known = JSON.stringify(pair.emulator.live.sessions[1]?.history)
+    expect(known.match(/awaiting_approval|has not run/g)).toHaveLength(1)
+    expect(known.match(/\[Result of the call/g)).toHaveLength(2)
+    expect(known).toContain(approved ? 'paid' : 'denied')
+    expect(pair.emulator.requests).toEqual([])
+    expect(pair.model).toMatchObject({ most: 1, open: 1 })
+  },
+)
+
 test('[LV491] a call that waits inside agents moves with its live session, and runs once', async () => {
   await using pair = await openLivePair(database, 'nested-live')
   const first = await pair.join('one')
