@@ -19,6 +19,7 @@ import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
+import { controlRemoteAgents } from '../agent/adk-workarounds/remote-agent.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
 import { untilStored } from '../agent/adk-workarounds/run-nodes.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
@@ -56,6 +57,7 @@ import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-i
 import { Elicitations } from './elicitations.ts'
 import { nextCall } from './next-call.ts'
 import { resolveNodeQuestion } from './node-questions.ts'
+import { RemotePauses } from './remote-pauses.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
@@ -91,6 +93,8 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly runner: CallRunner
   /** The plugin that responds for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
+  /** Runs the remote agents of the runner. */
+  readonly remote: RemotePauses
   readonly #options: ApprovalPluginOptions
   readonly #signIns: SignInCalls | undefined
   readonly #elicitations: Elicitations | undefined
@@ -110,6 +114,18 @@ export class ApprovalPlugin extends QuietPlugin {
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
+    this.remote = new RemotePauses({
+      ledger,
+      onError,
+      runner: this.runner,
+      runOf: (context) => this.#runOf(context),
+      canWait: (call, run) => this.#canWait(call, run),
+      termsOf: (run) => this.#termsOf(run),
+      record: async ({ toolContext }, run, outcome) => {
+        const approval = this.runner.takeApprovalRunByAdk(toolContext)
+        return this.#record(run, toolContext, { approval, ...outcome })
+      },
+    })
   }
 
   /** Whether events can be shown while a call runs. */
@@ -150,6 +166,7 @@ export class ApprovalPlugin extends QuietPlugin {
     invocationContext: InvocationContext
   }): Promise<undefined> {
     const run = this.#runOf(invocationContext)
+    controlRemoteAgents(invocationContext.agent?.rootAgent)
     if (run?.cause === 'responses' && !resumeSteps(invocationContext, run.messageId))
       pickAgent(invocationContext)
     run?.onStored?.()

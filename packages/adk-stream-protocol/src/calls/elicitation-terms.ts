@@ -59,17 +59,21 @@ const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer',
 /** MCP allows texts, numbers, yes or no, and choices. It forbids to ask for secrets in a form. */
 function findFieldFault(name: string, field: unknown): string | undefined {
   if (!isRecord(field)) return `The field \`${name}\` has no schema.`
-  const { type, items, title, format } = field
+  const { type, items } = field
   const isChoice = type === 'array' && isRecord(items) && !('properties' in items)
   if (!PRIMITIVES.has(type) && !isChoice)
     return `The field \`${name}\` is not a string, a number, a boolean or a choice.`
-  const isSecret =
-    format === 'password' ||
-    isSecretName(name) ||
-    (typeof title === 'string' && isSecretName(title))
-  return isSecret
+  return isSecretField(name, field)
     ? `The field \`${name}\` asks for a secret. MCP forbids this in a form. Use URL mode.`
     : undefined
+}
+
+/** Whether a field of an answer asks for a secret, such as a password or a token. */
+export function isSecretField(name: string, field: unknown): boolean {
+  if (isSecretName(name)) return true
+  if (!isRecord(field)) return false
+  const { title, format } = field
+  return format === 'password' || (typeof title === 'string' && isSecretName(title))
 }
 
 const SECRET_WORDS =

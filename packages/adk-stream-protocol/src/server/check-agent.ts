@@ -23,6 +23,7 @@ import {
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { canNodeWait, listOwnNodes } from '../agent/adk-workarounds/workflow-nodes.ts'
+import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import { isAnyName, isPattern, matchesName } from '../approvals/name-pattern.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName } from '../approvals/policy.ts'
@@ -50,6 +51,7 @@ export function checkAgents(
   const graph = {
     tools: graphs.flatMap(({ tools }) => tools),
     toolsets: graphs.flatMap(({ toolsets }) => toolsets),
+    remotes: graphs.flatMap(({ remotes }) => remotes),
     isOpaque: graphs.some(({ isOpaque }) => isOpaque),
   }
   if (graph.tools.some(({ name, tool }) => isAgentTool(tool) && name === appName))
@@ -59,7 +61,7 @@ export function checkAgents(
   const unknown = unknownNames(
     policy,
     graph.tools.map(({ name }) => name),
-  )
+  ).filter((name) => !isRemoteName(name, graph.remotes))
   refuseTies(policy, graph.tools)
   for (const { name, tool, obstacle } of graph.tools)
     if (obstacle && mayNeedApproval(name, tool, policy))
@@ -118,6 +120,12 @@ function unknownNames(policy: ApprovalPolicy, known: readonly string[]): string[
       !isAnyName(name) &&
       !known.some((tool) => matchesName(name, tool)),
   )
+}
+
+/** Whether a name stands for questions of a remote agent, or for its calls, which are known only when it asks for their approval. */
+function isRemoteName(name: string, remotes: readonly string[]): boolean {
+  if (name === INPUT_CALL) return remotes.length > 0
+  return remotes.some((remote) => name.startsWith(`${remote}.`))
 }
 
 /** Tools that ADK adds to an agent by itself. */
@@ -213,13 +221,20 @@ interface FoundToolset {
 interface AgentGraph {
   readonly tools: readonly FoundTool[]
   readonly toolsets: readonly FoundToolset[]
+  /** The names of the remote A2A agents. */
+  readonly remotes: readonly string[]
   /** Whether a part, such as a function in a workflow, may run agents or tools that cannot be listed. */
   readonly isOpaque: boolean
 }
 
 /** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
 function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
-  const graph = { tools: [] as FoundTool[], toolsets: [] as FoundToolset[], isOpaque: false }
+  const graph = {
+    tools: [] as FoundTool[],
+    toolsets: [] as FoundToolset[],
+    remotes: [] as string[],
+    isOpaque: false,
+  }
   /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
   const visited = new Map<unknown, Set<string>>()
   /** How many AgentTools the visited part is inside of. */
@@ -258,6 +273,7 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
 
   function visitAgent(agent: BaseAgent, obstacle?: ApprovalBlocker): void {
     if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(tool, obstacle)
+    else if (agent instanceof RemoteA2AAgent) graph.remotes.push(agent.name)
     else if (!isKnownAgent(agent)) graph.isOpaque = true
     for (const subAgent of agent.subAgents)
       visit(
@@ -299,8 +315,6 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
 }
 
 function isKnownAgent(agent: BaseAgent): boolean {
-  // The tools of a remote agent run elsewhere.
-  if (agent instanceof RemoteA2AAgent) return true
   return [isSequentialAgent, isLoopAgent, isParallelAgent, isRoutedAgent].some((is) => is(agent))
 }
 

@@ -220,6 +220,52 @@ test('[RE503] a URL with another scheme gets no link', () => {
   expect(screen.queryAllByRole('link')).toEqual([])
 })
 
+/** Shows that a remote agent asks the person to sign in, and records the decisions. */
+function showSignIn(url: string): Decision[] {
+  const decided: Decision[] = []
+  const part = {
+    type: 'tool-adk_request_input',
+    state: 'input-available',
+    approval: undefined,
+    input: { agent: 'helper', message: 'Please sign in.', url },
+  }
+  const schema = { type: 'object', properties: {}, additionalProperties: false }
+  const title = 'The remote agent helper asks you to sign in'
+  const asked = approvalPart({ kind: 'input', hint: 'Please sign in.', title, schema })
+  render(
+    <AdkProvider>
+      <MessageList
+        messages={[answer(payment(part as never), asked)]}
+        onDecide={(_id, decision) => void decided.push(decision)}
+      />
+    </AdkProvider>,
+  )
+  return decided
+}
+
+test('[RE593] a remote agent that asks for a sign-in is named, its link is no answer, and the person continues', async () => {
+  const url = 'https://login.example.com/a?b=1'
+  const decided = showSignIn(url)
+  expect(screen.getByText('The remote agent helper asks you to sign in')).toBeDefined()
+  expect(screen.getByText(url)).toBeDefined()
+  const link = screen.getByRole('link', { name: 'Open login.example.com in a new tab' })
+  expect(link.getAttribute('href')).toBe(url)
+  expect(link.getAttribute('rel')).toBe('noopener noreferrer')
+  document.addEventListener('click', (event) => event.preventDefault(), { once: true })
+  await user.click(link)
+  expect(decided).toEqual([])
+  await user.click(screen.getByRole('button', { name: 'Continue' }))
+  expect(decided).toEqual([{ approved: true, payload: {} }])
+})
+
+test.each(['http://login.example.com/', 'javascript:alert(1)'])(
+  '[RE593] a sign-in of a remote agent at %s gets no link',
+  (url) => {
+    showSignIn(url)
+    expect(screen.queryAllByRole('link')).toEqual([])
+  },
+)
+
 const ARGS = {
   message: 'How many nights?',
   response_schema: {

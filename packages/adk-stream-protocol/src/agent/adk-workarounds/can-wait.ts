@@ -1,5 +1,12 @@
 import type { BaseAgent } from '@google/adk'
-import { isLlmAgent, isLoopAgent, isSequentialAgent, isWorkflow, NodeTool } from '@google/adk'
+import {
+  isLlmAgent,
+  isLoopAgent,
+  isSequentialAgent,
+  isWorkflow,
+  NodeTool,
+  RemoteA2AAgent,
+} from '@google/adk'
 
 import type { ToolCall } from '../tool-call.ts'
 import { isStepAgent, waitsForSteps } from './run-steps.ts'
@@ -62,7 +69,8 @@ export function canWait(
   isRoot: (agent: BaseAgent) => boolean,
 ): boolean {
   const { agent: caller, nodeToolDepth } = toolContext.invocationContext
-  if (tool instanceof NodeTool || nodeToolDepth > 0 || !isLlmAgent(caller)) return false
+  if (tool instanceof NodeTool || nodeToolDepth > 0) return false
+  if (!isLlmAgent(caller) && !(caller instanceof RemoteA2AAgent)) return false
   let agent: BaseAgent = caller
   // The root of a nested runner may also be a sub-agent elsewhere.
   for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {

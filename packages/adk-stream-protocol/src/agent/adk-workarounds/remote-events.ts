@@ -1,5 +1,6 @@
 import type { Event } from '@google/adk'
 import type { Part } from '@google/genai'
+import { z } from 'zod'
 
 import { isRecord } from '../../protocol/guards.ts'
 
@@ -12,10 +13,12 @@ const RESPONSE_KEY = 'a2a:response'
  *
  * ADK 2.0.0 accepts function calls, function responses, custom metadata and the author `user` from a remote server. Without this
  * function, such a server could write notes of this library, respond to local calls, and call the tools of the page.
+ *
+ * If the agent waits, a sentence says what for. `isWaiting` is false if the caller asks the person, or if the agent has continued.
  */
-export function confineRemoteEvent(event: Event): void {
+export function confineRemoteEvent(event: Event, { isWaiting = true } = {}): void {
   const { customMetadata, content } = event
-  if (customMetadata === undefined || !Object.hasOwn(customMetadata, RESPONSE_KEY)) return
+  if (customMetadata === undefined || !isRemoteEvent(event)) return
   event.customMetadata = keepTask(customMetadata)
   if (event.author === 'user') event.author = REMOTE_AUTHOR
   const { author = REMOTE_AUTHOR, longRunningToolIds = [] } = event
@@ -23,14 +26,20 @@ export function confineRemoteEvent(event: Event): void {
   if (!content) return
   const waiting = new Set(longRunningToolIds)
   const parts = (content.parts ?? []).flatMap((part) => confinePart(part, author, waiting))
-  const status = event.partial
-    ? undefined
-    : describeStatus(customMetadata[RESPONSE_KEY], content.parts ?? [], author)
+  const status =
+    event.partial || !isWaiting
+      ? undefined
+      : describeStatus(customMetadata[RESPONSE_KEY], content.parts ?? [], author)
   if (status !== undefined)
     parts.push({ text: parts.some(({ text }) => text) ? `\n\n${status}` : status })
   // Gemini rejects content without parts.
   if (parts.length === 0) delete event.content
   else event.content = { role: 'model', parts }
+}
+
+/** Whether ADK made an event of a response of an A2A server. */
+export function isRemoteEvent({ customMetadata }: Event): boolean {
+  return customMetadata !== undefined && Object.hasOwn(customMetadata, RESPONSE_KEY)
 }
 
 /**
@@ -45,6 +54,73 @@ function keepTask(metadata: Record<string, unknown>): Record<string, unknown> {
 }
 
 const TASK_KEYS = ['a2a:task_id', 'a2a:context_id']
+
+/** The task of a remote agent, which a message can continue. */
+export interface RemoteTask {
+  readonly taskId: string
+  readonly contextId?: string
+}
+
+/** Returns the task that an event is about. Returns undefined if the remote agent replied without one. */
+export function readTask({ customMetadata = {} }: Event): RemoteTask | undefined {
+  const [taskId, contextId] = TASK_KEYS.map((key) => customMetadata[key])
+  if (typeof taskId !== 'string' || taskId === '') return undefined
+  return { taskId, ...(typeof contextId === 'string' && { contextId }) }
+}
+
+/** A call with which a remote ADK agent asks its client for something. */
+export interface RemoteRequest {
+  readonly id: string
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/** The reason why a remote agent waits. */
+export interface RemotePause extends RemoteTask {
+  readonly state: 'input-required' | 'auth-required'
+  /** The words of the agent. */
+  readonly text: string
+  readonly requests: readonly RemoteRequest[]
+  /** How many parts at the end of the event belong to the request. */
+  readonly partCount: number
+}
+
+/** Returns the reason why a remote agent waits. Call this before `confineRemoteEvent`. Returns undefined if it does not wait. */
+export function readPause(event: Event): RemotePause | undefined {
+  const task = readTask(event)
+  const response = PausedResponse.safeParse(event.customMetadata?.[RESPONSE_KEY])
+  if (!task || !response.success || event.partial) return undefined
+  const { state, message } = response.data.status
+  const parts = message?.parts ?? []
+  const text = parts
+    .flatMap((part) => ('text' in part ? part.text : []))
+    .join('\n')
+    .trim()
+  const requests = parts.flatMap((part) => ('data' in part ? part.data : []))
+  return { ...task, state, text, requests, partCount: parts.length }
+}
+
+const Text = z.object({ kind: z.literal('text'), text: z.string() })
+const Request = z.object({
+  kind: z.literal('data'),
+  metadata: z.object({ adk_type: z.literal('function_call') }),
+  data: z
+    .object({
+      id: z.string(),
+      name: z.string(),
+      args: z.record(z.string(), z.unknown()).default({}),
+    })
+    // A call without a name is none that a person can be asked for.
+    .catch({ id: '', name: '', args: {} }),
+})
+const PausedResponse = z.object({
+  status: z.object({
+    state: z.enum(['input-required', 'auth-required']),
+    message: z
+      .object({ parts: z.array(z.union([Text, Request, z.object({ kind: z.string() })])) })
+      .optional(),
+  }),
+})
 
 /** The author of what a remote agent says in the name of the user. */
 const REMOTE_AUTHOR = 'remote_agent'
@@ -68,7 +144,8 @@ function confinePart(part: Part, author: string, waiting: ReadonlySet<string>): 
   return [part]
 }
 
-function toRemoteCall(
+/** Returns the id and name under which the call of a remote agent is shown. */
+export function toRemoteCall(
   { id, name }: { id?: string; name?: string },
   author: string,
 ): { id: string; name: string } {
@@ -76,7 +153,7 @@ function toRemoteCall(
 }
 
 /** Whether a call is one of ADK's requests to a client: for a confirmation, a credential or an input. */
-function isRequest(name: unknown): boolean {
+export function isRequest(name: unknown): boolean {
   return typeof name !== 'string' || name.startsWith('adk_request_')
 }
 

@@ -153,6 +153,16 @@ const NodeNote = z.object({
 })
 export type NodeNote = z.infer<typeof NodeNote>
 
+/** A call that stands for what a remote A2A agent asks. */
+const RemoteCallNote = z.object({
+  toolCallId: z.string(),
+  /** The call of the remote agent that the answer responds to. Absent if it asked with words only. */
+  request: z.object({ id: z.string(), name: z.string() }).exactOptional(),
+  /** Whether the agent waits until the person has signed in elsewhere. */
+  signsIn: z.literal(true).exactOptional(),
+})
+export type RemoteCallNote = z.infer<typeof RemoteCallNote>
+
 const EventNotes = z.object({
   /** The assistant message of the event, if its position in the session does not imply it. */
   messageId: z.string().exactOptional(),
@@ -189,6 +199,8 @@ const EventNotes = z.object({
   progress: ProgressNote.exactOptional(),
   /** The outcome of a workflow node. The event has no content. */
   node: NodeNote.exactOptional(),
+  /** The calls in this event that stand for what a remote A2A agent asks. */
+  remote: z.array(RemoteCallNote).exactOptional(),
   /** The steps that the event is part of, outermost first. */
   steps: z.array(StepNote).exactOptional(),
 })

@@ -3,7 +3,7 @@ import { type ReactNode, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
-import { OpenUrlForm, readUrlQuestion } from './open-url-form.tsx'
+import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
 import { asksForAnswer } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
@@ -213,13 +213,16 @@ function InboxItem(props: InboxItemProps) {
       )}
       {url && <OpenUrlForm url={url} hidden={isSending || !mayDecide} onDecide={onDecide} />}
       {!approval.signIn && isQuestion && !url && (
-        <AnswerForm
-          schema={approval.schema}
-          hidden={isSending || !mayDecide}
-          draft={draft}
-          onDraft={setDraft}
-          onDecide={onDecide}
-        />
+        <>
+          <SignInLink approval={approval} args={args} />
+          <AnswerForm
+            schema={approval.schema}
+            hidden={isSending || !mayDecide}
+            draft={draft}
+            onDraft={setDraft}
+            onDecide={onDecide}
+          />
+        </>
       )}
       {!approval.signIn && !isQuestion && (
         <ApprovalForm

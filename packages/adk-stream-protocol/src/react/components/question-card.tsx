@@ -13,7 +13,7 @@ import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import type { Draft } from './approval-form.tsx'
 import { DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
-import { OpenUrlForm, readUrlQuestion } from './open-url-form.tsx'
+import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
 import { QuestionFrame } from './question-frame.tsx'
 import { DecidedBy } from './receipt.tsx'
 
@@ -39,7 +39,14 @@ export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCard
       </p>
       {state === 'requested' && url && <OpenUrlForm {...{ url, hidden, onDecide }} />}
       {state === 'requested' && !url && (
-        <AnswerForm schema={approval.schema} {...{ draft, hidden, onDecide }} onDraft={setDraft} />
+        <>
+          <SignInLink approval={approval} args={call.input} />
+          <AnswerForm
+            schema={approval.schema}
+            {...{ draft, hidden, onDecide }}
+            onDraft={setDraft}
+          />
+        </>
       )}
       {state !== 'requested' && (
         <>
@@ -99,7 +106,10 @@ export function AnswerForm({ schema, hidden, draft, onDraft, onDecide }: AnswerF
       fields={fields.map((field) =>
         field.name === ANSWER_FIELD && !field.label ? { ...field, label: question.field } : field,
       )}
-      labels={{ submit: question.send, close: question.decline }}
+      labels={{
+        submit: fields.length === 0 ? question.proceed : question.send,
+        close: question.decline,
+      }}
       // A question appears while the person reads or types elsewhere.
       takesFocus={false}
       isHeld={false}

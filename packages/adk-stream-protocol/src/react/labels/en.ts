@@ -177,6 +177,7 @@ export const en: AdkLabels = {
     send: 'Send answer',
     decline: 'Decline',
     confirmDecline: 'Decline to answer',
+    proceed: 'Continue',
     asksToOpen: 'You are asked to open a page of this site:',
     openUrl: (host) => `Open ${host} in a new tab`,
     waiting: 'Waiting for your answer',

@@ -187,6 +187,7 @@ export const ja: AdkLabels = {
     send: '回答を送信',
     decline: '回答しない',
     confirmDecline: '回答しないことを送信',
+    proceed: '続ける',
     asksToOpen: '次のサイトのページを開くよう求められています。',
     openUrl: (host) => `${host} を新しいタブで開く`,
     waiting: '回答を待っています',

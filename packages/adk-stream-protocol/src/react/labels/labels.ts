@@ -217,6 +217,8 @@ interface QuestionLabels {
   readonly decline: string
   /** Submits the form for the reason. */
   readonly confirmDecline: string
+  /** Sends the answer to a question that has no fields. */
+  readonly proceed: string
   /** Precedes the host of a URL that an MCP server asks the person to open. */
   readonly asksToOpen: string
   /** Opens the URL in a new tab. */

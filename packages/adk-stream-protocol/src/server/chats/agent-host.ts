@@ -19,6 +19,7 @@ import {
   skipTokenCallbacks,
 } from '../../agent/adk-workarounds/plugin-callbacks.ts'
 import { controlNodes } from '../../agent/adk-workarounds/run-nodes.ts'
+import { relayRemoteAgents } from '../../agent/adk-workarounds/remote-agent.ts'
 import { controlSteps } from '../../agent/adk-workarounds/run-steps.ts'
 import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
@@ -164,6 +165,7 @@ export class AgentHost {
       skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
       const findMessageId = gate.messageIdOf.bind(gate)
       controlSteps(agent, runner.pluginManager, findMessageId)
+      relayRemoteAgents(runner.pluginManager, gate.remote.run)
       const isHeld = gate.isHeld.bind(gate)
       controlNodes(runner.agent, runner.pluginManager, { findMessageId, isHeld })
       return { runner, gate }

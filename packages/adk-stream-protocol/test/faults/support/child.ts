@@ -2,7 +2,8 @@ import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { MCPToolset, requestInputTool } from '@google/adk'
+import type { AgentCard } from '@a2a-js/sdk'
+import { MCPToolset, RemoteA2AAgent, requestInputTool } from '@google/adk'
 import { z } from 'zod'
 
 import { defer } from '../../support/agents.ts'
@@ -18,6 +19,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 // model go on. With `DATABASE_URL`, the store is that PostgreSQL database. `CLOCK_OFFSET_MS` sets the clock of the process wrong.
 // With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
 // With `MCP_URL`, the agent has the tools of that MCP server, which may ask people.
+// With `A2A_CARD`, the agent can transfer to the remote agent of that card.
 // With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`, or a workflow that asks a `question`. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
@@ -97,11 +99,17 @@ const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
 const mcpUrl = process.env['MCP_URL']
 const connection = { type: 'StreamableHTTPConnectionParams', url: mcpUrl ?? '' } as const
 const toolsets = mcpUrl === undefined ? [] : [new MCPToolset(connection, [], 'files')]
+const card = process.env['A2A_CARD']
+const subAgents =
+  card === undefined
+    ? []
+    : [new RemoteA2AAgent({ name: 'helper', agentCard: JSON.parse(card) as AgentCard })]
 const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
   tools: [requestInputTool, chargeTool(effects, reached), ...toolsets],
+  subAgents,
   elicitation: toolsets.length > 0,
   signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
   inSteps: z.enum(['sequence', 'workflow', 'question']).optional().parse(process.env['IN_STEPS']),

@@ -41,6 +41,8 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly inSteps?: 'sequence' | 'workflow' | 'question' | undefined
   /** Tools beside the payments. */
   readonly tools?: readonly (BaseTool | BaseToolset)[]
+  /** Agents that the agent can transfer to. */
+  readonly subAgents?: readonly BaseAgent[]
   /** The live model of sockets. Default: there are no live conversations. */
   readonly liveModel?: string
   /** The emulator of the models. Default: one of its own. */
@@ -66,6 +68,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     modelUrl,
     inSteps,
     tools: more = [],
+    subAgents = [],
     ...bridgeOptions
   } = options
   const emulator = await startEmulator({
@@ -81,7 +84,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const desk = new AgentTool({ agent: assistant(model, { name: 'desk', tools: atDesk }) })
   const agency = new AgentTool({ agent: assistant(model, { name: 'agency', tools: [desk] }) })
   const tools = [...paying, desk, agency, ...more]
-  const first = assistant(model, { tools })
+  const first = assistant(model, { tools, subAgents: [...subAgents] })
   const bridge = createBridge({
     agent: inSteps === undefined ? first : addSecondStep(first, model, inSteps),
     authenticate: ({ headers }) => {

@@ -1,0 +1,419 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Event, InvocationContext, RemoteA2AAgent } from '@google/adk'
+import {
+  BaseTool,
+  Context,
+  createEvent,
+  generateClientFunctionCallId,
+  getFunctionCalls,
+  getFunctionResponses,
+  requestInputTool,
+  ToolConfirmation,
+} from '@google/adk'
+import type { FunctionResponse, Part } from '@google/genai'
+
+import type {
+  RemoteEvents,
+  RemoteMessage,
+  RunRemote,
+} from '../agent/adk-workarounds/remote-agent.ts'
+import { cancelRemoteTask } from '../agent/adk-workarounds/remote-agent.ts'
+import type { RemotePause, RemoteTask } from '../agent/adk-workarounds/remote-events.ts'
+import {
+  confineRemoteEvent,
+  isRemoteEvent,
+  readPause,
+  readTask,
+  toRemoteCall,
+} from '../agent/adk-workarounds/remote-events.ts'
+import { PENDING, toResponse } from '../agent/call-responses.ts'
+import type { RemoteCallNote } from '../agent/history/event-notes.ts'
+import { readNotes, writeNotes } from '../agent/history/event-notes.ts'
+import { INPUT_CALL, readCallName } from '../agent/history/input-calls.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import { chatOf } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import { readOriginalCall } from './approval-events.ts'
+import type { CallRunner } from './call-runner.ts'
+import type { TermsOptions } from './call-terms.ts'
+import { checkCall, resolveQuestionTerms } from './call-terms.ts'
+import type { RemoteCall, Unsent } from './remote-answers.ts'
+import { describeUnsent, HELD, NOT_SENT, SENT, toAnswer } from './remote-answers.ts'
+import type { RemoteQuestion } from './remote-questions.ts'
+import { isShownInQuestion, toQuestions } from './remote-questions.ts'
+import type { CallOutcome } from './run-call.ts'
+import type { RunState } from './run-state.ts'
+
+export interface RemotePausesOptions {
+  readonly ledger: Ledger
+  readonly runner: CallRunner
+  /** Returns the run of the bridge that a remote agent is part of. */
+  readonly runOf: (context: InvocationContext) => RunState | undefined
+  readonly canWait: (call: ToolCall, run: RunState) => boolean
+  readonly termsOf: (run: RunState) => TermsOptions
+  /** Records the outcome of a claimed call. Returns false if another process has settled it. */
+  readonly record: (call: ToolCall, run: RunState, outcome: CallOutcome) => Promise<boolean>
+  readonly onError: (error: unknown) => void
+}
+
+/** A pause of a remote agent as the session has it. */
+interface StoredPause extends RemoteTask {
+  readonly calls: readonly RemoteCall[]
+}
+
+/** One run of a remote agent. */
+interface RemoteRun {
+  readonly agent: RemoteA2AAgent
+  readonly context: InvocationContext
+  readonly run: RunState
+}
+
+/** A call of a remote agent that a person approves. It runs at the remote agent. */
+class RemoteTool extends BaseTool {
+  constructor(name: string) {
+    super({ name, description: 'A call of a remote agent.' })
+  }
+
+  override runAsync(): Promise<never> {
+    return Promise.reject(new Error('A call of a remote agent does not run here.'))
+  }
+}
+
+/**
+ * Asks the person what remote A2A agents ask, and sends the answers to the tasks that wait. Everything that is needed for this is in
+ * the session and in the ledger, so that any server can do it.
+ */
+export class RemotePauses {
+  readonly #options: RemotePausesOptions
+  /** The answers that a run has sent. A loop may run the same agent again. */
+  readonly #sent = new WeakMap<RunState, Set<string>>()
+
+  constructor(options: RemotePausesOptions) {
+    this.#options = options
+  }
+
+  readonly run: RunRemote = (agent, context, start) => {
+    const run = this.#options.runOf(context)
+    if (!run) return confine(start())
+    const remote = { agent, context, run }
+    const pause = run.cause === 'responses' ? this.#findAnswered(remote) : undefined
+    return pause ? this.#resume(remote, pause, start) : this.#relay(remote, start())
+  }
+
+  /** Yields the events of a remote agent. If it waits at the end, asks the person. */
+  async *#relay(remote: RemoteRun, events: RemoteEvents): RemoteEvents {
+    let last: { readonly event: Event; readonly pause: RemotePause } | undefined
+    for await (const event of events) {
+      const pause = readPause(event)
+      // A server may repeat the state of a task before it continues.
+      if (last && !pause && !event.partial) {
+        confineRemoteEvent(last.event, { isWaiting: false })
+        yield last.event
+        last = undefined
+      }
+      if (pause) last = { event, pause }
+      else {
+        confineRemoteEvent(event)
+        yield event
+      }
+    }
+    if (last) yield* this.#ask(remote, last.event, last.pause)
+  }
+
+  /** Yields the calls that stand for a pause, and the requests to the person. If it cannot be asked, yields what the agent said. */
+  async *#ask(remote: RemoteRun, event: Event, pause: RemotePause): RemoteEvents {
+    const { agent, context, run } = remote
+    const questions = toQuestions(agent.name, pause)
+    const asked = questions && (await this.#resolveTerms(remote, questions))
+    if (!asked) {
+      confineRemoteEvent(event)
+      yield event
+      return
+    }
+    const calls = asked.map(({ toolCallId, question }) => ({
+      id: toolCallId,
+      name: question.toolName,
+      args: question.args,
+    }))
+    for (const { toolCallId, question, terms } of asked) {
+      run.asking.set(toolCallId, { ...terms, title: question.title })
+      run.results.set(toolCallId, { name: question.toolName, response: PENDING })
+    }
+    const shown = questions.flatMap((question) => toShownCall(remote, question))
+    if (isShownInQuestion(pause, questions) && event.content?.parts)
+      event.content.parts = event.content.parts.slice(0, -pause.partCount)
+    confineRemoteEvent(event, { isWaiting: false })
+    const parts = [
+      ...(event.content?.parts ?? []).filter(({ text }) => text !== ''),
+      ...calls.map((functionCall) => ({ functionCall })),
+    ]
+    const inputs = calls.filter(({ name }) => name === INPUT_CALL)
+    yield {
+      ...event,
+      content: { role: 'model', parts },
+      longRunningToolIds: inputs.map(({ id }) => id),
+      customMetadata: writeNotes(
+        { remote: asked.map(({ toolCallId, question }) => toNote(toolCallId, question)) },
+        event.customMetadata,
+      ),
+    }
+    if (shown.length > 0) yield createReply(context, agent, shown)
+    yield createRequest(context, agent, calls)
+  }
+
+  /** Returns the questions with their terms. Returns undefined if one of them cannot be asked here. */
+  async #resolveTerms({ context, run }: RemoteRun, questions: readonly RemoteQuestion[]) {
+    const { canWait, termsOf } = this.#options
+    const asked: { toolCallId: string; question: RemoteQuestion; terms: ResolvedTerms }[] = []
+    for (const question of questions) {
+      // The remote server must not choose the id: the ledger knows calls by their ids.
+      const toolCallId = `remote-${randomUUID()}`
+      const call = toToolCall(context, { toolCallId, ...question })
+      if (!canWait(call, run)) return undefined
+      const terms = await resolveTerms(call, question, termsOf(run))
+      if (!terms) return undefined
+      asked.push({ toolCallId, question, terms })
+    }
+    return asked
+  }
+
+  /** Returns the pause that the responses of a run are for. Returns undefined if this run has continued it, or if there is none. */
+  #findAnswered({ agent, context, run }: RemoteRun): StoredPause | undefined {
+    const { events } = context.session
+    const first = events.find(({ invocationId }) => invocationId === context.invocationId)
+    const responded = new Set(
+      (first ? getFunctionResponses(first) : []).flatMap(({ id = '' }) => [
+        id,
+        ...findConfirmed(events, id),
+      ]),
+    )
+    const sent = this.#sent.get(run) ?? new Set<string>()
+    const event = events.find(
+      (candidate) =>
+        candidate.author === agent.name &&
+        readNotes(candidate).remote?.some(
+          ({ toolCallId }) => responded.has(toolCallId) && !sent.has(toolCallId),
+        ),
+    )
+    const task = event && readTask(event)
+    if (!task) return undefined
+    const notes = readNotes(event).remote ?? []
+    const calls = getFunctionCalls(event).flatMap(({ id, name = '', args = {} }) => {
+      const note = notes.find(({ toolCallId }) => toolCallId === id)
+      return note ? { ...note, toolName: readCallName(name), args } : []
+    })
+    this.#sent.set(run, new Set([...sent, ...notes.map(({ toolCallId }) => toolCallId)]))
+    return { ...task, calls }
+  }
+
+  /** Settles the calls that were decided. When all of them are, sends the answers to the task and yields its reply. */
+  async *#resume(
+    remote: RemoteRun,
+    pause: StoredPause,
+    start: (message?: RemoteMessage) => RemoteEvents,
+  ): RemoteEvents {
+    const { agent, context, run } = remote
+    const { ledger } = this.#options
+    const find = async ({ toolCallId }: RemoteCall): Promise<Approval | undefined> =>
+      ledger.findByCall(chatOf(context.session), toolCallId)
+    const settled: FunctionResponse[] = []
+    const claimed: ToolCall[] = []
+    let isOpen = false
+    let isSent = false
+    for (const call of pause.calls) {
+      if ((await find(call))?.state.name === 'requested') isOpen = true
+      else if (!hasResult(context.session.events, call)) {
+        const resumed = toToolCall(context, call)
+        const response = await this.#options.runner.runForAdk(resumed, run)
+        if (response) settled.push(toFunctionResponse(resumed, response))
+        else claimed.push(resumed)
+        // A server that crashed has sent the approval, and has not stored the reply.
+        if (response?.['sent'] === true && resumed.tool instanceof RemoteTool) isSent = true
+      }
+    }
+    const record = async (outcome: CallOutcome): Promise<void> => {
+      for (const call of claimed) {
+        if (!(await this.#options.record(call, run, outcome))) throw run.markLost()
+        const response = toResponse(outcome.result)
+        settled.push(toFunctionResponse(call, response))
+        run.results.set(call.toolContext.functionCallId ?? '', { name: call.tool.name, response })
+      }
+    }
+    if (isOpen) {
+      // AP8: the agent continues when it has all answers.
+      await record({ by: 'tool', result: HELD })
+      if (settled.length > 0) yield createReply(context, agent, settled)
+      return
+    }
+    const approvals = await Promise.all(pause.calls.map(find))
+    const parts = isSent ? 'sent' : toAnswer(pause.calls, approvals)
+    if (typeof parts === 'string') {
+      await record({ by: 'failure', result: NOT_SENT, error: new Error(parts), hidden: false })
+      if (settled.length > 0) yield createReply(context, agent, settled)
+      yield createText(context, agent, await this.#end(agent, pause, parts))
+      return
+    }
+    const messageId = `answer-${pause.calls[0]?.toolCallId ?? ''}`
+    const { taskId, contextId } = pause
+    const events = start({
+      messageId,
+      parts,
+      taskId,
+      ...(contextId !== undefined && { contextId }),
+    })
+    const first = await events.next()
+    const failure = first.done ? undefined : readSendFailure(first.value)
+    await record(
+      failure
+        ? { by: 'failure', result: NOT_SENT, error: failure, hidden: false }
+        : { by: 'tool', result: SENT },
+    )
+    if (settled.length > 0) yield createReply(context, agent, settled)
+    if (!first.done) yield* this.#relay(remote, prepend(first.value, events))
+  }
+
+  /** Ends a task that gets no answer. Returns what to tell the person and the model. */
+  async #end(agent: RemoteA2AAgent, { taskId }: RemoteTask, ending: Unsent): Promise<string> {
+    const said = describeUnsent(ending, agent.name)
+    if (ending !== 'declined' && ending !== 'expired' && ending !== 'cancelled') return said
+    try {
+      await cancelRemoteTask(agent, taskId)
+      return `${said} Its task was cancelled.`
+    } catch (error) {
+      this.#options.onError(error)
+      return `${said} Its task could not be cancelled and may still wait.`
+    }
+  }
+}
+
+async function resolveTerms(
+  call: ToolCall,
+  question: RemoteQuestion,
+  options: TermsOptions,
+): Promise<ResolvedTerms | undefined> {
+  if (question.kind === 'approval') {
+    const { hint, payload } = question
+    return resolveQuestionTerms(call, { hint, ...(payload !== undefined && { payload }) }, options)
+  }
+  const check = await checkCall(call, options)
+  return check.verdict === 'ask' ? check.terms : undefined
+}
+
+function toToolCall(
+  invocationContext: InvocationContext,
+  { toolCallId, toolName, args }: Pick<RemoteCall, 'toolCallId' | 'toolName' | 'args'>,
+): ToolCall {
+  return {
+    tool: toolName === INPUT_CALL ? requestInputTool : new RemoteTool(toolName),
+    toolArgs: args,
+    toolContext: new Context({ invocationContext, functionCallId: toolCallId }),
+  }
+}
+
+function toNote(toolCallId: string, { request, signsIn }: RemoteQuestion): RemoteCallNote {
+  return { toolCallId, ...(request && { request }), ...(signsIn && { signsIn }) }
+}
+
+/** Returns the ids of the calls that a confirmation is about. */
+function findConfirmed(events: readonly Event[], confirmationId: string): string[] {
+  return events.flatMap((event) =>
+    getFunctionCalls(event).flatMap(({ id, name, args }) =>
+      id === confirmationId && name === CONFIRMATION_TOOL ? (readOriginalCall(args)?.id ?? []) : [],
+    ),
+  )
+}
+
+/** Whether the session has the final response of a call. */
+function hasResult(events: readonly Event[], { toolCallId }: RemoteCall): boolean {
+  return events.some(
+    (event) =>
+      getFunctionResponses(event).some(({ id }) => id === toolCallId) &&
+      !readNotes(event).pending?.includes(toolCallId),
+  )
+}
+
+/** Returns a response to the call of a remote agent that was shown before the agent asked for its approval. */
+function toShownCall({ agent, context }: RemoteRun, question: RemoteQuestion): FunctionResponse[] {
+  if (question.kind !== 'approval') return []
+  const name = question.toolName.slice(agent.name.length + 1)
+  const shown = toRemoteCall({ id: question.callId, name }, agent.name)
+  const isShown = context.session.events.some((event) =>
+    getFunctionCalls(event).some(({ id }) => id === shown.id),
+  )
+  return isShown ? [{ ...shown, response: { ...PENDING } }] : []
+}
+
+function toFunctionResponse(
+  { tool, toolContext }: ToolCall,
+  response: Record<string, unknown>,
+): FunctionResponse {
+  return { id: toolContext.functionCallId ?? '', name: tool.name, response }
+}
+
+type Author = Pick<InvocationContext, 'invocationId' | 'branch'>
+
+function createBy(
+  { invocationId, branch }: Author,
+  { name }: RemoteA2AAgent,
+  parts: Part[],
+): Event {
+  const role = parts.some(({ text }) => text !== undefined) ? 'model' : 'user'
+  const content = { role, parts }
+  return createEvent({
+    author: name,
+    invocationId,
+    content,
+    ...(branch !== undefined && { branch }),
+  })
+}
+
+function createReply(context: Author, agent: RemoteA2AAgent, responses: FunctionResponse[]): Event {
+  const parts = responses.map((functionResponse) => ({ functionResponse }))
+  return createBy(context, agent, parts)
+}
+
+function createText(context: Author, agent: RemoteA2AAgent, text: string): Event {
+  return createBy(context, agent, [{ text }])
+}
+
+/** Creates the event with which ADK requests confirmations. */
+function createRequest(
+  context: Author,
+  agent: RemoteA2AAgent,
+  calls: readonly { id: string; name: string; args: Record<string, unknown> }[],
+): Event {
+  const confirmations = calls.map((originalFunctionCall) => ({
+    id: generateClientFunctionCallId(),
+    name: CONFIRMATION_TOOL,
+    args: { originalFunctionCall },
+  }))
+  const parts = confirmations.map((functionCall) => ({ functionCall }))
+  const event = createBy(context, agent, parts)
+  for (const { id } of calls)
+    event.actions.requestedToolConfirmations[id] = new ToolConfirmation({ confirmed: false })
+  event.longRunningToolIds = confirmations.map(({ id }) => id)
+  return event
+}
+
+/** Returns the error of a message that was not sent. ADK yields it as an event. */
+function readSendFailure(event: Event): Error | undefined {
+  return event.errorMessage !== undefined && !isRemoteEvent(event)
+    ? new Error(event.errorMessage)
+    : undefined
+}
+
+async function* confine(events: RemoteEvents): RemoteEvents {
+  for await (const event of events) {
+    confineRemoteEvent(event)
+    yield event
+  }
+}
+
+async function* prepend(first: Event, rest: RemoteEvents): RemoteEvents {
+  yield first
+  yield* rest
+}
