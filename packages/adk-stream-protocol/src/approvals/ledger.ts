@@ -420,6 +420,14 @@ export class Ledger {
     return holder?.token.split('/', 1)[0]
   }
 
+  /** Whether another worker with a valid lease has the live session of a chat. */
+  async isLiveElsewhere(chat: AppChatRef): Promise<boolean> {
+    const { worker, leaseMs } = this
+    const { appName, principalId } = liveKey(chat)
+    const locked = await this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
+    return locked.includes(chat.chatId)
+  }
+
   /**
    * Calls the listener for each change made through this ledger, with its audit event, not for changes of other processes. Returns a
    * function that unsubscribes.

@@ -221,6 +221,7 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
   nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
     const { canWait: canCallWait = false } = outer.live ?? {}
+    this.#elicitations?.prepare(call, outer)
     this.#replace(call, outer, { pause: findPauseOf(call), canWait: canCallWait, plugins })
   }
 

@@ -34,7 +34,8 @@ interface Place {
   readonly call: ToolCall
   readonly run: RunState
   readonly session: Session
-  readonly sessions: BaseSessionService
+  /** Undefined in a live session, which stores its events itself. */
+  readonly sessions: BaseSessionService | undefined
   readonly author: Pick<Event, 'invocationId' | 'author' | 'branch'>
   /** How many questions the call has asked. */
   asked: number
@@ -60,7 +61,7 @@ export class Elicitations {
     this.#options = options
   }
 
-  /** Lets the MCP server of a call ask questions while the call runs. Does nothing for other tools and in live sessions. */
+  /** Lets the MCP server of a call ask questions while the call runs. Does nothing for other tools. */
   prepare(call: ToolCall, run: RunState): void {
     const { tool, toolArgs: args, toolContext } = call
     const mcpTool = readMcpTool(tool)
@@ -81,11 +82,12 @@ export class Elicitations {
     params: ElicitRequest['params'],
     signal: AbortSignal,
   ): Promise<ElicitResult | ElicitFault> {
-    const run = rootOf(place.run)
-    const asked = run.elicitation.then(() =>
-      signal.aborted ? CANCEL : this.#elicit(place, params, signal),
+    const { elicitations, live } = rootOf(place.run)
+    const ended = live ? AbortSignal.any([signal, live.elicitation.signal]) : signal
+    const asked = elicitations.last.then(() =>
+      ended.aborted ? CANCEL : this.#elicit(place, params, ended),
     )
-    run.elicitation = asked.catch(() => undefined)
+    elicitations.last = asked.catch(() => undefined)
     return asked
   }
 
@@ -103,8 +105,11 @@ export class Elicitations {
     if (!question)
       return { fault: 'Nobody was asked: too many questions wait for an answer. Ask later.' }
     try {
+      const { elicitation: live } = rootOf(place.run).live ?? {}
       await show(place, { elicited: [toElicited(place, question)] })
+      live?.onStateChange('asked')
       const ended = await this.#untilEnded(place, question, signal)
+      live?.onStateChange('ended')
       await this.#report(place, ended)
       return toResult(ended, request)
     } catch (error) {
@@ -124,7 +129,9 @@ export class Elicitations {
     const toolCallId = `${call.toolContext.functionCallId}.elicitation.${randomUUID()}`
     const claims = readToolClaims(call.tool)
     // The owner of the chat is asked, whoever approves calls of the tool.
-    const asks = { ...this.#options, policy: {} }
+    const { live } = rootOf(run)
+    const deadline = live && { deadlineMs: live.deadlineMs }
+    const asks = { ...this.#options, policy: {}, ...deadline }
     const resolved = await resolveQuestionTerms(call, { hint: message }, asks)
     if (!resolved) return undefined
     const { deadlineMs, ...terms } = toTerms(resolved, request, claims?.server ?? call.tool.name)
@@ -189,18 +196,21 @@ function findPlace(call: ToolCall, run: RunState): Place | undefined {
   const { invocationContext, agentName, functionCallId } = call.toolContext
   const { invocationId, branch, session, sessionService: sessions } = invocationContext
   const root = run.nested?.root
-  if (functionCallId === undefined || rootOf(run).live) return undefined
+  if (functionCallId === undefined) return undefined
   if (root) return { call, asked: 0, ...root, run }
   const author = { invocationId, author: agentName, ...(branch !== undefined && { branch }) }
-  return sessions && { call, run, session, sessions, author, asked: 0 }
+  return sessions || run.live ? { call, run, session, sessions, author, asked: 0 } : undefined
 }
 
 /** Stores an event without content in the session of the chat, and shows it while the call runs. */
-async function show({ run, session, sessions, author }: Place, notes: EventNotes): Promise<void> {
+async function show(place: Place, notes: EventNotes): Promise<void> {
+  const { run, session, sessions, author } = place
   const customMetadata = writeNotes({ messageId: run.messageId, ...notes })
   const event = createEvent({ ...author, customMetadata })
-  await sessions.appendEvent({ session, event })
-  rootOf(run).show(event)
+  const root = rootOf(run)
+  if (root.live) return root.live.elicitation.show(event)
+  await sessions?.appendEvent({ session, event })
+  root.show(event)
 }
 
 function toTerms(terms: ResolvedTerms, request: ElicitationRequest, by: string): ResolvedTerms {

@@ -46,6 +46,25 @@ interface LiveCallRun {
   readonly store: (event: Event) => Promise<void>
   /** Called before an approval of a call inside is requested, because a decision may arrive at once. */
   readonly onAsk: (toolCallId: string) => void
+  /** How MCP servers ask during the call. */
+  readonly elicitation: LiveElicitation
+}
+
+/** How a question of an MCP server is shown in a live session. */
+export interface LiveElicitation {
+  /** Aborted when the session ends, or the model cancels the call. */
+  readonly signal: AbortSignal
+  /** Stores an event of the question in the session of the chat, and streams it. */
+  readonly show: (event: Event) => Promise<void>
+  /** Called when a person is asked, and before the end of the question is shown. */
+  readonly onStateChange: (state: 'asked' | 'ended') => void
+  /** The questions of the session. A person is asked one at a time. */
+  readonly queue: ElicitationQueue
+}
+
+/** The last question of MCP servers. Resolves when it has ended. */
+export interface ElicitationQueue {
+  last: Promise<unknown>
 }
 
 /** The state of one run of the agent. A chat has at most one run at a time, besides the calls of a live session. */
@@ -77,8 +96,8 @@ export class RunState {
   readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */
   readonly live: LiveCallRun | undefined
-  /** The last question of an MCP server in this run. Resolves when it has ended. A person is asked one question at a time. */
-  elicitation: Promise<unknown> = Promise.resolve()
+  /** The questions of MCP servers in this run. A person is asked one at a time. */
+  readonly elicitations: ElicitationQueue
   /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
   /** Called when an event must be shown before ADK yields its next one. */
@@ -94,6 +113,7 @@ export class RunState {
     this.cause = cause
     this.nested = nested
     this.live = live
+    this.elicitations = live?.elicitation.queue ?? { last: Promise.resolve() }
   }
 
   /** This run and all runs inside it. */

@@ -24,7 +24,7 @@ import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import { toAnswerOutcome } from '../calls/input-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
-import type { Pause } from '../calls/run-state.ts'
+import type { ElicitationQueue, LiveElicitation, Pause } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
 import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -85,8 +85,11 @@ export interface LiveCallsOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** `executing`: it runs after an approval, so clients saw it wait before. */
-export type LiveCallState = 'running' | 'executing' | 'waiting' | 'ended'
+/**
+ * - `executing`: it runs after an approval, so clients saw it wait before.
+ * - `asking`: it runs, and its MCP server waits for the answer of a person.
+ */
+export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
 
 /** A call that has not ended. */
 interface OpenCall extends Omit<ToolCall, 'toolContext'> {
@@ -114,6 +117,10 @@ interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   isBrowserCall: boolean
   /** Whether the result contains the text of an error, which clients must not see. */
   hidesError: boolean
+  /** Whether its MCP server waits for the answer of a person. */
+  isEliciting: boolean
+  /** Aborted when nothing waits for the call any more. Ends the questions of its MCP server. */
+  readonly unwanted: AbortController
 }
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
@@ -139,6 +146,7 @@ export class LiveCalls {
   readonly #open = new Map<string, OpenCall>()
   /** Work on calls that is in progress. */
   readonly #work = new Set<Promise<void>>()
+  readonly #elicitations: ElicitationQueue = { last: Promise.resolve() }
   #isClosed = false
 
   constructor(options: LiveCallsOptions) {
@@ -257,6 +265,8 @@ export class LiveCalls {
       isBrowserCall: false,
       hidesError: false,
       ...(isParked && { parking: 'known' }),
+      isEliciting: false,
+      unwanted: new AbortController(),
     }
     this.#open.set(id, call)
     return call
@@ -307,7 +317,7 @@ export class LiveCalls {
    */
   park(): boolean {
     const calls = [...this.#open.values()].filter(
-      (call) => wasAsked(call) && !call.parking && !call.state.isCancelled,
+      (call) => (wasAsked(call) || call.isEliciting) && !call.parking && !call.state.isCancelled,
     )
     for (const call of calls) {
       call.parking = 'sent'
@@ -329,6 +339,7 @@ export class LiveCalls {
   cancel(toolCallIds: readonly string[]): void {
     for (const id of toolCallIds) {
       const call = this.#open.get(id)
+      call?.unwanted.abort()
       if (call) this.#apply(call, { type: 'cancelled' })
     }
   }
@@ -336,7 +347,10 @@ export class LiveCalls {
   /** Ends all calls here. Requested approvals stay in the ledger, where they can still be decided. */
   close(): void {
     this.#isClosed = true
-    for (const { timer } of this.#open.values()) clearTimeout(timer)
+    for (const { timer, unwanted } of this.#open.values()) {
+      clearTimeout(timer)
+      unwanted.abort()
+    }
     this.#open.clear()
   }
 
@@ -522,7 +536,25 @@ export class LiveCalls {
         call.inside.add(toolCallId)
         onAskInside(call.id, toolCallId)
       },
+      elicitation: this.#createElicitation(call),
     })
+  }
+
+  /** Lets the MCP server of a call ask a person. The message pauses meanwhile, as for any other question. */
+  #createElicitation(call: OpenCall): LiveElicitation {
+    const { write, onResponse, onStateChange } = this.#options
+    return {
+      signal: call.unwanted.signal,
+      queue: this.#elicitations,
+      show: (event) => write(call.id, event),
+      onStateChange: (state) => {
+        if (this.#isClosed) return
+        call.isEliciting = state === 'asked'
+        if (state === 'asked') this.#sendPending(call)
+        else onResponse(call.id)
+        onStateChange(call.id, state === 'asked' ? 'asking' : 'running')
+      },
+    }
   }
 
   /** Stores that a call waits for approvals inside the agent that it runs. */
@@ -730,8 +762,10 @@ function wasAsked({ approvalId, inside }: OpenCall): boolean {
 }
 
 /** Whether a call waits for a decision. */
-function isAsking({ state }: OpenCall): boolean {
-  return state.name === 'asked' || state.name === 'deciding' || state.name === 'paused'
+function isAsking({ state, isEliciting }: OpenCall): boolean {
+  return (
+    isEliciting || state.name === 'asked' || state.name === 'deciding' || state.name === 'paused'
+  )
 }
 
 // A live run uses a copy of the agent, and never runs a workflow.

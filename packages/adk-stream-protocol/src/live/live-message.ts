@@ -113,17 +113,17 @@ export class LiveMessage {
 
   /** Whether a call runs, approved or not. */
   get isWorking(): boolean {
-    return this.hasRunningCalls || this.#hasCallIn('executing')
+    return this.#hasCallIn('running') || this.#hasCallIn('executing')
   }
 
   /** Whether a call runs that clients see as running. */
   get hasRunningCalls(): boolean {
-    return this.#hasCallIn('running')
+    return this.#hasCallIn('running') || this.#hasCallIn('asking')
   }
 
-  /** Whether a call waits for a decision or for the output of a browser tool. */
+  /** Whether a call waits for a decision, for an answer or for the output of a browser tool. */
   get hasWaitingCalls(): boolean {
-    return this.#hasCallIn('waiting')
+    return this.#hasCallIn('waiting') || this.#hasCallIn('asking')
   }
 
   #hasCallIn(state: LiveCallState): boolean {
@@ -234,7 +234,7 @@ export class LiveMessages {
     const message = this.ofCall(toolCallId)
     message.setCallState(toolCallId, state)
     if (state === 'ended') this.#unstoredCalls.delete(toolCallId)
-    if (state === 'waiting' || state === 'ended') this.closeIfDone(message)
+    if (state === 'waiting' || state === 'asking' || state === 'ended') this.closeIfDone(message)
   }
 
   /**

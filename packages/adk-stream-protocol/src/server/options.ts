@@ -111,7 +111,7 @@ export interface BridgeOptions extends AgentServices {
   readonly signIn?: SignInOptions
   /**
    * Whether MCP servers of the agent's toolsets may ask the owner of the chat for values, or to open a URL, while a call runs
-   * (elicitation). The bridge then declares the capability to them. Not in live sessions. Default false: such a request is refused.
+   * (elicitation). The bridge then declares the capability to them. Default false: such a request is refused.
    */
   readonly elicitation?: boolean
   /** Enables Gemini Live sessions on `WS /live`, in text and speech. Default: a socket works like `POST /stream`. */

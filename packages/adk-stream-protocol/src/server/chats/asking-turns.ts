@@ -72,7 +72,8 @@ export class AskingTurns {
     { messageId, seen }: { readonly messageId: string; readonly seen: string | undefined },
   ): Promise<Readable | 'waits' | undefined> {
     const question = await this.questionOf(chat)
-    if (!question) return undefined
+    // A live session continues while one of its calls asks.
+    if (!question || !(await this.#isLocked(chat))) return undefined
     if (question.messageId !== messageId) return 'waits'
     const turn = await this.#options.turnService().replayAtQuestion(chat, { messageId, seen })
     return turn ? { turn, from: 'pause' } : 'waits'
@@ -97,6 +98,13 @@ export class AskingTurns {
     return turn !== undefined
   }
 
+  /** Whether a turn holds the chat: one that waits for an answer here, or any in another process. */
+  async #isLocked(chat: ChatRef): Promise<boolean> {
+    if (this.#options.turns().asking(chat)) return true
+    const { ledger } = await this.#options.backend.get()
+    return (await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+  }
+
   /** Returns the turn of this process that has streamed something after a question. */
   async #readHere(chat: ChatRef, approvalId: string): Promise<Turn | undefined> {
     const turns = this.#options.turns()
@@ -117,7 +125,7 @@ export class AskingTurns {
       if ((await calls().stateOf(answered)) !== 'running') {
         const turn = await elsewhere.open(chat)
         if (turn || (await this.questionOf(chat))) return turn
-        if (!(await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return turn
+        if (!(await this.#isLocked(chat))) return turn
       }
       await delay(POLL_MS)
     }

@@ -36,9 +36,10 @@ export class LostElicitations {
 /** Cancels a question if no process runs the call that asked it. */
 export async function cancelIfLost(ledger: Ledger, approval: Approval): Promise<void> {
   const { id, chat, toolCallId, liveWorker } = approval
-  // A turn locks its chat for as long as it runs.
   if (liveWorker === ledger.worker) return
+  // A turn locks its chat for as long as it runs, and a live session has a lock of its own.
   if ((await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return
+  if (await ledger.isLiveElsewhere(chat)) return
   await ledger.cancel(id, LOST)
   await ledger.markReported(chat, [toolCallId])
 }
