@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { isLong } from '../test/support/long-run.ts'
+import { takeTurns } from '../test/support/take-turns.ts'
 import { untilChanged } from './support/approvals.ts'
 import { readPage } from './support/chat-page.ts'
 import { isFocused } from './support/shell-page.ts'
@@ -41,11 +43,15 @@ const WORDS = {
   },
 } as const
 
-/** Colours differ by scheme, names by language: two readers see all of them. */
-describe.each([
+/** Colours differ by scheme, names by language: two readers see all of them. In `npm test` each sees half of the screens. */
+const READERS = [
   { locale: 'en-US', colorScheme: 'light' },
   { locale: 'ja-JP', colorScheme: 'dark' },
-] as const)('in $locale and $colorScheme', ({ locale, colorScheme }) => {
+] as const
+
+describe.each(READERS)('in $locale and $colorScheme', ({ locale, colorScheme }) => {
+  const group = READERS.findIndex((each) => each.locale === locale)
+  const it = takeTurns({ group, groups: READERS.length })
   const reader = { locale, colorScheme, viewport: WIDE }
   const words = WORDS[locale]
   const look = async (page: Page, name: string, within?: string): Promise<unknown[]> => {
@@ -53,7 +59,7 @@ describe.each([
     return violations(page, within)
   }
 
-  test('[DM26] axe finds nothing to mend around the conversation', async () => {
+  it('[DM26] axe finds nothing to mend around the conversation', async () => {
     const page = await testDemo.visit(reader)
     await page.getByText(words.welcome).waitFor()
     expect(await look(page, 'welcome')).toEqual([])
@@ -62,7 +68,7 @@ describe.each([
     expect(await look(page, 'problem')).toEqual([])
   })
 
-  test('[DM26] axe finds nothing to mend in what is decided', async () => {
+  it('[DM26] axe finds nothing to mend in what is decided', async () => {
     const page = await testDemo.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
     await say('Send $120 to Alice and $600 to Bob')
@@ -77,7 +83,7 @@ describe.each([
     expect(await look(page, 'inbox', OVERLAYS)).toEqual([])
   })
 
-  test('[DM26] axe finds nothing to mend in what lies behind a conversation', async () => {
+  it('[DM26] axe finds nothing to mend in what lies behind a conversation', async () => {
     const page = await testDemo.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
     await showInspector(page)
@@ -93,7 +99,7 @@ describe.each([
     }
   })
 
-  test('[DM26] axe finds nothing to mend in a replay, with Gemini alone, nor on a phone', async () => {
+  it('[DM26] axe finds nothing to mend in a replay, with Gemini alone, nor on a phone', async () => {
     const page = await testDemo.visit(reader)
     const { say, answer, idle } = readPage(page)
     await showInspector(page)
@@ -120,7 +126,8 @@ describe.each([
   })
 })
 
-test.each(['live'] as const)(
+// In `npm test`, the announcements of the components are tested without a page.
+test.skipIf(!isLong).each(['live'] as const)(
   '[DM92] what waits for a decision is announced, and so is what came of it, over %s',
   async (mode) => {
     const page = await testDemo.visit({ mode })
@@ -204,8 +211,19 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
   for (let steps = 0; steps < 5; steps += 1) await press('Tab')
   await press('Alt+KeyL')
   await page.getByRole('tab', { name: 'Timeline' }).waitFor({ state: 'detached' })
+  const chats = page.getByRole('navigation', { name: 'Chats' })
+  await press('Alt+KeyC')
+  await chats.waitFor({ state: 'detached' })
+  await press('Alt+KeyC')
+  await chats.waitFor()
 
   await press('Alt+KeyM')
+  await reach('Settings', 'Shift+Tab')
+  await page.keyboard.type('?')
+  const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+  await keys.getByText('Alt+N').waitFor()
+  await press('Escape')
+  await keys.waitFor({ state: 'hidden' })
   await reach('Settings', 'Shift+Tab')
   await press('Enter')
   await reach('English')

@@ -13,12 +13,14 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-test('[DM75] an approval of the AI SDK is given, and the payment is made once', async () => {
+test('[DM75] an approval of the AI SDK outlives a reload of the page, is given, and the payment is made once', async () => {
   const { page, card, books, idle, answers, results } = await ask(testDemo, 'Send $50 to Alice', {
     mode,
   })
   expect(await books.pending()).toEqual([])
   expect(await card('Alice').getByRole('button', { name: 'Edit…' }).count()).toBe(0)
+  await page.reload()
+  await card('Alice').waitFor()
   await snap(page, 'approval-asked-direct')
   await card('Alice').getByRole('button', { name: 'Approve' }).dblclick()
   await ending(card('Alice'))
@@ -36,45 +38,22 @@ test('[DM75] an approval of the AI SDK is given, and the payment is made once', 
   expect(await books.paid()).toEqual(['Alice 50'])
 })
 
-test('[DM75] a payment that is denied is not made, and the model is told why', async () => {
-  const { page, card, books, idle, answers, results } = await ask(testDemo, 'Send $50 to Alice', {
-    mode,
-  })
-  const payment = card('Alice')
-  await payment.getByRole('button', { name: 'Deny…' }).click()
-  await payment.getByLabel('Reason (optional)').fill('not this month')
-  await payment.getByRole('button', { name: 'Deny', exact: true }).click()
-  await payment.getByText('Denied. It did not run. Reason: not this month').waitFor()
-  await idle()
-  expect(await books.paid()).toEqual([])
-  expect(results()).toHaveLength(1)
-  const answer = await answers.locator('.markdown').last().textContent()
-  expect(answer).toContain('was not carried out')
-  expect(answer).toContain('not this month')
-  await snap(page, 'approval-denied-direct')
-})
-
-test('[DM75] two payments are decided together, each in its way', async () => {
+test('[DM75] two payments are decided together, each in its way, and the model is told why', async () => {
   const words = 'Send $30 to Alice and $40 to Bob'
   const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
-  await decide(card('Bob'), 'deny')
+  await card('Bob').getByRole('button', { name: 'Deny…' }).click()
+  await card('Bob').getByLabel('Reason (optional)').fill('not this month')
+  await card('Bob').getByRole('button', { name: 'Deny', exact: true }).click()
   expect(await books.paid()).toEqual([])
   await decide(card('Alice'), 'approve')
   await ending(card('Alice'), 'approve')
-  await ending(card('Bob'), 'deny')
+  await card('Bob').getByText('Denied. It did not run. Reason: not this month').waitFor()
   await answers.locator('.markdown').last().waitFor()
   await idle()
+  const answer = await answers.locator('.markdown').last().textContent()
+  expect(answer).toContain('was not carried out')
+  expect(answer).toContain('not this month')
   expect(await books.paid()).toEqual(['Alice 30'])
   expect(results()).toHaveLength(2)
   await snap(page, 'approvals-two-direct')
-})
-
-test('[DM75] what waits outlives a reload of the page', async () => {
-  const { page, card, books, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
-  await page.reload()
-  await decide(card('Alice'), 'approve')
-  await ending(card('Alice'))
-  await idle()
-  expect(await books.paid()).toEqual(['Alice 50'])
-  await snap(page, 'approval-reloaded-direct')
 })

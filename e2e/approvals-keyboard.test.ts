@@ -18,8 +18,9 @@ afterEach(() => testDemo.leave())
 describe('sse alone', () => {
   const mode = 'sse'
 
-  test('[DM41] approve: Tab leads to the buttons in the order in which they stand', async () => {
-    const { page, card, books, id, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
+  test('[DM41] Tab leads to the buttons in the order in which they stand; approve, and deny with a reason', async () => {
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, say, idle, results } = scene
     const order: string[] = []
     for (let back = 0; back < 3; back += 1) {
       await page.keyboard.press('Shift+Tab')
@@ -32,11 +33,11 @@ describe('sse alone', () => {
     await idle()
     expect(await books.paid()).toEqual(['Alice 50'])
     expect(await books.history(id)).toEqual(RAN)
-  })
 
-  test('[DM41] deny with a reason', async () => {
-    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
-    const { page, card, books, id, idle, results } = scene
+    await say('Send $60 to Bob')
+    await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
+    await idle()
+    const [denied = ''] = await books.pending()
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('d')
     await page.keyboard.type('add it to the next bill')
@@ -48,11 +49,11 @@ describe('sse alone', () => {
     await page.keyboard.press('Control+A')
     await page.keyboard.type('later, dear')
     await page.keyboard.press('Enter')
-    await card('Alice').getByText('Denied. It did not run. Reason: later, dear').waitFor()
+    await card('Bob').getByText('Denied. It did not run. Reason: later, dear').waitFor()
     await idle()
-    expect(await books.paid()).toEqual([])
-    expect(await books.history(id)).toEqual(['requested', 'denied'])
-    expect(results()).toMatchObject([{ reason: 'later, dear' }])
+    expect(await books.paid()).toEqual(['Alice 50'])
+    expect(await books.history(denied)).toEqual(['requested', 'denied'])
+    expect(results()).toMatchObject([{ success: true }, { reason: 'later, dear' }])
   })
 })
 
@@ -60,7 +61,7 @@ describe('sse alone', () => {
 describe('live alone', () => {
   const mode = 'live'
 
-  test('[DM41] approve: a shortcut leads to each card, and its key does not decide', async () => {
+  test('[DM41] a shortcut leads to each card, and its key does not decide; approve, and edit', async () => {
     const words = 'Send $30 to Alice and $40 to Bob'
     const { page, card, books, idle } = await ask(testDemo, words, { mode })
     await page.keyboard.press('Alt+A')
@@ -70,17 +71,10 @@ describe('live alone', () => {
     expect(await books.pending()).toHaveLength(2)
     await page.keyboard.press('Enter')
     await ending(card('Bob'))
-    await untilChanged(card('Alice'))
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('Enter')
-    await ending(card('Alice'))
-    await idle()
-    expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
     await snap(page, `keyboard-two-${mode}`)
-  })
 
-  test('[DM41] edit', async () => {
-    const { page, card, books, id, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
+    const [id = ''] = await books.pending()
+    await untilChanged(card('Alice'))
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('e')
     await card('Alice').getByLabel('Amount').waitFor()
@@ -95,7 +89,7 @@ describe('live alone', () => {
     await page.keyboard.press('Enter')
     await ending(card('Dad'))
     await idle()
-    expect(await books.paid()).toEqual(['Dad 7'])
+    expect(await books.paid()).toEqual(['Bob 40', 'Dad 7'])
     expect(await books.history(id)).toEqual(RAN)
   })
 

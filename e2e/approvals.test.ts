@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { times } from '../test/support/long-run.ts'
-import { AGENT_MODES, modesOf } from './support/modes.ts'
+import { modesOf } from './support/modes.ts'
 import { ask, type Choice, decide, ending, RAN, readArguments } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -15,7 +15,7 @@ afterEach(() => testDemo.leave())
 
 type TwoPayments = [alice: Choice, bob: Choice, first: 'Alice' | 'Bob', paid: string[]]
 
-/** Each in one of the modes, the first of each in `npm test`. That each of them holds for every client is tried without a browser. */
+/** The first in `npm test`. That each of them holds for every client is tried without a browser. */
 const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
   sse: [
     ['approve', 'deny', 'Alice', ['Alice 30']],
@@ -48,7 +48,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
   })
 })
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM34] a payment waits in plain sight and runs once it is approved', async () => {
     const words = '花子さんに50ドル送金してください'
     const visit = { mode, locale: 'ja-JP' }
@@ -107,14 +107,27 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM35] a payment is approved as it was changed, and both are shown', async () => {
+  test('[DM35] a change that does not fit is refused in words; a payment is approved as it was changed, and both are shown', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, results } = scene
     const payment = card('Alice')
+    const approve = payment.getByRole('button', { name: 'Approve with these changes' })
     await payment.getByRole('button', { name: 'Edit…' }).click()
+    await payment.getByLabel('Amount').fill('')
+    await approve.click()
+    await payment.getByText('Enter a number.').waitFor()
     await payment.getByLabel('Amount').fill('40.5')
+    await payment.getByLabel('Recipient').fill('')
+    await approve.click()
+    await payment.getByText('Enter a value.').waitFor()
+    expect(await books.pending()).toEqual([id])
+    expect(await books.paid()).toEqual([])
+    await snap(page, `approval-refused-${mode}`)
+
+    // What was typed is kept.
+    expect(await payment.getByLabel('Amount').inputValue()).toBe('40.5')
     await payment.getByLabel('Recipient').fill('Alicia')
-    await payment.getByRole('button', { name: 'Approve with these changes' }).click()
+    await approve.click()
     const edited = card('Alicia')
     await ending(edited)
     await idle()
@@ -136,7 +149,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
   })
 })
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test.each(TWO_PAYMENTS[mode].slice(0, times(1, 3)))(
     '[DM36] two payments at once: %s and %s, %s first',
     async (...row) => {
@@ -164,9 +177,24 @@ describe.each(AGENT_MODES)('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM71] what depends on a decision is asked after it, and stands below it', async () => {
-    const words = 'Send $20 to Alice, then $30 to Bob'
-    const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
+  test('[DM71] what depends on a decision is asked after it, and stands below it; after a denial it is not asked', async () => {
+    const { page, card, books, say, idle, answers, results } = await ask(
+      testDemo,
+      'Send $25 to Carol, then $35 to Dave',
+      { mode },
+    )
+    await decide(card('Carol'), 'deny')
+    await ending(card('Carol'), 'deny')
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await card('Dave').count()).toBe(0)
+    expect(await books.pending()).toEqual([])
+    expect(await books.paid()).toEqual([])
+    await snap(page, `approvals-not-in-turn-${mode}`)
+
+    await say('Send $20 to Alice, then $30 to Bob')
+    await card('Alice').getByRole('button', { name: 'Approve' }).waitFor()
+    await idle()
     expect(await card('Bob').count()).toBe(0)
     await decide(card('Alice'), 'approve')
     await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
@@ -176,42 +204,19 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await ending(card('Bob'))
     await idle()
     expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
-    expect(results()).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
+    expect(results()).toMatchObject([
+      { status: 'denied' },
+      { recipient: 'Alice' },
+      { recipient: 'Bob' },
+    ])
     const told = /Sent \$20\.00.*I sent \$20\.00.*Sent \$30\.00.*I sent \$30\.00/s
-    const shown = await answers.textContent()
+    const shown = await answers.last().textContent()
     expect(shown).toMatch(told)
     expect(shown?.match(/I sent/g)).toHaveLength(2)
     await snap(page, `approvals-in-turn-${mode}`)
     await page.reload()
     await ending(card('Bob'))
-    expect(await answers.textContent()).toBe(shown)
-  })
-})
-
-describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM35] a change that does not fit is refused in words, and can be made anew', async () => {
-    const { page, card, books, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
-    const payment = card('Alice')
-    const approve = payment.getByRole('button', { name: 'Approve with these changes' })
-    await payment.getByRole('button', { name: 'Edit…' }).click()
-    await payment.getByLabel('Amount').fill('')
-    await approve.click()
-    await payment.getByText('Enter a number.').waitFor()
-
-    await payment.getByLabel('Amount').fill('20')
-    await payment.getByLabel('Recipient').fill('')
-    await approve.click()
-    await payment.getByText('Enter a value.').waitFor()
-    expect(await books.pending()).toHaveLength(1)
-    expect(await books.paid()).toEqual([])
-    await snap(page, `approval-refused-${mode}`)
-
-    expect(await payment.getByLabel('Amount').inputValue()).toBe('20')
-    await payment.getByLabel('Recipient').fill('Alice')
-    await approve.click()
-    await ending(payment)
-    await idle()
-    expect(await books.paid()).toEqual(['Alice 20'])
+    expect(await answers.last().textContent()).toBe(shown)
   })
 })
 
@@ -240,18 +245,5 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await idle()
     expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
     await snap(page, `payment-refused-${mode}`)
-  })
-
-  test('[DM71] what depends on a call that was denied is not asked', async () => {
-    const words = 'Send $20 to Alice, then $30 to Bob'
-    const { page, card, books, idle, answers } = await ask(testDemo, words, { mode })
-    await decide(card('Alice'), 'deny')
-    await ending(card('Alice'), 'deny')
-    await answers.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await card('Bob').count()).toBe(0)
-    expect(await books.pending()).toEqual([])
-    expect(await books.paid()).toEqual([])
-    await snap(page, `approvals-not-in-turn-${mode}`)
   })
 })

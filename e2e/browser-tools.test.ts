@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { AGENT_MODES, modesOf } from './support/modes.ts'
+import { isLong } from '../test/support/long-run.ts'
+import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { listenToResults } from './support/model-told.ts'
 import { readBooks } from './support/payments.ts'
@@ -17,7 +18,7 @@ afterEach(() => testDemo.leave())
 
 const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('live'))('%s', (mode) => {
   test('[DM42] the position is read after the approval, once, and told to the model', async () => {
     const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
@@ -120,20 +121,23 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
-    const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
-    const { say, tool, answers } = readPage(page)
-    await say('Where am I?')
-    await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
-    await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
-    const item = page.getByRole('listitem', { name: 'Share your location with the assistant' })
-    await item.getByRole('button', { name: 'Approve' }).click()
-    await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
-    await expect.poll(() => answers.locator('.markdown').last().textContent()).toContain('35.01')
-    expect(await answers.count()).toBe(1)
-  })
+  test.skipIf(!isLong)(
+    '[DM42] a position that was approved elsewhere is read in the page that has the chat',
+    async () => {
+      const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+      const { say, tool, answers } = readPage(page)
+      await say('Where am I?')
+      await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
+      await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
+      const item = page.getByRole('listitem', { name: 'Share your location with the assistant' })
+      await item.getByRole('button', { name: 'Approve' }).click()
+      await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
+      await expect.poll(() => answers.locator('.markdown').last().textContent()).toContain('35.01')
+      expect(await answers.count()).toBe(1)
+    },
+  )
 
-  test('[DM42] a position that the person denies is never looked up', async () => {
+  test.skipIf(!isLong)('[DM42] a position that the person denies is never looked up', async () => {
     const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
     const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { AGENT_MODES, modesOf } from './support/modes.ts'
+import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -29,7 +29,7 @@ Euler: $e^{i\\pi} + 1 = 0$, and
 
 $$\\sum_{k=1}^n k = \\frac{n(n+1)}{2}$$`
 
-/** One language in each mode. */
+/** One language in each mode. In `npm test`, each of the two tests runs in one of them. */
 const LANGUAGES = {
   sse: ['Japanese', '空が青いのは、', '光が散乱するからです。'],
   live: ['English', 'The sky is blue.', 'Light scatters.'],
@@ -39,7 +39,7 @@ const WEATHER = {
   live: ['ja', '東京の天気は?', /18/],
 } as const
 
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test.each([LANGUAGES[mode]])(
     '[DM20] an answer in %s appears while it is being written',
     async (name, first, second) => {
@@ -61,18 +61,24 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       expect(testDemo.told(gate)).toBe(1)
     },
   )
+})
 
+describe.each(modesOf('live'))('%s', (mode) => {
   test.each([WEATHER[mode]])(
-    '[DM21] the call of a tool is shown, and its answer: %s',
+    '[DM21] [DM24] the call of a tool is shown, and its answer, and both again after a reload: %s',
     async (name, question, words) => {
       const page = await testDemo.visit({ mode })
-      const { say, tool, answers, idle } = readPage(page)
+      const { say, tool, answers, idle, log } = readPage(page)
       await say(question)
       await tool('get_weather').getByText('Done').waitFor()
       await expect
         .poll(() => answers.last().locator('.markdown').last().textContent())
         .toMatch(words)
       await idle()
+      const before = await log.textContent()
+      await page.reload()
+      await tool('get_weather').waitFor()
+      expect(await log.textContent()).toBe(before)
 
       await tool('get_weather').getByText('Details').click()
       const details = await tool('get_weather').locator('pre').allTextContents()
@@ -110,26 +116,14 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM24] a reload after the answer shows the same messages', async () => {
-    const page = await testDemo.visit({ mode })
-    const { say, tool, log, idle, answers } = readPage(page)
-    await say('What is the weather in London?')
-    await tool('get_weather').getByText('Done').waitFor()
-    await answers.last().locator('.markdown').last().waitFor()
-    await idle()
-    const before = await log.textContent()
-    await page.reload()
-    await tool('get_weather').waitFor()
-    expect(await log.textContent()).toBe(before)
-  })
-})
-
-describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM20] thoughts are folded away and can be opened', async () => {
+  test('[DM20] the page says that the model is thinking until there is something to read; thoughts are folded away and can be opened', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer } = readPage(page)
-    await say('[[think I look at the sky.]][[say It is blue.]]')
+    await say(`[[wait think-${mode}]][[think I look at the sky.]][[say It is blue.]]`)
+    await page.getByText('Thinking…').waitFor()
+    testDemo.emulator.release(`think-${mode}`)
     await answer().getByText('It is blue.').waitFor()
+    expect(await page.getByText('Thinking…').count()).toBe(0)
     const thoughts = answer().getByText('I look at the sky.')
     expect(await thoughts.isVisible()).toBe(false)
     await answer().getByText('Reasoning').click()
@@ -138,19 +132,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
   })
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM20] the page says that the model is thinking until there is something to read', async () => {
-    const page = await testDemo.visit({ mode })
-    const { say, answer } = readPage(page)
-    await say(`[[wait think-${mode}]][[say Here it is.]]`)
-    await page.getByText('Thinking…').waitFor()
-    testDemo.emulator.release(`think-${mode}`)
-    await answer().getByText('Here it is.').waitFor()
-    expect(await page.getByText('Thinking…').count()).toBe(0)
-  })
-})
-
-describe.each(AGENT_MODES)('%s', (mode) => {
+describe.each(modesOf('sse'))('%s', (mode) => {
   test('[DM80] [DM530] [DM531] an answer in Markdown is shown as headings, lists, tables, coloured code and formulas', async () => {
     testDemo.answer('about tea', () => [{ type: 'say', text: RICH }])
     const page = await testDemo.visit({ mode })

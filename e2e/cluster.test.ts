@@ -13,6 +13,7 @@ import {
   temporaryDirectory,
 } from '../apps/demo/test/support/temporary-directory.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'
+import { takeTurns } from '../test/support/take-turns.ts'
 import { decide, ending, RAN } from './support/approvals.ts'
 import { giveBack, takeContext } from './support/browser-contexts.ts'
 import { readPage } from './support/chat-page.ts'
@@ -57,7 +58,9 @@ afterEach(async () => {
 })
 
 describe.each(STOCK_VERSIONS)('ai %s', (version) => {
-  test('[DM340] a payment that one instance requested is approved at the other and made once', async () => {
+  const it = takeTurns({ group: STOCK_VERSIONS.indexOf(version), groups: STOCK_VERSIONS.length })
+
+  it('[DM340] a payment that one instance requested is approved at the other and made once', async () => {
     const chat = await openChat(version, 'approve')
     await chat.say('Send $30 to Alice')
     await chat.page.getByRole('button', { name: 'Approve' }).click()
@@ -72,7 +75,7 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
     expect(shown).toHaveLength(1)
   })
 
-  test('[DM340] after a reload in the middle of a reply, the other instance continues it', async () => {
+  it('[DM340] after a reload in the middle of a reply, the other instance continues it', async () => {
     const chat = await openChat(version, 'reload')
     const gate = `reload-${version}`
     await chat.say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
@@ -90,7 +93,7 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
     expect(asked(gate)).toHaveLength(1)
   })
 
-  test('[DM340] a reply is stopped at the other instance, at the model too, and keeps its text', async () => {
+  it('[DM340] a reply is stopped at the other instance, at the model too, and keeps its text', async () => {
     const chat = await openChat(version, 'stop')
     const gate = `stop-${version}`
     await chat.say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
+import { modesOf } from './support/modes.ts'
 import { chooseMode, converse, isFocused, readShell } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -81,7 +82,7 @@ describe('writing', () => {
 })
 
 describe('tabs', () => {
-  test.each(['sse', 'live'] as const)(
+  test.each(modesOf('live'))(
     '[DM372] over %s, Stop in one tab ends the reply in both',
     async (mode) => {
       const page = await testDemo.visit({ mode })

@@ -18,9 +18,17 @@ afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[IN1] an answer is a timeline of its chunks, with its times', async () => {
+  test('[IN1] [IN4] while the model is silent it is the model that is waited for; an answer is a timeline of its chunks, with its times', async () => {
     const { page, inspector, open } = await inspect(mode)
-    const { say, tool, idle } = readPage(page)
+    const { say, tool, idle, answer } = readPage(page)
+    await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
+    await answer().getByText('Well…').waitFor()
+    await inspector.getByText('Waiting for the model.').waitFor()
+    testDemo.emulator.release(`silent-${mode}`)
+    await inspector.getByText('Idle: waiting for your message.').waitFor()
+    expect(testDemo.told(`silent-${mode}`)).toBe(1)
+    await idle()
+
     await say('What is the weather in Tokyo?')
     await tool('get_weather').getByText('Done').waitFor()
     await idle()
@@ -70,21 +78,8 @@ describe.each(modesOf('live'))('%s', (mode) => {
   })
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[IN4] while the model is silent, it is the model that is waited for', async () => {
-    const { page, inspector } = await inspect(mode)
-    const { say, answer } = readPage(page)
-    await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
-    await answer().getByText('Well…').waitFor()
-    await inspector.getByText('Waiting for the model.').waitFor()
-    testDemo.emulator.release(`silent-${mode}`)
-    await inspector.getByText('Idle: waiting for your message.').waitFor()
-    expect(testDemo.told(`silent-${mode}`)).toBe(1)
-  })
-})
-
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[IN3] what is sent and received is shown', async () => {
+  test('[IN3] what is sent and received is shown, and can be filtered', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, answer, idle } = readPage(page)
     await say('[[say Over the wire.]]')
@@ -100,6 +95,16 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await sent.getByText('Over the wire.').waitFor()
     expect(await line('out', mode === 'live' ? 'send' : 'request').count()).toBe(1)
     await snap(page, `wire-${mode}`)
+
+    const chunk = mode === 'live' ? 'chunk' : 'text-delta'
+    const received = inspector.locator('.wire-line[data-direction=in] code')
+    await received.getByText(chunk, { exact: true }).first().waitFor()
+    const filter = inspector.getByRole('searchbox', { name: 'Filter by type' })
+    await filter.fill('end')
+    await received.getByText('end', { exact: true }).first().waitFor()
+    expect(await received.getByText(chunk, { exact: true }).count()).toBe(0)
+    await filter.fill('nothing like it')
+    await inspector.getByText('No traffic of a type with “nothing like it”.').waitFor()
   })
 })
 
@@ -156,28 +161,6 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     expect(await textOf(log)).toBe(shown)
     expect(await readBooks(testDemo, page).balance()).toBe(950)
   })
-})
-
-test('[IN3] what is received is shown too, over HTTP and the socket, and can be filtered', async () => {
-  for (const [mode, chunk] of [
-    ['sse', 'text-delta'],
-    ['live', 'chunk'],
-  ] as const) {
-    const { page, inspector, open } = await inspect(mode)
-    const { say, answer, idle } = readPage(page)
-    await say('[[say Over the wire.]]')
-    await answer().getByText('Over the wire.').waitFor()
-    await idle()
-    await open('Wire')
-    const received = inspector.locator('.wire-line[data-direction=in] code')
-    await received.getByText(chunk, { exact: true }).first().waitFor()
-    const filter = inspector.getByRole('searchbox', { name: 'Filter by type' })
-    await filter.fill('end')
-    await received.getByText('end', { exact: true }).first().waitFor()
-    expect(await received.getByText(chunk, { exact: true }).count()).toBe(0)
-    await filter.fill('nothing like it')
-    await inspector.getByText('No traffic of a type with “nothing like it”.').waitFor()
-  }
 })
 
 test('[IN380] [IN382] the timeline is that of the server: it survives a reload, names the vote, and leads to the card and back', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { AGENT_MODES, modesOf } from './support/modes.ts'
+import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { findForeignWords } from './support/foreign-words.ts'
 import { snap } from './support/snap.ts'
@@ -25,8 +25,8 @@ const KNOWN = [
   /^\+?[\d.]+ m?s$/,
 ]
 
-describe.each(AGENT_MODES)('%s', (mode) => {
-  test('[DM83] the server speaks the language that the reader chose, from the next question on', async () => {
+describe.each(modesOf('sse'))('%s', (mode) => {
+  test('[DM31] [DM83] the page and the server speak the language that the reader chose, from the next question on', async () => {
     const page = await testDemo.visit({ mode })
     const { say, tool } = readPage(page)
     await say('Send $50 to Alice')
@@ -35,16 +35,19 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await page.getByRole('button', { name: 'Settings' }).click()
     await page.getByRole('radio', { name: '日本語' }).click({ force: true })
     await page.getByRole('button', { name: '設定' }).waitFor()
+    expect(await page.getAttribute('html', 'lang')).toBe('ja')
     await page.keyboard.press('Escape')
     await say('Send $50 to Bob')
     await tool('Bob').getByText('送金は取り消せません。').waitFor()
     expect(await tool('Bob').textContent()).not.toContain('wallet')
     await snap(page, `ja-chosen-${mode}`)
+    await page.reload()
+    await page.getByRole('button', { name: '設定' }).waitFor()
   })
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM82] a page in Japanese is Japanese everywhere', async () => {
+  test('[DM31] [DM82] with a Japanese browser, the page is in Japanese everywhere', async () => {
     const viewport = { width: 1440, height: 900 }
     const page = await testDemo.visit({ mode, locale: 'ja-JP', viewport })
     const { say, tool, log, alert, idle, input } = readPage(page)
@@ -52,6 +55,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
       expect.soft(await findForeignWords(page, KNOWN), place).toEqual([])
     }
     await page.getByText('何をお手伝いしましょうか？').waitFor()
+    expect(await page.getAttribute('html', 'lang')).toBe('ja')
     await check('welcome')
 
     await say('東京の天気は?')

@@ -1,6 +1,7 @@
 import type { JSHandle, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { isLong, times } from '../test/support/long-run.ts'
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
 import { violations } from './support/violations.ts'
@@ -41,28 +42,34 @@ beforeAll(() => {
   ])
 })
 
-test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s', async (scheme) => {
-  const page = await testDemo.visit({ colorScheme: scheme })
-  const { say, tool, alert, idle, log } = readPage(page)
-  await say('What is the weather in Tokyo?')
-  await tool('get_weather').getByText('Done').waitFor()
-  await idle()
-  await say('Send $50 to Alice')
-  await tool('process_payment').getByRole('button', { name: 'Approve' }).click()
-  await tool('process_payment').getByText('Done').waitFor()
-  await idle()
-  await say('Show me all you can')
-  await log.getByRole('link', { name: 'Example' }).waitFor()
-  await idle()
-  for (const summary of await page.locator('summary').all()) await summary.click()
-  expect(await violations(page)).toEqual([])
-  await snap(page, `chat-${scheme}`)
+/** In `npm test`, the same screens are seen by a reader with a dark one in accessibility.test.ts. */
+const SCHEMES = ['light', 'dark'] as const
 
-  await say('[[fail 429 retry=7 quota]]')
-  await alert.waitFor()
-  expect(await violations(page, '.adk-problem')).toEqual([])
-  await snap(page, `problem-${scheme}`)
-})
+test.each(SCHEMES.slice(0, times(1, 2)))(
+  '[DM26] axe finds nothing to mend, in %s',
+  async (scheme) => {
+    const page = await testDemo.visit({ colorScheme: scheme })
+    const { say, tool, alert, idle, log } = readPage(page)
+    await say('What is the weather in Tokyo?')
+    await tool('get_weather').getByText('Done').waitFor()
+    await idle()
+    await say('Send $50 to Alice')
+    await tool('process_payment').getByRole('button', { name: 'Approve' }).click()
+    await tool('process_payment').getByText('Done').waitFor()
+    await idle()
+    await say('Show me all you can')
+    await log.getByRole('link', { name: 'Example' }).waitFor()
+    await idle()
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    expect(await violations(page)).toEqual([])
+    await snap(page, `chat-${scheme}`)
+
+    await say('[[fail 429 retry=7 quota]]')
+    await alert.waitFor()
+    expect(await violations(page, '.adk-problem')).toEqual([])
+    await snap(page, `problem-${scheme}`)
+  },
+)
 
 test('[DM392] the outline of the page is shown in the stored theme before its scripts are loaded', async () => {
   const page = await testDemo.visit({ colorScheme: 'light' })
@@ -75,7 +82,8 @@ test('[DM392] the outline of the page is shown in the stored theme before its sc
   await snap(page, 'loading-dark')
 })
 
-test('[DM26] everything can be done by keyboard', async () => {
+// In `npm test`, there is a longer walk by keyboard in accessibility.test.ts.
+test.skipIf(!isLong)('[DM26] everything can be done by keyboard', async () => {
   const page = await testDemo.visit()
   const { log, tool, input, answer, stop, idle, say } = readPage(page)
   const focused = () =>
@@ -144,9 +152,9 @@ test('[DM27] the page fits a phone', async () => {
   await snap(page, 'phone-chat')
 })
 
-test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
+test('[DM28] Enter sends, Shift+Enter makes a new line, and Enter that accepts a conversion does neither', async () => {
   const page = await testDemo.visit()
-  const { input, log } = readPage(page)
+  const { input, log, idle } = readPage(page)
   await input.pressSequentially('one')
   await input.press('Shift+Enter')
   await input.pressSequentially('two')
@@ -156,11 +164,9 @@ test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
   await log.locator('[data-role=user]').waitFor()
   expect(await log.locator('.adk-said').textContent()).toBe('one\ntwo')
   expect(await input.inputValue()).toBe('')
-})
+  await log.locator('[data-role=assistant]').waitFor()
+  await idle()
 
-test('[DM28] Enter that accepts a conversion does not send', async () => {
-  const page = await testDemo.visit()
-  const { input, log } = readPage(page)
   await input.focus()
   const browser = await page.context().newCDPSession(page)
   await browser.send('Input.imeSetComposition', {
@@ -169,13 +175,13 @@ test('[DM28] Enter that accepts a conversion does not send', async () => {
     selectionEnd: 2,
   })
   await input.press('Enter')
-  expect(await log.locator('[data-role=user]').count()).toBe(0)
+  expect(await log.locator('[data-role=user]').count()).toBe(1)
   expect(await input.inputValue()).toContain('東京')
 
   await browser.send('Input.insertText', { text: '東京' })
   await input.press('Enter')
-  await log.locator('[data-role=user]').waitFor()
-  expect(await log.locator('.adk-said').textContent()).toContain('東京')
+  await log.locator('[data-role=user]').nth(1).waitFor()
+  expect(await log.locator('.adk-said').nth(1).textContent()).toContain('東京')
 })
 
 test('[DM29] a chunk renders the message it belongs to, no other, and nothing around them', async () => {
@@ -212,7 +218,7 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
   await say(
     `[[say ${lines('first')}]][[wait up]][[say \n\n${lines('second')}]][[wait down]][[say \n\n${lines('third')}]]`,
   )
-  await answer().getByText('first 29').waitFor()
+  await answer().getByText('first 19').waitFor()
   await expect.poll(distance).toBeLessThan(2)
 
   await page.mouse.move(400, 200)
@@ -220,27 +226,31 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
   await page.getByRole('button', { name: 'Go to the latest message' }).waitFor()
   const top = await page.locator('.scroller').evaluate((element) => element.scrollTop)
   testDemo.emulator.release('up')
-  await answer().getByText('second 29').waitFor({ state: 'attached' })
+  await answer().getByText('second 19').waitFor({ state: 'attached' })
   expect(await page.locator('.scroller').evaluate((element) => element.scrollTop)).toBe(top)
 
   await page.getByRole('button', { name: 'Go to the latest message' }).click()
   testDemo.emulator.release('down')
-  await answer().getByText('third 29').waitFor()
+  await answer().getByText('third 19').waitFor()
   await idle()
   await expect.poll(distance).toBeLessThan(2)
 })
 
-test('[DM31] speaks the language of the browser, or the one the reader chose', async () => {
-  const page = await testDemo.visit({ locale: 'ja-JP' })
-  await page.getByText('何をお手伝いしましょうか？').waitFor()
-  expect(await page.getAttribute('html', 'lang')).toBe('ja')
-  await page.getByRole('button', { name: '設定' }).click()
-  await page.getByRole('radio', { name: 'English' }).click({ force: true })
-  await page.getByText('What would you like to do?').waitFor()
-  expect(await page.getAttribute('html', 'lang')).toBe('en')
-  await page.reload()
-  await page.getByText('What would you like to do?').waitFor()
-})
+// In `npm test`, japanese.test.ts has both.
+test.skipIf(!isLong)(
+  '[DM31] speaks the language of the browser, or the one the reader chose',
+  async () => {
+    const page = await testDemo.visit({ locale: 'ja-JP' })
+    await page.getByText('何をお手伝いしましょうか？').waitFor()
+    expect(await page.getAttribute('html', 'lang')).toBe('ja')
+    await page.getByRole('button', { name: '設定' }).click()
+    await page.getByRole('radio', { name: 'English' }).click({ force: true })
+    await page.getByText('What would you like to do?').waitFor()
+    expect(await page.getAttribute('html', 'lang')).toBe('en')
+    await page.reload()
+    await page.getByText('What would you like to do?').waitFor()
+  },
+)
 
 test('[DM32] an answer cannot run, link or load what it should not', async () => {
   const page = await testDemo.visit()
@@ -272,5 +282,5 @@ function propsOf(element: Locator): Promise<JSHandle<unknown>> {
 }
 
 function lines(name: string): string {
-  return Array.from({ length: 30 }, (_, index) => `${name} ${index}`).join('\n\n')
+  return Array.from({ length: 20 }, (_, index) => `${name} ${index}`).join('\n\n')
 }

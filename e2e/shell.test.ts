@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { isLong, times } from '../test/support/long-run.ts'
 import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
@@ -40,21 +41,12 @@ test('[DM60] chats are listed with what goes on in them, newest first, and again
   expect(await page.title()).toContain('Send $50 to Alice')
 })
 
-test('[DM60] the list follows what another tab does', async () => {
-  const page = await testDemo.visit()
-  await converse(page, '[[say Hello.]]')
-  const other = await page.context().newPage()
-  await other.goto(testDemo.demo.url)
-  await readShell(other).chat('Hello.').waitFor()
-  await rename(other, 'Hello.', 'Greetings')
-  await readShell(page).chat('Greetings').waitFor()
-  expect(await readShell(page).titles()).toEqual(['Greetings'])
-})
-
-test('[DM61] a chat is renamed in its place, by keyboard', async () => {
-  const page = await testDemo.visit()
-  await converse(page, '[[say Hello.]]')
-  const { chat, options } = readShell(page)
+test('[DM60] [DM61] a chat is renamed in its place, by keyboard, also for another tab; what the server does not do is taken back and said', async () => {
+  const watching = await testDemo.visit()
+  await converse(watching, '[[say Hello.]]')
+  const page = await watching.context().newPage()
+  await page.goto(watching.url())
+  const { chat, options, titles } = readShell(page)
   await options('Hello.').focus()
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
@@ -67,8 +59,20 @@ test('[DM61] a chat is renamed in its place, by keyboard', async () => {
 
   await rename(page, 'Hello.', 'ごあいさつ')
   await chat('ごあいさつ').waitFor()
+  await readShell(watching).chat('ごあいさつ').waitFor()
+  expect(await readShell(watching).titles()).toEqual(['ごあいさつ'])
   await page.reload()
   await chat('ごあいさつ').waitFor()
+
+  await page.route('**/chats/*', (route) =>
+    route.request().method() === 'PATCH' ? route.fulfill({ status: 503 }) : route.fallback(),
+  )
+  await rename(page, 'ごあいさつ', 'Greetings')
+  await page.getByText('The chat could not be renamed.').waitFor()
+  await chat('ごあいさつ').waitFor()
+  expect(await titles()).toEqual(['ごあいさつ'])
+  await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()
+  expect(await page.getByRole('alert').count()).toBe(0)
 })
 
 test('[DM61] a chat is deleted after a question, and the page begins another', async () => {
@@ -90,21 +94,6 @@ test('[DM61] a chat is deleted after a question, and the page begins another', a
   await page.goto(address)
   await page.getByText('Chat not found').waitFor()
   expect(await readShell(page).titles()).toEqual([])
-})
-
-test('[DM61] what the server does not do is taken back and said', async () => {
-  const page = await testDemo.visit()
-  await converse(page, '[[say Hello.]]')
-  const { chat } = readShell(page)
-  await page.route('**/chats/*', (route) =>
-    route.request().method() === 'PATCH' ? route.fulfill({ status: 503 }) : route.fallback(),
-  )
-  await rename(page, 'Hello.', 'Greetings')
-  await page.getByText('The chat could not be renamed.').waitFor()
-  await chat('Hello.').waitFor()
-  expect(await readShell(page).titles()).toEqual(['[[say Hello.]]'])
-  await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()
-  expect(await page.getByRole('alert').count()).toBe(0)
 })
 
 test('[DM62] the list and the inspector can be put away, and stay so', async () => {
@@ -175,7 +164,8 @@ test('[DM63] the mode is chosen by keyboard and kept, with the chat that is open
   expect(page.url()).toBe(address)
 })
 
-test('[DM67] keys lead everywhere, also while writing', async () => {
+// In `npm test`, a walk by keyboard in accessibility.test.ts uses them.
+test.skipIf(!isLong)('[DM67] keys lead everywhere, also while writing', async () => {
   const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
   const { say, tool, input, idle } = readPage(page)
   await say('Send $30 to Alice and $40 to Bob')
@@ -253,11 +243,14 @@ test('[DM69] music is chosen and stopped by hand', async () => {
 /** The list of chats and the inspector, which are drawers on a phone. */
 const PANELS = '.panel, dialog[open]'
 
-test.each([
-  ['light', { viewport: { width: 1440, height: 900 } }],
-  ['dark', { viewport: { width: 1024, height: 768 }, locale: 'ja-JP' }],
+/** The first two in `npm test`. */
+const SCREENS = [
   ['light', PHONE],
-] as const)(
+  ['dark', { viewport: { width: 1024, height: 768 }, locale: 'ja-JP' }],
+  ['light', { viewport: { width: 1440, height: 900 } }],
+] as const
+
+test.each(SCREENS.slice(0, times(2, 3)))(
   '[DM26] [DM27] axe finds nothing to mend around the conversation: %s',
   async (colorScheme, options) => {
     // What slides in is see-through at first.

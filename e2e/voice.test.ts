@@ -7,8 +7,8 @@ import { openVoiceTestPage, type VoiceTestPage } from './support/voice-test-page
 import type { VoicePage } from './voice-page/main.ts'
 
 const SILENCE = { hertz: 0, ms: 1_000 }
-/** Somebody says something of a second, and then is silent for four. */
-const SPEECH = [{ hertz: 0, ms: 500 }, ...syllables(440, 1_000), { hertz: 0, ms: 4_000 }]
+/** Somebody says something of a second, and then is silent for so long that they speak once in a test. */
+const SPEECH = [{ hertz: 0, ms: 500 }, ...syllables(440, 1_000), { hertz: 0, ms: 60_000 }]
 const LONG = `[[say ${'This is a long answer that takes its time. '.repeat(8)}]]`
 
 type Library = Parameters<typeof openVoiceTestPage>[0]

@@ -18,7 +18,7 @@ export function syllables(hertz: number, ms: number): Tone[] {
 
 /** Writes tones as a file that Chromium takes for a microphone. */
 export async function writeWav(file: string, tones: readonly Tone[]): Promise<void> {
-  const samples = Int16Array.from(tones.flatMap(toSamples))
+  const samples = Buffer.concat(tones.map(toSamples))
   const header = Buffer.alloc(44)
   header.write('RIFF', 0)
   header.writeUInt32LE(36 + samples.byteLength, 4)
@@ -32,15 +32,18 @@ export async function writeWav(file: string, tones: readonly Tone[]): Promise<vo
   header.writeUInt16LE(16, 34)
   header.write('data', 36)
   header.writeUInt32LE(samples.byteLength, 40)
-  await writeFile(file, Buffer.concat([header, Buffer.from(samples.buffer)]))
+  await writeFile(file, Buffer.concat([header, samples]))
 }
 
-function toSamples({ hertz, ms }: Tone): number[] {
+function toSamples({ hertz, ms }: Tone): Uint8Array {
   const length = (RATE * ms) / 1000
-  return Array.from({ length }, (_none, at) => {
+  const samples = new Int16Array(length)
+  if (hertz === 0) return new Uint8Array(samples.buffer)
+  for (let at = 0; at < length; at += 1) {
     const envelope = Math.min(1, at / 480, (length - at) / 480)
-    return Math.round(12_000 * envelope * Math.sin((2 * Math.PI * hertz * at) / RATE))
-  })
+    samples[at] = Math.round(12_000 * envelope * Math.sin((2 * Math.PI * hertz * at) / RATE))
+  }
+  return new Uint8Array(samples.buffer)
 }
 
 /** The tone that is strongest in 16 bit PCM at 16 kHz, and how loud its loudest 20 ms are, from 0 to 1. */

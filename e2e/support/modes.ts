@@ -3,7 +3,7 @@ import { isLong } from '../../test/support/long-run.ts'
 type AgentMode = 'sse' | 'live'
 
 /** The ways to talk with the agent. */
-export const AGENT_MODES: readonly AgentMode[] = ['sse', 'live']
+const AGENT_MODES: readonly AgentMode[] = ['sse', 'live']
 
 /**
  * Returns the modes in which a browser test runs: both in `npm run test:long`, one in `npm test`. The page differs in its transport
