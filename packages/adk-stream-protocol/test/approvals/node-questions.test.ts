@@ -193,8 +193,9 @@ test.each([
 
 test('[AP610] the application answers the question of a node, in its process and over HTTP', async () => {
   const log: Log = []
-  const mayCompleteCalls = ({ id }: { id: string }) => id === 'mari'
-  await using testBridge = await open(log, askOnce(log, Nights), { mayCompleteCalls })
+  await using testBridge = await open(log, askOnce(log, Nights), {
+    mayCompleteCalls: ({ id }) => id === 'mari',
+  })
   const page = testBridge.page()
   await page.post(GO)
   const toolCallId = questionOf((await page.messages()).at(-1))
