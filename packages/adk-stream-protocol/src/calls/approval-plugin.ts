@@ -53,6 +53,7 @@ import { chatOf } from '../agent/tool-call.ts'
 import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { findPausedAgain, pauseAgain } from './pause-again.ts'
+import { restorePause } from './interrupted-agents.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
 import { Elicitations } from './elicitations.ts'
 import { nextCall } from './next-call.ts'
@@ -183,7 +184,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (run) this.#elicitations?.prepare(call, run)
-    if (run && toolCallId !== undefined && this.#nest(call, run)) return undefined
+    if (run && toolCallId !== undefined && (await this.#nest(call, run))) return undefined
     if (toolContext.toolConfirmation) {
       if (!run) return APPROVAL_UNAVAILABLE
       return (await this.runner.resumeSignIn(call, run)) ?? this.runner.runForAdk(call, run)
@@ -211,9 +212,12 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 
   /** Runs the agent of an `AgentTool` in place of ADK. Returns true if the call only resumes after a pause, which needs no approval. */
-  #nest(call: ToolCall, outer: RunState): boolean {
+  async #nest(call: ToolCall, outer: RunState): Promise<boolean> {
     const { toolConfirmation } = call.toolContext
-    const pause = toolConfirmation ? findPauseOf(call) : undefined
+    const { ledger } = this.#options
+    const pause = toolConfirmation
+      ? (findPauseOf(call) ?? (await restorePause(call, outer, ledger)))
+      : undefined
     const canCallWait = this.#canWait(call, outer)
     return this.#replace(call, outer, { pause, canWait: canCallWait }) && pause !== undefined
   }

@@ -140,14 +140,17 @@ function describeRun(
 }
 
 /** Opens the session of the agent. It starts with the state of the caller, and each event is stored in the session of the chat. */
-function openSession({ state }: Context, { root, sessionId }: NestedRun): NestedSession {
+function openSession(
+  { state }: Context,
+  { root, sessionId, toolCallId }: NestedRun,
+): NestedSession {
   const { run, session, sessions, author } = root
   return new NestedSession({
     session,
     id: sessionId,
     state: state.toRecord(),
     store: async (event) => {
-      const nested = { session: sessionId, event: structuredClone(event) }
+      const nested = { session: sessionId, toolCallId, event: structuredClone(event) }
       const customMetadata = writeNotes({ messageId: run.messageId, nested })
       const kept = createEvent({ ...author, customMetadata })
       if (run.live) return run.live.store(kept)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 
+import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { Child } from './support/children.ts'
 import { openCrashPair } from './support/crash-pair.ts'
@@ -30,7 +31,7 @@ const DEATHS: readonly Death[] = [
   ['after-sign-in-outcome', 'succeeded', 1],
 ]
 
-test.each(databases.slice(0, 1))(
+test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP502] a server killed between an approval, its sign-in and the end of the call loses and repeats nothing, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open)

@@ -84,6 +84,8 @@ export type PausedNote = z.infer<typeof PausedNote>
 /** An event of an agent that is used as a tool, in the session of the chat. The model of the chat does not read it. */
 const NestedNote = z.object({
   session: z.string(),
+  /** The call that runs the agent. */
+  toolCallId: z.string().exactOptional(),
   event: z.custom<Event>(isRecord),
 })
 

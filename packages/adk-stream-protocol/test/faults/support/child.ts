@@ -20,6 +20,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 // With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
 // With `MCP_URL`, the agent has the tools of that MCP server, which may ask people.
 // With `A2A_CARD`, the agent can transfer to the remote agent of that card.
+// With `GATED_DESK`, the call of the agent `desk` needs approval itself.
 // With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`, or a workflow that asks a `question`. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
@@ -114,6 +115,9 @@ const paymentServer = await openPaymentServer({
   signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
   inSteps: z.enum(['sequence', 'workflow', 'question']).optional().parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
+  ...(process.env['GATED_DESK'] !== undefined && {
+    approvals: { top_up: { idempotent: true }, desk: true },
+  }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {
     // Reporting cannot be stopped; the model, which would speak next, waits in such a chat.

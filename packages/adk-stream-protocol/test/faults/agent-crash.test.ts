@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+
+import { oneOf } from '../../../../test/support/long-run.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import type { Child } from './support/children.ts'
+import { openCrashPair } from './support/crash-pair.ts'
+import { databases } from './support/databases.ts'
+import { Person, readEffects } from './support/person.ts'
+
+const PATIENCE = { timeout: 120_000, interval: 100 }
+const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say Paid.]]'
+const ASK_DESK = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Told.]]`
+
+/** Where the process dies, whether the approved call of the agent has an unknown outcome, and how often money moves. */
+type Death = readonly [moment: string, isUnknown: boolean, effects: number]
+
+const DEATHS: readonly Death[] = [
+  ['before-outcome', true, 0],
+  ['after-outcome', false, 1],
+  ['before-response', false, 1],
+  ['after-response', false, 1],
+]
+
+test.each(oneOf(databases, 'SQLite'))(
+  '[AP404] [AP600] a server killed while an approved call of an agent begins to wait loses and repeats nothing, on $name',
+  async ({ open }) => {
+    await using pair = await openCrashPair(open, { GATED_DESK: 'yes' })
+    const { first, second, url, folder } = pair
+    await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, first, url)))
+    expect(await first.kill()).toBe('SIGKILL')
+    const next = await second.serve()
+    await Promise.all(
+      DEATHS.map(async ([moment, isUnknown, effects]) => {
+        const person = personOf(moment, next)
+        await expect.poll(() => settle(person), PATIENCE).toContain('Told.')
+        const [desk] = toolParts((await person.messages())[1])
+        const output = JSON.stringify(desk)
+        expect([moment, output.includes('"Paid."')]).toEqual([moment, !isUnknown])
+        expect([moment, output.includes('"pending"')]).toEqual([moment, false])
+        expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([
+          moment,
+          effects,
+        ])
+      }),
+    )
+  },
+)
+
+function personOf(moment: string, url: string): Person {
+  const chatId = `g0.${moment}.desk`
+  return new Person(url, { user: chatId, chatId })
+}
+
+/** Approves the call of the agent, until the process stops for good at the moment. */
+async function liveUntil(moment: string, server: Child, url: string): Promise<void> {
+  const person = personOf(moment, url)
+  await person.say(ASK_DESK)
+  // The request is never answered.
+  settle(person).catch(() => undefined)
+  await server.said((line) => line === `at ${person.chatId}`)
+}
+
+/** Approves wherever the person is asked. Returns the text of the reply. */
+async function settle(person: Person): Promise<string> {
+  for (const { id } of await person.approvals()) await person.decide(id, { approved: true })
+  return textOf((await person.messages())[1])
+}
