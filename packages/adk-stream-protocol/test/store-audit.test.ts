@@ -94,6 +94,7 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
      DROP TABLE approval_readers;
      DROP TABLE credentials;
      DROP TABLE sign_in_attempts;
+     DROP INDEX approvals_elicitations;
      UPDATE schema_version SET version = 5;`,
   )
   await using store = await openSqliteStore({ path })

@@ -35,6 +35,7 @@ test('[LG190] opening a database with the deciders of all steps reduces them to 
   database.exec('DROP TABLE live_sessions; DROP TABLE signals; DROP TABLE approval_readers')
   database.exec('DROP TRIGGER approval_readers_added; DROP TRIGGER approval_readers_removed')
   database.exec('DROP TABLE credentials; DROP TABLE sign_in_attempts')
+  database.exec('DROP INDEX approvals_elicitations')
   database.exec(`UPDATE schema_version SET version = ${before}`)
   const insert = database.prepare('INSERT INTO approval_deciders VALUES (?, ?)')
   for (const id of ['first', 'second'])
@@ -72,4 +73,25 @@ test('[LG190] the inbox of a person is read by indexes, not by scanning the whol
   )
   expect(details.filter((detail) => /^SCAN approvals\b/.test(detail))).toEqual([])
   expect(details.filter((detail) => /app_name=\?\)|rowid>/.test(detail))).toEqual([])
+})
+
+test('[LG580] the open questions of MCP servers are read by an index of their own', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await (await openSqliteStore({ path })).close()
+  const database = new Database(path)
+  const { conditions, values } = listConditions({
+    appName: chat.appName,
+    states: ['requested'],
+    kind: 'elicitation',
+    limit: 101,
+    after: 'approval-1',
+  })
+  const plan = database
+    .prepare(
+      `EXPLAIN QUERY PLAN SELECT asked FROM approvals WHERE ${conditions} ORDER BY seq LIMIT 101`,
+    )
+    .all(...values) as { detail: string }[]
+  database.close()
+  expect(plan[0]?.detail).toContain('approvals_elicitations (app_name=?')
 })

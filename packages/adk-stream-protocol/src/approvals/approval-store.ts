@@ -188,6 +188,8 @@ export interface ApprovalFilter {
   readonly principalId?: string
   readonly chat?: AppChatRef
   readonly states?: readonly ApprovalStateName[]
+  /** Questions of this kind. */
+  readonly kind?: 'elicitation'
   /**
    * Pending approvals in chats of this principal, pending approvals that they can decide now, and those for which
    * they can withdraw their vote.

@@ -224,13 +224,14 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   #select(filter: Omit<ApprovalFilter, 'limit' | 'after'>): Approval[] {
-    const { appName, principalId, chat, states, waitsFor } = filter
+    const { appName, principalId, chat, states, kind, waitsFor } = filter
     return [...this.#approvals.values()].filter(
       (approval) =>
         (appName === undefined || approval.chat.appName === appName) &&
         (principalId === undefined || approval.chat.principalId === principalId) &&
         (chat === undefined || isSameChat(approval.chat, chat)) &&
         (states === undefined || states.includes(approval.state.name)) &&
+        (kind === undefined || approval.terms.kind === kind) &&
         (waitsFor === undefined || isWaitingFor(approval, waitsFor)),
     )
   }

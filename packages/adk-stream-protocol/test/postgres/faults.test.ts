@@ -5,6 +5,7 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
 import { Database } from '../../src/store/postgres/database.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
+import { listApprovals } from '../../src/store/postgres/approval-sql.ts'
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts'
 import { hanako, requestOf, taken } from '../ledger/fixture.ts'
 import { key, readSession, textEvent } from '../store-fixture.ts'
@@ -260,6 +261,17 @@ test('[ST238] of ten thousand pending approvals, those that are due are found by
     .poll(async () => Number(/Execution Time: ([\d.]+) ms/.exec(await explain())?.[1]))
     .toBeLessThan(10)
   expect(await store.approvals.due(100)).toEqual([])
+  // LG580: none of them is a question of an MCP server.
+  const { text, values } = listApprovals(database.schema, {
+    appName: APP,
+    states: ['requested'],
+    kind: 'elicitation',
+    limit: 100,
+  })
+  const [limit, app] = [values.at(-1), values[0]].map(String)
+  const literal = text.replace('$1', `'${app}'`).replace('$2', limit ?? '')
+  const rows = await database.run(`EXPLAIN ${literal}`)
+  expect(rows.map((row) => row['QUERY PLAN']).join(' ')).toContain('approvals_elicitations')
   const filter = { appName: APP, waitsFor: { id: 'person-1', roles: [] }, limit: 1_000 }
   expect(await store.approvals.list(filter)).toHaveLength(100)
 })

@@ -23,9 +23,11 @@ export class LostElicitations {
     for (let after: string | undefined; ;) {
       const pending = await ledger.list({
         states: ['requested'],
+        kind: 'elicitation',
         limit: PAGE,
         ...(after !== undefined && { after }),
       })
+      // A store of an application may not know the kind.
       for (const approval of pending.filter(isElicitation)) await cancelIfLost(ledger, approval)
       after = pending.at(-1)?.id
       if (pending.length < PAGE) return

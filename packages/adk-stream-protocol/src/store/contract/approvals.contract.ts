@@ -169,6 +169,25 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     expect(await subject.store.replace(late)).toBe(true)
   })
 
+  test('[LG580] lists the open questions of MCP servers', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const question = { ...termsOf(), kind: 'elicitation' as const }
+    await insert(
+      store,
+      askedFor({ id: '1', toolCallId: '1' }),
+      askedFor({ id: '2', toolCallId: '2', terms: question, args: { message: '\0\ud800 "' } }),
+      askedFor({ id: '3', toolCallId: '3', terms: { ...termsOf(), kind: 'input' } }),
+      askedFor({ id: '4', toolCallId: '4', terms: question, chat: { ...chat, appName: 'other' } }),
+      askedFor({ id: '5', toolCallId: '5', terms: question }),
+      askedFor({ id: '6', toolCallId: '6', args: { terms: { kind: 'elicitation' } } }),
+    )
+    const filter = { appName: 'demo', states: ['requested'], kind: 'elicitation' } as const
+    expect(await ids(store.list({ ...filter, limit: 10 }))).toEqual(['2', '5'])
+    expect(await ids(store.list({ ...filter, limit: 1 }))).toEqual(['2'])
+    expect(await ids(store.list({ ...filter, limit: 1, after: '2' }))).toEqual(['5'])
+  })
+
   test('[LG25] lists by principal, chat, state and decider, in pages, oldest first', async () => {
     await using subject = await open()
     const { store } = subject

@@ -241,7 +241,7 @@ class Conditions {
 const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
 
 export function listApprovals(schema: string, filter: ApprovalFilter): Query {
-  const { appName, principalId, chat, states, waitsFor, after, limit } = filter
+  const { appName, principalId, chat, states, kind, waitsFor, after, limit } = filter
   const conditions = new Conditions()
   if (appName !== undefined) conditions.add('app_name = ?', checkName('appName', appName))
   if (principalId !== undefined)
@@ -250,6 +250,8 @@ export function listApprovals(schema: string, filter: ApprovalFilter): Query {
   // A literal, because PostgreSQL uses a partial index only if the statement repeats its condition.
   if (states?.length === 1 && states[0] === 'requested') conditions.add("state = 'requested'")
   else if (states !== undefined) conditions.add('state = ANY (?::text[])', states)
+  if (kind !== undefined)
+    conditions.add(`${schema}.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation'`)
   if (waitsFor !== undefined) {
     conditions.add(
       "state = 'requested' AND (principal_id = ? OR deciders && ?::text[])",

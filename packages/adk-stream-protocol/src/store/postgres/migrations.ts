@@ -326,6 +326,14 @@ export const migrations: readonly Migration[] = [
       CREATE INDEX sign_in_attempts_expired ON $schema.sign_in_attempts (expires_at);
     `,
   },
+  {
+    minimum: 1,
+    sql: `
+      -- The open questions of MCP servers.
+      CREATE INDEX approvals_elicitations ON $schema.approvals (app_name, seq)
+        WHERE state = 'requested' AND $schema.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation';
+    `,
+  },
 ]
 
 export interface MigrateOptions {

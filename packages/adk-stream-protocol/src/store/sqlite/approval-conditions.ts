@@ -14,7 +14,7 @@ export interface Conditions {
 
 /** Returns the SQL condition of a list filter. */
 export function listConditions(filter: ApprovalFilter): Conditions {
-  const { appName, principalId, chat, states, waitsFor, after } = filter
+  const { appName, principalId, chat, states, kind, waitsFor, after } = filter
   // `+` prevents SQLite from reading all approvals of the application when few of them wait for one person.
   const app = waitsFor === undefined ? 'app_name = ?' : '+app_name = ?'
   return joinConditions([
@@ -22,6 +22,8 @@ export function listConditions(filter: ApprovalFilter): Conditions {
     principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
     chat !== undefined && [CHAT, ...chatColumns(chat)],
     states !== undefined && [inStates(states)],
+    // A literal, like the states.
+    kind !== undefined && ["asked ->> '$.terms.kind' = 'elicitation'"],
     waitsFor !== undefined && [
       // Repeats the application, because the index of pending approvals starts with it.
       `((state = 'requested' AND ${appName === undefined ? '' : 'app_name = ? AND '}principal_id = ?) OR ${NAMED})`,

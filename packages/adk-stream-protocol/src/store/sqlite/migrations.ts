@@ -292,6 +292,11 @@ export const migrations: readonly Migration[] = [
   ) STRICT;
   CREATE INDEX sign_in_attempts_expired ON sign_in_attempts (expires_at);
   `,
+  `
+  -- The open questions of MCP servers.
+  CREATE INDEX approvals_elicitations ON approvals (app_name, seq)
+    WHERE state = 'requested' AND asked ->> '$.terms.kind' = 'elicitation';
+  `,
 ]
 
 /** Returns the statement that inserts the readers of one approval, or of each approval of a table. */
