@@ -161,6 +161,7 @@ describe.each(anyClient)('$name', (client) => {
   })
 })
 
+const mayCompleteCalls = ({ id }: { id: string }) => id === 'mari'
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
 test.each([
@@ -193,7 +194,6 @@ test.each([
 
 test('[AP610] the application answers the question of a node, in its process and over HTTP', async () => {
   const log: Log = []
-  const mayCompleteCalls = ({ id }: { id: string }) => id === 'mari'
   await using testBridge = await open(log, askOnce(log, Nights), { mayCompleteCalls })
   const page = testBridge.page()
   await page.post(GO)
