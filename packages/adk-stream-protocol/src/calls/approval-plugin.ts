@@ -555,8 +555,8 @@ function isTurnWaiting(
   { invocationContext, agentName }: Context,
   { messageId }: RunState,
 ): boolean {
-  const { session, invocationId } = invocationContext
-  return isAgentWaiting(session.events, messageId, { invocationId, agentName })
+  const { session, invocationId, branch } = invocationContext
+  return isAgentWaiting(session.events, messageId, { invocationId, agentName, branch })
 }
 
 function toHeldKey({ branch = '' }: InvocationContext, agentName: string): string {

@@ -41,7 +41,7 @@ export class NestedSession extends BaseSessionService {
     if (event.partial) return event
     await this.#store(event)
     const appended = await super.appendEvent(request)
-    renameAnsweredCalls(this.session.events)
+    renameAnsweredCalls(this.session.events, [appended])
     return appended
   }
 

@@ -22,7 +22,7 @@ import {
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
-import { canNodeWait, listOwnNodes } from '../agent/adk-workarounds/workflow-nodes.ts'
+import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import { isAnyName, isPattern, matchesName } from '../approvals/name-pattern.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
@@ -199,6 +199,10 @@ function reasonOf(obstacle: ApprovalBlocker): string {
       return `but two agents have the name ${obstacle.agent}, and a step is found by its name when it continues. Give each agent its own name.`
     case 'workflow':
       return `but the node ${obstacle.node} of a workflow cannot be resumed after an approval. Give the tool to an LlmAgent that is a node of its own, with a name that no other node has, in the workflow that is the agent of the bridge.`
+    case 'node-sub-agent':
+      return `but ${obstacle.agent} is a sub-agent of the node ${obstacle.node}, and ADK continues a node at its own LlmAgent, not at a sub-agent. Make ${obstacle.agent} a node of its own, or an AgentTool of ${obstacle.node}.`
+    case 'tool-node':
+      return `but it is the node ${obstacle.node} of a workflow itself, and ADK makes no call for it that could be confirmed. Give the tool to an LlmAgent that is a node.`
     case 'node-tool':
       return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
   }
@@ -249,25 +253,29 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
     else if (isBaseTool(part)) visitTool(part, obstacle)
     else if (isWorkflow(part)) visitWorkflow(part, obstacle)
     else if (part instanceof ToolNode)
-      visit(part.tool, obstacle ?? { kind: 'workflow', node: part.name })
+      visit(
+        part.tool,
+        obstacle?.kind === 'node-tool' ? obstacle : { kind: 'tool-node', node: part.name },
+      )
     else if (part instanceof ParallelWorker)
-      // ADK declares the inner node private.
-      visit(Reflect.get(part, 'inner'), obstacle ?? { kind: 'workflow', node: part.name })
+      visit(readInner(part), obstacle ?? { kind: 'workflow', node: part.name })
     else if (!(part instanceof JoinNode)) graph.isOpaque = true
   }
 
   function visitWorkflow(workflow: Workflow, obstacle?: ApprovalBlocker): void {
     // The nodes of an entry function are known only when it runs.
     if (!workflow.graph) graph.isOpaque = true
-    for (const node of listOwnNodes(workflow)) {
-      const blocked = { kind: 'workflow', node: node.name } as const
+    for (const own of listOwnNodes(workflow)) {
+      const node = readInner(own)
+      const blocked = { kind: 'workflow', node: own.name } as const
       if (obstacle || !isWorkflow(root) || !canNodeWait(node, root)) {
         // The nodes of a nested workflow may wait.
-        visit(node, obstacle ?? (isWorkflow(root) && isWorkflow(node) ? undefined : blocked))
+        visit(own, obstacle ?? (isWorkflow(root) && isWorkflow(own) ? undefined : blocked))
         continue
       }
       for (const tool of isLlmAgent(node) ? node.tools : []) visitToolUnion(tool)
-      if (isLlmAgent(node)) for (const subAgent of node.subAgents) visit(subAgent, blocked)
+      for (const subAgent of isLlmAgent(node) ? node.subAgents : [])
+        visit(subAgent, { kind: 'node-sub-agent', node: own.name, agent: subAgent.name })
     }
   }
 

@@ -161,6 +161,7 @@ describe.each(anyClient)('$name', (client) => {
   })
 })
 
+const mayCompleteCalls = ({ id }: { id: string }) => id === 'mari'
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
 
 test.each([
@@ -193,9 +194,7 @@ test.each([
 
 test('[AP610] the application answers the question of a node, in its process and over HTTP', async () => {
   const log: Log = []
-  await using testBridge = await open(log, askOnce(log, Nights), {
-    mayCompleteCalls: ({ id }) => id === 'mari',
-  })
+  await using testBridge = await open(log, askOnce(log, Nights), { mayCompleteCalls })
   const page = testBridge.page()
   await page.post(GO)
   const toolCallId = questionOf((await page.messages()).at(-1))

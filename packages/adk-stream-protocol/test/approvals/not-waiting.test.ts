@@ -141,12 +141,15 @@ test.each<Case>([
 })
 
 test.each<Case>([
-  ['a workflow with a gated agent in task mode', flow(inTaskMode([payment(true)]))],
   ['a workflow with a gated sub-agent', flow(withSubAgent([payment(true)]))],
   ['a workflow with a gated sequence', flow(sequence([payment(true)]))],
   [
-    'a workflow with parallel gated agents',
-    flow(new ParallelWorker(agentOf('a', [payment(true)]))),
+    'a workflow with parallel gated workflows',
+    flow(new ParallelWorker(nestedFlow(agentOf('a', [payment(true)])))),
+  ],
+  [
+    'a workflow with parallel gated agents of the name of another one',
+    flow(agentOf('a'), nestedFlow(new ParallelWorker(agentOf('a', [payment(true)])))),
   ],
   [
     'a workflow with a node of the same name in a nested one',
@@ -191,6 +194,11 @@ test.each<Case>([
   [
     'a workflow with a gated agent in a nested one',
     flow(nestedFlow(agentOf('payer', [payment(true)]))),
+  ],
+  ['a workflow with a gated agent in task mode', flow(inTaskMode([payment(true)]))],
+  [
+    'a workflow with parallel gated agents',
+    flow(new ParallelWorker(agentOf('a', [payment(true)]))),
   ],
   ['a workflow with a gated toolset', flow(agentOf('payer', [new Toolset()])), { 'pay*': true }],
   ['a function in a workflow, whatever the policy names', flow(fn()), BY_NAME],

@@ -6,9 +6,12 @@ import {
   InMemoryRunner,
   JoinNode,
   LlmAgent,
+  ParallelWorker,
   Workflow,
 } from '@google/adk'
+import type { Action, Prompt } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -28,6 +31,7 @@ import {
   say,
   THREE_IN_A_ROW,
 } from './support/named-agents.ts'
+import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 const flow = (...nodes: [NodeLike, ...NodeLike[]]): Workflow =>
@@ -409,3 +413,123 @@ test('[AP487] a client that sends by itself decides two parallel nodes at once',
   expect(recipients(testBridge).toSorted()).toEqual(['L', 'R'])
   await expectRecord(page, chat)
 })
+
+/** Makes a list, lets an agent pay for each item, and tells the results. */
+const forEachItem =
+  (log: Log, items: readonly string[], maxParallelWorkers: number) =>
+  (model: BaseLlm, tools: BaseTool[]): Workflow => {
+    const worker = new ParallelWorker(agentOf(model, 'payer', tools), { maxParallelWorkers })
+    return flow(
+      fn(log, 'list', () => createEvent({ output: items })),
+      worker,
+      fn(log, 'last', (input) => `Last: ${JSON.stringify(input)}`),
+    )
+  }
+
+/** Pays for the item of the prompt, and then says its name. */
+const payForItem =
+  (log: Log) =>
+  ({ contents }: Prompt): Action[] => {
+    const [item = ''] = /item-[A-Z]/.exec(JSON.stringify(contents)) ?? []
+    const isPaid = JSON.stringify(contents).includes('functionResponse')
+    log.push(`${isPaid ? 'after' : 'before'} ${item}`)
+    return [isPaid ? say(`${item} done. `) : pay(item)]
+  }
+
+/** Approves the payment for an item as soon as it is asked for. */
+async function approveItem(page: Page, item: string): Promise<void> {
+  const find = async () =>
+    (await page.inbox()).find(({ args }) => JSON.stringify(args).includes(item))
+  await expect.poll(find, { timeout: 120_000 }).toBeDefined()
+  const { id = '' } = (await find()) ?? {}
+  await page.decide(id, { approved: true })
+  await page.untilState(id, 'succeeded')
+}
+
+/** Calls a function for the items, one after the other or at once. */
+type Each = (items: readonly string[], use: (item: string) => Promise<void>) => Promise<void>
+
+const inOrder: Each = async (items, use) => {
+  for (const item of items) await use(item)
+}
+const backwards: Each = (items, use) => inOrder(items.toReversed(), use)
+const atOnce: Each = async (items, use) => {
+  await Promise.all(items.map(use))
+}
+
+test.each([
+  ['in order', 8, inOrder],
+  ['backwards', 8, backwards],
+  ['at once', 8, atOnce],
+  ['in order', 1, inOrder],
+] as const)(
+  '[AP614] an agent waits for the approval of each item of a ParallelWorker, decided %s, with %i workers',
+  async (_name, workers, forEach) => {
+    const log: Log = []
+    const items = ['item-A', 'item-B', 'item-C']
+    await using testBridge = await TestBridge.open({
+      isLive: false,
+      agent: forEachItem(log, items, workers),
+      respond: payForItem(log),
+    })
+    const page = testBridge.page()
+    await page.post(GO)
+    expect(await page.inbox()).toHaveLength(Math.min(workers, 3))
+    await forEach(items, (item) => approveItem(page, item))
+    await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Last'))
+    expect(log.toSorted((one, two) => one.localeCompare(two))).toEqual([
+      ...items.map((item) => `after ${item}`),
+      ...items.map((item) => `before ${item}`),
+      'last',
+      'list',
+    ])
+    expect(log.at(-1)).toBe('last')
+    expect(new Set(recipients(testBridge))).toEqual(new Set(items))
+    expect(testBridge.wallet.payments).toHaveLength(3)
+    const results = JSON.stringify(items.map((item) => `${item} done. `))
+    expect(textOf((await page.messages()).at(-1))).toContain(`Last: ${results}`)
+    expect(testBridge.errors).toEqual([])
+  },
+)
+
+const FINISH = call('finish_task', { paid: 'yes' })
+
+test.each([
+  ['after its calls', [pay('A'), pay('B'), FINISH], ['A', 'B']],
+  ['together with a call that waits', [[pay('A'), FINISH]], ['A']],
+  ['together with a call that waits, and again', [[pay('A'), FINISH], FINISH], ['A']],
+] as const)(
+  '[AP615] an agent in task mode waits, finishes %s, and the next node reads its result',
+  async (_name, actions, paid) => {
+    const log: Log = []
+    const plan = actions.map((action) => [action].flat())
+    await using started = await start(
+      log,
+      (model, tools) =>
+        flow(
+          agentOf(model, 'one'),
+          new LlmAgent({
+            name: 'two',
+            model,
+            mode: 'task',
+            instruction: 'I am two.',
+            tools,
+            outputSchema: z.object({ paid: z.string() }),
+          }),
+          fn(log, 'last', (input) => `Last: ${JSON.stringify(input)}`),
+        ),
+      { plans: { two: plan } },
+    )
+    const { testBridge, page, chat } = started
+    for (const recipient of paid) {
+      expect(recipients(testBridge)).not.toContain(recipient)
+      expect(log).not.toContain('last')
+      await chat.decide(true)
+    }
+    expect(recipients(testBridge)).toEqual(paid)
+    expect(log.filter((name) => name !== 'two')).toEqual(['one', 'last'])
+    expect(textOf(chat.lastMessage)).toContain('Last: {"paid":"yes"}')
+    await expectRecord(page, chat)
+    expect(testBridge.errors).toEqual([])
+  },
+)

@@ -19,6 +19,8 @@ export type ApprovalBlocker =
   | { readonly kind: 'nested-steps'; readonly agent: string; readonly step: string }
   | { readonly kind: 'same-name'; readonly agent: string }
   | { readonly kind: 'workflow'; readonly node: string }
+  | { readonly kind: 'node-sub-agent'; readonly node: string; readonly agent: string }
+  | { readonly kind: 'tool-node'; readonly node: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
 
 /**

@@ -24,13 +24,13 @@ import {
 import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
 import { writeNotes } from '../history/event-notes.ts'
 import { renameInterrupts } from '../history/input-calls.ts'
-import { findNodeCalls, findProgress } from '../history/find-steps.ts'
+import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
 import { StoredQueue } from './stored-queue.ts'
-import { listNodeAgents, listOwnNodes } from './workflow-nodes.ts'
+import { listNodeAgents, listOwnNodes, readInner } from './workflow-nodes.ts'
 
 export interface NodeHooks {
   /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
@@ -190,9 +190,11 @@ class WorkflowRun {
   }
 
   /** Stores how a node has ended. A node that is not done waits. */
-  async end({ node, nodeContext, output }: EndedNode): Promise<void> {
+  async end({ node, nodeContext, output: given }: EndedNode): Promise<void> {
     const { nodePath: path, branch, route } = nodeContext
     await this.stored()
+    const output: unknown = given ?? this.#findTaskResult(node, nodeContext)
+    if (given === undefined && output !== undefined) nodeContext.output = output
     if (isLlmAgent(node)) nodeContext.interruptIds = this.#findInterrupts(node, nodeContext)
     const interrupts = [...nodeContext.interruptIds]
     const note = { path, ...(branch !== undefined && { branch }) }
@@ -200,8 +202,8 @@ class WorkflowRun {
       // A workflow waits as long as one of its nodes does.
       if (isWorkflow(node)) return
       const input = this.#inputs.get(nodeContext)
-      const given = input === undefined ? {} : { input }
-      this.#store(nodeContext, { ...note, state: 'waiting', interrupts, ...given })
+      const started = input === undefined ? {} : { input }
+      this.#store(nodeContext, { ...note, state: 'waiting', interrupts, ...started })
       return
     }
     if (node.waitForOutput && output === undefined && route === undefined) return
@@ -213,14 +215,22 @@ class WorkflowRun {
     })
   }
 
+  /** Returns the result with which an agent in the task mode has finished while another of its calls waited. ADK has lost it. */
+  #findTaskResult(node: unknown, { nodePath, invocationContext }: NodeContext): unknown {
+    if (!isLlmAgent(node) || node.mode !== 'task') return undefined
+    const args = findFinishedTask(invocationContext.session.events, this.messageId, nodePath)
+    return args && node.finishTaskTool.extractOutput(args)
+  }
+
   /** Whether a node that waits has a response to continue with. */
   #canContinue(context: NodeContext, { path, interrupts = [] }: NodeNote): boolean {
     const { invocationId } = context
     const { events } = context.invocationContext.session
     const calls = findNodeCalls(events, this.messageId, { invocationId, path })
     if (calls.waiting.length > 0) return calls.hasResponse
-    // The bridge has ended the calls of an agent, or holds it (AP8).
-    if (isLlmAgent(this.#findNode(path))) return true
+    // The bridge has ended the calls of an agent, or holds it (AP8). The items of a worker wait apart.
+    const node = this.#findNode(path)
+    if (isLlmAgent(node) || node instanceof ParallelWorker) return true
     const { questions } = readNodeRuns(events, this.messageId)
     return interrupts.every((id) => questions.get(id)?.response !== undefined)
   }
@@ -271,7 +281,7 @@ class WorkflowRun {
   #findNode(path: string): unknown {
     let found: unknown = this.#root
     for (const { step } of toSteps(path)) {
-      if (found instanceof ParallelWorker) found = Reflect.get(found, 'inner')
+      if (found instanceof ParallelWorker) found = readInner(found)
       else if (isWorkflow(found)) found = listOwnNodes(found).find(({ name }) => name === step)
     }
     return found
@@ -366,7 +376,9 @@ function viewTurn(
 ): InvocationContext {
   const { session } = context
   const turn = splitTurns(session.events).find((it) => it.messageId === messageId)?.events ?? []
-  const calls = turn.flatMap((event) => (event.author === agentName ? getFunctionCalls(event) : []))
+  const calls = turn.flatMap((event) =>
+    event.author === agentName && event.branch === context.branch ? getFunctionCalls(event) : [],
+  )
   const ids = new Set(calls.map(({ id }) => id))
   const isOwn = (event: Event): boolean => getFunctionResponses(event).some(({ id }) => ids.has(id))
   const events = turn.map((event) => (isOwn(event) ? { ...event, author: agentName } : event))

@@ -1,5 +1,5 @@
 import type { LlmAgent, Workflow } from '@google/adk'
-import { isLlmAgent, isWorkflow } from '@google/adk'
+import { isLlmAgent, isWorkflow, ParallelWorker } from '@google/adk'
 
 type Node = NonNullable<Workflow['graph']>['nodes'][number]
 
@@ -10,11 +10,17 @@ export function listOwnNodes({ graph }: Workflow): Node[] {
   return (graph?.nodes ?? []).filter(({ name }) => name !== START)
 }
 
-/** Returns the nodes of a workflow at any depth. */
-export function listNodes(workflow: Workflow): Node[] {
+/** Returns the nodes of a workflow at any depth. The node that a `ParallelWorker` runs for each item takes its place. */
+export function listNodes(workflow: Workflow): unknown[] {
   return listOwnNodes(workflow).flatMap((node) =>
-    isWorkflow(node) ? [node, ...listNodes(node)] : [node],
+    isWorkflow(node) ? [node, ...listNodes(node)] : [readInner(node)],
   )
+}
+
+/** Returns the node that a `ParallelWorker` runs for each item, or the node itself. */
+export function readInner(node: unknown): unknown {
+  // ADK declares the inner node private.
+  return node instanceof ParallelWorker ? Reflect.get(node, 'inner') : node
 }
 
 /** Returns the nodes that are agents. */
@@ -22,11 +28,13 @@ export function listNodeAgents(workflow: Workflow): LlmAgent[] {
   return listNodes(workflow).filter((node) => isLlmAgent(node))
 }
 
-/**
- * Whether a node of a workflow can wait for the approval of a call. ADK finds the agent of a confirmation by its name, and in the task
- * mode an agent also ends when it has called a tool.
- */
+/** Whether a node of a workflow can wait for the approval of a call. ADK finds the agent of a confirmation by its name. */
 export function canNodeWait(node: unknown, root: unknown): boolean {
-  if (!isWorkflow(root) || !isLlmAgent(node) || node.mode === 'task') return false
-  return listNodes(root).filter(({ name }) => name === node.name).length === 1
+  if (!isWorkflow(root) || !isLlmAgent(node)) return false
+  const named = listNodes(root).filter((it) => nameOf(it) === node.name)
+  return named.length === 1 && named[0] === node
+}
+
+function nameOf(node: unknown): unknown {
+  return typeof node === 'object' && node !== null && Reflect.get(node, 'name')
 }

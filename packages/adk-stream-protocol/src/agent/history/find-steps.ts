@@ -1,7 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 
 import type { Event } from '@google/adk'
-import { getFunctionCalls, getFunctionResponses } from '@google/adk'
+import {
+  FINISH_TASK_SUCCESS_RESULT,
+  FINISH_TASK_TOOL_NAME,
+  getFunctionCalls,
+  getFunctionResponses,
+} from '@google/adk'
 
 import { isCallWaiting } from '../translate/translation.ts'
 import { isRecord } from '../../protocol/guards.ts'
@@ -57,22 +62,31 @@ export function isStepWaiting(
   )
 }
 
+/** An agent in an ADK run. */
+interface RunningAgent {
+  readonly invocationId: string
+  readonly agentName: string
+  readonly branch: string | undefined
+}
+
 /**
  * Whether an agent must wait for responses that its turn waits for. In a `ParallelAgent`, other agents take the responses that the
- * run has brought for them.
+ * run has brought for them. In a `ParallelWorker`, all branches have the same agent.
  */
 export function isAgentWaiting(
   events: readonly Event[],
   messageId: string,
-  { invocationId, agentName }: { readonly invocationId: string; readonly agentName: string },
+  { invocationId, agentName, branch }: RunningAgent,
 ): boolean {
   const waiting = findWaiting(events, messageId)
   if (waiting.length === 0) return false
   const first = events.find((event) => event.invocationId === invocationId)
   const brought = new Set(first && readRespondedIds(first))
+  const isOwn = ({ author, nodeInfo, branch: of }: Event): boolean =>
+    author === agentName && (nodeInfo === undefined || of === branch)
   return waiting.some(
     ({ id, approvalId, event }) =>
-      event.author === agentName || !(brought.has(id) || brought.has(approvalId ?? '')),
+      isOwn(event) || !(brought.has(id) || brought.has(approvalId ?? '')),
   )
 }
 
@@ -120,6 +134,32 @@ export function findNodeCalls(
     turnWaiting: waiting.map(({ id }) => id),
     hasResponse: own.some(({ id }) => answered.has(id)),
   }
+}
+
+/** Returns the arguments of the last successful `finish_task` call in the current run of a node. */
+export function findFinishedTask(
+  events: readonly Event[],
+  messageId: string,
+  path: string,
+): Record<string, unknown> | undefined {
+  const turn = findTurn(events, messageId)?.events ?? []
+  const start = turn.findLastIndex((event) => {
+    const { node } = readNotes(event)
+    return node?.path === path && node.state === 'done'
+  })
+  const run = turn.slice(start + 1)
+  const finished = new Set(
+    run.flatMap((event) =>
+      getFunctionResponses(event).flatMap(({ id, name, response }) =>
+        name === FINISH_TASK_TOOL_NAME && response?.['result'] === FINISH_TASK_SUCCESS_RESULT
+          ? (id ?? [])
+          : [],
+      ),
+    ),
+  )
+  const own = run.filter(({ nodeInfo }) => nodeInfo?.path === path)
+  return own.flatMap((event) => getFunctionCalls(event)).findLast(({ id = '' }) => finished.has(id))
+    ?.args
 }
 
 function readOriginalId(args: Record<string, unknown> | undefined): string | undefined {

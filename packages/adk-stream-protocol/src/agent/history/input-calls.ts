@@ -33,10 +33,10 @@ export function toStoredEvent(event: Event, earlier: readonly Event[]): Event {
 
 /**
  * Renames the calls for input that have an answer, in the session of an agent that is used as a tool, so that ADK does not hide them from
- * its model. ADK confirms a call under its own name, so a call without an answer keeps it.
+ * its model. ADK confirms a call under its own name, so a call without an answer keeps it. `added` are the events with new answers.
  */
-export function renameAnsweredCalls(events: Event[]): void {
-  const answered = new Set(events.flatMap((event) => listAnswered(event)))
+export function renameAnsweredCalls(events: Event[], added: readonly Event[] = events): void {
+  const answered = new Set(added.flatMap((event) => listAnswered(event)))
   if (answered.size === 0) return
   const isAnswered = (part: Part): boolean =>
     isInput(part) && answered.has(part.functionCall?.id ?? part.functionResponse?.id ?? '')

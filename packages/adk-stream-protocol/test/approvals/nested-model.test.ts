@@ -1,0 +1,184 @@
+import { AgentTool, FunctionNode, Workflow } from '@google/adk'
+import * as fc from 'fast-check'
+import type { Action, Prompt } from 'gemini-emulator'
+import { expect, test } from 'vitest'
+
+import { times } from '../../../../test/support/long-run.ts'
+import { textOf } from '../support/chat-probe.ts'
+import { agentOf, call, GO, pay, recipients, say } from './support/named-agents.ts'
+import type { Page } from './support/page.ts'
+import { TestBridge } from './support/test-bridge.ts'
+
+// The node `front` uses the agent `desk` as a tool, which uses the agent `clerk`. Each of them may pay. The node `last` follows.
+
+const AGENTS = ['front', 'desk', 'clerk'] as const
+type AgentName = (typeof AGENTS)[number]
+
+/** A payment that expires has a deadline that no person meets. */
+type Payment = 'asked' | 'expires'
+
+interface Plan {
+  /** The payments of each agent. */
+  readonly payments: Readonly<Record<AgentName, readonly Payment[]>>
+  /** How many agents take part. */
+  readonly depth: number
+  readonly commands: readonly Command[]
+}
+
+type Command =
+  | { readonly type: 'decide'; readonly pick: number; readonly approved: boolean }
+  /** The same decision and its opposite, at the same time. */
+  | { readonly type: 'race'; readonly pick: number }
+  | { readonly type: 'restart' }
+
+const payments = fc.array(fc.constantFrom<Payment>('asked', 'asked', 'expires'), { maxLength: 2 })
+const pick = fc.nat({ max: 5 })
+const plans: fc.Arbitrary<Plan> = fc.record({
+  payments: fc.record({ front: payments, desk: payments, clerk: payments }),
+  depth: fc.integer({ min: 1, max: 3 }),
+  commands: fc.array(
+    fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({ type: fc.constant('decide'), pick, approved: fc.boolean() }),
+      },
+      { weight: 1, arbitrary: fc.record({ type: fc.constant('race'), pick }) },
+      { weight: 1, arbitrary: fc.record({ type: fc.constant('restart') }) },
+    ),
+    { maxLength: 6 },
+  ),
+})
+
+/** What an agent calls at once: its payments, and the agent below it. */
+function callsOf(name: AgentName, { payments: all, depth }: Plan): Action[] {
+  const index = AGENTS.indexOf(name)
+  const below = index + 1 < depth ? AGENTS[index + 1] : undefined
+  return [
+    ...all[name].map((kind, number) => pay(`${name}-${kind}-${number}`)),
+    ...(below === undefined ? [] : [call(below, { request: 'Pay.' })]),
+  ]
+}
+
+/** One chat that follows a plan, and what it has seen. */
+class NestedChat {
+  /** Each time an agent has ended, and the last node. */
+  readonly log: string[] = []
+  readonly violations: string[] = []
+  /** The payments of which a decision was accepted. */
+  readonly decided = new Map<string, boolean>()
+  readonly #plan: Plan
+
+  constructor(plan: Plan) {
+    this.#plan = plan
+  }
+
+  /** The model of all agents: it calls everything at once, and then repeats the responses. */
+  readonly respond = ({ systemInstruction, contents }: Prompt): Action[] => {
+    const name = AGENTS.find((it) => systemInstruction.includes(`I am ${it}.`)) ?? 'front'
+    const calls = callsOf(name, this.#plan)
+    const responses = contents.flatMap(({ parts = [] }) =>
+      parts.flatMap(({ functionResponse }) => functionResponse?.response ?? []),
+    )
+    if (responses.length === 0 && calls.length > 0) {
+      this.log.push(`${name} starts`)
+      return calls
+    }
+    if (responses.length !== calls.length) this.violations.push(`${name} ended early`)
+    this.log.push(`${name} ends`)
+    return [say(`${name} ${JSON.stringify(responses)}`)]
+  }
+
+  async follow(page: Page, testBridge: TestBridge): Promise<void> {
+    await page.post(GO)
+    for (const command of this.#plan.commands) {
+      if (command.type === 'restart') await testBridge.restart()
+      else await this.#decide(page, command)
+      await this.check(page, testBridge)
+    }
+    while (!this.log.includes('last')) {
+      await this.#decide(page, { type: 'decide', pick: 0, approved: true })
+      await this.check(page, testBridge)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+
+  async #decide(page: Page, command: Exclude<Command, { type: 'restart' }>): Promise<void> {
+    const asked = (await page.inbox()).filter(({ args }) => JSON.stringify(args).includes('asked'))
+    const chosen = asked[command.pick % Math.max(asked.length, 1)]
+    if (!chosen) return
+    const { recipient = '' } = chosen['args'] as { recipient?: string }
+    const wanted = command.type === 'race' ? [true, false] : [command.approved]
+    await Promise.all(
+      wanted.map(async (approved) => {
+        const { status } = await page.decide(chosen.id, { approved, reason: 'No.' })
+        if (status !== 200) return
+        if (this.decided.has(recipient)) this.violations.push(`${recipient} was decided twice`)
+        this.decided.set(recipient, approved)
+      }),
+    )
+  }
+
+  /** Checks what must hold at any time. */
+  async check(page: Page, testBridge: TestBridge): Promise<void> {
+    const isOver = this.log.includes('last')
+    const paid = recipients(testBridge)
+    if (new Set(paid).size !== paid.length) this.violations.push(`paid twice: ${paid.join(', ')}`)
+    for (const recipient of paid)
+      if (this.decided.get(recipient) !== true)
+        this.violations.push(`${recipient} was not approved`)
+    if (isOver && (await page.inbox()).length > 0)
+      this.violations.push('the last node started early')
+  }
+
+  /** Checks what must hold in the end. Returns what was wrong at any time. */
+  async finish(page: Page, testBridge: TestBridge): Promise<readonly unknown[]> {
+    const { violations, log } = this
+    await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Last: '))
+    await this.check(page, testBridge)
+    const approved = [...this.decided].flatMap(([name, isApproved]) => (isApproved ? name : []))
+    const paid = new Set(recipients(testBridge))
+    const [, last = ''] = textOf((await page.messages()).at(-1)).split('Last: ')
+    for (const name of approved) {
+      if (!paid.has(name)) violations.push(`${name} was approved and not paid`)
+      // The result of a parent contains those of its children.
+      if (!last.includes(name)) violations.push(`${name} is not in the result`)
+    }
+    // A parent ends after its children, once.
+    const ends = log.filter((it) => it.endsWith(' ends')).join(', ')
+    const names = AGENTS.slice(0, this.#plan.depth).toReversed()
+    if (ends !== names.map((name) => `${name} ends`).join(', ')) violations.push(ends)
+    return [...violations, ...testBridge.errors]
+  }
+}
+
+/** Only payments need approval. */
+const approvals = ({ toolName, args }: { toolName: string; args: Record<string, unknown> }) => ({
+  required: toolName === 'process_payment',
+  ...(JSON.stringify(args).includes('expires') && { deadlineMs: 1 }),
+})
+
+test('[LG610] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
+  const property = fc.asyncProperty(plans, async (plan) => {
+    const chat = new NestedChat(plan)
+    await using testBridge = await TestBridge.open({
+      isLive: false,
+      approvals,
+      respond: chat.respond,
+      agent: (model, tools) => {
+        const clerk = new AgentTool({ agent: agentOf(model, 'clerk', tools) })
+        const desk = new AgentTool({ agent: agentOf(model, 'desk', [...tools, clerk]) })
+        const last = new FunctionNode('last', (_context, input) => {
+          chat.log.push('last')
+          return `Last: ${String(input)}`
+        })
+        const front = agentOf(model, 'front', [...tools, desk])
+        return new Workflow({ name: 'flow', edges: [['START', front, last]] })
+      },
+    })
+    const page = testBridge.page()
+    await chat.follow(page, testBridge)
+    expect(await chat.finish(page, testBridge)).toEqual([])
+  })
+  const checked = fc.assert(property, { numRuns: times(6, 60) })
+  await expect(checked).resolves.toBeUndefined()
+})
