@@ -208,7 +208,9 @@ class PostgresStore implements Store {
     // Writes of turns may wait for each other. A decision reads the session, and must not wait for them.
     const reads = () => (isUsedUp(pools.turns) ? spare : turns)
     this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held, reads })
-    this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
+    const { sessions } = this
+    const shared = { schema, clocks, held, sessions }
+    this.approvals = new PostgresApprovalStore({ ...shared, decisions, reads: turns })
     this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
     this.chats = new PostgresChatStore(turns, schema)
     this.relay = new PostgresRelay({
