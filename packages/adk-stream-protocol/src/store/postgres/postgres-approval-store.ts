@@ -25,6 +25,8 @@ import {
   type ApprovalRow,
   type AuditRow,
   decodeApproval,
+  decodeTimed,
+  type TimedRow,
   decodeAudit,
   deciderNames,
   encodeAsked,
@@ -133,11 +135,8 @@ export class PostgresApprovalStore implements ApprovalStore {
   }
 
   async getWithTime(id: string): Promise<ReadApproval> {
-    const known = isStorable(id) ? id : ''
-    const [row] = await this.#decisions.query<TimedRow>(this.#sql.getWithTime, [known])
-    const { asked, moved, now = Number.NaN } = row ?? {}
-    const isFound = asked != null && moved != null
-    return { approval: isFound ? decodeApproval({ asked, moved }) : undefined, now }
+    const values = [isStorable(id) ? id : '']
+    return decodeTimed((await this.#decisions.query<TimedRow>(this.#sql.getWithTime, values))[0])
   }
 
   async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
@@ -343,13 +342,6 @@ export class PostgresApprovalStore implements ApprovalStore {
   async #hasWritten(run: RunStatement, write: readonly unknown[]): Promise<boolean> {
     return (await run(this.#sql.wrote, write)).length > 0
   }
-}
-
-/** An approval, if there is one, and the time. */
-interface TimedRow {
-  readonly asked: string | null
-  readonly moved: string | null
-  readonly now: number
 }
 
 /** The only row of a chat that was locked and has no session. */
