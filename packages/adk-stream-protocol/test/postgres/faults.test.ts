@@ -414,8 +414,7 @@ test('[ST620] prepared statements that a proxy loses are not used any more, and 
   await using database = await createDatabase()
   // One connection for everything, because a pool without options cannot be copied.
   const pool = new Pool({ connectionString: database.url, max: 1 })
-  const { connect, on } = pool
-  const only = { connect: connect.bind(pool), on: on.bind(pool) }
+  const only = { connect: () => pool.connect(), on: pool.on.bind(pool) }
   const countPrepared = async (): Promise<number> =>
     (await pool.query('SELECT FROM pg_prepared_statements')).rowCount ?? 0
   try {

@@ -27,8 +27,7 @@ async function openRecorded(url: string): Promise<{ store: Store; statements: St
     Object.assign(client, { query: recorded })
   })
   // The store copies a pool whose options it knows, and the copies would not be recorded.
-  const { connect, on } = pool
-  const recordedPool = { connect: connect.bind(pool), on: on.bind(pool) }
+  const recordedPool = { connect: () => pool.connect(), on: pool.on.bind(pool) }
   return { store: await openPostgresStore({ pool: recordedPool }), statements }
 }
 

@@ -210,10 +210,12 @@ function lockContract(test: ContractTest, open: Open): void {
   })
 }
 
+function reading(token: string): ChatLock {
+  return { ...lock(token, 60_000), reads: true }
+}
+
 function lockedSessionContract(test: ContractTest, open: Open): void {
   const CHAT = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }
-  const reading = (token: string): ChatLock => ({ ...lock(token, 60_000), reads: true })
-
   test('[ST621] a session that is read with its chat lock has all events, and is used once', async () => {
     await using database = await open()
     const [one, two] = [await database.open(), await database.open()]

@@ -128,8 +128,7 @@ export class PostgresSessionService
       const { epoch = -1, seq = 0 } = history ?? {}
       // Another read may have extended the history, or the cache may have dropped it.
       if (epoch !== position.epoch || seq !== position.seq) return undefined
-      const { read } = await this.#takeRows(request, history, rows)
-      return read
+      return (await this.#takeRows(request, history, rows)).read
     })
     this.#locked.set(
       cacheKey,

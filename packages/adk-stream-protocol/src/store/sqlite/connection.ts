@@ -94,8 +94,9 @@ export class Connection {
         try {
           this.#setDurability(durability)
           if (!this.#beginWrite()) return false
-          resolve(this.#commitAfter(work))
+          const result = this.#commitAfter(work)
           this.#checkpoints?.countCommit()
+          resolve(result)
         } catch (error) {
           reject(error)
         }
