@@ -6,6 +6,7 @@ import Database from 'libsql'
 import { expect, test } from 'vitest'
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { Connection } from '../src/store/sqlite/connection.ts'
+import { openDatabase } from '../src/store/sqlite/open-database.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 import { refusal } from './store-subjects.ts'
@@ -44,6 +45,26 @@ test('[ST30] [ST32] two processes that concurrently open a new file share one se
   await using store = await openSqliteStore({ path })
   const ids = idsOf(await readSession(store.sessions))
   expect(ids.toSorted()).toEqual([`of-${first.pid}`, `of-${second.pid}`].toSorted())
+})
+
+test('[ST625] the log is moved into the database file in the background, long before a commit would do it', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const connection = await openDatabase(path)
+  const limit = connection.prepare<{ wal_autocheckpoint: number }>('PRAGMA wal_autocheckpoint')
+  expect(limit.rows()).toEqual([{ wal_autocheckpoint: 10_000 }])
+  connection.close()
+  await using store = await openSqliteStore({ path })
+  const { size } = await stat(path)
+  const session = await store.sessions.createSession(key)
+  const parts = [{ text: 'word '.repeat(100) }]
+  // Fewer pages than those after which SQLite itself would move the log at a commit.
+  for (let index = 0; index < 220; index += 1) {
+    const event = textEvent(`e-${index}`, { content: { role: 'model', parts } })
+    await store.sessions.appendEvent({ session, event })
+  }
+  await expect.poll(async () => (await stat(path)).size).toBeGreaterThan(size + 50_000)
+  expect(idsOf(await readSession(store.sessions))).toHaveLength(220)
 })
 
 test('[ST14] every acknowledged append survives a SIGKILL completely', async () => {

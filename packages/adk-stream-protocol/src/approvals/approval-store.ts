@@ -21,6 +21,8 @@ export interface ApprovalStore {
     quota: PendingQuota,
   ): Promise<'inserted' | 'exists' | 'too-many-pending'>
   get(id: string): Promise<Approval | undefined>
+  /** Returns an approval and the time at which it was read. For stores in which `now` takes as long as a read. */
+  getWithTime?(id: string): Promise<ReadApproval>
   findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined>
   /**
    * Stores a transition and its audit entry. Returns false, and stores nothing, if the stored version is not the
@@ -105,6 +107,13 @@ export interface ApprovalStore {
   deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]>
 }
 
+/** An approval and the time at which it was read, by the clock of {@link ApprovalStore.now}. */
+export interface ReadApproval {
+  /** Undefined if there is none. */
+  readonly approval: Approval | undefined
+  readonly now: number
+}
+
 /** A lease that must be renewed while the event loop of the worker is blocked. */
 export interface LeaseOptions {
   readonly worker: string
@@ -137,6 +146,8 @@ export interface ChatLock {
   readonly leaseMs: number
   /** Whether the work in the chat is background work. Requests then wait for the lock instead of failing. */
   readonly background: boolean
+  /** Whether the session of the chat is read next. A store may then read it in the same step. See `LockedSessionReader`. */
+  readonly reads?: boolean
 }
 
 /** Selects chats of a principal that other workers have locked. */

@@ -5,6 +5,7 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
+  ChatLock,
   ChatLockHolder,
   LeaseRenewal,
   PendingQuota,
@@ -65,6 +66,8 @@ export class Ledger {
   readonly #quota: PendingQuota
   readonly #onError: (error: unknown) => void
   readonly #recent = new RecentApprovals()
+  /** When approvals were read: the time of the store, and that of this process. */
+  readonly #readAt = new WeakMap<Approval, { readonly now: number; readonly at: number }>()
   readonly #listeners = new Set<(approval: Approval, event: AuditEvent) => void>()
   /**
    * Calls that this worker has claimed and whose outcome is not stored. The value is the outcome that still has to be
@@ -310,9 +313,23 @@ export class Ledger {
 
   /** Returns an approval. With a principal, returns it only if the principal may see it. */
   async get(id: string, principal?: Decider): Promise<Approval | undefined> {
-    const approval = await this.#store.get(id)
+    const approval = await this.#read(id)
     if (approval?.chat.appName !== this.appName) return undefined
     return principal === undefined || maySee(approval, principal) ? approval : undefined
+  }
+
+  async #read(id: string): Promise<Approval | undefined> {
+    if (!this.#store.getWithTime) return this.#store.get(id)
+    const { approval, now } = await this.#store.getWithTime(id)
+    if (approval) this.#readAt.set(approval, { now, at: performance.now() })
+    return approval
+  }
+
+  /** Returns the time of the store. Does not ask for it again if the approval was read just now. */
+  async #now(approval: Approval): Promise<number> {
+    const read = this.#readAt.get(approval)
+    const passed = performance.now() - (read?.at ?? -Infinity)
+    return read && passed < FRESH_MS ? Math.floor(read.now + passed) : this.#store.now()
   }
 
   async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
@@ -358,12 +375,15 @@ export class Ledger {
 
   /**
    * Locks a chat for this worker and returns the token, or undefined if another worker holds the lock. Requests wait
-   * for a `background` lock instead of failing.
+   * for a `background` lock instead of failing. `reads` says that the session of the chat is read next.
    */
-  async lockChat(chat: AppChatRef, background = false): Promise<string | undefined> {
+  async lockChat(
+    chat: AppChatRef,
+    { background = false, reads = false }: Partial<Pick<ChatLock, 'background' | 'reads'>> = {},
+  ): Promise<string | undefined> {
     const { worker, leaseMs } = this
     const token = randomUUID()
-    const lock = { worker, token, leaseMs, background }
+    const lock = { worker, token, leaseMs, background, reads }
     if (!(await this.#store.lockChat(chat, lock))) return undefined
     this.#updateHeld(() => this.#locks.set(toChatKey(chat), token))
     return token
@@ -500,7 +520,7 @@ export class Ledger {
   ): Promise<Steps | Refusal> {
     // The known approval may be outdated. If the step is possible, the compare-and-set detects that. If it is not,
     // the approval is read again.
-    const transitions = known && nextApprovals(known, commands, await this.#store.now())
+    const transitions = known && nextApprovals(known, commands, await this.#now(known))
     if (transitions && !isRefusal(transitions) && (await this.#replace(transitions)))
       return toSteps(transitions)
     const approval = await this.get(id)
@@ -512,10 +532,10 @@ export class Ledger {
   async #advance(approval: Approval, commands: Commands): Promise<Steps | Refusal> {
     let current: Approval | undefined = approval
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt += 1) {
-      const transitions = nextApprovals(current, commands, await this.#store.now())
+      const transitions = nextApprovals(current, commands, await this.#now(current))
       if (isRefusal(transitions)) return transitions
       if (await this.#replace(transitions)) return toSteps(transitions)
-      current = await this.#store.get(approval.id)
+      current = await this.#read(approval.id)
     }
     throw new ApprovalError(
       'contended',
@@ -609,6 +629,9 @@ function toSteps([first, ...rest]: Transitions): Steps {
 
 // Each lost race is a transition by another process, and an approval has fewer transitions than this, votes included.
 const MAX_ATTEMPTS = 256
+
+/** How long the time of a read is used. The store itself checks deadlines when it stores a transition. */
+const FRESH_MS = 1_000
 
 /** Each attempt takes as long as the store waits for a lock: a minute in total by default. */
 const RECORD_ATTEMPTS = 12

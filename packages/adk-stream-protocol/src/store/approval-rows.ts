@@ -1,4 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
+import type { ReadApproval } from '../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/next-approval.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
@@ -6,6 +7,13 @@ import { decodeJson, encodeJson } from './stored-json.ts'
 export interface ApprovalRow {
   readonly asked: string
   readonly moved: string
+}
+
+/** The time, and an approval if there is one. */
+export interface TimedRow {
+  readonly asked?: string | null
+  readonly moved?: string | null
+  readonly now: number
 }
 
 export interface AuditRow {
@@ -32,6 +40,12 @@ export function encodeAsked({
 export function encodeMoved({ votes, links = [], state, version }: Approval): string {
   const moved: Moved = { votes, ...(links.length > 0 && { links }), state, version }
   return encodeJson(moved)
+}
+
+export function decodeTimed(row: TimedRow | undefined): ReadApproval {
+  const { asked, moved, now = Number.NaN } = row ?? {}
+  if (typeof asked !== 'string' || typeof moved !== 'string') return { approval: undefined, now }
+  return { approval: decodeApproval({ asked, moved }), now }
 }
 
 export function decodeApproval({ asked, moved }: ApprovalRow): Approval {

@@ -1,4 +1,4 @@
-import type { BaseSessionService, CompositeSessionKey, Event } from '@google/adk'
+import type { BaseSessionService, CompositeSessionKey, Event, Session } from '@google/adk'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
 import type { ChatStore } from './chat-store.ts'
@@ -66,6 +66,19 @@ export interface RewindableSessionService extends BaseSessionService {
 export interface FirstMessageReader {
   /** Returns the first user event with text or a file. Returns undefined if there is none. */
   readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined>
+}
+
+/** A session service that reads a session in the step in which its chat is locked, if the lock says `reads`. */
+export interface LockedSessionReader {
+  /** Returns the session as it was when this process locked its chat, once. Afterwards, like `getSession`. */
+  getLockedSession(request: CompositeSessionKey): Promise<Session | undefined>
+  /** The same, and creates the session if it does not exist. */
+  getOrCreateLockedSession(request: CompositeSessionKey): Promise<Session>
+}
+
+/** Whether a session service implements {@link LockedSessionReader}. */
+export function canReadLocked(service: object): service is LockedSessionReader {
+  return 'getLockedSession' in service && typeof service.getLockedSession === 'function'
 }
 
 /** Whether a session service implements {@link FirstMessageReader}. */

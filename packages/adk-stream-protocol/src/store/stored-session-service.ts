@@ -1,4 +1,5 @@
 import {
+  type CompositeSessionKey,
   type AppendEventRequest,
   BaseSessionService,
   createSession,
@@ -50,8 +51,16 @@ export abstract class StoredSessionService extends BaseSessionService {
     const { appName, userId, sessionId } = request
     if (!sessionId) return this.createSession(request)
     const key = { appName, userId, sessionId }
+    return (await this.getSession(key)) ?? this.insertOrGet({ ...request, sessionId })
+  }
+
+  /** Creates a session, or returns that of another process that has created it first. */
+  protected async insertOrGet(
+    request: CreateSessionRequest & CompositeSessionKey,
+  ): Promise<Session> {
+    const { appName, userId, sessionId } = request
     const session =
-      (await this.getSession(key)) ?? (await this.insert(request)) ?? (await this.getSession(key))
+      (await this.insert(request)) ?? (await this.getSession({ appName, userId, sessionId }))
     if (session === undefined) throw sessionGone(sessionId)
     return session
   }

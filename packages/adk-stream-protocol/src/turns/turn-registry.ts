@@ -25,10 +25,14 @@ export interface TurnRegistryOptions extends TurnOptions {
 export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   /** What happens while another process holds the lock. `wait` is for responses to questions of the chat. */
   readonly onLocked: 'refuse' | 'queue' | 'wait' | 'refuse-at-once'
+  /** Whether the session of the chat is read next. */
+  readonly reads: boolean
 }
 
 /** The work of a turn. */
 export interface TurnJob {
+  /** Whether the job first reads the session of the chat, which may happen in the same step as the lock. */
+  readonly reads?: boolean
   /** Rejects with `turn-running` at once, instead of waiting, if the chat has a turn in any process. */
   readonly onlyIfFree?: boolean
   /** Waits for the running turn, even if it has readers. A response to it is not a second message. */
@@ -169,7 +173,8 @@ export class TurnRegistry {
     const { signal, background } = turn
     const onBusy = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
     const onLocked = job.onlyIfFree === true ? 'refuse-at-once' : onBusy
-    const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
+    const reads = job.reads === true
+    const unlock = await this.#options.lockChat(chat, { signal, background, onLocked, reads })
     try {
       if (job.isReplay !== true) this.#options.onLocked(chat, turn)
       await job.prepare?.(turn)

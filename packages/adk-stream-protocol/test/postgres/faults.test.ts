@@ -421,3 +421,34 @@ test('[ST235] instances decide and store while a newer one migrates the schema',
   connection.close()
   await pool.end()
 })
+
+test('[ST620] prepared statements that a proxy loses are not used any more, and nothing fails or is stored twice', async () => {
+  await using database = await createDatabase()
+  // One connection for everything, because a pool without options cannot be copied.
+  const pool = new Pool({ connectionString: database.url, max: 1 })
+  const only = { connect: () => pool.connect(), on: pool.on.bind(pool) }
+  const countPrepared = async (): Promise<number> =>
+    (await pool.query('SELECT FROM pg_prepared_statements')).rowCount ?? 0
+  try {
+    await using store = await openPostgresStore({ pool: only })
+    const session = await store.sessions.createSession(key)
+    const ledger = new Ledger({ store: store.approvals, appName: APP })
+    const work = async (id: string): Promise<void> => {
+      await store.sessions.appendEvent({ session, event: textEvent(`e-${id}`) })
+      taken(await ledger.request(requestOf({ id, toolCallId: `call-${id}` })))
+      taken(await ledger.decide(id, { by: hanako, approved: true }))
+    }
+    await work('a')
+    expect(await countPrepared()).toBeGreaterThan(0)
+    // As behind a proxy that gives each transaction another connection.
+    await pool.query('DEALLOCATE ALL')
+    await work('b')
+    await pool.query('DEALLOCATE ALL')
+    await work('c')
+    expect(await countPrepared()).toBe(0)
+    expect((await readSession(store.sessions)).events).toHaveLength(3)
+    expect(await store.approvals.verifyAudit?.()).toMatchObject({ entries: 6 })
+  } finally {
+    await pool.end()
+  }
+})

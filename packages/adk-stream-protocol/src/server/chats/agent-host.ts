@@ -52,7 +52,7 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { ChatStore } from '../../store/chat-store.ts'
-import { isRewindable, canReadFirstMessage } from '../../store/store.ts'
+import { isRewindable, canReadFirstMessage, canReadLocked } from '../../store/store.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
 import type { RootAgent } from './chat-agents.ts'
 import { readError } from '../http/exchange.ts'
@@ -199,7 +199,7 @@ export class AgentHost {
     }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<{ session?: Session }> => {
-      const session = await this.#sessions.getOrCreateSession(keyOf(chat))
+      const session = await this.#getOrCreateLocked(chat)
       if (replaces) await this.#rewind(session, userMessageId)
       await respondToDanglingCalls(this.#sessions, session)
       // A rewind also changes the state of the session.
@@ -281,7 +281,7 @@ export class AgentHost {
     signal: AbortSignal,
   ): Promise<ToolCall | undefined> {
     if (!this.#predictable) return undefined
-    const session = await this.#sessions.getSession(keyOf(approval.chat))
+    const session = await this.#getLocked(approval.chat)
     if (!session) return undefined
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
     return prepareCall(approval, { runner, session, artifacts, runConfig: this.#runConfig, signal })
@@ -538,6 +538,21 @@ export class AgentHost {
     // The chat has no title while it contains only messages of the agent, such as a greeting.
     if (session.events.some(({ author }) => author === 'user')) return
     await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
+  }
+
+  /** Returns the session of a chat that was just locked. */
+  async #getLocked(chat: AppChatRef): Promise<Session | undefined> {
+    const sessions = this.#sessions
+    const key = keyOf(chat)
+    return canReadLocked(sessions) ? sessions.getLockedSession(key) : sessions.getSession(key)
+  }
+
+  async #getOrCreateLocked(chat: AppChatRef): Promise<Session> {
+    const sessions = this.#sessions
+    const key = keyOf(chat)
+    return canReadLocked(sessions)
+      ? sessions.getOrCreateLockedSession(key)
+      : sessions.getOrCreateSession(key)
   }
 
   /** Returns the agent of a chat. */

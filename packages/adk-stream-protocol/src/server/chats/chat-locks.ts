@@ -47,7 +47,7 @@ async function lockChat(
   let isWatched: true | undefined
   const appearsUntil = performance.now() + APPEAR_MS
   for (;;) {
-    const token = await ledger.lockChat(chat, request.background)
+    const token = await ledger.lockChat(chat, request)
     if (token !== undefined) return token
     if (request.signal.aborted) throw new ProtocolError('unavailable')
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')

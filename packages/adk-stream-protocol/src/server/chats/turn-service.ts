@@ -184,6 +184,7 @@ export class TurnService {
     const cancels = !replaces && this.#options.whilePending === 'cancel'
     let decided: Event | undefined
     return this.#turns.start(chat, randomUUID(), {
+      reads: !replaces && !reply && !cancels,
       prepare: async ({ messageId }) => {
         if (replaces) await prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
@@ -225,6 +226,7 @@ export class TurnService {
     const approval = decision?.approval ?? responses.approval
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
+      reads: approval !== undefined,
       waitForRunning: true,
       onlyIfFree: decision !== undefined,
       background: responses.background === true,

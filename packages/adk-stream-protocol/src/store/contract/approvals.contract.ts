@@ -336,6 +336,18 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     expect(await ids(store.due(1))).toEqual(['a-1'])
   })
 
+  test('[LG620] an approval can be read together with the time of the store', async () => {
+    await using subject = await open()
+    const { store } = subject
+    // Optional: for stores in which reading the time takes as long as reading an approval.
+    if (!store.getWithTime) return
+    await insert(store, askedFor())
+    await subject.setClock(NOON + 20)
+    expect(await store.getWithTime(askedFor().id)).toEqual({ approval: askedFor(), now: NOON + 20 })
+    expect(await store.getWithTime('unknown')).toEqual({ approval: undefined, now: NOON + 20 })
+    expect((await store.getWithTime('\0')).approval).toBe(undefined)
+  })
+
   test('[LG27] the audit record is read in write order, by approval, by chat and from any position', async () => {
     await using subject = await open()
     const { store } = subject

@@ -3,14 +3,16 @@ import { setImmediate } from 'node:timers/promises'
 import type { ApprovalStore, ChatLock } from '../../approvals/approval-store.ts'
 import { canAppendResponse } from '../../agent/history/cut-events.ts'
 import type { BrowserCall } from '../browser-call-store.ts'
-import type { Store } from '../store.ts'
+import { canReadLocked, type Store } from '../store.ts'
 import { approvalContract } from './approvals.contract.ts'
 import { approve, askedFor, chat, entryOf, hanako, NOON, step } from './approval-fixture.ts'
 import { credentialContract } from './credentials.contract.ts'
 import type { ContractTest } from './contract-test.ts'
 import { expect, expectRefusal } from './expect.ts'
 import { deltaEvent, idsOf, key, readSession, textEvent } from './session-fixture.ts'
+import { liveSessionContract } from './live-sessions.contract.ts'
 import { sessionContract } from './sessions.contract.ts'
+import { signalContract } from './signals.contract.ts'
 
 /** An empty database for one test. Disposing of it closes its stores and removes it. */
 export interface ContractDatabase extends AsyncDisposable {
@@ -57,10 +59,13 @@ export function storeContract({ test, open }: StoreContractOptions): void {
   })
   rewindContract(test, open)
   lockContract(test, open)
+  lockedSessionContract(test, open)
   browserCallContract(test, open)
   diagnosisContract(test, open)
   retentionContract(test, open)
   credentialContract(test, open)
+  liveSessionContract(test, open)
+  signalContract(test, open)
   wholeStoreContract(test, open)
 }
 
@@ -202,6 +207,63 @@ function lockContract(test: ContractTest, open: Open): void {
     const stored = (await Promise.all(appends)).filter(Boolean)
     expect(idsOf(await readSession(two.sessions))).toEqual(seen)
     expect(stored).toHaveLength(seen.length)
+  })
+}
+
+function reading(token: string): ChatLock {
+  return { ...lock(token, 60_000), reads: true }
+}
+
+function lockedSessionContract(test: ContractTest, open: Open): void {
+  const CHAT = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }
+  test('[ST621] a session that is read with its chat lock has all events, and is used once', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    const { sessions, approvals } = one
+    if (!canReadLocked(sessions)) return
+    const session = await two.sessions.createSession(key)
+    const append = (id: string) => two.sessions.appendEvent({ session, event: textEvent(id) })
+    await append('e-1')
+    await readSession(sessions)
+    await append('e-2')
+    expect(await approvals.lockChat(CHAT, reading('first'))).toBe(true)
+    const locked = await sessions.getLockedSession(key)
+    expect(locked && idsOf(locked)).toEqual(['e-1', 'e-2'])
+    // This process has not locked the chat of the other one, which may write.
+    await append('e-3')
+    const again = await sessions.getLockedSession(key)
+    expect(again && idsOf(again)).toEqual(['e-1', 'e-2', 'e-3'])
+    await approvals.unlockChat(CHAT, 'first')
+    // A long session is read completely.
+    for (let index = 0; index < 300; index += 1) await append(`long-${index}`)
+    expect(await approvals.lockChat(CHAT, reading('second'))).toBe(true)
+    expect(idsOf(await sessions.getOrCreateLockedSession(key)).length).toBe(303)
+    await approvals.unlockChat(CHAT, 'second')
+  })
+
+  test('[ST621] a session that is read with its chat lock has what this process has written since', async () => {
+    await using database = await open()
+    const { sessions, approvals } = await database.open()
+    if (!canReadLocked(sessions)) return
+    expect(await approvals.lockChat(CHAT, reading('first'))).toBe(true)
+    expect(await sessions.getLockedSession(key)).toBe(undefined)
+    expect(await approvals.lockChat(CHAT, reading('second'))).toBe(false)
+    await approvals.unlockChat(CHAT, 'first')
+    expect(await approvals.lockChat(CHAT, reading('third'))).toBe(true)
+    const session = await sessions.getOrCreateLockedSession(key)
+    await sessions.appendEvent({ session, event: textEvent('e-1') })
+    await approvals.unlockChat(CHAT, 'third')
+    const changes: readonly (readonly [string, () => Promise<unknown>, string[]])[] = [
+      ['append', () => sessions.appendEvent({ session, event: textEvent('e-2') }), ['e-1', 'e-2']],
+      ['rewind', () => sessions.rewind({ ...key, eventId: 'e-2' }), ['e-1']],
+    ]
+    for (const [token, change, ids] of changes) {
+      expect(await approvals.lockChat(CHAT, reading(token))).toBe(true)
+      await change()
+      const locked = await sessions.getLockedSession(key)
+      expect(locked && idsOf(locked)).toEqual(ids)
+      await approvals.unlockChat(CHAT, token)
+    }
   })
 }
 

@@ -4,6 +4,8 @@ import { chatColumns } from '../chat-rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './clocks.ts'
+import { QUICK } from './quick-commit.ts'
+import { PAGE_EVENTS } from './session-sql.ts'
 
 export type ApprovalSql = ReturnType<typeof approvalSql>
 
@@ -21,6 +23,8 @@ export function approvalSql(schema: string, clocks: Clocks) {
     replaceSeveral: (count: number) => replaceSeveral(schema, count, clocks),
     wrote: `SELECT 1 FROM ${schema}.approval_audit WHERE approval_id = $1 AND version = $2 AND write_id = $3`,
     get: select('id = $1'),
+    getWithTime: `
+      SELECT asked, moved, now FROM (SELECT ${clock} AS now) AS clock LEFT JOIN ${schema}.approvals ON id = $1`,
     findByCall: select(`${inChat} AND tool_call_id = $4`),
     lockOpen: select(
       `${inChat} AND state IN ('requested', 'approved') ORDER BY seq FOR NO KEY UPDATE`,
@@ -40,7 +44,8 @@ export function approvalSql(schema: string, clocks: Clocks) {
         SELECT FROM ${schema}.workers WHERE workers.worker = approvals.worker AND beat_at > ${leaseNow} - $1)
       ORDER BY seq`),
     markReported: `
-      UPDATE ${schema}.approvals SET unreported_since = NULL
+      WITH ${QUICK}
+      UPDATE ${schema}.approvals SET unreported_since = NULL FROM quick
       WHERE ${inChat} AND tool_call_id = ANY ($4::text[]) AND state <> 'approved' AND unreported_since IS NOT NULL`,
     markAllReported: `
       UPDATE ${schema}.approvals SET unreported_since = NULL WHERE ${inChat} AND unreported_since IS NOT NULL`,
@@ -69,15 +74,12 @@ function leaseSql(schema: string, leaseClock: string) {
       INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, -(${leaseClock})
       ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`,
     hasEnded: `SELECT 1 AS ended FROM ${schema}.workers WHERE worker = $1 AND beat_at < 0`,
-    lockChat: `
-      INSERT INTO ${schema}.chat_locks AS held (app_name, principal_id, chat_id, worker, token, background, locked_at)
-      SELECT $1, $2, $3, $4, $5, $6::boolean, ${leaseClock}
-      ON CONFLICT (app_name, principal_id, chat_id) DO UPDATE
-      SET worker = excluded.worker, token = excluded.token, background = excluded.background, locked_at = excluded.locked_at
-      WHERE held.worker = excluded.worker OR held.locked_at <= excluded.locked_at - $7::double precision AND NOT EXISTS (
-        SELECT FROM ${schema}.workers
-        WHERE workers.worker = held.worker AND beat_at > excluded.locked_at - $7::double precision)
-      RETURNING 1 AS locked`,
+    lockChat: `WITH ${QUICK}, ${lockRow(schema, leaseClock)} SELECT locked FROM locked`,
+    // The function reads the session as it is when the lock is held, not as it was when the statement began.
+    lockAndRead: `
+      WITH ${QUICK}, ${lockRow(schema, leaseClock)}
+      SELECT found.* FROM locked LEFT JOIN LATERAL
+        ${schema}.read_session($1, $2, $3, $8::bigint, $9::bigint * locked, ${PAGE_EVENTS}) AS found ON TRUE`,
     findLockHolder: `
       SELECT token, background, greatest(locked_at, beat_at) AS last_seen_at
       FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker) WHERE ${inChat}`,
@@ -88,8 +90,23 @@ function leaseSql(schema: string, leaseClock: string) {
     listWorkers: `
       SELECT worker, beat_at, app_name, principal_id, chat_id, background, locked_at, ${leaseClock} AS now
       FROM ${schema}.workers FULL JOIN ${schema}.chat_locks USING (worker) ORDER BY worker, locked_at`,
-    unlockChat: `DELETE FROM ${schema}.chat_locks WHERE ${inChat} AND token = $4`,
+    unlockChat: `
+      WITH ${QUICK} DELETE FROM ${schema}.chat_locks USING quick WHERE ${inChat} AND token = $4`,
   }
+}
+
+/** Returns the part of a statement that locks a chat. It has a row if that succeeded. */
+function lockRow(schema: string, leaseClock: string): string {
+  return `
+    locked AS (
+      INSERT INTO ${schema}.chat_locks AS held (app_name, principal_id, chat_id, worker, token, background, locked_at)
+      SELECT $1, $2, $3, $4, $5, $6::boolean, ${leaseClock} FROM quick
+      ON CONFLICT (app_name, principal_id, chat_id) DO UPDATE
+      SET worker = excluded.worker, token = excluded.token, background = excluded.background, locked_at = excluded.locked_at
+      WHERE held.worker = excluded.worker OR held.locked_at <= excluded.locked_at - $7::double precision AND NOT EXISTS (
+        SELECT FROM ${schema}.workers
+        WHERE workers.worker = held.worker AND beat_at > excluded.locked_at - $7::double precision)
+      RETURNING 1 AS locked)`
 }
 
 /**

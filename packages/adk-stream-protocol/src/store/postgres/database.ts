@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { StoreError } from '../store-error.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './pool.ts'
-import { classify } from './postgres-errors.ts'
+import { classify, isPreparedLost } from './postgres-errors.ts'
 
 /** Runs one statement. The caller guarantees that `Row` matches the selected columns. */
 export type RunStatement = <Row = never>(
@@ -14,8 +14,8 @@ export type RunStatement = <Row = never>(
 export interface DatabaseOptions {
   /** How long work is tried again after a lost connection or a conflict, in ms. */
   readonly busyTimeoutMs: number
-  /** Whether statements are prepared once per connection. */
-  readonly prepare: boolean
+  /** Whether statements are prepared once per connection. `auto`: until a proxy turns out not to support it. */
+  readonly prepare: boolean | 'auto'
   /** How long a transaction may wait for its process, in ms. Default 10,000. */
   readonly maxIdleMs?: number
 }
@@ -31,6 +31,7 @@ export class Database {
   readonly #options: DatabaseOptions
   /** A process that stands still in a transaction would block others with its row locks. PostgreSQL ends the transaction instead. */
   readonly #limitIdle: string
+  #prepares: boolean
   #isClosed = false
   /** How long work has waited for connections, in ms. */
   waitedMs = 0
@@ -38,6 +39,7 @@ export class Database {
   constructor(pool: PostgresPool, options: DatabaseOptions) {
     this.#pool = pool
     this.#options = options
+    this.#prepares = options.prepare !== false
     const { maxIdleMs = MAX_IDLE_MS } = options
     this.#limitIdle = `SET LOCAL idle_in_transaction_session_timeout = ${maxIdleMs}`
     ignoreErrors(pool)
@@ -85,14 +87,26 @@ export class Database {
     for (let attempt = 0; ; attempt += 1) {
       if (this.#isClosed) throw new StoreError('closed', 'The store is closed. Open a new one.')
       const pause = pauseMs(attempt)
+      const prepares = this.#prepares
       try {
         return await work(attempt)
       } catch (cause) {
+        if (prepares && this.#stopsPreparing(cause)) continue
         const { error, isWorthRetrying } = classify(cause)
         if (!isWorthRetrying || performance.now() + pause > deadline) throw error
       }
       await delay(pause)
     }
+  }
+
+  /**
+   * Whether a statement has not run because its prepared form was lost: a proxy gave the connection to another client, as PgBouncer
+   * before 1.21 does in transaction mode. From now on, statements are not prepared.
+   */
+  #stopsPreparing(cause: unknown): boolean {
+    if (this.#options.prepare !== 'auto' || !isPreparedLost(cause)) return false
+    this.#prepares = false
+    return true
   }
 
   async #use<Result>(work: (client: PostgresClient) => Promise<Result>): Promise<Result> {
@@ -120,7 +134,7 @@ export class Database {
         text,
         values: [...values],
         types: TYPES,
-        ...(this.#options.prepare && values.length > 0 && { name: nameOf(text) }),
+        ...(this.#prepares && values.length > 0 && { name: nameOf(text) }),
       }
       return (await client.query(query)).rows as Row[]
     }

@@ -332,6 +332,38 @@ export const migrations: readonly Migration[] = [
       -- The open questions of MCP servers.
       CREATE INDEX approvals_elicitations ON $schema.approvals (app_name, seq)
         WHERE state = 'requested' AND $schema.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation';
+      `,
+  },
+  {
+    minimum: 1,
+    sql: `
+      -- Returns a session and its events after a position, one page of them. One query, so that the state and the events are of one
+      -- moment: that of the call, not that of the statement with the call, which may first wait for a lock.
+      CREATE FUNCTION $schema.read_session(
+        app text, person text, chat text, known_epoch bigint, known_seq bigint, page_size integer)
+      RETURNS TABLE (
+        seq bigint, epoch bigint, updated_at double precision, state text, app_state text, user_state text, data text)
+      LANGUAGE plpgsql VOLATILE AS $body$
+      #variable_conflict use_column
+      BEGIN
+        RETURN QUERY
+        WITH found AS MATERIALIZED (
+          SELECT session, seq, epoch, updated_at FROM $schema.sessions
+          WHERE app_name = app AND user_id = person AND session_id = chat)
+        SELECT seq, epoch, updated_at,
+          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
+            FROM $schema.session_state AS own WHERE own.session = found.session),
+          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
+            FROM $schema.app_state WHERE app_name = app),
+          (SELECT '[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'
+            FROM $schema.user_state WHERE app_name = app AND user_id = person),
+          NULL::text FROM found
+        UNION ALL
+        SELECT seq, NULL, NULL, NULL, NULL, NULL, data FROM (
+          SELECT events.seq, data FROM found JOIN $schema.events USING (session)
+          WHERE events.seq > CASE WHEN epoch = known_epoch THEN known_seq ELSE 0 END
+          ORDER BY events.seq LIMIT page_size) AS page;
+      END $body$;
     `,
   },
 ]

@@ -13,6 +13,7 @@ import type {
   LockedChatsFilter,
   WorkerLease,
   PendingQuota,
+  ReadApproval,
   UnreportedFilter,
   VisibleFilter,
 } from '../../approvals/approval-store.ts'
@@ -24,6 +25,8 @@ import {
   type ApprovalRow,
   type AuditRow,
   decodeApproval,
+  decodeTimed,
+  type TimedRow,
   decodeAudit,
   deciderNames,
   encodeAsked,
@@ -45,6 +48,7 @@ import {
 import type { Clocks } from './clocks.ts'
 import type { Database, RunStatement } from './database.ts'
 import { violatedConstraint } from './postgres-errors.ts'
+import type { PostgresSessionService, SessionRow } from './postgres-session-service.ts'
 
 export interface PostgresApprovalStoreOptions {
   /** The quoted name of the schema. */
@@ -52,6 +56,8 @@ export interface PostgresApprovalStoreOptions {
   readonly clocks: Clocks
   /** The locks of this process, shared with the session service. */
   readonly held: LockedChats
+  /** Receives the sessions that are read when their chats are locked. */
+  readonly sessions: Pick<PostgresSessionService, 'positionOf' | 'keepLocked' | 'dropLocked'>
   /** Connections for decisions and leases, which must not wait for other work. */
   readonly decisions: Database
   /** Connections for lists and for the audit record. */
@@ -63,13 +69,15 @@ export class PostgresApprovalStore implements ApprovalStore {
   readonly #schema: string
   readonly #sql: ApprovalSql
   readonly #held: LockedChats
+  readonly #sessions: PostgresApprovalStoreOptions['sessions']
   readonly #decisions: Database
   readonly #reads: Database
 
-  constructor({ schema, clocks, held, decisions, reads }: PostgresApprovalStoreOptions) {
+  constructor({ schema, clocks, held, sessions, decisions, reads }: PostgresApprovalStoreOptions) {
     this.#schema = schema
     this.#sql = approvalSql(schema, clocks)
     this.#held = held
+    this.#sessions = sessions
     this.#decisions = decisions
     this.#reads = reads
   }
@@ -124,6 +132,11 @@ export class PostgresApprovalStore implements ApprovalStore {
     // Ids come from clients. An id that cannot be stored does not exist.
     if (!isStorable(id)) return undefined
     return (await this.#decisions.query<ApprovalRow>(this.#sql.get, [id])).map(decodeApproval)[0]
+  }
+
+  async getWithTime(id: string): Promise<ReadApproval> {
+    const values = [isStorable(id) ? id : '']
+    return decodeTimed((await this.#decisions.query<TimedRow>(this.#sql.getWithTime, values))[0])
   }
 
   async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
@@ -253,9 +266,20 @@ export class PostgresApprovalStore implements ApprovalStore {
     const key = chatColumns(chat)
     const names = [checkName('worker', lock.worker), checkName('token', token)]
     const row = [...key, ...names, background, leaseMs]
-    const locked = await this.#decisions.query(this.#sql.lockChat, row)
-    if (locked.length === 0) return false
+    if (!lock.reads) {
+      const locked = await this.#decisions.query(this.#sql.lockChat, row)
+      if (locked.length === 0) return false
+      this.#held.hold(key, token)
+      return true
+    }
+    const position = this.#sessions.positionOf(key)
+    const values = [...row, position.epoch, position.seq]
+    const rows = await this.#decisions.query<SessionRow | LockedRow>(this.#sql.lockAndRead, values)
+    if (rows.length === 0) return false
     this.#held.hold(key, token)
+    const { appName, principalId: userId, chatId: sessionId } = chat
+    const found = rows.filter((each) => each.seq !== null)
+    this.#sessions.keepLocked({ appName, userId, sessionId }, position, found)
     return true
   }
 
@@ -286,6 +310,7 @@ export class PostgresApprovalStore implements ApprovalStore {
   async unlockChat(chat: AppChatRef, token: string): Promise<void> {
     const key = chatColumns(chat)
     this.#held.release(key, token)
+    this.#sessions.dropLocked(key)
     await this.#decisions.query(this.#sql.unlockChat, [...key, checkName('token', token)])
   }
 
@@ -317,6 +342,11 @@ export class PostgresApprovalStore implements ApprovalStore {
   async #hasWritten(run: RunStatement, write: readonly unknown[]): Promise<boolean> {
     return (await run(this.#sql.wrote, write)).length > 0
   }
+}
+
+/** The only row of a chat that was locked and has no session. */
+interface LockedRow {
+  readonly seq: null
 }
 
 interface LockRow {

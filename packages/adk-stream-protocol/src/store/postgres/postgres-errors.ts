@@ -133,6 +133,13 @@ export function violatedConstraint(cause: unknown): string | undefined {
   return readField(cause, 'code') === '23505' ? readField(cause, 'constraint') : undefined
 }
 
+/** Whether a prepared statement could not be used: it is missing, exists already, or its tables have changed. */
+export function isPreparedLost(cause: unknown): boolean {
+  const state = readField(cause, 'code')
+  if (state === '0A000') return readField(cause, 'message').includes('cached plan')
+  return state === '26000' || state === '42P05'
+}
+
 function readField(cause: unknown, name: string): string {
   if (typeof cause !== 'object' || cause === null) return ''
   // `pg` reports several addresses of one host that all refused as an AggregateError without a code of its own.

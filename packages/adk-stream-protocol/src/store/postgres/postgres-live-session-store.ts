@@ -48,7 +48,8 @@ function liveSessionSql(schema: string, { clock }: Clocks) {
         DELETE FROM ${sessions} WHERE saved_at < (SELECT ${clock}) - $9::double precision AND NOT (${inChat}))
       INSERT INTO ${sessions} (app_name, principal_id, chat_id, state, saved_at)
       SELECT $1, $2, $3, $4::bytea, ${clock} FROM ${schema}.chat_locks
-      WHERE app_name = $5 AND principal_id = $6 AND chat_id = $7 AND token = $8
+      -- A process that takes over the live session waits, and then finds this state.
+      WHERE app_name = $5 AND principal_id = $6 AND chat_id = $7 AND token = $8 FOR SHARE
       ON CONFLICT (app_name, principal_id, chat_id) DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at
       RETURNING 1 AS saved`,
     find: `SELECT state FROM ${sessions} WHERE ${inChat}`,

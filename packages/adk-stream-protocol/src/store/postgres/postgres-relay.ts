@@ -13,6 +13,7 @@ import type {
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { Database } from './database.ts'
 import type { ListenClient, ListenTiming } from './hint-connection.ts'
+import { QUICK } from './quick-commit.ts'
 import { CHANNEL, HintConnection, splitHint } from './hint-connection.ts'
 
 export interface PostgresRelayOptions {
@@ -273,9 +274,6 @@ const TURN = 'turn_id, app_name, principal_id, chat_id, message_id, owner, repla
 
 const BATCH = 500
 const MAX_BATCHES = 20
-
-/** A commit does not wait for the disk: what a crash of the database loses here is written again, or not needed any more. */
-const QUICK = `quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`
 
 /** Ends a statement with its hints. They are sent when it commits. */
 const NOTIFY = (hints: string): string =>

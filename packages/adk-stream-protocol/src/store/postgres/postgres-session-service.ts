@@ -27,7 +27,12 @@ import {
   mergeScopes,
   withoutTemp,
 } from '../session-state.ts'
-import type { FirstMessageReader, RewindableSessionService, RewindRequest } from '../store.ts'
+import type {
+  FirstMessageReader,
+  LockedSessionReader,
+  RewindableSessionService,
+  RewindRequest,
+} from '../store.ts'
 import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import {
   type Append,
@@ -63,7 +68,7 @@ export interface PostgresSessionServiceOptions {
 /** Stores ADK sessions in PostgreSQL. Each append is one statement. Its cost does not depend on the length of the history. */
 export class PostgresSessionService
   extends StoredSessionService
-  implements RewindableSessionService, FirstMessageReader
+  implements RewindableSessionService, FirstMessageReader, LockedSessionReader
 {
   readonly #database: Database
   readonly #sql: SessionSql
@@ -73,6 +78,8 @@ export class PostgresSessionService
   readonly #appends = new KeyedQueue()
   /** Orders the reads of a session, which extend one cached history. */
   readonly #reads = new KeyedQueue()
+  /** Sessions that were read when their chats were locked, until they are used. Undefined if the rows did not suffice. */
+  readonly #locked = new Map<string, Promise<ReadSession | undefined>>()
   readonly #readsFrom: () => Database
   readonly #appendSql = new Map<string, string>()
 
@@ -89,6 +96,50 @@ export class PostgresSessionService
   override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
     const key = sessionKey(request)
     return this.#reads.run(JSON.stringify(key), () => this.#read(request, key))
+  }
+
+  async getLockedSession(request: CompositeSessionKey): Promise<Session | undefined> {
+    const cacheKey = JSON.stringify(sessionKey(request))
+    const locked = this.#locked.get(cacheKey)
+    this.#locked.delete(cacheKey)
+    const read = await locked
+    return read ? read.session : this.getSession(request)
+  }
+
+  async getOrCreateLockedSession(request: CompositeSessionKey): Promise<Session> {
+    return (await this.getLockedSession(request)) ?? this.insertOrGet(request)
+  }
+
+  /** Returns how much of a session is cached. A statement that reads the session needs to return only the rest. */
+  positionOf(key: readonly string[]): ReadPosition {
+    const { epoch = -1, seq = 0 } = this.#cache.get(JSON.stringify(key)) ?? {}
+    return { epoch, seq }
+  }
+
+  /** Keeps what was read of a session while its chat was locked. `rows` begin at `position`. */
+  keepLocked(
+    request: CompositeSessionKey,
+    position: ReadPosition,
+    rows: readonly SessionRow[],
+  ): void {
+    const cacheKey = JSON.stringify(sessionKey(request))
+    const read = this.#reads.run(cacheKey, async () => {
+      const history = this.#cache.get(cacheKey)
+      const { epoch = -1, seq = 0 } = history ?? {}
+      // Another read may have extended the history, or the cache may have dropped it.
+      if (epoch !== position.epoch || seq !== position.seq) return undefined
+      return (await this.#takeRows(request, history, rows)).read
+    })
+    this.#locked.set(
+      cacheKey,
+      // If the rows cannot be read, the next read fails too, and reports it.
+      read.catch(() => undefined),
+    )
+  }
+
+  /** Forgets what was read of a session while its chat was locked. */
+  dropLocked(key: readonly string[]): void {
+    this.#locked.delete(JSON.stringify(key))
   }
 
   override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
@@ -117,12 +168,16 @@ export class PostgresSessionService
     const key = sessionKey(request)
     await this.#database.query(this.#sql.delete, key)
     this.#cache.drop(JSON.stringify(key))
+    this.dropLocked(key)
   }
 
   async readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined> {
     const key = sessionKey(request)
     for (let after = 0; ;) {
-      const rows = await this.#database.query<EventRow>(this.#sql.findUserEvents, [...key, after])
+      const rows = await this.#database.query<Pick<EventRow, 'seq' | 'data'>>(
+        this.#sql.findUserEvents,
+        [...key, after],
+      )
       for (const { seq, data } of rows) {
         after = seq
         const event = decodeEvent(data)
@@ -136,7 +191,7 @@ export class PostgresSessionService
     const key = sessionKey(request)
     const eventId = checkName('eventId', request.eventId)
     const keep = (request.keep ?? []).filter(isStorable)
-    await this.#database.transaction(async (run, attempt) => {
+    const rewound = this.#database.transaction(async (run, attempt) => {
       await this.#checkLock(run, key)
       const [row] = await run<RewindRow>(this.#sql.lockSession, key)
       if (row === undefined) throw sessionGone(request.sessionId)
@@ -147,6 +202,7 @@ export class PostgresSessionService
       await run(this.#sql.deleteEventsFrom, [row.session, event.seq, keep])
       await this.#restore(run, row)
     })
+    await rewound.finally(() => this.dropLocked(key))
   }
 
   protected override async insert(request: CreateSessionRequest): Promise<Session | undefined> {
@@ -181,7 +237,7 @@ export class PostgresSessionService
         const token = this.#held.tokenOf(key) ?? null
         const values = [...key, token, ...rest, ...(epoch === null ? [] : [epoch]), ...state]
         const shape = { isFenced: token !== null, isExpected, isReplacement, scopes }
-        const result = await this.#tryAppend(shape, values)
+        const result = await this.#tryAppend(shape, values).finally(() => this.dropLocked(key))
         if (result === 'stored') return true
         if (result === 'known') isReplacement = true
         else {
@@ -230,22 +286,33 @@ export class PostgresSessionService
   }
 
   async #read(request: GetSessionRequest, key: SessionKey): Promise<Session | undefined> {
-    const cacheKey = JSON.stringify(key)
-    let history: SessionHistory | undefined = this.#cache.get(cacheKey)
+    let history: SessionHistory | undefined = this.#cache.get(JSON.stringify(key))
     for (;;) {
       const values = [...key, history?.epoch ?? -1, history?.seq ?? 0]
-      const rows = await this.#readsFrom().query<SessionView & EventRow>(this.#sql.read, values)
-      const view = rows.find((row) => row.epoch !== null)
-      if (view === undefined) return undefined
-      history = continueHistory(view.epoch, [history])
-      const events = rows.filter((row) => row.epoch === null)
-      await extendHistory(history, events)
-      // The numbers of events may have gaps.
-      const isComplete = events.length < PAGE_EVENTS
-      if (isComplete) history.seq = view.seq
-      this.#cache.keep(cacheKey, history)
-      if (isComplete) return viewSession(request, view, { events: shareEvents(history) })
+      const rows = await this.#readsFrom().query<SessionRow>(this.#sql.read, values)
+      const taken = await this.#takeRows(request, history, rows)
+      if (taken.read) return taken.read.session
+      history = taken.history
     }
+  }
+
+  /** Extends a history by the rows that were read. Returns no session if there are more rows. */
+  async #takeRows(
+    request: GetSessionRequest,
+    known: SessionHistory | undefined,
+    rows: readonly SessionRow[],
+  ): Promise<{ readonly history?: SessionHistory; readonly read?: ReadSession }> {
+    const view = rows.find((row): row is SessionView => row.epoch !== null)
+    if (view === undefined) return { read: { session: undefined } }
+    const history = continueHistory(view.epoch, [known])
+    const events = rows.filter((row): row is EventRow => row.epoch === null)
+    await extendHistory(history, events)
+    // The numbers of events may have gaps.
+    const isComplete = events.length < PAGE_EVENTS
+    if (isComplete) history.seq = view.seq
+    this.#cache.keep(JSON.stringify(sessionKey(request)), history)
+    if (!isComplete) return { history }
+    return { read: { session: viewSession(request, view, { events: shareEvents(history) }) } }
   }
 
   async #restore(run: RunStatement, row: RewindRow): Promise<void> {
@@ -271,8 +338,24 @@ interface SessionView {
 }
 
 interface EventRow {
+  /** Null distinguishes an event from the session itself. */
+  readonly epoch: null
   readonly seq: number
   readonly data: string
+}
+
+/** A row of a session: the session itself, or one of its events. */
+export type SessionRow = SessionView | EventRow
+
+/** How much of a session is cached. */
+export interface ReadPosition {
+  readonly epoch: number
+  readonly seq: number
+}
+
+/** A session that was read. Undefined if it does not exist. */
+interface ReadSession {
+  readonly session: Session | undefined
 }
 
 interface ListedSession {
@@ -292,7 +375,10 @@ interface RewindRow {
 /** How long to decode events without yielding to the event loop, in ms. */
 const SLICE_MS = 8
 
-async function extendHistory(history: SessionHistory, rows: readonly EventRow[]): Promise<void> {
+async function extendHistory(
+  history: SessionHistory,
+  rows: readonly Pick<EventRow, 'seq' | 'data'>[],
+): Promise<void> {
   let until = performance.now() + SLICE_MS
   for (const row of rows) {
     addToHistory(history, row)

@@ -33,8 +33,8 @@ interface SharedPostgresOptions {
    */
   readonly reservedConnections?: number
   /**
-   * Whether each connection prepares a statement once. Faster, but a PgBouncer before 1.21 in transaction mode does not
-   * support it. Default false.
+   * Whether each connection prepares a statement once, which is faster. Default: yes, until PostgreSQL reports that a prepared
+   * statement is missing, as behind a PgBouncer in transaction mode that does not support them. Then no more, until the store is opened again.
    */
   readonly prepareStatements?: boolean
   /** How much parsed history to keep in memory. */
@@ -78,7 +78,7 @@ export async function openWithClocks(
   const { schema: name = 'adk_stream_protocol', busyTimeoutMs = 5_000, prepareStatements } = options
   const schema = `"${checkSchema(name)}"`
   const pools = openPools(options, busyTimeoutMs)
-  const settings = { busyTimeoutMs, prepare: prepareStatements ?? false }
+  const settings = { busyTimeoutMs, prepare: prepareStatements ?? ('auto' as const) }
   const [turns, decisions, spare] = [
     new Database(pools.turns, settings),
     new Database(pools.decisions, settings),
@@ -208,7 +208,9 @@ class PostgresStore implements Store {
     // Writes of turns may wait for each other. A decision reads the session, and must not wait for them.
     const reads = () => (isUsedUp(pools.turns) ? spare : turns)
     this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held, reads })
-    this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
+    const { sessions } = this
+    const shared = { schema, clocks, held, sessions }
+    this.approvals = new PostgresApprovalStore({ ...shared, decisions, reads: turns })
     this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
     this.chats = new PostgresChatStore(turns, schema)
     this.relay = new PostgresRelay({

@@ -24,10 +24,6 @@ export const PAGE_EVENTS = 256
 /** Returns all statements of the session service. `schema` is a quoted name. */
 export function sessionSql(schema: string) {
   const pairs = "'[' || string_agg('[' || key || ',' || value || ']', ',' ORDER BY id) || ']'"
-  const states = `
-    (SELECT ${pairs} FROM ${schema}.session_state state WHERE state.session = found.session) AS state,
-    (SELECT ${pairs} FROM ${schema}.app_state WHERE app_name = $1) AS app_state,
-    (SELECT ${pairs} FROM ${schema}.user_state WHERE app_name = $1 AND user_id = $2) AS user_state`
   return {
     insert: `
       WITH found AS (
@@ -45,16 +41,7 @@ export function sessionSql(schema: string) {
         (SELECT ${pairs} FROM ${schema}.app_state WHERE app_name = $1) AS app_state,
         (SELECT ${pairs} FROM ${schema}.user_state WHERE app_name = $1 AND user_id = $2) AS user_state
       FROM found`,
-    // One statement, so that the state and the events are of one moment.
-    read: `
-      WITH found AS MATERIALIZED (
-        SELECT session, seq, epoch, updated_at FROM ${schema}.sessions WHERE ${IN_SESSION})
-      SELECT seq, epoch, updated_at, ${states}, NULL::text AS data FROM found
-      UNION ALL
-      SELECT seq, NULL, NULL, NULL, NULL, NULL, data FROM (
-        SELECT events.seq, data FROM found JOIN ${schema}.events USING (session)
-        WHERE events.seq > CASE WHEN epoch = $4::bigint THEN $5::bigint ELSE 0 END
-        ORDER BY events.seq LIMIT ${PAGE_EVENTS}) page`,
+    read: `SELECT * FROM ${schema}.read_session($1, $2, $3, $4::bigint, $5::bigint, ${PAGE_EVENTS})`,
     delete: `DELETE FROM ${schema}.sessions WHERE ${IN_SESSION}`,
     findUserEvents: `
       SELECT events.seq, data FROM ${schema}.sessions JOIN ${schema}.events USING (session)

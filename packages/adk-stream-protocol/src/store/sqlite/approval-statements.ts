@@ -1,4 +1,4 @@
-import type { ApprovalRow } from '../approval-rows.ts'
+import type { ApprovalRow, TimedRow } from '../approval-rows.ts'
 import type { WorkerRow } from '../chat-rows.ts'
 import { prepareAppend } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
@@ -30,7 +30,7 @@ function prepareTransitions(connection: Connection, clock: string) {
     ),
     replace: connection.prepare(`
       UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, untold_since = ?6, moved = ?7
-      WHERE id = ?1 AND version = ?2 - 1 AND (?8 IS NULL OR ${clock} < ?8)`),
+      WHERE id = ?1 AND version = ?9 AND (?8 IS NULL OR ${clock} < ?8)`),
     isSilent: connection.prepare<{ silent: number }>(`
       SELECT 1 AS silent FROM approvals WHERE id = ?1 AND worker = ?2 AND started_at <= ?3 AND NOT EXISTS (
         SELECT 1 FROM workers WHERE workers.worker = ?2 AND beat_at > ?3)`),
@@ -55,6 +55,9 @@ function prepareReads(connection: Connection, clock: string) {
       'SELECT seq FROM approval_audit ORDER BY seq DESC LIMIT 1',
     ),
     get: selectApprovals(connection, 'id = ?'),
+    getWithTime: connection.prepare<TimedRow>(
+      `SELECT asked, moved, now FROM (SELECT ${clock} AS now) LEFT JOIN approvals ON id = ?`,
+    ),
     findByCall: selectApprovals(
       connection,
       'app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ?',

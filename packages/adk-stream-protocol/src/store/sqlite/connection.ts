@@ -2,6 +2,7 @@ import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:time
 
 import Database from 'libsql'
 import { StoreError } from '../store-error.ts'
+import { BackgroundCheckpoints } from './background-checkpoints.ts'
 
 /** A value that can be bound. libsql 0.5.29 aborts the whole process if it is given a boolean. */
 export type SqlValue = string | number | Buffer | null
@@ -46,6 +47,7 @@ export class Connection {
   /** In request order. A write never overtakes an earlier one. */
   readonly #queue: QueuedWrite[] = []
   #isQueueRunning = false
+  #checkpoints: BackgroundCheckpoints | undefined
 
   constructor(path: string, busyTimeoutMs: number) {
     this.busyTimeoutMs = busyTimeoutMs
@@ -92,7 +94,9 @@ export class Connection {
         try {
           this.#setDurability(durability)
           if (!this.#beginWrite()) return false
-          resolve(this.#commitAfter(work))
+          const result = this.#commitAfter(work)
+          this.#checkpoints?.countCommit()
+          resolve(result)
         } catch (error) {
           reject(error)
         }
@@ -129,8 +133,22 @@ export class Connection {
     }
   }
 
+  /** From now on, the log is moved into the database file outside the event loop. */
+  checkpointInBackground(path: string): void {
+    // A log that grows faster than it is moved is still moved by a commit.
+    this.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`)
+    this.#checkpoints = new BackgroundCheckpoints(path)
+  }
+
+  /** Ends what runs in the background. To be awaited before `close`. */
+  async endBackground(): Promise<void> {
+    await this.#checkpoints?.close()
+    this.#checkpoints = undefined
+  }
+
   /** Closes the database. Rejects writes that are still waiting. */
   close(): void {
+    void this.endBackground()
     const database = this.#database
     if (database === undefined) return
     this.#database = undefined
@@ -220,6 +238,9 @@ export class Connection {
 }
 
 const CHECKPOINT = 'wal_checkpoint(TRUNCATE)'
+
+/** About 40 MB. SQLite's default is 1,000. */
+const MAX_LOG_PAGES = 10_000
 
 /** How long queued writes run without yielding to the event loop, in ms. */
 const MAX_RUN_MS = 5

@@ -23,6 +23,7 @@ export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise
       'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;',
     )
     await migrate(connection, path)
+    if (path !== ':memory:') connection.checkpointInBackground(path)
     connection.busyTimeoutMs = busyTimeoutMs
     return connection
   } catch (error) {

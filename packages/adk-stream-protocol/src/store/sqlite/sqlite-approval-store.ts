@@ -14,6 +14,7 @@ import type {
   LeaseRenewal,
   LeaseOptions,
   PendingQuota,
+  ReadApproval,
   UnreportedFilter,
   VisibleFilter,
 } from '../../approvals/approval-store.ts'
@@ -28,6 +29,7 @@ import {
   type ApprovalRow,
   type AuditRow,
   decodeApproval,
+  decodeTimed,
   decodeAudit,
   deciderNames,
   encodeAsked,
@@ -124,6 +126,11 @@ export class SqliteApprovalStore implements ApprovalStore {
     // Ids come from clients. An id that cannot be stored does not exist.
     if (!isStorable(id)) return undefined
     return (await this.#statements.get.select(id)).map(decodeApproval)[0]
+  }
+
+  async getWithTime(id: string): Promise<ReadApproval> {
+    const rows = await this.#statements.getWithTime.select(isStorable(id) ? id : '')
+    return decodeTimed(rows[0])
   }
 
   async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
@@ -324,14 +331,12 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   /** Stores consecutive transitions of an approval, the deciders after them, and their audit entries. */
   #replaceAll(transitions: readonly Transition[]): boolean {
-    for (const [index, transition] of transitions.entries()) {
-      if (this.#replace(transition)) continue
-      if (index === 0) return false
-      // Throws to roll back the first one.
-      throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
-    }
+    const [first] = transitions
     const last = transitions.at(-1)
-    if (!last) return false
+    if (!first || !last) return false
+    if (transitions.some(({ next }, index) => next.version !== first.next.version + index))
+      throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
+    if (!this.#replace(first, last.next)) return false
     // The vote that completes a step changes the deciders.
     this.#statements.deleteDeciders.run(last.next.id)
     this.#insertDeciders(last.next)
@@ -339,7 +344,8 @@ export class SqliteApprovalStore implements ApprovalStore {
     return true
   }
 
-  #replace({ next, before, silent }: Transition): boolean {
+  /** Stores an approval after its last transition, if the first one is possible. */
+  #replace({ next: { version: from }, before, silent }: Transition, next: Approval): boolean {
     const { id, version, state } = next
     // Read within the write transaction, so that it is later than all stored times.
     const now = this.#leaseNow()
@@ -350,7 +356,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     const [worker, startedAt] =
       state.name === 'executing' ? [checkName('worker', state.worker), now] : [null, null]
     const row = [id, version, state.name, worker, startedAt, isUnreported(next) ? now : null]
-    return this.#statements.replace.run(...row, encodeMoved(next), before ?? null) > 0
+    return this.#statements.replace.run(...row, encodeMoved(next), before ?? null, from - 1) > 0
   }
 
   #insertDeciders(approval: Approval): void {

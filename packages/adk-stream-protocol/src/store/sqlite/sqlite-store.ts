@@ -114,6 +114,7 @@ class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.approvals.close()
+    await this.#connection.endBackground()
     this.#connection.close()
     this.#cache.clear()
   }
