@@ -46,6 +46,31 @@ function openPool(liveModel: string): ServerPool {
   })
 }
 
+// Before the servers of the pool run.
+test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
+  await using ownPool = openPool(FLASH_LIVE)
+  await using servers = await ownPool.borrowTwo()
+  const { one, two } = servers
+  const chatId = `parked-${randomUUID()}`
+  const atTwo = new Person(two.url, { chatId })
+  const first = await LiveClient.join(one.url, chatId)
+  await first.say(PAY)
+  expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
+  await one.child.kill()
+  await using second = await LiveClient.join(two.url, chatId)
+  await second.status('open')
+  const [asked] = await atTwo.approvals()
+  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  await expect
+    .poll(async () => textOf((await atTwo.messages())[1]))
+    .toMatch(/(?:Result of the call|pay returned).*"paid":50/)
+  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+  expect(await second.say('[[say And on.]]')).toBe('And on.')
+  const history = emulator.live.sessions.at(-1)?.history ?? []
+  const fromUser = JSON.stringify(history.filter(({ role }) => role === 'user'))
+  expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
+})
+
 test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
   await using servers = await pool.borrowTwo()
   const { one, two } = servers
@@ -75,30 +100,6 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   expect(model).toMatchObject({ most: 1, open: 1 })
   model.stop()
   servers.giveBack(two)
-})
-
-test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
-  await using ownPool = openPool(FLASH_LIVE)
-  await using servers = await ownPool.borrowTwo()
-  const { one, two } = servers
-  const chatId = `parked-${randomUUID()}`
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
-  await first.say(PAY)
-  expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
-  await one.child.kill()
-  await using second = await LiveClient.join(two.url, chatId)
-  await second.status('open')
-  const [asked] = await atTwo.approvals()
-  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
-  await expect
-    .poll(async () => textOf((await atTwo.messages())[1]))
-    .toMatch(/(?:Result of the call|pay returned).*"paid":50/)
-  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
-  expect(await second.say('[[say And on.]]')).toBe('And on.')
-  const history = emulator.live.sessions.at(-1)?.history ?? []
-  const fromUser = JSON.stringify(history.filter(({ role }) => role === 'user'))
-  expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
 })
 
 test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
