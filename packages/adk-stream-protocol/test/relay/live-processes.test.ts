@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bundleChildren, type Children } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
-import { ServerPool } from '../faults/support/server-pool.ts'
 import { FLASH_LIVE, NATIVE_AUDIO } from '../live/support/reconnecting-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -15,19 +14,15 @@ import { createRelayDatabase } from './support/relays.ts'
 
 let database: TestDatabase
 let children: Children
-let pool: ServerPool
 let emulator: Emulator
 let folder: Folder & AsyncDisposable
 beforeAll(async () => {
   database = await createRelayDatabase()
+  children = await bundleChildren()
   emulator = await startEmulator()
   folder = await makeFolder()
-  children = await bundleChildren()
-  // It speaks on while a call waits.
-  pool = openPool(NATIVE_AUDIO)
 })
 afterAll(async () => {
-  await pool[Symbol.asyncDispose]()
   await emulator.close()
   await folder[Symbol.asyncDispose]()
   await database[Symbol.asyncDispose]()
@@ -35,29 +30,69 @@ afterAll(async () => {
 
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]'
 
-function openPool(liveModel: string): ServerPool {
-  return new ServerPool(children, folder, {
+async function startTwo(liveModel = NATIVE_AUDIO) {
+  const env = {
     DATABASE_URL: database.url,
     MODEL_URL: emulator.baseUrl,
+    // By default one that speaks on while a call waits.
     LIVE_MODEL: liveModel,
     GRACE_MS: '60000',
     LEASE_MS: '1000',
     MAX_BLOCKED_MS: '1000',
-  })
+  }
+  const one = children.start(folder, 'one', env)
+  const two = children.start(folder, 'two', env)
+  const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])
+  return {
+    one,
+    urlOne,
+    urlTwo,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([one.kill(), two.kill()])
+    },
+  }
 }
 
-// Before the servers of the pool run.
+test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
+  await using servers = await startTwo()
+  const { one, urlOne, urlTwo } = servers
+  const chatId = `killed-${randomUUID()}`
+  const model = new ModelSockets(emulator)
+  const atTwo = new Person(urlTwo, { chatId })
+  const first = await LiveClient.join(urlOne, chatId)
+  await first.say(PAY)
+  const speaking = first.begin('[[say Half of it.]][[wait never]]')
+  await first.socket.untilText('Half of it.', speaking)
+  // The relay has it.
+  await expect
+    .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%Half of it.%'`))
+    .not.toHaveLength(0)
+  await one.kill()
+  await using second = await LiveClient.join(urlTwo, chatId)
+  await second.status('open')
+  await expect.poll(async () => (await atTwo.messages()).map(textOf)).toContain('Half of it.')
+  const [asked] = await atTwo.approvals()
+  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  // The session was restored, so the model receives the result as text.
+  await expect
+    .poll(async () => textOf((await atTwo.messages())[1]))
+    .toContain('[pay returned {"paid":50')
+  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+  expect(await second.say('[[say And on.]]')).toBe('And on.')
+  expect(model).toMatchObject({ most: 1, open: 1 })
+  model.stop()
+})
+
 test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
-  await using ownPool = openPool(FLASH_LIVE)
-  await using servers = await ownPool.borrowTwo()
-  const { one, two } = servers
+  await using servers = await startTwo(FLASH_LIVE)
+  const { one, urlOne, urlTwo } = servers
   const chatId = `parked-${randomUUID()}`
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
+  const atTwo = new Person(urlTwo, { chatId })
+  const first = await LiveClient.join(urlOne, chatId)
   await first.say(PAY)
   expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
-  await one.child.kill()
-  await using second = await LiveClient.join(two.url, chatId)
+  await one.kill()
+  await using second = await LiveClient.join(urlTwo, chatId)
   await second.status('open')
   const [asked] = await atTwo.approvals()
   expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
@@ -71,47 +106,16 @@ test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and 
   expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
 })
 
-test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
-  const chatId = `killed-${randomUUID()}`
-  const model = new ModelSockets(emulator)
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
-  await first.say(PAY)
-  const speaking = first.begin('[[say Half of it.]][[wait never]]')
-  await first.socket.untilText('Half of it.', speaking)
-  // The relay has it.
-  await expect
-    .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%Half of it.%'`))
-    .not.toHaveLength(0)
-  await one.child.kill()
-  await using second = await LiveClient.join(two.url, chatId)
-  await second.status('open')
-  await expect.poll(async () => (await atTwo.messages()).map(textOf)).toContain('Half of it.')
-  const [asked] = await atTwo.approvals()
-  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
-  // The session was restored, so the model receives the result as text.
-  await expect
-    .poll(async () => textOf((await atTwo.messages())[1]))
-    .toContain('[pay returned {"paid":50')
-  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
-  expect(await second.say('[[say And on.]]')).toBe('And on.')
-  expect(model).toMatchObject({ most: 1, open: 1 })
-  model.stop()
-  servers.giveBack(two)
-})
-
 test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
+  await using servers = await startTwo()
+  const { one, urlOne, urlTwo } = servers
   const chatId = `nested-${randomUUID()}`
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
+  const atTwo = new Person(urlTwo, { chatId })
+  const first = await LiveClient.join(urlOne, chatId)
   const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
   await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
-  await one.child.kill()
-  await using second = await LiveClient.join(two.url, chatId)
+  await one.kill()
+  await using second = await LiveClient.join(urlTwo, chatId)
   await second.status('open')
   const [asked] = await atTwo.approvals()
   expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
@@ -120,26 +124,25 @@ test('[LV491] after kill -9, a call that waits inside agents is decided elsewher
     .toContain('"output":{"result":"Passed on."}')
   expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
   expect(await second.say('[[say And on.]]')).toBe('And on.')
-  servers.giveBack(two)
 })
 
 test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
+  await using servers = await startTwo()
+  const { one, urlOne, urlTwo } = servers
   const chatId = `suspended-${randomUUID()}`
-  const first = await LiveClient.join(one.url, chatId)
+  const first = await LiveClient.join(urlOne, chatId)
   await first.say('[[say One.]]')
   const [own] = emulator.live.sessions.slice(-1)
-  one.child.pause()
-  await using second = await LiveClient.join(two.url, chatId)
+  one.pause()
+  await using second = await LiveClient.join(urlTwo, chatId)
   expect(await second.say('[[say Two.]]')).toBe('Two.')
   const frames = own?.received.length
-  one.child.resume()
+  one.resume()
   // It closes its connection by itself, and has sent nothing more to the model.
   await own?.ended
   expect(own?.received).toHaveLength(frames ?? 0)
   await first[Symbol.asyncDispose]()
   expect(await second.say('[[say Three.]]')).toBe('Three.')
-  const texts = (await new Person(two.url, { chatId }).messages()).map(textOf)
+  const texts = (await new Person(urlTwo, { chatId }).messages()).map(textOf)
   expect(texts.filter((_, index) => index % 2 === 1)).toEqual(['One.', 'Two.', 'Three.'])
 })
