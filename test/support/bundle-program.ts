@@ -93,7 +93,7 @@ export async function bundlePrograms(sources: readonly string[]): Promise<string
     minifyWhitespace: true,
     legalComments: 'none',
     logLevel: 'error',
-    plugins: [keepSourceUrls],
+    plugins: [keepSourceUrls, leaveOutUnused],
     banner: { js: COMMON_JS },
   })
   return sources.map((_, index) => path.join(outdir, `program-${index}.mjs`))
@@ -118,6 +118,29 @@ const keepSourceUrls: Plugin = {
       if (!text.includes('import.meta.url')) return undefined
       const url = JSON.stringify(pathToFileURL(file).href)
       return { contents: text.replaceAll('import.meta.url', url), loader: 'ts' }
+    })
+  },
+}
+
+/**
+ * Leaves out the modules of ADK, and the packages of its imports, from which a program uses nothing: half of the bundle, and a third
+ * of the time that a process takes to start. ADK does not declare that its modules have no side effects.
+ */
+const leaveOutUnused: Plugin = {
+  name: 'leave-out-unused',
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /./ }, async ({ path: name, pluginData, ...place }) => {
+      const isAdk = place.importer.includes('/node_modules/@google/adk/')
+      if (pluginData === leaveOutUnused || !(isAdk || name.startsWith('@google/adk')))
+        return undefined
+      const { importer, resolveDir, kind } = place
+      const found = await bundler.resolve(name, {
+        importer,
+        resolveDir,
+        kind,
+        pluginData: leaveOutUnused,
+      })
+      return { ...found, sideEffects: false }
     })
   },
 }

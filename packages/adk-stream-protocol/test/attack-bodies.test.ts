@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
 
 import { messageBody, sendRaw } from './support/raw-client.ts'
+import { times } from '../../../test/support/long-run.ts'
 import { findLeaks } from './support/leaks.ts'
 import { serve } from './support/serve.ts'
 
@@ -290,7 +291,7 @@ test('[SE5] whatever JSON is sent, the answer is a refusal or a stream, and noth
         findLeaks(answer).length === 0
       )
     }),
-    { numRuns: 300 },
+    { numRuns: times(60, 300) },
   )
   expect(Object.getOwnPropertyNames(Object.prototype).toSorted()).toEqual(prototypeKeys)
   expect((await browser.get('/health')).status).toBe(200)

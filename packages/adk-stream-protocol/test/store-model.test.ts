@@ -1,6 +1,8 @@
 import { createSession } from '@google/adk'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+
+import { times } from '../../../test/support/long-run.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { StoreError } from '../src/store/store-error.ts'
 import type { RewindableSessionService } from '../src/store/store.ts'
@@ -57,7 +59,7 @@ test('[ST34] any sequence of operations on two stores matches a simple model', a
       expect(await view(service, step)).toEqual(model.read(step))
     }
   })
-  await fc.assert(property, { numRuns: 80 })
+  await fc.assert(property, { numRuns: times(30, 80) })
 })
 
 /** The expected content of the store, in the simplest form. */

@@ -72,7 +72,7 @@ test('[ED11] whatever is said, only declared functions are called', () => {
       const names = functions.map(({ name }) => name)
       for (const { name } of ask(text, { functions }).calls) expect(names).toContain(name)
     }),
-    { numRuns: times(100, 500) },
+    { numRuns: times(40, 500) },
   )
 })
 
@@ -86,7 +86,7 @@ test('[ED12] whatever is declared, the arguments fit its schema', () => {
         })
       }
     }),
-    { numRuns: times(100, 500) },
+    { numRuns: times(40, 500) },
   )
 })
 

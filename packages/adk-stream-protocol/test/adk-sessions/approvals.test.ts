@@ -5,6 +5,7 @@ import { LlmAgent } from '@google/adk'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 import { isLong } from '../../../../test/support/long-run.ts'
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import {
   type ApprovingChat,
   approvingClients,
@@ -39,7 +40,7 @@ describe.each([
   // PostgreSQL has the other client. `npm run test:long` has both here.
   ['SQLite', startLibSql, isLong ? [...stockOnly, liveClient] : [liveClient]],
   ['PostgreSQL', startPostgres, stockOnly],
-] as const)('ADK sessions in %s', (_name, start, clients) => {
+] as const)('ADK sessions in %s', (name, start, clients) => {
   let databases: Databases
   beforeAll(async () => {
     databases = await start()
@@ -65,7 +66,9 @@ describe.each([
   }
 
   describe.each(clients)('$name', (client) => {
-    test.each([true, false])('[AP113] a call is decided: %s', async (approved) => {
+    const it = takeTurns({ group: name === 'SQLite' ? 0 : 1, groups: 2 })
+
+    it.each([true, false])('[AP113] a call is decided: %s', async (approved) => {
       await scenario({}, async (testBridge) => {
         const page = testBridge.page()
         const chat = await page.open(client)
@@ -98,7 +101,7 @@ describe.each([
       })
     })
 
-    test('[AP113] calls of one step are decided one by one, beside one that needs no approval', async () => {
+    it('[AP113] calls of one step are decided one by one, beside one that needs no approval', async () => {
       await scenario({ tools: payAndLook }, async (testBridge) => {
         const page = testBridge.page()
         const chat = await page.open(client)
@@ -119,7 +122,7 @@ describe.each([
       })
     })
 
-    test('[AP113] a tool that asks by itself runs once when it is approved', async () => {
+    it('[AP113] a tool that asks by itself runs once when it is approved', async () => {
       let runs = 0
       const asking = tool('process_payment', (_args: unknown, context?: Context) => {
         if (!context?.toolConfirmation) {
@@ -140,7 +143,7 @@ describe.each([
       })
     })
 
-    test('[AP113] a sub-agent asks, the server restarts, and the call is approved', async () => {
+    it('[AP113] a sub-agent asks, the server restarts, and the call is approved', async () => {
       await scenario({ agent: withTeller }, async (testBridge) => {
         const page = testBridge.page()
         const before = await page.open(client)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { weather } from '../support/agents.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
@@ -9,7 +10,18 @@ import { callPayment, paymentTool } from './support/payments.ts'
 
 const PARTS = ['step-start', 'tool-process_payment', 'data-approval', 'step-start', 'text']
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+const AUTO_SENT = (['approvals', 'both'] as const).flatMap((autoSend) =>
+  [true, false].flatMap((approved) =>
+    ['[[say Done.]]', '[[finish STOP]]'].map((next) => ({ autoSend, approved, next })),
+  ),
+)
+
+const clients = [...approvingClients, liveClient, ...ourClients]
+
+describe.each(clients)('$name', (client) => {
+  // Each client requests, approves and denies. They share the other tests.
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
   test('[AP1] a call that needs approval is shown and does not run', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
@@ -33,7 +45,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await expectRecord(page, chat)
   })
 
-  test('[AP2] a question can be decided as soon as it is seen', async () => {
+  it('[AP2] a question can be decided as soon as it is seen', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -95,7 +107,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await expectRecord(page, chat)
   })
 
-  test('[AP4] the reason of a denial reaches the model, the record and the page', async () => {
+  it('[AP4] the reason of a denial reaches the model, the record and the page', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -120,7 +132,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await expectRecord(page, chat)
   })
 
-  test('[AP3] what the model says before the call stays before it', async () => {
+  it('[AP3] what the model says before the call stays before it', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -140,13 +152,9 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await expectRecord(page, chat)
   })
 
-  describe.each(['approvals', 'both'] as const)('sends by itself on %s', (autoSend) => {
-    test.each([
-      { approved: true, next: '[[say Done.]]' },
-      { approved: true, next: '[[finish STOP]]' },
-      { approved: false, next: '[[say Done.]]' },
-      { approved: false, next: '[[finish STOP]]' },
-    ])('[AP11] [AP71] approved $approved, then $next: one request', async ({ approved, next }) => {
+  it.each(AUTO_SENT)(
+    '[AP11] [AP71] sends by itself on $autoSend, approved $approved, then $next: one request',
+    async ({ autoSend, approved, next }) => {
       await using testBridge = await TestBridge.open()
       const page = testBridge.page()
       const chat = await page.open(client, { autoSend })
@@ -160,8 +168,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       expect(testBridge.asked).toBe(2)
       expect(page.sent).toHaveLength(2)
       await expectRecord(page, chat)
-    })
-  })
+    },
+  )
 
   // The client library sends what it is given.
   test.skipIf(client.ours)(

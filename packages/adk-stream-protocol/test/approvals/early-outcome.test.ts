@@ -6,9 +6,10 @@ import {
   InMemorySessionService,
   LlmAgent,
 } from '@google/adk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { approvingClients } from './support/approving-chat.ts'
 import { LateStart } from './support/late-start.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
@@ -59,11 +60,16 @@ const ACTS: readonly (readonly [string, Act])[] = [
   ],
 ]
 
-describe.each([
-  ['as it is', { approved: true }],
-  ['edited', { approved: true, args: { note: 'changed' } }],
-])('approved %s', (_how, decision) => {
-  test.each(ACTS)(
+const DECISIONS = [
+  { how: 'as it is', decision: { approved: true } },
+  { how: 'edited', decision: { approved: true, args: { note: 'changed' } } },
+]
+
+describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
+  const group = DECISIONS.findIndex((other) => other.how === how)
+  const it = takeTurns({ group, groups: DECISIONS.length })
+
+  it.each(ACTS)(
     '[AP62] a tool that %s leaves the session and the messages as ADK would',
     async (_what, act) => {
       const early = await live(act, decision)
@@ -77,7 +83,7 @@ describe.each([
     },
   )
 
-  test('[AP63] callbacks of plugins and of the agent are called once each, in the order of ADK', async () => {
+  it('[AP63] callbacks of plugins and of the agent are called once each, in the order of ADK', async () => {
     const early = await live(succeed, decision, { heard: true })
     expect(early.isEarly).toBe(true)
     expect(early.heard).toEqual([
@@ -91,7 +97,7 @@ describe.each([
     expect(late.heard).toEqual(early.heard)
   })
 
-  test('[AP63] a plugin hears of an error once, and may answer for the tool', async () => {
+  it('[AP63] a plugin hears of an error once, and may answer for the tool', async () => {
     const early = await live(fail, decision, { heard: true })
     expect(early.heard).toEqual([
       'plugin before',
@@ -107,7 +113,7 @@ describe.each([
     expect(late.events).toEqual(early.events)
   })
 
-  test('[AP63] a callback before the tool may take its place', async () => {
+  it('[AP63] a callback before the tool may take its place', async () => {
     const early = await live(succeed, decision, { heard: true, veto: true })
     expect(early.heard).toEqual(['plugin before', 'plugin after', 'agent after'])
     expect(JSON.stringify(early.told)).toContain('vetoed')

@@ -3,6 +3,7 @@ import { Type } from '@google/genai'
 import type { Action, Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { defer, tool } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient } from './support/approving-chat.ts'
@@ -37,7 +38,12 @@ async function open(plays: Plays, options: TestBridgeOptions & { names?: string[
   return { testBridge, told }
 }
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+const clients = [...approvingClients, liveClient]
+
+describe.each(clients)('$name', (client) => {
+  // Each client approves a call inside an agent. They share the other tests.
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
   test('[AP400] a call inside an agent used as a tool asks, runs once when it is approved, and its result goes up', async () => {
     const { testBridge } = await open(PLAYS)
     await using bridge = testBridge
@@ -66,7 +72,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(testBridge.errors).toEqual([])
   })
 
-  test('[AP401] a denied call does not run, and the agent that made it is told', async () => {
+  it('[AP401] a denied call does not run, and the agent that made it is told', async () => {
     const { testBridge, told } = await open(PLAYS)
     await using bridge = testBridge
     const page = bridge.page()
@@ -83,7 +89,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP401] a denied call is not asked for again by the same agent in a new run', async () => {
+  it('[AP401] a denied call is not asked for again by the same agent in a new run', async () => {
     const plays = {
       planner: [[ask('travel')], [ask('travel', 'Try again.')], [say('All done.')]],
       travel: [[pay(5)], [say('Booked.')]],
@@ -100,7 +106,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP402] an approval two levels down shows its path, and its result passes every level', async () => {
+  it('[AP402] an approval two levels down shows its path, and its result passes every level', async () => {
     const plays = {
       planner: [[ask('travel')], [say('All done.')]],
       travel: [[ask('desk')], [say('From the desk.')]],
@@ -133,7 +139,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(testBridge.errors).toEqual([])
   })
 
-  test.each([
+  it.each([
     ['both at once', [true, true, true]],
     ['one of each is denied', [true, false, false]],
   ])(

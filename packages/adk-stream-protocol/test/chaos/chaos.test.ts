@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 
 import { expect, test } from 'vitest'
 
+import { isLong } from '../../../../test/support/long-run.ts'
 import type { AuditEvent, AuditRecord } from '../../src/approvals/audit-entry.ts'
 import type { ChatMessage, ChatPart } from '../support/chat-probe.ts'
 import { checkChaos } from './support/check-chaos.ts'
@@ -10,7 +11,8 @@ import { runChaos } from './support/run-chaos.ts'
 
 const TIMEOUT_MS = 300_000
 
-test(
+// Its servers and their replacements are a dozen processes. `postgres/instances.test.ts` proves the same rules for one fault at a time.
+test.skipIf(!isLong)(
   '[RL331] [RL332] three servers lose nothing and do nothing twice, while they are replaced, killed and paused and PostgreSQL crashes',
   async () => {
     const { violations, tally } = await runChaos({

@@ -8,6 +8,7 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { assistant, EmulatedGemini, weather } from '../support/agents.ts'
 import { codeOf } from '../support/browser.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { clients } from '../support/clients.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 
@@ -15,7 +16,9 @@ const withWeather: ServeOptions = { agent: (model) => assistant(model, { tools: 
 const CALL = '[[call get_weather {"place":"東京"}]]'
 
 describe.each(clients)('$name', (client) => {
-  test('[CV1] the stored messages are those that were streamed', async () => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[CV1] the stored messages are those that were streamed', async () => {
     await using server = await serve({
       agent: (model) =>
         assistant(model, {
@@ -36,7 +39,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(messages)
   })
 
-  test('[RQ9] regenerate() takes the answer back and makes another', async () => {
+  it('[RQ9] regenerate() takes the answer back and makes another', async () => {
     await using server = await serve(withWeather)
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -54,7 +57,7 @@ describe.each(clients)('$name', (client) => {
     expect(bodies[3]).toBe(bodies[1])
   })
 
-  test('[RQ9] an edited message takes the place of the old one and of all after it', async () => {
+  it('[RQ9] an edited message takes the place of the old one and of all after it', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -67,7 +70,7 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(server.emulator.requests.at(-1)?.body)).not.toMatch(/First|Second/)
   })
 
-  test('[RQ9] regenerate() after an error tries again', async () => {
+  it('[RQ9] regenerate() after an error tries again', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -79,7 +82,7 @@ describe.each(clients)('$name', (client) => {
     expect(server.emulator.requests).toHaveLength(2)
   })
 
-  test('[CV1] a restart on the same file shows the same messages to the same browser', async () => {
+  it('[CV1] a restart on the same file shows the same messages to the same browser', async () => {
     await using folder = await temporaryFolder()
     const path = join(folder.path, 'chats.db')
     await using store = await openSqliteStore({ path })
@@ -101,7 +104,7 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(second.emulator.requests[0]?.body)).toContain('celsius')
   })
 
-  test('[CV5] another session service takes the place of the store, without rewinding', async () => {
+  it('[CV5] another session service takes the place of the store, without rewinding', async () => {
     await using server = await serve({
       ...withWeather,
       sessionService: new InMemorySessionService(),
@@ -118,7 +121,7 @@ describe.each(clients)('$name', (client) => {
     expect(await answer.text()).toContain('Still ')
   })
 
-  test('[CV3] a session that plain ADK wrote is read and continued', async () => {
+  it('[CV3] a session that plain ADK wrote is read and continued', async () => {
     const sessionService = new InMemorySessionService()
     await using server = await serve({
       ...withWeather,
@@ -143,7 +146,7 @@ describe.each(clients)('$name', (client) => {
     expect(page.text).toBe('Continued.')
   })
 
-  test('[TU9] a call that a crash left without a result is answered before the model is asked', async () => {
+  it('[TU9] a call that a crash left without a result is answered before the model is asked', async () => {
     const sessionService = new InMemorySessionService()
     const key = { appName: 'adk-stream-protocol', userId: 'hanako', sessionId: 'chat-1' }
     const session = await sessionService.createSession(key)

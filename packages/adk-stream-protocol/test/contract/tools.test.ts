@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 import { assistant, tool, weather } from '../support/agents.ts'
 import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { clients } from '../support/clients.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { findFaults, readFrames } from '../support/wire-rules.ts'
@@ -17,7 +18,9 @@ function callWeather(place: string): string {
 }
 
 describe.each(clients)('$name', (client) => {
-  test('[MP3] a call and its result are one part, and the answer is in a step of its own', async () => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it('[MP3] a call and its result are one part, and the answer is in a step of its own', async () => {
     await using server = await serve(withTools(weather))
     const chat = server.browser().openChat(client)
     await chat.send('[[say Let me see.]][[call get_weather {"place":"東京"}]][[then]][[say 18°.]]')
@@ -36,7 +39,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[CH4] several steps of several parallel calls keep their order', async () => {
+  it('[CH4] several steps of several parallel calls keep their order', async () => {
     await using server = await serve(withTools(weather))
     const chat = server.browser().openChat(client)
     await chat.send(
@@ -60,7 +63,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[ER3] the words of a thrown error stay on the server, and the model goes on', async () => {
+  it('[ER3] the words of a thrown error stay on the server, and the model goes on', async () => {
     const secret = 'connect ECONNREFUSED db.internal:5432 password=hunter2'
     const failing = tool('fail', () => Promise.reject(new Error(secret)))
     await using server = await serve(withTools(failing))
@@ -75,7 +78,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[ER3] an error that a tool returns is shown', async () => {
+  it('[ER3] an error that a tool returns is shown', async () => {
     await using server = await serve(withTools(tool('pay', () => ({ error: '残高が足りません' }))))
     const chat = server.browser().openChat(client)
     await chat.send('[[call pay {}]][[then]][[say No.]]')
@@ -84,7 +87,7 @@ describe.each(clients)('$name', (client) => {
     ])
   })
 
-  test.each([
+  it.each([
     ['answers after the tool', '[[then]][[say Done.]]', 'Done.'],
     // The script's second step has no act, so the model's second response is empty.
     ['stays silent after the tool', '[[then]][[finish STOP]]', ''],
@@ -103,7 +106,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[CH8] a call whose result comes from outside ends with tool-calls; the next message works', async () => {
+  it('[CH8] a call whose result comes from outside ends with tool-calls; the next message works', async () => {
     const ticket = new LongRunningFunctionTool({
       name: 'ask_boss',
       description: 'Asks.',
@@ -123,7 +126,7 @@ describe.each(clients)('$name', (client) => {
     expect(browser.sent).toBe(2)
   })
 
-  test('[CV1] a call that waits is still shown as waiting after the next message', async () => {
+  it('[CV1] a call that waits is still shown as waiting after the next message', async () => {
     const ticket = new LongRunningFunctionTool({
       name: 'ask_boss',
       description: 'Asks.',
@@ -137,7 +140,7 @@ describe.each(clients)('$name', (client) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  test('[MP8] state that a tool sets is told only by name', async () => {
+  it('[MP8] state that a tool sets is told only by name', async () => {
     const remember = tool('remember', (_args, context) => {
       context?.state.set('theme', 'dark')
       context?.state.set('token', 'ya29.a@example.com')
@@ -161,7 +164,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[ER2] a call of a tool that does not exist ends the turn with its code', async () => {
+  it('[ER2] a call of a tool that does not exist ends the turn with its code', async () => {
     await using server = await serve(withTools(weather))
     const browser = server.browser()
     const chat = browser.openChat(client)

@@ -9,7 +9,7 @@ import { openTestSetup } from './support/test-setup.ts'
 
 const GUESSES = 2_000
 /** Calls of one model response. */
-const CALLS = times(250, 1_000)
+const CALLS = times(100, 1_000)
 /** Less than the key of a map takes. */
 const BYTES_OF_A_KEY = 50
 
@@ -97,14 +97,14 @@ test('[AP52] a model that asks hundreds of times at once gets as many questions 
 
 test('[AP53] hundreds of questions in many chats of a principal leave as many as the principal may have', async () => {
   await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
-  const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(times(150, 500))
+  const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(times(110, 500))
   const ask = async (user: string, chat: number): Promise<number> => {
     const { chunks } = await setup.person({ user, chatId: `chat-${chat}` }).say(calls)
     expect(chunks.at(-1)?.type).toBe('finish')
     return chunks.filter(({ type }) => type === 'tool-approval-request').length
   }
   let asked = 0
-  for (let chat = 0; chat < times(4, 20); chat += 1) asked += await ask('hanako', chat)
+  for (let chat = 0; chat < times(3, 20); chat += 1) asked += await ask('hanako', chat)
   expect(asked).toBe(100)
   expect(await setup.person().approvals()).toHaveLength(100)
   // Nobody else is the poorer for it.

@@ -48,53 +48,32 @@ const NESTED_DEATHS: typeof DEATHS = [
   ['before-agency', ANSWERED],
 ]
 
-test.each(databases.slice(0, 1))(
-  '[AP501] a server killed while a question inside agents used as tools is asked or answered loses no answer, on $name',
-  async ({ open }) => {
-    await using pair = await openCrashPair(open)
-    const { first, second, url } = pair
-    const ids = await Promise.all(
-      NESTED_DEATHS.map(([moment]) => answerUntil(moment, first, { url, text: NESTED })),
-    )
-    expect(await first.kill()).toBe('SIGKILL')
-    const next = await second.serve()
-    await Promise.all(
-      NESTED_DEATHS.map(async ([moment, history], index) => {
-        const person = personOf(moment, next)
-        const id = ids[index] ?? ''
-        if (moment === 'before-decision') await person.decide(id, ANSWER)
-        const read = async () => {
-          const [, reply] = await person.messages()
-          const [agency, question] = toolParts(reply)
-          return [moment, textOf(reply), agency?.output, question?.output]
-        }
-        const ended = [moment, 'Booked.', { result: 'Booked.' }, { nights: 3 }]
-        await expect.poll(read, PATIENCE).toEqual(ended)
-        const record = await person.approval(id)
-        const types = (record?.history ?? []).map(({ type }) => type)
-        expect([moment, ...types]).toEqual([moment, ...history])
-      }),
-    )
-  },
-)
-
 test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP427] a server killed between a question and its answer, or while it resumes, loses no answer, on $name',
+  '[AP427] [AP501] a server killed between a question and its answer, or while it resumes, also inside agents used as tools, loses no answer, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open)
     const { first, second, url } = pair
-    const ids = await Promise.all(
-      DEATHS.map(([moment]) => answerUntil(moment, first, { url, text: ASK })),
-    )
+    const answer = (place: Place, all: typeof DEATHS) =>
+      Promise.all(all.map(([moment]) => answerUntil(moment, first, { url, place })))
+    const [ids, nestedIds] = await Promise.all([
+      answer('top', DEATHS),
+      answer('nested', NESTED_DEATHS),
+    ])
     const waiting = new Person(url, { user: 'waiting', chatId: 'waiting' })
     await waiting.say(ASK)
     expect(await first.kill()).toBe('SIGKILL')
     const next = await second.serve()
-    await Promise.all(
-      DEATHS.map(([moment, history], index) =>
-        expectAnswered(personOf(moment, next), ids[index] ?? '', { moment, history }),
+    await Promise.all([
+      ...DEATHS.map(([moment, history], index) =>
+        expectAnswered(personOf(moment, next, 'top'), ids[index] ?? '', { moment, history }),
       ),
-    )
+      ...NESTED_DEATHS.map(([moment, history], index) =>
+        expectAnsweredInside(personOf(moment, next, 'nested'), nestedIds[index] ?? '', {
+          moment,
+          history,
+        }),
+      ),
+    ])
     const later = new Person(next, { user: 'waiting', chatId: 'waiting' })
     const [question] = await later.approvals()
     expect((await later.decide(question?.id ?? '', ANSWER)).status).toBe(200)
@@ -108,20 +87,25 @@ test.each(oneOf(databases, 'SQLite'))(
     await using pair = await openCrashPair(open, { IN_STEPS: 'question' })
     const { first, second, url } = pair
     const ids = await Promise.all(
-      DEATHS.map(([moment]) => answerUntil(moment, first, { url, text: 'Go.' })),
+      DEATHS.map(([moment]) => answerUntil(moment, first, { url, place: 'node' })),
     )
     expect(await first.kill()).toBe('SIGKILL')
     const next = await second.serve()
     await Promise.all(
       DEATHS.map(([moment, history], index) =>
-        expectAnswered(personOf(moment, next), ids[index] ?? '', { moment, history }),
+        expectAnswered(personOf(moment, next, 'node'), ids[index] ?? '', { moment, history }),
       ),
     )
   },
 )
 
-function personOf(moment: string, url: string): Person {
-  const chatId = `g0.${moment}.question`
+/** Whether the agent of the chat asks, one that is used as a tool, or a node of a workflow. */
+type Place = 'top' | 'nested' | 'node'
+
+const TEXTS: Readonly<Record<Place, string>> = { top: ASK, nested: NESTED, node: 'Go.' }
+
+function personOf(moment: string, url: string, place: Place): Person {
+  const chatId = `g0.${moment}.${place}`
   return new Person(url, { user: chatId, chatId })
 }
 
@@ -129,10 +113,10 @@ function personOf(moment: string, url: string): Person {
 async function answerUntil(
   moment: string,
   server: Child,
-  { url, text }: { readonly url: string; readonly text: string },
+  { url, place }: { readonly url: string; readonly place: Place },
 ): Promise<string> {
-  const person = personOf(moment, url)
-  await person.say(text)
+  const person = personOf(moment, url, place)
+  await person.say(TEXTS[place])
   const [question] = await person.approvals()
   const answering = person.decide(question?.id ?? '', ANSWER)
   answering.catch(() => undefined)
@@ -156,4 +140,21 @@ async function expectAnswered(
   const record = await person.approval(id)
   expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
   expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
+}
+
+async function expectAnsweredInside(
+  person: Person,
+  id: string,
+  { moment, history }: { moment: string; history: readonly string[] },
+): Promise<void> {
+  if (moment === 'before-decision') await person.decide(id, ANSWER)
+  const read = async () => {
+    const [, reply] = await person.messages()
+    const [agency, question] = toolParts(reply)
+    return [moment, textOf(reply), agency?.output, question?.output]
+  }
+  const ended = [moment, 'Booked.', { result: 'Booked.' }, { nights: 3 }]
+  await expect.poll(read, PATIENCE).toEqual(ended)
+  const record = await person.approval(id)
+  expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
 }

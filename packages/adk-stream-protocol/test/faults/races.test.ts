@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 
-import { times } from '../../../../test/support/long-run.ts'
+import { oneOf, times } from '../../../../test/support/long-run.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
@@ -10,7 +10,7 @@ import { type Answered, type Asked, Person, readEffects } from './support/person
 import { openPaymentServer } from './support/payment-server.ts'
 
 const REQUESTS = 50
-const ROUNDS = times(3, 20)
+const ROUNDS = times(2, 20)
 /** Whether the call is approved or denied depends on which request comes first. The rounds go on until both have been seen. */
 const MAX_ROUNDS = 40
 /** A request waits for a chat as long as two leases take; nobody may have to give up, however busy the machine is. */
@@ -62,7 +62,8 @@ test('[AP40] of fifty decisions at once over HTTP one counts, and every request 
   expect(paymentServer.errors).toEqual([])
 })
 
-test.each(databases)(
+// Decisions of several processes on SQLite have tests of their own: `ledger-processes.test.ts`.
+test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP41] of fifty decisions at once through two server processes on $name one counts, and every request is answered',
   async (database) => {
     const { folder, urls } = await startServers(database)
@@ -71,7 +72,7 @@ test.each(databases)(
   },
 )
 
-test.each(databases)(
+test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP41] one process on $name goes on with a turn while another answers a new message: each has its own message',
   async (database) => {
     const {

@@ -67,16 +67,13 @@ async function continueElsewhere(
   return asked.size
 }
 
-test.each(oneOf(databases, 'SQLite'))(
-  '[AP413] another server continues the steps of one that was killed, each call and step once, on $name',
-  async (database) => {
-    expect(await continueElsewhere('sequence', database)).toBe(deaths.length)
-  },
+const CASES = (['sequence', 'workflow'] as const).flatMap((kind) =>
+  databases.map((database) => ({ name: `${kind} on ${database.name}`, kind, database })),
 )
 
-test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP481] another server continues the workflow of one that was killed, each call and node once, on $name',
-  async (database) => {
-    expect(await continueElsewhere('workflow', database)).toBe(deaths.length)
+test.each(oneOf(CASES, 'workflow on PostgreSQL'))(
+  '[AP413] [AP481] another server continues the steps of one that was killed, each call, step and node once, in a $name',
+  async ({ kind, database }) => {
+    expect(await continueElsewhere(kind, database)).toBe(deaths.length)
   },
 )

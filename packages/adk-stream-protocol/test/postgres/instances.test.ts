@@ -3,10 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { bundleChildren, type Children } from '../faults/support/children.ts'
+import { bundleChildren, type Child, type Children } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { openPaymentServer } from '../faults/support/payment-server.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
+import { ServerPool } from '../faults/support/server-pool.ts'
+import { times } from '../../../../test/support/long-run.ts'
 import { createRelayDatabase } from '../relay/support/relays.ts'
 import { Stream } from '../relay/support/servers.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
@@ -16,12 +18,18 @@ import type { TestDatabase } from '../support/postgres.ts'
 let database: TestDatabase
 let children: Children
 let folder: Folder & AsyncDisposable
+let pool: ServerPool
+/** Of server processes. */
+let env: Readonly<Record<string, string>>
 beforeAll(async () => {
   database = await createRelayDatabase()
   children = await bundleChildren()
   folder = await makeFolder()
+  env = { DATABASE_URL: database.url, LEASE_MS: '4000', GRACE_MS: '60000' }
+  pool = new ServerPool(children, folder, env)
 })
 afterAll(async () => {
+  await pool[Symbol.asyncDispose]()
   await folder[Symbol.asyncDispose]()
   await database[Symbol.asyncDispose]()
 })
@@ -46,7 +54,7 @@ async function holdTable(table: string) {
   }
 }
 
-test('[ST232] while 200 turns have used up the connections, a call is decided and runs', async () => {
+test('[ST232] while many turns have used up the connections, a call is decided and runs', async () => {
   const maxConnections = 4
   await using store = await openPostgresStore({
     connectionString: database.url,
@@ -59,7 +67,7 @@ test('[ST232] while 200 turns have used up the connections, a call is decided an
   const person = new Person(server.url, { chatId })
   const { approvalId } = await person.ask()
   const events = await holdTable('events')
-  const turns = Array.from({ length: 200 }, (_, index) =>
+  const turns = Array.from({ length: times(50, 200) }, (_, index) =>
     new Person(server.url, { user: `user-${index % 20}`, chatId: `many-${randomUUID()}` }).say(
       '[[say Hello.]]',
     ),
@@ -74,36 +82,34 @@ test('[ST232] while 200 turns have used up the connections, a call is decided an
   expect(readEffects(folder.effects, chatId)).toHaveLength(1)
 })
 
+function startWithClock(name: string, offsetMs: number): Child {
+  return children.start(folder, name, { ...env, CLOCK_OFFSET_MS: String(offsetMs) })
+}
+
 test('[RL331] servers whose clocks are an hour off expire nothing too early, and take over nothing', async () => {
-  const env = { DATABASE_URL: database.url, LEASE_MS: '4000', GRACE_MS: '60000' }
-  const offsets = { right: 0, early: -HOUR_MS, late: HOUR_MS }
-  await using right = children.start(folder, 'right', env)
-  await using early = children.start(folder, 'early', {
-    ...env,
-    CLOCK_OFFSET_MS: String(offsets.early),
-  })
-  await using late = children.start(folder, 'late', {
-    ...env,
-    CLOCK_OFFSET_MS: String(offsets.late),
-  })
-  const urls = await Promise.all([right.serve(), early.serve(), late.serve()])
+  await using servers = await pool.borrowTwo()
+  const right = servers.one
+  await using early = startWithClock('early', -HOUR_MS)
+  await using late = startWithClock('late', HOUR_MS)
+  const urls = [right.url, ...(await Promise.all([early.serve(), late.serve()]))]
+  const gate = `gate-${randomUUID()}`
   const chats = urls.map((url) => new Person(url, { chatId: `clock-${randomUUID()}` }))
   const running = await Promise.all(
     urls.map(async (url) => {
       const person = new Person(url, { chatId: `running-${randomUUID()}` })
-      const stream = Stream.read(await person.begin('[[say Half,]][[wait on]][[say whole.]]'))
+      const stream = Stream.read(await person.begin(`[[say Half,]][[wait ${gate}]][[say whole.]]`))
       await stream.until('Half,')
       return stream
     }),
   )
   const asked = await Promise.all(chats.map((person) => person.ask()))
   // One that is due by the clock of the database shows that the servers look for such approvals.
-  const due = await new Person(urls[0], { chatId: `due-${randomUUID()}` }).ask()
+  const due = await new Person(right.url, { chatId: `due-${randomUUID()}` }).ask()
   await database.run(
     `UPDATE approvals SET deadline = 1, asked = regexp_replace(asked, '"deadline":[0-9.]+', '"deadline":1') WHERE id = $1`,
     [due.approvalId],
   )
-  const atRight = new Person(urls[0])
+  const atRight = new Person(right.url)
   await expect
     .poll(async () => (await atRight.approval(due.approvalId))?.approval.state)
     .toBe('expired')
@@ -122,30 +128,32 @@ test('[RL331] servers whose clocks are an hour off expire nothing too early, and
     [HOUR_MS / 2],
   )
   expect(wrong).toEqual([])
-  for (const server of [right, early, late]) server.tell('release on')
+  for (const server of [right.child, early, late]) server.tell(`release ${gate}`)
   await Promise.all(running.map(({ done }) => done))
   expect(running.map(({ text }) => text)).toEqual(Array(3).fill('Half,whole.'))
+  servers.giveBack(right, servers.two)
 })
 
 test('[RL31] text is stored once if its server is killed while PostgreSQL has not yet taken the event of the session', async () => {
-  const env = { DATABASE_URL: database.url, LEASE_MS: '1000', GRACE_MS: '60000' }
   const chatId = `between-${randomUUID()}`
-  await using one = children.start(folder, 'one', env)
-  await using two = children.start(folder, 'two', env)
-  const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])
-  const atTwo = new Person(urlTwo, { chatId })
+  await using servers = await pool.borrowTwo()
+  const { one, two } = servers
+  const atTwo = new Person(two.url, { chatId })
   const stream = Stream.read(
-    await new Person(urlOne, { chatId }).begin('[[say Said once.]][[wait on]][[say The rest.]]'),
+    await new Person(one.url, { chatId }).begin(
+      `[[say Said once.]][[wait ${chatId}]][[say The rest.]]`,
+    ),
   )
   await stream.until('Said once.')
   const events = await holdTable('events')
-  one.tell('release on')
+  // A server that other tests have used keeps their gates open.
+  one.child.tell(`release ${chatId}`)
   // The rows of the relay have the whole text, and the session waits.
   await expect
     .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%rest.%'`))
     .not.toHaveLength(0)
   await expect.poll(events.waiting).toBeGreaterThan(0)
-  await one.kill()
+  await one.child.kill()
   // PostgreSQL may still carry out what the killed server has sent.
   await events.release()
   await expect
@@ -156,6 +164,7 @@ test('[RL31] text is stored once if its server is killed while PostgreSQL has no
     'Said once.The rest.',
     'Next.',
   ])
+  servers.giveBack(two)
 })
 
 test('[ST340] while PostgreSQL is a read-only replica, decisions are refused, and afterwards they count once', async () => {
@@ -214,22 +223,20 @@ test('[ST341] [RL1] if the disk is full for the rows of the relay, the reply is 
 })
 
 test('[RL332] replies that run while all servers are replaced one after the other are whole', async () => {
-  const env = { DATABASE_URL: database.url, LEASE_MS: '4000', GRACE_MS: '60000' }
-  const start = async (name: string) => {
-    const child = children.start(folder, name, env)
-    return { child, url: await child.serve() }
-  }
-  let [one, two] = await Promise.all([start('one'), start('two')])
+  const rounds = times(1, 2)
+  await using servers = await pool.borrowTwo()
+  let { one, two } = servers
   const isWhole: boolean[] = []
   try {
-    for (let round = 0; round < 2; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const leaving = one
+      const gate = `gate-${randomUUID()}`
       const begun = await Promise.all(
         Array.from({ length: 8 }, async (_, index) => {
           const chatId = `rolling-${randomUUID()}`
           const stream = Stream.read(
             await new Person(leaving.url, { chatId }).begin(
-              `[[say Before,]][[wait gate-${round}]][[say after.]]`,
+              `[[say Before,]][[wait ${gate}]][[say after.]]`,
             ),
           )
           await stream.until('Before,')
@@ -241,9 +248,9 @@ test('[RL332] replies that run while all servers are replaced one after the othe
           return { stream: copy, elsewhere }
         }),
       )
-      const next = start(`next-${round}`)
+      const next = pool.start()
       const ended = leaving.child.terminate()
-      leaving.child.tell(`release gate-${round}`)
+      leaving.child.tell(`release ${gate}`)
       await Promise.all(begun.map(({ stream }) => stream.done))
       expect(await ended).toBe(0)
       for (const { stream, elsewhere } of begun) {
@@ -255,7 +262,7 @@ test('[RL332] replies that run while all servers are replaced one after the othe
       one = two
       two = await next
     }
-    expect(isWhole).toEqual(Array(16).fill(true))
+    expect(isWhole).toEqual(Array(8 * rounds).fill(true))
   } finally {
     await Promise.all([one.child.kill(), two.child.kill()])
   }
