@@ -1,0 +1,63 @@
+import type { Content } from 'gemini-emulator'
+import { expect, test } from 'vitest'
+
+import { en } from '../../src/page/i18n/en.ts'
+import { ja } from '../../src/page/i18n/ja.ts'
+import { ask, declare, demoTools, location, pay, track, weather } from './prompt.ts'
+
+const functions = [
+  ...demoTools,
+  declare('adk_request_input', { message: { type: 'STRING' } }, ['message']),
+  declare('accountant', { request: { type: 'STRING' } }, ['request']),
+  declare('get_calendar', {}, []),
+  declare('transfer_to_agent', { agentName: { type: 'STRING' } }, ['agentName']),
+  declare('notebook', { request: { type: 'STRING' } }, ['request']),
+]
+
+/** One pixel. */
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+
+/** What the model does first after each suggestion, in their order: its calls, or the kinds of its actions. */
+const OUTCOMES = [
+  [pay(30, 'Alice'), pay(40, 'Bob')],
+  [{ name: 'accountant' }],
+  [{ name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }],
+  [{ name: 'notebook' }],
+  [{ name: 'adk_request_input' }],
+  [{ name: 'get_calendar' }],
+  [weather('Tokyo')],
+  [location],
+  [track(2)],
+  [pay(20, 'Alice')],
+  ['image', 'say'],
+  ['say'],
+  ['think', 'say'],
+  ['say', 'ground'],
+  ['say'],
+  ['fail'],
+]
+
+test.each([
+  ['en', en, 'Alice'],
+  ['ja', ja, '花子'],
+] as const)(
+  '[DM65] every suggestion leads to what it says, in %s',
+  (_language, texts, recipient) => {
+    const { starts, suggestions } = texts.shell
+    expect(ask(starts.payment.text, { functions }).calls).toEqual([pay(50, recipient)])
+    expect(ask(starts.twoPeople.text, { functions }).calls).toEqual([pay(600, recipient)])
+    const first = suggestions
+      .flatMap((group) => group.suggestions)
+      .map(({ text, needsPicture = false }) => {
+        const picture = { inlineData: { mimeType: 'image/png', data: PNG } }
+        const contents: Content[] = [
+          { role: 'user', parts: needsPicture ? [{ text }, picture] : [{ text }] },
+        ]
+        const { calls, actions } = ask(contents, { functions, includeThoughts: true })
+        return calls.length > 0 ? calls : actions.map(({ type }) => type)
+      })
+    expect(first).toMatchObject(OUTCOMES)
+    expect(first.map(({ length }) => length)).toEqual(OUTCOMES.map(({ length }) => length))
+  },
+)
