@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { firstOf, scriptResponder, type Emulator, startEmulator } from 'gemini-emulator'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 
 import { type Cluster, startCluster } from '../apps/demo/src/cluster/start-cluster.ts'
@@ -117,14 +117,15 @@ describe('live, and the instance with the socket is killed', () => {
   // An instance that an earlier test has killed is started again.
   beforeEach(async () => {
     const running = new Set<string>()
-    await expect
-      .poll(async () => {
+    await vi.waitUntil(
+      async () => {
         const { headers } = await fetch(`${cluster.url}/health`)
-        running.add(headers.get('x-demo-instance') ?? '')
-        running.delete('')
-        return running.size
-      })
-      .toBe(2)
+        const instance = headers.get('x-demo-instance')
+        if (instance !== null) running.add(instance)
+        return running.size === 2
+      },
+      { timeout: 120_000 },
+    )
   })
 
   test('[DM550] the page reconnects to the other instance, where the payment is approved and made once', async () => {

@@ -135,9 +135,9 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
       .tool('process_payment')
       .getByText(/2 people|2人/),
   (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
-  (page) => readPage(page).log.getByText('accountant › process_payment'),
+  (page) => readPage(page).log.getByText(/Accountant › Payment|経理担当 › 送金/),
   (page) => readPage(page).log.locator('.adk-steps li[data-state=waiting]'),
-  (page) => readPage(page).log.getByText('notebook › notes_delete'),
+  (page) => readPage(page).log.getByText(/Notebook › Delete notes|メモ帳 › メモの削除/),
   (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
   (page) => readPage(page).log.locator('.adk-sign-in').getByRole('timer'),
   (page) =>
@@ -149,7 +149,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
     readPage(page)
       .tool('change_bgm')
       .getByText(/Done|完了/),
-  (page) => readPage(page).tool('Alice').getByRole('timer'),
+  (page) => readPage(page).tool('process_payment').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
   (page) => readPage(page).answer().getByText('image/png'),
   (page) => readPage(page).answer().locator('.adk-reasoning'),

@@ -19,6 +19,19 @@ export interface Labels {
   readonly missingText: string
   readonly suggestionsLabel: string
   readonly calls: CallLabels
+  /** The card of the weather. Temperatures are in degrees Celsius. */
+  readonly weather: {
+    readonly degrees: (value: number) => string
+    readonly feelsLike: (value: number) => string
+    /** In percent. */
+    readonly humidity: (value: number) => string
+    /** In metres per second. */
+    readonly wind: (value: number) => string
+    /** The values are not measured. */
+    readonly sample: string
+    /** The names of conditions, in lower case. */
+    readonly conditions: Readonly<Record<string, string>>
+  }
   readonly shell: ShellLabels
   readonly music: {
     readonly track: (track: number) => string
@@ -43,6 +56,8 @@ export interface CallLabels {
     readonly trip: (place: string, nights: number, price: string) => string
     readonly tripBooked: (place: string, nights: number, price: string) => string
   }
+  /** Display names of tools and agents. */
+  readonly names: Readonly<Record<string, string>>
   /** Display names of arguments. */
   readonly argumentNames: Readonly<Record<string, string>>
 }

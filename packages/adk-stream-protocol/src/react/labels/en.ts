@@ -62,6 +62,21 @@ export const en: AdkLabels = {
     failed: 'Failed',
     denied: 'Denied',
     describe: (toolName) => `Run ${toolName}`,
+    names: { adk_request_input: 'Question' },
+    functionName: 'Function',
+    waitingInside: 'Waiting',
+    waitsFor: ({ kind, description, more }) => {
+      const others = more === 0 ? '' : ` (and ${more} more)`
+      switch (kind) {
+        case 'approval':
+          return `Waiting for approval: ${description}${others}`
+        case 'answer':
+          return `Waiting for an answer: ${description}${others}`
+        case 'sign-in':
+          return `Waiting for a sign-in: ${description}${others}`
+      }
+    },
+    emptyValue: '(empty)',
     argumentNames: {},
   },
   approval: {
@@ -169,7 +184,10 @@ export const en: AdkLabels = {
       unknown: 'Unknown: it may or may not have run. Check before you try again.',
     },
     withReason: (outcome, reason) => `${outcome} Reason: ${reason}`,
-    refusals: { unavailable: 'The server cannot be reached. Try again in a moment.' },
+    refusals: {
+      unavailable: 'The server cannot be reached. Try again in a moment.',
+      offline: 'Not sent: you are offline. Send it again when the connection is back.',
+    },
   },
   question: {
     title: 'Question',
@@ -193,7 +211,7 @@ export const en: AdkLabels = {
     title: 'Sign-in needed',
     endedTitle: 'Sign-in',
     asks: (service, toolName) =>
-      `The assistant needs access to your account at ${service}, for ${toolName}.`,
+      `The assistant needs access to your account at ${service} for “${toolName}”.`,
     scopes: 'Access',
     start: (service) => `Sign in to ${service}`,
     another: 'Use another account',
@@ -281,7 +299,7 @@ export const en: AdkLabels = {
     copied: 'Copied',
     validUntil: 'Valid until',
     failed: 'The link could not be created.',
-    from: 'You are asked to decide this by',
+    from: 'You were asked by',
     invalid: 'This link was used, has expired, or is not valid. Ask for a new one.',
     thanks: (state) => `Your decision was recorded. State: ${state}. You can close this page.`,
   },
