@@ -29,7 +29,6 @@ type Command =
   | { readonly type: 'decide'; readonly pick: number; readonly approved: boolean }
   /** The same decision and its opposite, at the same time. */
   | { readonly type: 'race'; readonly pick: number }
-  | { readonly type: 'restart' }
 
 const payments = fc.array(fc.constantFrom<Payment>('asked', 'asked', 'expires'), { maxLength: 2 })
 const pick = fc.nat({ max: 5 })
@@ -43,7 +42,6 @@ const plans: fc.Arbitrary<Plan> = fc.record({
         arbitrary: fc.record({ type: fc.constant('decide'), pick, approved: fc.boolean() }),
       },
       { weight: 1, arbitrary: fc.record({ type: fc.constant('race'), pick }) },
-      { weight: 1, arbitrary: fc.record({ type: fc.constant('restart') }) },
     ),
     { maxLength: 6 },
   ),
@@ -91,8 +89,7 @@ class NestedChat {
   async follow(page: Page, testBridge: TestBridge): Promise<void> {
     await page.post(GO)
     for (const command of this.#plan.commands) {
-      if (command.type === 'restart') await testBridge.restart()
-      else await this.#decide(page, command)
+      await this.#decide(page, command)
       await this.check(page, testBridge)
     }
     while (!this.log.includes('last')) {
@@ -102,7 +99,7 @@ class NestedChat {
     }
   }
 
-  async #decide(page: Page, command: Exclude<Command, { type: 'restart' }>): Promise<void> {
+  async #decide(page: Page, command: Command): Promise<void> {
     const asked = (await page.inbox()).filter(({ args }) => JSON.stringify(args).includes('asked'))
     const chosen = asked[command.pick % Math.max(asked.length, 1)]
     if (!chosen) return
@@ -157,7 +154,7 @@ const approvals = ({ toolName, args }: { toolName: string; args: Record<string, 
   ...(JSON.stringify(args).includes('expires') && { deadlineMs: 1 }),
 })
 
-test('[LG610] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
+test('[LG610] no order of decisions and expiries breaks an invariant of calls inside agents of a node', async () => {
   const property = fc.asyncProperty(plans, async (plan) => {
     const chat = new NestedChat(plan)
     await using testBridge = await TestBridge.open({
