@@ -20,6 +20,7 @@ test('[DM450] the page of approvals shows what is pending and what was decided, 
   const history = page.getByRole('region', { name: 'Approval history' })
   const line = history.getByRole('button', { name: /\$50\.00 to Alice/ })
   await line.waitFor()
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Approvals')
   await page.getByLabel('State').selectOption('Denied')
   await history.getByText('No approvals match.').waitFor()
   expect(new URL(page.url()).searchParams.get('state')).toBe('denied')
@@ -31,6 +32,6 @@ test('[DM450] the page of approvals shows what is pending and what was decided, 
   await history.getByText('Requested by').waitFor()
   await snap(page, 'approvals-page')
   // The chat is still open behind the page.
-  await page.getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('button', { name: 'Back to the chat' }).click()
   await card('Alice').waitFor()
 })

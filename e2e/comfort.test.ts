@@ -155,6 +155,11 @@ describe('access', () => {
     expect(box?.height).toBeGreaterThan(225 / 2)
     const width = await page.evaluate(() => document.documentElement.scrollWidth)
     expect(width).toBeLessThanOrEqual(320)
+    // Nothing in the top bar has to be scrolled to.
+    const right = await page
+      .locator('.top-bar button:visible')
+      .evaluateAll((all) => Math.max(...all.map((one) => one.getBoundingClientRect().right)))
+    expect(right).toBeLessThanOrEqual(320)
   })
 
   test('[DM376] with forced colours, the chosen mode and bubbles are visible', async () => {

@@ -139,6 +139,7 @@ test('[DM27] the page fits a phone', async () => {
     })
   await page.getByText('何をお手伝いしましょうか？').waitFor()
   expect(await overflow()).toBe(0)
+  expect((await page.locator('.top-bar').boundingBox())?.height).toBeLessThanOrEqual(64)
   await snap(page, 'phone-welcome')
 
   await say('Show me all you can')

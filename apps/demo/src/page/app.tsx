@@ -5,6 +5,7 @@ import { ChatList } from './chats/chat-list.tsx'
 import { focusComposer, INPUT_ID } from './composer/composer.tsx'
 import { useLabels } from './i18n/language.tsx'
 import { toggleInbox } from './inbox/inbox.tsx'
+import { useApprovalsLocation } from './inbox/use-approvals-location.ts'
 import { inspection } from './inspector/inspection.ts'
 import { useMode } from './settings/mode.ts'
 import { useNotifications } from './settings/notifications.ts'
@@ -31,7 +32,9 @@ export function App() {
   const [recording, setRecording] = useState<string>()
   const workspace = useWorkspace(sidebar.closeDrawer)
   const { location, list, store, open, startNew } = workspace
-  const title = workspace.title || labels.newChat
+  const isApprovals = useApprovalsLocation().isOpen && recording === undefined
+  const chatTitle = workspace.title || labels.newChat
+  const title = isApprovals ? labels.shell.approvalsPage.title : chatTitle
   const showShortcuts = () => setHelpOpen(true)
   const replay = (chosen: string) => {
     inspector.closeDrawer()
@@ -74,7 +77,7 @@ export function App() {
         />
       </Panel>
       <MainArea
-        {...{ workspace, title, sidebar, inspector, recording }}
+        {...{ workspace, title, sidebar, inspector, recording, isApprovals }}
         onEndReplay={() => setRecording(undefined)}
         onShowShortcuts={showShortcuts}
       />

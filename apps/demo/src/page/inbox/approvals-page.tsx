@@ -6,7 +6,7 @@ import {
   useAdkLabels,
   useApprovalHistory,
 } from 'adk-stream-protocol/react'
-import { X } from 'lucide-react'
+import { ArrowLeft } from 'lucide-react'
 import { useCallback, useEffect, useRef } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
@@ -23,7 +23,7 @@ interface ApprovalsPageProps {
 /** The pending approvals of all chats, and the history of those that were decided. */
 export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
   const { inbox: labels, history: historyLabels } = useAdkLabels()
-  const { approvalsPage, approver, close } = useLabels().shell
+  const { approvalsPage, approver } = useLabels().shell
   const demo = useDemo()
   const { filter, setFilter } = useApprovalsLocation()
   const { state, toolName, requester } = filter
@@ -41,17 +41,15 @@ export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
   return (
     <main className="scroller approvals-page">
       <div className="column">
-        <header>
-          <h2 ref={headingRef} tabIndex={-1}>
-            {approvalsPage.title}
-          </h2>
-          <button type="button" className="icon-button" aria-label={close} onClick={closeApprovals}>
-            <X aria-hidden="true" />
-          </button>
-        </header>
+        <button type="button" className="quiet back" onClick={closeApprovals}>
+          <ArrowLeft aria-hidden="true" />
+          {approvalsPage.back}
+        </button>
         {demo?.approver.is && <p className="approver-mark">{approver.is}</p>}
         <section>
-          <h3>{labels.title}</h3>
+          <h2 ref={headingRef} tabIndex={-1}>
+            {labels.title}
+          </h2>
           <ApprovalInbox
             collapsible
             approvals={inbox.approvals}
@@ -67,11 +65,11 @@ export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
           />
         </section>
         <section>
-          <h3>{historyLabels.title}</h3>
+          <h2>{historyLabels.title}</h2>
           <ApprovalFilters filter={filter} onChange={setFilter} approvals={history.approvals} />
           <ApprovalHistoryList {...history} onLoadMore={loadMore} renderChatLink={renderChatLink} />
         </section>
-        <p className="fine">{approvalsPage.keys}</p>
+        <p className="fine keys-note">{approvalsPage.keys}</p>
       </div>
     </main>
   )

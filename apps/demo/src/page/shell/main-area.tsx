@@ -2,16 +2,18 @@ import { OpenChat } from '../conversation/open-chat.tsx'
 import { Replay } from '../conversation/replay.tsx'
 import { ApprovalsPage } from '../inbox/approvals-page.tsx'
 import { Inbox } from '../inbox/inbox.tsx'
-import { useApprovalsLocation } from '../inbox/use-approvals-location.ts'
 import { MusicControl } from '../music/music-control.tsx'
 import { Connection } from './connection.tsx'
 import { InstanceMark } from './instance-mark.tsx'
+import { ModeSwitch } from './mode-switch.tsx'
 import { SettingsMenu } from './settings-menu.tsx'
 import { TopBar, type TopBarProps } from './top-bar.tsx'
 import type { Workspace } from './use-workspace.ts'
 
 interface MainAreaProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspector'> {
   readonly workspace: Workspace
+  /** Whether the page of approvals is shown instead of the conversation. */
+  readonly isApprovals: boolean
   /** A recording that is shown instead of the conversation. */
   readonly recording: string | undefined
   readonly onEndReplay: () => void
@@ -21,18 +23,19 @@ interface MainAreaProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspect
 /** The top bar with the conversation or a replayed recording below it. */
 export function MainArea({
   workspace,
+  isApprovals,
   recording,
   onEndReplay,
   onShowShortcuts,
   ...bar
 }: MainAreaProps) {
   const { location, inbox, startNew, open, onStarted, onSent } = workspace
-  const isApprovals = useApprovalsLocation().isOpen && recording === undefined
   return (
     <div className="main-area">
       <TopBar
         {...bar}
         onNewChat={startNew}
+        mode={!isApprovals && recording === undefined && <ModeSwitch />}
         connection={
           <>
             <InstanceMark />

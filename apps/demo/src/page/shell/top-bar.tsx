@@ -2,7 +2,6 @@ import { PanelLeft, PanelRight, SquarePen } from 'lucide-react'
 import type { ReactNode } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
-import { ModeSwitch } from './mode-switch.tsx'
 import type { PanelState } from './use-panel.ts'
 
 export interface TopBarProps {
@@ -10,6 +9,8 @@ export interface TopBarProps {
   readonly sidebar: PanelState
   readonly inspector: PanelState
   readonly onNewChat: () => void
+  /** The choice between writing and talking. */
+  readonly mode: ReactNode
   /** The state of the connection. */
   readonly connection: ReactNode
   /** The buttons for music, inbox and settings. */
@@ -18,7 +19,7 @@ export interface TopBarProps {
 
 /** The bar above the conversation: title, mode, connection and buttons. */
 export function TopBar(props: TopBarProps) {
-  const { title, sidebar, inspector, onNewChat, connection, children } = props
+  const { title, sidebar, inspector, onNewChat, mode, connection, children } = props
   const labels = useLabels()
   const { chats, inspector: inspectorLabels } = labels.shell
   const showsSidebar = sidebar.docked && sidebar.open
@@ -50,7 +51,7 @@ export function TopBar(props: TopBarProps) {
         )}
         <h1 title={title}>{title}</h1>
       </div>
-      <ModeSwitch />
+      {mode}
       <div className="top-bar-end">
         {connection}
         {children}

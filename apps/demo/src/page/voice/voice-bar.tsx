@@ -1,10 +1,11 @@
 import { useVoice, VoiceButton } from 'adk-stream-protocol/react'
 import type { Voice, VoiceState } from 'adk-stream-protocol/voice'
-import { Captions } from 'lucide-react'
+import { Captions, MessageSquare } from 'lucide-react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { useCaptions } from '../settings/captions.ts'
+import { useMode } from '../settings/mode.ts'
 import { focusNextApproval } from '../shell/focus-next-approval.ts'
 import { MicrophoneChoice } from './microphone-choice.tsx'
 
@@ -19,6 +20,7 @@ export function VoiceBar({ voice, pending }: VoiceBarProps) {
   const state = useVoice(voice)
   const [hasCaptions, chooseCaptions] = useCaptions()
   const { voice: labels, chats } = useLabels().shell
+  const [, chooseMode] = useMode()
   const demo = useDemo()
   const isOn = state.state !== 'off' && state.state !== 'asking'
   return (
@@ -45,6 +47,16 @@ export function VoiceBar({ voice, pending }: VoiceBarProps) {
         </button>
       )}
       {isOn && <MicrophoneChoice voice={voice} />}
+      {/* Where the top bar has no room for the mode. */}
+      <button
+        type="button"
+        className="icon-button back-to-chat"
+        aria-label={labels.backToChat}
+        title={labels.backToChat}
+        onClick={() => chooseMode('sse')}
+      >
+        <MessageSquare aria-hidden="true" />
+      </button>
     </div>
   )
 }

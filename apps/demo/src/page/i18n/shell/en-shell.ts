@@ -108,6 +108,7 @@ export const enShell: ShellLabels = {
   },
   voice: {
     needsLive: 'Talk',
+    backToChat: 'Back to chat without voice',
     captions: 'Captions',
     microphone: 'Microphone',
     waiting: 'No connection. Reconnecting…',
@@ -129,6 +130,7 @@ export const enShell: ShellLabels = {
   },
   approvalsPage: {
     title: 'Approvals',
+    back: 'Back to the chat',
     open: 'All approvals and history',
     keys: 'J and K move between approvals, Enter opens one, Escape closes it.',
   },

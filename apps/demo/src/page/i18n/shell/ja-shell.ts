@@ -110,6 +110,7 @@ export const jaShell: ShellLabels = {
   },
   voice: {
     needsLive: '音声で話す',
+    backToChat: '音声を終えてチャットに戻る',
     captions: '字幕',
     microphone: 'マイク',
     waiting: '接続が切れています。再接続しています…',
@@ -130,6 +131,7 @@ export const jaShell: ShellLabels = {
   },
   approvalsPage: {
     title: '承認',
+    back: 'チャットに戻る',
     open: 'すべての承認と履歴',
     keys: 'J と K で移動、Enter で開き、Esc で閉じます。',
   },

@@ -118,6 +118,7 @@ export interface ShellLabels {
   }
   readonly voice: {
     readonly needsLive: string
+    readonly backToChat: string
     readonly captions: string
     readonly microphone: string
     /** Shown while there is no connection. */
@@ -142,6 +143,8 @@ export interface ShellLabels {
   /** The page with pending and decided approvals. */
   readonly approvalsPage: {
     readonly title: string
+    /** Returns to the chat that is open behind the page. */
+    readonly back: string
     /** The link to the page. */
     readonly open: string
     readonly keys: string
