@@ -15,6 +15,7 @@ const WITHOUT_CHAT = [
   'attention',
   'composer',
   'content',
+  'display-names',
   'inbox',
   'messages',
   'sign-in',

@@ -63,7 +63,7 @@ test('[DM522] a tool of an MCP server runs if it only reads, and asks if it dele
   const file = join(testDemo.dataDir, 'notes.json')
   const { page, answers, card, idle } = await ask(testDemo, 'Delete my old notes')
   const deletion = card('Delete 2 notes')
-  await deletion.getByText('notebook › notes_delete').waitFor()
+  await deletion.getByText('Notebook › Delete notes').waitFor()
   await deletion.getByText('The MCP server declares that this cannot be undone.').waitFor()
   await snap(page, 'mcp')
   expect(existsSync(file)).toBe(false)
@@ -79,7 +79,7 @@ test('[DM522] a tool of an MCP server runs if it only reads, and asks if it dele
 
 test('[DM523] an agent works in steps, waits in the second one, and shows where it is', async () => {
   const { page, answers, card, idle } = await ask(testDemo, 'Plan a weekend in Kyoto')
-  const steps = page.getByRole('figure', { name: 'Steps of weekend_trip' })
+  const steps = page.getByRole('figure', { name: 'Steps of the weekend trip' })
   const read = (): Promise<string[]> => steps.getByRole('listitem').allTextContents()
   await expect
     .poll(read)

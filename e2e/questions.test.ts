@@ -15,7 +15,7 @@ afterEach(() => testDemo.leave())
 test('[DM460] a payment of an agent that is used as a tool asks with its path, and runs once', async () => {
   const words = 'Ask the accountant to send $20 to Alice'
   const { page, card, answers, books, idle } = await ask(testDemo, words)
-  await card('Alice').getByText('accountant › process_payment').waitFor()
+  await card('Alice').getByText('Accountant › Payment').waitFor()
   await snap(page, 'nested-approval')
   await decide(card('Alice'), 'approve')
   await ending(card('Alice'))

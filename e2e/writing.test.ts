@@ -128,7 +128,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 /** In `npm test`, kinds.test.ts has this suggestion: its MCP server is started several times. */
-const NOTES = (page: Page): Locator => readPage(page).log.getByText('notebook › notes_delete')
+const NOTES = (page: Page): Locator => readPage(page).log.getByText(/Notebook › Delete notes|メモ帳 › メモの削除/)
 
 /** What comes of the suggestions, in their order. */
 const OUTCOMES: readonly ((page: Page) => Locator)[] = [
@@ -138,7 +138,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
       .tool('process_payment')
       .getByText(/2 people|2人/),
   (page) => readPage(page).tool('process_payment').getByRole('timer').nth(1),
-  (page) => readPage(page).log.getByText('accountant › process_payment'),
+  (page) => readPage(page).log.getByText(/Accountant › Payment|経理担当 › 送金/),
   (page) => readPage(page).log.locator('.adk-steps li[data-state=waiting]'),
   NOTES,
   (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
@@ -152,7 +152,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
     readPage(page)
       .tool('change_bgm')
       .getByText(/Done|完了/),
-  (page) => readPage(page).tool('Alice').getByRole('timer'),
+  (page) => readPage(page).tool('process_payment').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
   (page) => readPage(page).answer().getByText('image/png'),
   (page) => readPage(page).answer().locator('.adk-reasoning'),

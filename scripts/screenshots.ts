@@ -87,9 +87,9 @@ async function inspector(reader: BrowserContextOptions): Promise<Page> {
 
 async function japanese(reader: BrowserContextOptions): Promise<Page> {
   const page = await testDemo.visit({ ...reader, locale: 'ja-JP' })
-  const { say, idle, log } = readPage(page)
+  const { say, idle, log, tool } = readPage(page)
   await say('東京の天気は?')
-  await log.getByText('get_weather').first().waitFor()
+  await tool('get_weather').first().waitFor()
   await idle()
   await say('Aliceに30ドル、Bobに40ドル送金してください')
   await log.getByRole('button', { name: '承認' }).first().waitFor()

@@ -12,7 +12,9 @@ export function readPage(page: Page) {
     answers: log.locator(ANSWER),
     /** The n-th answer, from 0. */
     answer: (index = 0): Locator => log.locator(ANSWER).nth(index),
-    tool: (name: string): Locator => log.getByRole('group', { name }),
+    /** The cards of a tool, by the name of its function or by words of what it does. */
+    tool: (name: string): Locator =>
+      log.locator(`.adk-tool:is([data-tool="${name}"], [aria-label*="${name}"])`),
     stop: page.getByRole('button', { name: /^(Stop|停止)$/ }),
     alert: page.getByRole('alert'),
     /** What is wrong with the chat, and what to do about it. */

@@ -168,7 +168,7 @@ export async function resolveVerdict(
   if (verdict === false) return undefined
   const terms = verdict === true ? {} : verdict
   if (terms.required === false) return undefined
-  const { hint = defaults.hint, title, severity, icon } = terms
+  const { hint = defaults.hint, title = call.claims?.title, severity, icon } = terms
   const { preview, requirePreview = false, receipt, isFailure } = terms
   const chain = chainOf(terms, call.chat.principalId)
   const resolved = {

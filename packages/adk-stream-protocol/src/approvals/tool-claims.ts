@@ -2,6 +2,8 @@
 export interface ToolClaims {
   /** The prefix of the `MCPToolset` that the tool comes from. Undefined for other tools and for a toolset without a prefix. */
   readonly server?: string
+  /** The name of the tool for people, as its MCP server gives it. The title of an approval if the policy gives none. */
+  readonly title?: string
   /**
    * The annotations of the MCP tool. They are claims of the server: rely on them only if you trust it. Without
    * annotations, and for tools that are not from an MCP server: not read-only, destructive, not idempotent, open world.

@@ -134,7 +134,9 @@ export class Elicitations {
     const asks = { ...this.#options, policy: {}, ...deadline }
     const resolved = await resolveQuestionTerms(call, { hint: message }, asks)
     if (!resolved) return undefined
-    const { deadlineMs, ...terms } = toTerms(resolved, request, claims?.server ?? call.tool.name)
+    // The title of the tool is not that of its question.
+    const { title: _title, ...asked } = resolved
+    const { deadlineMs, ...terms } = toTerms(asked, request, claims?.server ?? call.tool.name)
     const question = await this.#options.ledger.request({
       chat: chatOf(session),
       messageId: run.messageId,

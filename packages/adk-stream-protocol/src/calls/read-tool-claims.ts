@@ -11,7 +11,19 @@ export function readToolClaims(tool: BaseTool): ToolClaims | undefined {
   if (!isRecord(listed)) return undefined
   const server = readPrefix(tool.name, Reflect.get(tool, 'originalName'))
   const annotations = isRecord(listed['annotations']) ? listed['annotations'] : {}
-  return { ...(server !== undefined && { server }), annotations: readAnnotations(annotations) }
+  const title = [listed['title'], annotations['title']].find(isTitle)
+  return {
+    ...(server !== undefined && { server }),
+    ...(title !== undefined && { title }),
+    annotations: readAnnotations(annotations),
+  }
+}
+
+/** Longer than a name for people is. */
+const MAX_TITLE = 200
+
+function isTitle(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_TITLE
 }
 
 /** ADK joins the prefix of a toolset and the name of a tool with `_`. */

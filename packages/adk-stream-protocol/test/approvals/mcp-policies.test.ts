@@ -85,6 +85,30 @@ test('[AP441] a policy decides by the annotations and by the server', async () =
   expect([files.calls(), other.calls()]).toEqual([['read'], []])
 })
 
+test('[AP630] the title of an MCP tool is that of its approval, unless the policy gives one', async () => {
+  await using files = await serveHttp([
+    { name: 'titled', title: 'Delete files', annotations: { title: 'Not this one' } },
+    { name: 'annotated', annotations: { title: 'Move files' } },
+    { name: 'named', title: 'Not the title of the policy' },
+    { name: 'long', title: 'x'.repeat(201) },
+    BARE,
+  ])
+  await using bridge = await openFiles(files, {
+    files_named: ({ title = '' }) => ({ title: `Instead of: ${title}` }),
+    'files_*': true,
+  })
+  const page = bridge.page()
+  for (const name of ['titled', 'annotated', 'named', 'long', 'bare'])
+    await call(page, `files_${name}`)
+  expect((await page.inbox()).map(({ toolName, title }) => [toolName, title])).toEqual([
+    ['files_titled', 'Delete files'],
+    ['files_annotated', 'Move files'],
+    ['files_named', 'Instead of: Not the title of the policy'],
+    ['files_long', undefined],
+    ['files_bare', undefined],
+  ])
+})
+
 test('[AP441] in a live session, a policy decides by the annotations too', async () => {
   await using files = await serveHttp([READ, BARE])
   const toolset = new MCPToolset(files.connection, [], 'files')

@@ -35,7 +35,7 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
 const user = userEvent.setup()
 const counted = (voted: boolean) => ({ votes: new Map([['approval-1', { given: 1, voted }]]) })
 const button = (name: string): HTMLElement => screen.getByRole('button', { name })
-const card = (): HTMLElement => screen.getByRole('group', { name: /process_payment/ })
+const card = (): HTMLElement => screen.getByRole('group', { name: /payment/i })
 /** The sentences that are read out when they change. */
 const announced = (): string[] =>
   screen.getAllByRole('status').map(({ textContent }) => textContent)
@@ -49,7 +49,7 @@ describe('a pending approval', () => {
       describeCall: (name, args) =>
         name === 'process_payment' ? `Pay ${String(args['amount'])}` : undefined,
     })
-    expect(card().getAttribute('aria-label')).toBe('process_payment: Pay 50')
+    expect(card().getAttribute('aria-label')).toBe('Payment: Pay 50')
     expect(card().textContent).toContain('Money leaves the account.')
     expect(card().textContent).toContain('Medium risk')
     expect(screen.getByRole('timer').textContent).toMatch(/^1:(?:30|29)$/)
@@ -64,7 +64,7 @@ describe('a pending approval', () => {
   ] as const)('[RE400] a card shows the agents that lead to its call, in %s', (locale, label) => {
     show(answer(payment(), approvalPart({ path: ['Planner', 'Travel agent'] })), { locale })
     const path = card().querySelector('.adk-path')?.textContent
-    expect(path).toBe(`${label} Planner › Travel agent › process_payment`)
+    expect(path).toBe(`${label} Planner › Travel agent › Process payment`)
   })
 
   test('[RE400] the card of any other call shows no path', () => {
@@ -143,7 +143,7 @@ describe('exact content', () => {
 
   test('[RE160] direction marks and look-alike letters are shown in the headline, the label and the table', () => {
     show(answer(spoofed, approvalPart({ hint: 'To \u202Eecila.' })), { describeCall: pay })
-    expect(card().getAttribute('aria-label')).toBe('process_payment: Send 12.345 to ⟨U+202E⟩ecila')
+    expect(card().getAttribute('aria-label')).toBe('Payment: Send 12.345 to ⟨U+202E⟩ecila')
     expect(card().querySelector('.adk-call-description')?.textContent).toBe(
       'Send 12.345 to ⟨U+202E⟩ecila',
     )

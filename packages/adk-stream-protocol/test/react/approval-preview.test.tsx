@@ -35,7 +35,7 @@ function show(message: AdkUIMessage, more: Settings = {}) {
 }
 
 const user = userEvent.setup({ advanceTimers: (ms) => vi.advanceTimersByTime(ms) })
-const card = (): HTMLElement => screen.getByRole('group', { name: /process_payment/ })
+const card = (): HTMLElement => screen.getByRole('group', { name: /payment/i })
 const button = (name: string): HTMLElement => screen.getByRole('button', { name })
 
 function balance(before: string, after: string): ShownPreview {
@@ -79,7 +79,7 @@ describe('previews', () => {
         picture: { url: 'data:image/png;base64,AA==', alt: 'The invoice' },
       }),
     )
-    expect(card().getAttribute('aria-label')).toBe('process_payment: Send $50.00 to 花子')
+    expect(card().getAttribute('aria-label')).toBe('Payment: Send $50.00 to 花子')
     const [list] = card().querySelectorAll('dl')
     expect(list?.textContent).toBe('Balance$1,000.00 →becomes $950.00ForLunch')
     expect(card().querySelector('del')?.textContent).toBe('two')

@@ -381,8 +381,8 @@ test('[RE16] the direction of a text follows its content, and token counts are n
 })
 
 test.each([
-  ['en', 'Steps of release (iteration 2 of at most 3)', 'Waiting for a response'],
-  ['ja', 'release の手順（2 回目、最大 3 回）', '回答待ち'],
+  ['en', 'Steps of Release (iteration 2 of at most 3)', 'Waiting for a response'],
+  ['ja', '「Release」の手順（2 回目、最大 3 回）', '回答待ち'],
 ] as const)(
   '[RE410] steps are a list with their states as text, in %s',
   (locale, title, waiting) => {
@@ -414,6 +414,6 @@ test.each([
     ).toBe(title)
     const items = screen.getAllByRole('listitem').map((item) => item.textContent)
     expect(items).toHaveLength(3)
-    expect(items[1]).toBe(`pay ${waiting}`)
+    expect(items[1]).toBe(`Pay ${waiting}`)
   },
 )

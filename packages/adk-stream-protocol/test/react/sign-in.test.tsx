@@ -64,7 +64,7 @@ test('[RE430] the card says who asks for which access, and opens the provider in
   const open = vi.spyOn(window, 'open').mockReturnValue(popup as unknown as Window)
   const { requests } = show()
   const card = screen.getByRole('group', { name: 'Sign-in needed: Example' })
-  expect(card.textContent).toContain('your account at Example, for process_payment')
+  expect(card.textContent).toContain('your account at Example for “Process payment”')
   expect(card.textContent).toContain('mail.read')
   screen.getByRole('button', { name: 'Sign in to Example' }).focus()
   await user.keyboard('{Enter}')

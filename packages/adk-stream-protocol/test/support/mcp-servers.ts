@@ -14,7 +14,7 @@ import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 
 /** A tool without arguments, as a server lists it. With `_meta.elicit`, it asks for this, or for several things one after the other, and returns the answers as text. */
-export type ListedTool = Pick<Tool, 'name' | 'annotations' | '_meta'>
+export type ListedTool = Pick<Tool, 'name' | 'title' | 'annotations' | '_meta'>
 
 /** A real MCP server whose tools a test can change while it runs. */
 export interface McpFixture extends AsyncDisposable {

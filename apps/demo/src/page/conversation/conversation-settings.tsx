@@ -24,7 +24,9 @@ export function ConversationSettings({ time, children }: ConversationSettingsPro
   const { language } = useLanguage()
   const labels = useMemo((): AdkLabels => {
     const builtIn = language === 'ja' ? ja : en
-    return { ...builtIn, tool: { ...builtIn.tool, argumentNames: calls.argumentNames } }
+    const { argumentNames } = calls
+    const names = { ...builtIn.tool.names, ...calls.names }
+    return { ...builtIn, tool: { ...builtIn.tool, argumentNames, names } }
   }, [language, calls])
   const describe = useMemo(
     () => (toolName: string, args: unknown, phase: string) =>

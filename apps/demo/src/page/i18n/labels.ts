@@ -43,6 +43,8 @@ export interface CallLabels {
     readonly trip: (place: string, nights: number, price: string) => string
     readonly tripBooked: (place: string, nights: number, price: string) => string
   }
+  /** Display names of tools and agents. */
+  readonly names: Readonly<Record<string, string>>
   /** Display names of arguments. */
   readonly argumentNames: Readonly<Record<string, string>>
 }

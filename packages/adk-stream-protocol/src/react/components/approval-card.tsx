@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'react'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
+import { toDisplayName } from '../reading/display-name.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { Call, Arguments } from '../reading/call.ts'
 import { getArguments, getToolName, readFailure } from '../reading/call.ts'
@@ -26,6 +27,7 @@ import { PendingDetails, useShownPreview } from './pending-details.tsx'
 import { DecidedBy, Receipt, UnderstoodFrom } from './receipt.tsx'
 import { ShareApproval } from './share-approval.tsx'
 import { CancelDecision } from './cancel-decision.tsx'
+import { WaitsForNote } from './tool-card.tsx'
 
 /**
  * Props of `ApprovalCard`.
@@ -41,6 +43,8 @@ export interface ApprovalCardProps {
   readonly refusal?: ServerError | undefined
   /** How many people have approved, if the approval needs several. */
   readonly votes?: Votes | undefined
+  /** What the approved call waits for inside it, as a sentence. */
+  readonly waitsFor?: string | undefined
   /** How far the person's decision has come. Default `confirmed`. */
   readonly delivery?: Delivery | undefined
   /** The JSON Schema of the arguments, for the form that edits them. */
@@ -64,6 +68,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const statusRef = useFocusStatus(pending && !hasVoted)
   const args = getArguments(call)
   const name = getToolName(call)
+  const title = toDisplayName(name, labels.tool.names, approval.title ?? call.title)
   const phase = readPhase(call, approval)
   const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
   const { headline } = (phase === 'pending' ? preview : approval.receipt) ?? {}
@@ -87,19 +92,24 @@ export function ApprovalCard(props: ApprovalCardProps) {
       data-severity={approval.severity}
       data-approval={approval.approvalId}
       data-failed={phase === 'failed'}
+      data-tool={name}
       data-tool-call={call.toolCallId}
-      aria-label={`${name}: ${toLiteral(description)}`}
+      aria-label={toLiteral(`${title}: ${description}`)}
       // Focusable by script, and not by the Tab key.
       tabIndex={-1}
     >
-      <CardHeader call={call} approval={approval} onOverdue={setOverdue} />
+      <CardHeader
+        {...{ call, approval, title }}
+        waits={props.waitsFor !== undefined}
+        onOverdue={setOverdue}
+      />
       <ApprovalPath path={approval.path} toolName={name} />
       <p className="adk-call-description">
         <LiteralText text={description} />
       </p>
       {pending && (
         <PendingDetails
-          {...{ args, description, isDescribed, preview, seen, sum }}
+          {...{ toolName: name, args, description, isDescribed, preview, seen, sum }}
           hint={approval.hint}
           isRefused={refusal?.code === 'preview-changed'}
         />
@@ -123,6 +133,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         </p>
         {!pending && <DecidedBy approval={approval} />}
       </div>
+      <WaitsForNote waitsFor={props.waitsFor} />
       {!pending && <UnderstoodFrom reply={approval.reply} />}
       {delivery === 'waiting-for-connection' && props.onCancelDecision && (
         <CancelDecision onCancelDecision={props.onCancelDecision} />
@@ -163,22 +174,29 @@ function useFocusStatus(canChoose: boolean) {
 interface CardHeaderProps {
   readonly call: Call
   readonly approval: Approval
+  readonly title: string
+  /** Whether the approved call waits for a person inside it. */
+  readonly waits: boolean
   readonly onOverdue: (isOverdue: boolean) => void
 }
 
-function CardHeader({ call, approval, onOverdue }: CardHeaderProps) {
+function CardHeader({ call, approval, title, waits, onOverdue }: CardHeaderProps) {
   const labels = useAdkLabels()
-  const { title = getToolName(call), severity, deadline } = approval
+  const { severity, deadline } = approval
   const pending = isPending(call, approval)
   return (
     <header className="adk-tool-header">
       <span className="adk-dot" aria-hidden="true" />
-      <span className="adk-title">{title}</span>
+      <span className="adk-title">
+        <LiteralText text={title} />
+      </span>
       {pending && <SeverityMark severity={severity} />}
       {pending && deadline !== undefined ? (
         <Countdown deadline={deadline} onOverdue={onOverdue} />
       ) : (
-        <span className="adk-tool-state">{describeApprovalState(call, approval, labels)}</span>
+        <span className="adk-tool-state">
+          {waits ? labels.tool.waitingInside : describeApprovalState(call, approval, labels)}
+        </span>
       )}
     </header>
   )

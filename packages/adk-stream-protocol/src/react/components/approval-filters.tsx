@@ -2,6 +2,7 @@ import { useId } from 'react'
 
 import type { PendingApproval, ShownPerson } from '../../protocol/server-views.ts'
 import { useAdkLabels } from '../provider.tsx'
+import { toDisplayName } from '../reading/display-name.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import { namePerson } from './approval-people.tsx'
 
@@ -39,7 +40,7 @@ const STATES = [
 
 /** Selects the state, the tool and the requester of the approvals to list. */
 export function ApprovalFilters({ filter, onChange, approvals }: ApprovalFiltersProps) {
-  const { history, inbox } = useAdkLabels()
+  const { history, inbox, tool: toolLabels } = useAdkLabels()
   const tools = [
     ...new Set([...listed(filter.toolName), ...approvals.map(({ toolName }) => toolName)]),
   ]
@@ -65,7 +66,10 @@ export function ApprovalFilters({ filter, onChange, approvals }: ApprovalFilters
         value={filter.toolName ?? ''}
         options={[
           { value: '', name: history.any },
-          ...tools.map((tool) => ({ value: tool, name: toLiteral(tool) })),
+          ...tools.map((tool) => ({
+            value: tool,
+            name: toLiteral(toDisplayName(tool, toolLabels.names)),
+          })),
         ]}
         onChange={(tool) => onChange({ ...filter, toolName: tool === '' ? undefined : tool })}
       />

@@ -3,10 +3,12 @@ import { type ReactNode, useRef } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import type { CallPhase } from '../reading/call.ts'
+import { toDisplayName } from '../reading/display-name.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { ApprovalList } from './approval-list.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
+import { FunctionName } from './call-details.tsx'
 import { LoadMore } from './load-more.tsx'
 import { PreviewView } from './preview-view.tsx'
 import { Time, UnderstoodFrom } from './receipt.tsx'
@@ -67,7 +69,7 @@ export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
 }
 
 function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
-  const { inbox, history } = useAdkLabels()
+  const { inbox, history, tool } = useAdkLabels()
   const { toolName, args, editedArgs, title, state, at, requestedAt, requester, receipt } = approval
   const { description } = useCallDescription(toolName, editedArgs ?? args, {
     phase: PHASES[state] ?? 'pending',
@@ -75,7 +77,9 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
   })
   return (
     <>
-      <span className="adk-title">{title ?? toolName}</span>
+      <span className="adk-title">
+        <LiteralText text={toDisplayName(toolName, tool.names, title)} />
+      </span>
       <span className="adk-call-description">
         <LiteralText text={description} />
       </span>
@@ -112,9 +116,10 @@ interface HistoryDetailsProps {
 
 function HistoryDetails({ approval, link }: HistoryDetailsProps) {
   const { inbox, history } = useAdkLabels()
-  const { args, editedArgs, state, by = [], reason, reply, receipt } = approval
+  const { toolName, args, editedArgs, state, by = [], reason, reply, receipt } = approval
   return (
     <>
+      <FunctionName name={toolName} />
       <ArgumentsTable args={args} edited={editedArgs} />
       <ApprovalPeople approval={approval} />
       <dl className="adk-people">

@@ -5,6 +5,7 @@ import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.t
 import type { Decision } from '../reading/approval.ts'
 import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
 import { asksForAnswer } from '../reading/approval.ts'
+import { toDisplayName } from '../reading/display-name.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
@@ -123,11 +124,13 @@ interface InboxItemProps {
 /** The line of a collapsed approval. */
 function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   const { inbox } = useAdkLabels()
-  const { title, severity, preview, requester, deadline } = approval
+  const { severity, preview, requester, deadline } = approval
   const { name, description } = useDescription(approval, preview?.headline)
   return (
     <>
-      <span className="adk-title">{title ?? name}</span>
+      <span className="adk-title">
+        <LiteralText text={name} />
+      </span>
       <span className="adk-call-description">
         <LiteralText text={description} />
       </span>
@@ -145,21 +148,21 @@ function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   )
 }
 
-/** Returns the name and the description of an approval. A question is described by its own text. */
+/** Returns the title and the description of an approval. A question is described by its own text. */
 function useDescription(approval: PendingApproval, headline: string | undefined) {
-  const { question } = useAdkLabels()
-  const { toolName, args, hint } = approval
+  const { question, tool } = useAdkLabels()
+  const { toolName, args, hint, title } = approval
   const described = useCallDescription(toolName, args, { phase: 'pending', headline })
   return asksForAnswer(approval) && hint !== undefined
-    ? { name: question.title, description: hint, isDescribed: true }
-    : { name: toolName, ...described }
+    ? { name: title ?? question.title, description: hint, isDescribed: true }
+    : { name: toDisplayName(toolName, tool.names, title), ...described }
 }
 
 function InboxItem(props: InboxItemProps) {
   const { approval, refusal, isSending, onDecide, onWithdraw, link, hasSummary } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
-  const { args, title, hint, severity, deadline, approvals, voted } = approval
+  const { toolName, args, hint, severity, deadline, approvals, voted } = approval
   const { mayDecide = true, whyNot } = approval
   const { context } = labels.inbox
   const votes = { given: approvals.given, voted }
@@ -179,13 +182,15 @@ function InboxItem(props: InboxItemProps) {
       <div className="adk-tool-header">
         {!hasSummary && (
           <>
-            <span className="adk-title">{title ?? name}</span>
+            <span className="adk-title">
+              <LiteralText text={name} />
+            </span>
             <SeverityMark severity={severity} />
           </>
         )}
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
-      <ApprovalPath path={approval.path} toolName={approval.toolName} />
+      <ApprovalPath path={approval.path} toolName={toolName} />
       {!hasSummary && (
         <p className="adk-call-description">
           <LiteralText text={description} />
@@ -193,7 +198,7 @@ function InboxItem(props: InboxItemProps) {
       )}
       {!isQuestion && (
         <PendingDetails
-          {...{ args, description, isDescribed, hint, preview, seen }}
+          {...{ toolName, args, description, isDescribed, hint, preview, seen }}
           isRefused={refusal?.code === 'preview-changed'}
           sum={undefined}
         />
@@ -206,7 +211,7 @@ function InboxItem(props: InboxItemProps) {
         <SignInForm
           approvalId={approval.id}
           signIn={approval.signIn}
-          toolName={approval.toolName}
+          toolName={toolName}
           hidden={isSending || !mayDecide}
           onDecide={onDecide}
         />

@@ -1,4 +1,5 @@
 import { useAdkLabels } from '../provider.tsx'
+import { toDisplayName } from '../reading/display-name.ts'
 import { LiteralText } from './arguments-table.tsx'
 
 interface ApprovalPathProps {
@@ -14,7 +15,9 @@ export function ApprovalPath({ path, toolName }: ApprovalPathProps) {
   return (
     <p className="adk-path">
       <span className="adk-hidden">{labels.approval.path} </span>
-      <LiteralText text={[...path, toolName].join(' › ')} />
+      <LiteralText
+        text={[...path, toolName].map((name) => toDisplayName(name, labels.tool.names)).join(' › ')}
+      />
     </p>
   )
 }

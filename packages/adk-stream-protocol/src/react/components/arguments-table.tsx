@@ -1,3 +1,4 @@
+import { isRecord } from '../../protocol/guards.ts'
 import type { Arguments } from '../reading/call.ts'
 import { useAdkLabels } from '../provider.tsx'
 import { findLookAlikes, readPieces } from '../reading/literal-text.ts'
@@ -48,10 +49,10 @@ export function ArgumentsTable({ args, edited, isUnsent = false, titles }: Argum
         {shown.map((name) => (
           <tr key={name} data-changed={edited && show(edited[name]) !== show(args[name])}>
             <th scope="row">
-              <LiteralText text={Object.hasOwn(named, name) ? (named[name] ?? name) : name} />
+              <LiteralText text={toName(name, named)} />
             </th>
-            <Value value={args[name]} />
-            {edited && <Value value={edited[name]} />}
+            <Cell value={args[name]} names={named} />
+            {edited && <Cell value={edited[name]} names={named} />}
           </tr>
         ))}
       </tbody>
@@ -59,14 +60,66 @@ export function ArgumentsTable({ args, edited, isUnsent = false, titles }: Argum
   )
 }
 
-function Value({ value }: { readonly value: unknown }) {
-  const text = show(value)
+interface CellProps {
+  readonly value: unknown
+  /** Display names of the fields of objects. */
+  readonly names: Readonly<Record<string, string>>
+}
+
+function Cell({ value, names }: CellProps) {
   return (
     <td>
-      <LiteralText text={text} />
-      <LookAlikeWarning text={text} />
+      {value !== undefined && <ValueView value={value} names={names} />}
+      <LookAlikeWarning text={show(value)} />
     </td>
   )
+}
+
+/** Values inside others deeper than this are shown as JSON. */
+const MAX_DEPTH = 6
+
+/** Shows a value exactly as it is: a list as a list, an object as rows, and anything else as text. */
+export function ValueView({
+  value,
+  names = {},
+  depth = 0,
+}: Partial<CellProps> & { depth?: number }) {
+  const { tool } = useAdkLabels()
+  const inner = { names, depth: depth + 1 }
+  const isNested = depth < MAX_DEPTH && typeof value === 'object' && value !== null
+  // An empty text inside a list would not be visible.
+  const isEmpty = isNested ? Object.keys(value).length === 0 : value === '' && depth > 0
+  if (isEmpty) return <em className="adk-empty">{tool.emptyValue}</em>
+  if (!isNested) return <LiteralText text={show(value)} />
+  const entries = Object.entries(value)
+  if (!isRecord(value))
+    return (
+      <ul className="adk-list">
+        {entries.map(([index, item]) => (
+          <li key={index}>
+            <ValueView value={item} {...inner} />
+          </li>
+        ))}
+      </ul>
+    )
+  return (
+    <dl className="adk-nested">
+      {entries.map(([name, item]) => (
+        <div key={name}>
+          <dt>
+            <LiteralText text={toName(name, names)} />
+          </dt>
+          <dd>
+            <ValueView value={item} {...inner} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function toName(name: string, names: Readonly<Record<string, string>>): string {
+  return Object.hasOwn(names, name) ? (names[name] ?? name) : name
 }
 
 function show(value: unknown): string {

@@ -40,6 +40,7 @@ export function describeApprovalState(
 export function readPhase(call: Call, { state, outcome }: Approval): CallPhase {
   if (state !== 'requested' && state !== 'approved') return state
   if (call.state !== 'output-available' && call.state !== 'output-error') return 'pending'
+  if (isUnfinished(call)) return 'pending'
   return readFailure(call, outcome) ? 'failed' : 'succeeded'
 }
 

@@ -2,10 +2,11 @@ import type { UIMessage } from 'ai'
 import type { ReactNode } from 'react'
 import { memo } from 'react'
 
-import { useAdkLabels } from '../provider.tsx'
+import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { readApprovals } from '../reading/approval.ts'
 import { isRecord } from '../../protocol/guards.ts'
-import { isCall } from '../reading/call.ts'
+import { getArguments, isCall } from '../reading/call.ts'
+import { findInnerQuestions, toWaitsFor } from '../reading/inner-waits.ts'
 import { MessagePartView, Sources } from './message-part-view.tsx'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
 
@@ -30,6 +31,14 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
   const labels = useAdkLabels()
   const isUser = message.role === 'user'
   const approvals = readApprovals(message)
+  const inner = findInnerQuestions(message, approvals)
+  const describe = useDescribeCall()
+  const describeWait = (toolCallId: string): string | undefined => {
+    const waits = toWaitsFor(inner.get(toolCallId) ?? [], (name, call, headline) =>
+      describe(name, getArguments(call), headline),
+    )
+    return waits && labels.tool.waitsFor(waits)
+  }
   return (
     <article
       className="adk-message"
@@ -49,6 +58,7 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
           role={message.role}
           streaming={streaming}
           approval={isCall(part) ? approvals.get(part.toolCallId) : undefined}
+          waitsFor={isCall(part) ? describeWait(part.toolCallId) : undefined}
         />
       ))}
       <Sources parts={message.parts} />

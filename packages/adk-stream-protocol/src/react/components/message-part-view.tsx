@@ -27,13 +27,15 @@ export interface MessagePartViewProps {
   readonly streaming: boolean
   /** The approval of the call, if the part is a call that needs one. */
   readonly approval?: Approval | undefined
+  /** What the call waits for inside it, as a sentence. */
+  readonly waitsFor?: string | undefined
 }
 
 /** Shows one part of a message. Shows nothing for an unknown part type. */
 export const MessagePartView = memo(function MessagePartView(props: MessagePartViewProps) {
-  const { part, role, streaming, approval } = props
+  const { part, role, streaming, approval, waitsFor } = props
   const { renderData } = useRenderers()
-  if (isCall(part)) return <CallView call={part} approval={approval} />
+  if (isCall(part)) return <CallView {...{ call: part, approval, waitsFor }} />
   if (part.type === 'text' && role === 'user')
     return (
       <p className="adk-said" dir="auto">
@@ -53,14 +55,16 @@ export const MessagePartView = memo(function MessagePartView(props: MessagePartV
 interface CallViewProps {
   readonly call: Call
   readonly approval: Approval | undefined
+  readonly waitsFor: string | undefined
 }
 
-function CallView({ call, approval }: CallViewProps) {
+function CallView({ call, approval, waitsFor }: CallViewProps) {
   const { renderCall } = useRenderers()
   const context = useApprovalContext()
   const { onDecide, onRefresh, refusals, votes, hints, details, sums } = context
   const { unconfirmed, isConnected, onCancelDecision } = context
-  if (!approval) return renderCall?.(getToolName(call), call) ?? <ToolCard call={call} />
+  if (!approval)
+    return renderCall?.(getToolName(call), call) ?? <ToolCard {...{ call, waitsFor }} />
   const { approvalId } = approval
   const hint = hints.get(approvalId) ?? approval.hint
   const current = details.get(approvalId)
@@ -79,6 +83,7 @@ function CallView({ call, approval }: CallViewProps) {
       refusal={refusals.get(approvalId)}
       votes={votes.get(approvalId)}
       onCancelDecision={onCancelDecision && (() => onCancelDecision(approvalId))}
+      waitsFor={waitsFor}
       delivery={unconfirmed.has(approvalId) ? sending : 'confirmed'}
     />
   )
@@ -89,6 +94,7 @@ function isSame(before: MessagePartViewProps, after: MessagePartViewProps): bool
   return (
     before.role === after.role &&
     before.streaming === after.streaming &&
+    before.waitsFor === after.waitsFor &&
     isShallowlySame(before.part, after.part) &&
     isShallowlySame(before.approval ?? {}, after.approval ?? {})
   )

@@ -8,6 +8,7 @@ import { findLookAlikes, toLiteral } from '../reading/literal-text.ts'
 import type { PendingSum } from '../reading/preview.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { ArgumentsTable, findUnmentioned, LiteralText } from './arguments-table.tsx'
+import { FunctionName } from './call-details.tsx'
 import { PreviewView } from './preview-view.tsx'
 
 /** A click so soon after a change, in ms, was meant for what was shown before. */
@@ -64,6 +65,7 @@ export function useShownPreview(
 }
 
 interface PendingDetailsProps {
+  readonly toolName: string
   readonly args: Arguments
   /** The headline of the card. Arguments that it contains are not repeated. */
   readonly description: string
@@ -79,7 +81,7 @@ interface PendingDetailsProps {
 
 /** Shows what a pending call would do: the preview, the hint, and the arguments, folded where they repeat the headline. */
 export function PendingDetails(props: PendingDetailsProps): ReactNode {
-  const { args, description, hint, preview, seen, sum, isRefused, isDescribed } = props
+  const { toolName, args, description, hint, preview, seen, sum, isRefused, isDescribed } = props
   const { approval, tool } = useAdkLabels()
   const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
   const isCovered = preview !== undefined && !Object.values(unmentioned).some(isSuspicious)
@@ -108,10 +110,12 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
       <p className="adk-hidden" role="status">
         {seen && !isRefused && approval.previewChanged}
       </p>
-      {isFolded && (
+      {/* The default headline has the name of the function. */}
+      {(isFolded || isDescribed) && (
         <details className="adk-details">
           <summary>{tool.details}</summary>
-          <ArgumentsTable args={args} />
+          <FunctionName name={toolName} />
+          {isFolded && <ArgumentsTable args={args} />}
         </details>
       )}
     </>

@@ -10,7 +10,7 @@ import { ANSWER_FIELD, toAnswer, toAnswerFields } from '../reading/edit-argument
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
 import { ArgumentsForm } from './arguments-form.tsx'
-import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
+import { ArgumentsTable, LiteralText, ValueView } from './arguments-table.tsx'
 import type { Draft } from './approval-form.tsx'
 import { DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
 import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
@@ -131,9 +131,9 @@ function Answer({ answer, schema }: AnswerProps) {
   if (answer === undefined) return null
   if (isRecord(answer)) return <ArgumentsTable args={answer} titles={readTitles(schema)} />
   return (
-    <p className="adk-answer">
-      <LiteralText text={typeof answer === 'string' ? answer : JSON.stringify(answer)} />
-    </p>
+    <div className="adk-answer">
+      <ValueView value={answer} />
+    </div>
   )
 }
 

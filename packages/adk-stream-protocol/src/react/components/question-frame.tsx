@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useAdkLabels } from '../provider.tsx'
 import type { Approval } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
-import type { Call } from '../reading/call.ts'
+import { type Call, getToolName } from '../reading/call.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { RefusalNote } from './approval-form.tsx'
 import { Countdown } from './countdown.tsx'
@@ -40,6 +40,7 @@ export function QuestionFrame(props: QuestionFrameProps) {
       data-ending={state}
       data-phase={pending ? 'pending' : 'ended'}
       data-approval={approval.approvalId}
+      data-tool={getToolName(call)}
       data-tool-call={call.toolCallId}
       aria-label={props.label}
       // Focusable by script, and not by the Tab key.

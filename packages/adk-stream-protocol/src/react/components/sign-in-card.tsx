@@ -7,6 +7,7 @@ import { useAdkLabels, useSignInApi } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { getToolName } from '../reading/call.ts'
+import { toDisplayName } from '../reading/display-name.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import { toServerError } from '../reading/problem.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
@@ -63,7 +64,7 @@ type Progress =
 
 /** Begins a sign-in, or declines it. */
 export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: SignInFormProps) {
-  const { signIn: labels } = useAdkLabels()
+  const { signIn: labels, tool } = useAdkLabels()
   const api = useSignInApi()
   const [progress, setProgress] = useState<Progress>({ state: 'idle' })
   const service = toLiteral(signIn.label)
@@ -89,7 +90,9 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
   }
   return (
     <div className="adk-approval-form" hidden={hidden}>
-      <p className="adk-call-description">{labels.asks(service, toLiteral(toolName))}</p>
+      <p className="adk-call-description">
+        {labels.asks(service, toLiteral(toDisplayName(toolName, tool.names)))}
+      </p>
       {signIn.scopes.length > 0 && (
         <p className="adk-help">
           {labels.scopes}: <LiteralText text={signIn.scopes.join(', ')} />

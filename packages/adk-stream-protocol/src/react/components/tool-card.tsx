@@ -1,33 +1,50 @@
 import { useAdkLabels } from '../provider.tsx'
 import { type Call, getToolName, isUnfinished, readFailure } from '../reading/call.ts'
+import { toDisplayName } from '../reading/display-name.ts'
+import { toLiteral } from '../reading/literal-text.ts'
 import { CallDetails } from './call-details.tsx'
 import { describeCallState, summarise } from './call-labels.ts'
 import { LiteralText } from './arguments-table.tsx'
 
-/** Shows a tool call: its name and state, and on demand its arguments and result. */
-export function ToolCard({ call }: { readonly call: Call }) {
+/** Props of `ToolCard`. */
+interface ToolCardProps {
+  readonly call: Call
+  /** What the call waits for inside it, as a sentence. */
+  readonly waitsFor?: string | undefined
+}
+
+/** Shows a tool call: its title and state, what it waits for, and on demand its arguments and result. */
+export function ToolCard({ call, waitsFor }: ToolCardProps) {
   const labels = useAdkLabels()
   const name = getToolName(call)
+  const title = toDisplayName(name, labels.tool.names, call.title)
   const failure = readFailure(call)
+  const state = describeCallState(call, labels)
   return (
     <div
       className="adk-tool"
       role="group"
       data-state={isUnfinished(call) ? 'input-available' : call.state}
+      data-tool={name}
       data-tool-call={call.toolCallId}
       data-failed={failure !== undefined}
-      aria-label={name}
+      aria-label={toLiteral(title)}
       // Focusable by script, and not by the Tab key.
       tabIndex={-1}
     >
       <header className="adk-tool-header">
         <span className="adk-dot" aria-hidden="true" />
-        <code className="adk-tool-name">{name}</code>
+        <span className="adk-title">
+          <LiteralText text={title} />
+        </span>
         <span className="adk-tool-input">
           <LiteralText text={summarise(call.input)} />
         </span>
-        <span className="adk-tool-state">{describeCallState(call, labels)}</span>
+        <span className="adk-tool-state">
+          {waitsFor === undefined ? state : labels.tool.waitingInside}
+        </span>
       </header>
+      <WaitsForNote waitsFor={waitsFor} />
       {failure?.reason && (
         <p className="adk-failure">
           <LiteralText text={failure.reason} />
@@ -35,5 +52,15 @@ export function ToolCard({ call }: { readonly call: Call }) {
       )}
       <CallDetails call={call} />
     </div>
+  )
+}
+
+/** Says what a call waits for inside it. The log announces it. */
+export function WaitsForNote({ waitsFor }: Pick<ToolCardProps, 'waitsFor'>) {
+  if (waitsFor === undefined) return null
+  return (
+    <p className="adk-waits-for">
+      <LiteralText text={waitsFor} />
+    </p>
   )
 }

@@ -62,6 +62,21 @@ export const en: AdkLabels = {
     failed: 'Failed',
     denied: 'Denied',
     describe: (toolName) => `Run ${toolName}`,
+    names: { adk_request_input: 'Question' },
+    functionName: 'Function',
+    waitingInside: 'Waiting',
+    waitsFor: ({ kind, description, more }) => {
+      const others = more === 0 ? '' : ` (and ${more} more)`
+      switch (kind) {
+        case 'approval':
+          return `Waiting for approval: ${description}${others}`
+        case 'answer':
+          return `Waiting for an answer: ${description}${others}`
+        case 'sign-in':
+          return `Waiting for a sign-in: ${description}${others}`
+      }
+    },
+    emptyValue: '(empty)',
     argumentNames: {},
   },
   approval: {
@@ -193,7 +208,7 @@ export const en: AdkLabels = {
     title: 'Sign-in needed',
     endedTitle: 'Sign-in',
     asks: (service, toolName) =>
-      `The assistant needs access to your account at ${service}, for ${toolName}.`,
+      `The assistant needs access to your account at ${service} for “${toolName}”.`,
     scopes: 'Access',
     start: (service) => `Sign in to ${service}`,
     another: 'Use another account',

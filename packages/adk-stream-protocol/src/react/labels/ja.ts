@@ -41,7 +41,7 @@ export const ja: AdkLabels = {
     loadPicture: (host) => `${host} から画像を読み込む`,
   },
   steps: {
-    title: (agent) => `${agent} の手順`,
+    title: (agent) => `「${agent}」の手順`,
     iteration: (iteration, maxIterations) =>
       maxIterations === undefined
         ? `（${iteration} 回目）`
@@ -62,6 +62,21 @@ export const ja: AdkLabels = {
     failed: '失敗',
     denied: '拒否',
     describe: (toolName) => `${toolName} を実行`,
+    names: { adk_request_input: '質問' },
+    functionName: '関数',
+    waitingInside: '待機中',
+    waitsFor: ({ kind, description, more }) => {
+      const others = more === 0 ? '' : `（ほか${more}件）`
+      switch (kind) {
+        case 'approval':
+          return `承認待ち：${description}${others}`
+        case 'answer':
+          return `回答待ち：${description}${others}`
+        case 'sign-in':
+          return `サインイン待ち：${description}${others}`
+      }
+    },
+    emptyValue: '（空）',
     argumentNames: {},
   },
   approval: {
@@ -203,7 +218,7 @@ export const ja: AdkLabels = {
     title: 'サインインが必要です',
     endedTitle: 'サインイン',
     asks: (service, toolName) =>
-      `アシスタントは ${toolName} のために ${service} のアカウントへのアクセスを求めています。`,
+      `アシスタントは「${toolName}」のために ${service} のアカウントへのアクセスを求めています。`,
     scopes: 'アクセスの範囲',
     start: (service) => `${service} にサインイン`,
     another: '別のアカウントを使う',

@@ -1,6 +1,7 @@
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
 import type { FieldProblem } from '../reading/edit-arguments.ts'
+import type { WaitsFor } from '../reading/inner-waits.ts'
 import type { PendingSum } from '../reading/preview.ts'
 
 type Approval = DataParts['approval']
@@ -57,6 +58,19 @@ export interface AdkLabels {
     readonly denied: string
     /** Describes a call for which `describeCall` returns `undefined`. */
     readonly describe: (toolName: string) => string
+    /**
+     * Display names of tools and agents, by the name in your code. They take precedence over the titles of the server. Without one, a
+     * name is shown in words: "Book trip" for `book_trip`.
+     */
+    readonly names: Readonly<Record<string, string>>
+    /** Before the name of the function in the details of a call. */
+    readonly functionName: string
+    /** The state of a call that waits for a person inside it. */
+    readonly waitingInside: string
+    /** What a call waits for, when an agent that it runs has asked a person. */
+    readonly waitsFor: (waits: WaitsFor) => string
+    /** A list or an object without content, in the arguments. */
+    readonly emptyValue: string
     /** Display names of arguments. Without one, an argument is shown by the name in its tool's schema. */
     readonly argumentNames: Readonly<Record<string, string>>
   }
