@@ -7,6 +7,7 @@ import { api } from '../wire/wire.ts'
 import { renderCode } from './coloured-code.tsx'
 import { describeCall } from './describe-call.ts'
 import { Markdown } from './markdown.tsx'
+import { renderCall } from './weather-card.tsx'
 
 const renderText = (text: string, { streaming }: { streaming: boolean }) => (
   <Markdown text={text} streaming={streaming} />
@@ -40,6 +41,7 @@ export function ConversationSettings({ time, children }: ConversationSettingsPro
       renderText={renderText}
       renderCode={renderCode}
       describeCall={describe}
+      renderCall={renderCall}
       // A recorded conversation asks nobody.
       api={time === undefined ? api : undefined}
       shareApproval={time === undefined ? shareApproval : undefined}

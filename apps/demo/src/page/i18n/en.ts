@@ -60,6 +60,15 @@ export const en: Labels = {
       price: 'Price',
     },
   },
+  weather: {
+    degrees: (value) => `${value} °C`,
+    feelsLike: (value) => `Feels like ${value} °C`,
+    humidity: (value) => `Humidity ${value}%`,
+    wind: (value) => `Wind ${value} m/s`,
+    sample: 'Sample data',
+    // In English, the report has them.
+    conditions: {},
+  },
   shell: enShell,
   music: {
     track: (track) => `Track ${track}`,

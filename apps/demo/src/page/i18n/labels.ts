@@ -19,6 +19,19 @@ export interface Labels {
   readonly missingText: string
   readonly suggestionsLabel: string
   readonly calls: CallLabels
+  /** The card of the weather. Temperatures are in degrees Celsius. */
+  readonly weather: {
+    readonly degrees: (value: number) => string
+    readonly feelsLike: (value: number) => string
+    /** In percent. */
+    readonly humidity: (value: number) => string
+    /** In metres per second. */
+    readonly wind: (value: number) => string
+    /** The values are not measured. */
+    readonly sample: string
+    /** The names of conditions, in lower case. */
+    readonly conditions: Readonly<Record<string, string>>
+  }
   readonly shell: ShellLabels
   readonly music: {
     readonly track: (track: number) => string

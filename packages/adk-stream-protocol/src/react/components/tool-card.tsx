@@ -1,3 +1,5 @@
+import type { ReactNode } from 'react'
+
 import { useAdkLabels } from '../provider.tsx'
 import { type Call, getToolName, isUnfinished, readFailure } from '../reading/call.ts'
 import { toDisplayName } from '../reading/display-name.ts'
@@ -6,15 +8,24 @@ import { CallDetails } from './call-details.tsx'
 import { describeCallState, summarise } from './call-labels.ts'
 import { LiteralText } from './arguments-table.tsx'
 
-/** Props of `ToolCard`. */
-interface ToolCardProps {
+/**
+ * Props of `ToolCard`.
+ *
+ * @inline
+ */
+export interface ToolCardProps {
   readonly call: Call
   /** What the call waits for inside it, as a sentence. */
   readonly waitsFor?: string | undefined
+  /** Shown above the details, for example the result in a form for people. */
+  readonly children?: ReactNode
 }
 
-/** Shows a tool call: its title and state, what it waits for, and on demand its arguments and result. */
-export function ToolCard({ call, waitsFor }: ToolCardProps) {
+/**
+ * Shows a tool call: its title and state, what it waits for, and on demand its arguments and result. `renderCall` may return one with
+ * content of its own.
+ */
+export function ToolCard({ call, waitsFor, children }: ToolCardProps) {
   const labels = useAdkLabels()
   const name = getToolName(call)
   const title = toDisplayName(name, labels.tool.names, call.title)
@@ -50,6 +61,7 @@ export function ToolCard({ call, waitsFor }: ToolCardProps) {
           <LiteralText text={failure.reason} />
         </p>
       )}
+      {children}
       <CallDetails call={call} />
     </div>
   )

@@ -1,0 +1,77 @@
+import { type Call, ToolCard } from 'adk-stream-protocol/react'
+import {
+  Cloud,
+  CloudFog,
+  CloudLightning,
+  CloudRain,
+  CloudSun,
+  type LucideIcon,
+  Snowflake,
+  Sun,
+  Wind,
+} from 'lucide-react'
+import type { ReactNode } from 'react'
+import { z } from 'zod'
+
+import { useLabels } from '../i18n/language.tsx'
+
+/** Renders the weather as a card. Returns undefined for other calls, and for one without a report. */
+export function renderCall(toolName: string, call: Call): ReactNode | undefined {
+  if (toolName !== 'get_weather' || call.state !== 'output-available') return undefined
+  const report = Report.safeParse(call.output).data
+  return report && <WeatherCard call={call} report={report} />
+}
+
+const Report = z.object({
+  temperature: z.number(),
+  condition: z.string(),
+  humidity: z.number().optional(),
+  feels_like: z.number().optional(),
+  wind_speed: z.number().optional(),
+  note: z.string().optional(),
+})
+
+interface WeatherCardProps {
+  readonly call: Call
+  readonly report: z.infer<typeof Report>
+}
+
+function WeatherCard({ call, report }: WeatherCardProps) {
+  const { weather } = useLabels()
+  const { temperature, condition, feels_like, humidity, wind_speed } = report
+  const Icon = findIcon(condition)
+  const facts = [
+    feels_like !== undefined && weather.feelsLike(feels_like),
+    humidity !== undefined && weather.humidity(humidity),
+    wind_speed !== undefined && weather.wind(wind_speed),
+  ].filter((fact) => fact !== false)
+  return (
+    <ToolCard call={call}>
+      <div className="weather">
+        <Icon className="weather-icon" aria-hidden="true" />
+        <p className="weather-now">
+          <strong>{weather.degrees(temperature)}</strong>{' '}
+          <span dir="auto">{weather.conditions[condition.toLowerCase()] ?? condition}</span>
+        </p>
+        <p className="weather-facts">{facts.join(' · ')}</p>
+        {report.note !== undefined && <p className="weather-facts">{weather.sample}</p>}
+      </div>
+    </ToolCard>
+  )
+}
+
+const ICONS: readonly (readonly [RegExp, LucideIcon])[] = [
+  [/thunder|storm/, CloudLightning],
+  [/snow|sleet/, Snowflake],
+  [/rain|drizzle|shower/, CloudRain],
+  [/fog|mist|haze|smoke/, CloudFog],
+  [/partly/, CloudSun],
+  [/cloud|overcast/, Cloud],
+  [/wind/, Wind],
+]
+
+/** The names of the sample weather and of OpenWeatherMap. */
+function findIcon(condition: string): LucideIcon {
+  const name = condition.toLowerCase()
+  return ICONS.find(([pattern]) => pattern.test(name))?.[1] ?? Sun
+}
