@@ -5,6 +5,8 @@ import type { Page } from 'playwright-core'
 
 import { buildPage } from '../apps/demo/scripts/build-page.ts'
 import { readPage } from '../e2e/support/chat-page.ts'
+import { syllables } from '../e2e/support/make-wav.ts'
+import { visitToTalk } from '../e2e/support/talk-page.ts'
 import { openTestDemo } from '../e2e/support/test-demo.ts'
 
 /**
@@ -26,6 +28,13 @@ const LANGUAGES = {
     rich: 'Show me Markdown with a table and code',
     pay: 'Send $30 to Alice and $600 to Bob',
     ask: 'Reserve a table for two',
+    weather: 'What is the weather in Tokyo and London?',
+    agent: 'Ask the accountant to send $20 to Alice',
+    notes: 'Delete my old notes',
+    steps: 'Plan a weekend in Kyoto',
+    large: 'Send $600 to Alice',
+    share: 'Ask another person…',
+    talk: 'Talk hands-free',
     approve: /^Approve \$30/,
     inspector: 'Show inspector',
     settings: 'Settings',
@@ -35,6 +44,13 @@ const LANGUAGES = {
     rich: '表とコードのある Markdown を見せて',
     pay: '花子さんに30ドル、太郎さんに600ドル送金してください',
     ask: 'レストランの席を予約して',
+    weather: '東京とロンドンの天気は？',
+    agent: '経理に頼んで、花子さんに20ドル送金して',
+    notes: '古いメモを削除して',
+    steps: '京都の週末旅行を計画して',
+    large: '花子さんに600ドル送金してください',
+    share: 'ほかの人に頼む…',
+    talk: 'ハンズフリーで話す',
     approve: /^30\.00ドル/,
     inspector: /インスペクター/,
     settings: '設定',
@@ -44,16 +60,20 @@ const LANGUAGES = {
 const wanted = process.argv.slice(2)
 await mkdir(FOLDER, { recursive: true })
 await buildPage()
-const testDemo = await openTestDemo()
+const testDemo = await openTestDemo({}, { live: { playback: 'real-time' } })
 for (const [size, options] of Object.entries(SIZES))
   for (const language of ['en', 'ja'] as const)
     for (const colorScheme of ['light', 'dark'] as const) {
       const variant = `${size}-${language}-${colorScheme}`
       if (wanted.length > 0 && !wanted.some((name) => variant.includes(name))) continue
       const { locale } = LANGUAGES[language]
-      const page = await testDemo.visit({ ...options, locale, colorScheme })
-      page.setDefaultTimeout(15_000)
-      await takeAll(page, language, variant)
+      const look = { ...options, locale, colorScheme }
+      await takeAll(await testDemo.visit(look), language, variant)
+      await takeKinds(await testDemo.visit(look), language, variant)
+      await takeLink(await testDemo.visit(look), language, { look, variant })
+      const speech = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 8_000 }]
+      testDemo.emulator.live.queueTranscript(LANGUAGES[language].pay)
+      await takeVoice(await visitToTalk(testDemo, speech, look), language, variant)
       await testDemo.leave().catch((error: unknown) => console.error(variant, error))
     }
 await testDemo[Symbol.asyncDispose]()
@@ -62,7 +82,6 @@ process.exit()
 async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
   const words = LANGUAGES[language]
   const { say, idle, log } = readPage(page)
-  const isZoomed = variant.startsWith('zoom')
   const steps: Record<string, () => Promise<unknown>> = {
     '1-welcome': () => page.locator('.welcome, main').first().waitFor(),
     '2-rich': async () => {
@@ -107,8 +126,81 @@ async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Prom
       await page.waitForTimeout(1_500)
     },
   }
+  await take(page, variant, steps)
+}
+
+/** The kinds of calls: a plain tool, an agent that is used as a tool, an MCP server, and steps. */
+async function takeKinds(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
+  const words = LANGUAGES[language]
+  const { say, idle, log } = readPage(page)
+  const ask = (text: string, card: string) => async () => {
+    await say(text)
+    await log.locator(card).last().waitFor()
+    await idle()
+  }
+  await take(page, variant, {
+    'a-weather': ask(words.weather, '.weather'),
+    'b-agent': ask(words.agent, '.adk-approval'),
+    'c-mcp': ask(words.notes, '[data-tool=notes_delete]'),
+    'd-steps': ask(words.steps, '.adk-steps li[data-state=waiting]'),
+    'e-offline': async () => {
+      await page.context().setOffline(true)
+      await log.locator('.adk-primary:not(.adk-hold):visible').last().click()
+      await page.waitForTimeout(800)
+    },
+  })
+  await page.context().setOffline(false)
+}
+
+/** The link of a card that waits for another person, and the page that it opens. */
+async function takeLink(
+  page: Page,
+  language: 'en' | 'ja',
+  { look, variant }: { readonly look: object; readonly variant: string },
+): Promise<void> {
+  const words = LANGUAGES[language]
+  const { say, log } = readPage(page)
+  await take(page, variant, {
+    'f-share': async () => {
+      await say(words.large)
+      // A large payment is approved by pressing the button twice.
+      const approve = log.locator('.adk-hold')
+      await approve.click()
+      await page.waitForTimeout(600)
+      await approve.click()
+      await log.getByRole('button', { name: words.share }).click()
+      await log.locator('.adk-qr').scrollIntoViewIfNeeded()
+    },
+  })
+  const url = await log.locator('.adk-share-url input').inputValue()
+  const other = await testDemo.visit({ ...look, url })
+  await take(other, variant, { 'g-link': () => other.getByRole('listitem').first().waitFor() })
+}
+
+/** A spoken conversation in which a call waits for an approval. */
+async function takeVoice(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
+  const { talk } = LANGUAGES[language]
+  await take(page, variant, {
+    'h-talk-off': () => page.locator('.talk').waitFor(),
+    'i-talk': async () => {
+      await page.getByRole('button', { name: talk }).click()
+      await page.locator('.adk-voice[data-state=person-speaking]').waitFor()
+    },
+    'j-talk-pending': async () => {
+      await page.locator('.adk-approval').first().waitFor()
+      await page.waitForTimeout(1_000)
+    },
+  })
+}
+
+/** Does the steps one after the other, and takes a picture after each. A step that fails does not prevent the next one. */
+async function take(
+  page: Page,
+  variant: string,
+  steps: Record<string, () => Promise<unknown>>,
+): Promise<void> {
+  page.setDefaultTimeout(15_000)
   for (const [name, step] of Object.entries(steps)) {
-    if (isZoomed && name === '7-settings') continue
     await step().catch((error: unknown) =>
       console.error(variant, name, String(error).split('\n')[0]),
     )

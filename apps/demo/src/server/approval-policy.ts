@@ -32,11 +32,11 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
         severity: amount > ONE_PERSON_UP_TO ? 'high' : 'medium',
         preview: async (shown, { reader }) =>
           previewPayment(shown, await wallets.balance(principalId), {
-            language: languages.of(reader),
+            language: languages.of(reader, principalId),
             isOwner: reader === principalId,
           }),
         receipt: (output, { args: ran, reader }) =>
-          describeReceipt(ran, output, { language: languages.of(reader) }),
+          describeReceipt(ran, output, { language: languages.of(reader, principalId) }),
         icon: 'payment',
         // The second approver needs to know why the payment is requested.
         showUserText: true,

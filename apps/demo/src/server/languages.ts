@@ -6,7 +6,8 @@ export type Language = 'en' | 'ja'
 
 /** The language of each person. */
 export interface Languages {
-  of(principalId: string): Language
+  /** Of a person who has sent no language, such as one with a link, it is that of `other`. Default: English. */
+  of(principalId: string, other?: string): Language
   /** The language of the last authenticated request. */
   latest(): Language
   /** Returns an `authenticate` that also records the requested language. */
@@ -21,7 +22,7 @@ export function createLanguages(): Languages {
   })
   let latest: Language = 'en'
   return {
-    of: (principalId) => languages.get(principalId) ?? 'en',
+    of: (principalId, other = '') => languages.get(principalId) ?? languages.get(other) ?? 'en',
     latest: () => latest,
     recording: (authenticate) => async (request) => {
       const principal = await authenticate(request)

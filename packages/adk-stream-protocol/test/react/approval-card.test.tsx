@@ -72,6 +72,32 @@ describe('a pending approval', () => {
     expect(card().querySelector('.adk-path')).toBeNull()
   })
 
+  test.each([true, false])(
+    '[RE162] a card does not say that a call is running before its decision is confirmed, connected: %s',
+    (isConnected) => {
+      const approval = { id: 'approval-1', approved: true }
+      show(answer(payment({ state: 'approval-responded', approval }), approvalPart()), {
+        unconfirmed: new Set(['approval-1']),
+        isConnected,
+      })
+      expect(card().textContent).toContain('Waiting')
+      expect(card().textContent).not.toContain('Running')
+    },
+  )
+
+  test('[RE633] a vote that was not sent says that the browser is offline, until it is online again', () => {
+    const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false)
+    const refusals = new Map([['approval-1', { code: 'unavailable', message: 'No network.' }]])
+    show(answer(payment(), approvalPart({ approvers: 2 })), { refusals })
+    const note = () => screen.getByRole('alert').textContent
+    expect(note()).toBe('Not sent: you are offline. Send it again when the connection is back.')
+    expect(screen.queryByRole('button', { name: 'Approve' })).not.toBeNull()
+    online.mockReturnValue(true)
+    act(() => void window.dispatchEvent(new window.Event('online')))
+    expect(note()).toBe('The server cannot be reached. Try again in a moment.')
+    online.mockRestore()
+  })
+
   test('[RE13] a double click approves once', async () => {
     const { decided, update } = show(answer(payment(), approvalPart()))
     await user.dblClick(button('Approve'))

@@ -83,7 +83,7 @@ test('[RE453] an entry that waits for another person shares a link, and that per
     </StrictMode>,
   )
   await screen.findByRole('button', { name: 'Approve' })
-  expect(screen.getByText(/You are asked to decide this by/).textContent).toContain('hanako')
+  expect(screen.getByText(/You were asked by/).textContent).toContain('hanako')
   opened.unmount()
   // After a reload the URL has no token any more.
   const reloaded = render(<LinkPage api={other.api} link={{ ...link, token: '' }} />)

@@ -91,7 +91,8 @@ export const english: Phrases = {
     changes.length === 0
       ? 'The request was edited before it ran.'
       : `The request was edited before it ran: ${changes.join(', ')}.`,
-  note: (note) => `Note: ${endSentence(note)}`,
+  note: (note) =>
+    /^sample data\b/i.test(note) ? 'This is sample data.' : `Note: ${endSentence(note)}`,
 
   greeting: (name) =>
     `Hello${name === undefined ? '' : `, ${name}`}! I am the Gemini emulator's demo model, not a real model. How can I help?`,

@@ -92,7 +92,8 @@ export const japanese: Phrases = {
     changes.length === 0
       ? '内容は実行前に変更されました。'
       : `内容は実行前に変更されました（${changes.join('、')}）。`,
-  note: (note) => `補足: ${endSentence(note)}`,
+  note: (note) =>
+    /^sample data\b/i.test(note) ? 'サンプルデータです。' : `補足：${endSentence(note)}`,
 
   greeting: (name) =>
     `こんにちは${name === undefined ? '' : `、${withHonorific(name)}`}！私は本物のモデルではなく、Geminiエミュレーターのデモです。ご用件は何でしょうか？`,

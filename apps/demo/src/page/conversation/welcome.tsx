@@ -58,7 +58,7 @@ export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
         </details>
       </div>
       <p className="fine">
-        <strong>{modes.names[mode]}</strong> {modes.explanations[mode]}
+        <strong>{modes.names[mode]}</strong> · {modes.explanations[mode]}
         {demo?.emulated && ` ${model.emulated}`}
       </p>
     </section>

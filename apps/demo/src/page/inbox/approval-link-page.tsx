@@ -38,7 +38,7 @@ export function ApprovalLinkPage({ link: [approvalId, token] }: ApprovalLinkPage
   return (
     <main className="scroller approvals-page approval-link-page">
       <div className="column">
-        <h1>{approvalsPage.title}</h1>
+        <h1>{approvalsPage.linkTitle}</h1>
         <LinkedApprovalView link={link} />
       </div>
     </main>

@@ -100,7 +100,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
     >
       <CardHeader
         {...{ call, approval, title }}
-        waits={props.waitsFor !== undefined}
+        waits={props.waitsFor !== undefined || isUnconfirmed(call, delivery)}
         onOverdue={setOverdue}
       />
       <ApprovalPath path={approval.path} toolName={name} />
@@ -175,7 +175,7 @@ interface CardHeaderProps {
   readonly call: Call
   readonly approval: Approval
   readonly title: string
-  /** Whether the approved call waits for a person inside it. */
+  /** Whether the call waits for a person inside it, or for the server to confirm the decision. */
   readonly waits: boolean
   readonly onOverdue: (isOverdue: boolean) => void
 }
@@ -258,6 +258,11 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
       <RefusalNote refusal={refusal} />
     </>
   )
+}
+
+/** Whether the server has not confirmed the decision, so that nothing runs (RE162). */
+function isUnconfirmed({ state }: Call, delivery: Delivery): boolean {
+  return state === 'approval-responded' && delivery !== 'confirmed'
 }
 
 /** Whether an approval ended without a decision, so that what the person typed was not sent. */

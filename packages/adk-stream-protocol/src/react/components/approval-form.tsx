@@ -1,6 +1,7 @@
 import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from 'react'
 import { useEffect, useId, useRef, useState } from 'react'
 
+import { useIsOnline } from '../hooks/use-is-online.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Decision, Approval } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
@@ -261,11 +262,14 @@ const SEVERITY_MARKS = {
 /** Shows why the server refused a decision. */
 export function RefusalNote({ refusal }: { readonly refusal: ServerError | undefined }) {
   const { approval } = useAdkLabels()
+  const isOnline = useIsOnline()
   // The card shows what has changed, and asks again.
   if (!refusal || refusal.code === 'preview-changed') return null
+  // Votes, answers and decisions of the inbox are not kept while the browser is offline.
+  const code = refusal.code === 'unavailable' && !isOnline ? 'offline' : refusal.code
   return (
     <p className="adk-failure" role="alert">
-      {approval.refusals[refusal.code] ?? refusal.message}
+      {approval.refusals[code] ?? refusal.message}
     </p>
   )
 }

@@ -1,6 +1,5 @@
-import { useSyncExternalStore } from 'react'
-
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
+import { useIsOnline } from '../hooks/use-is-online.ts'
 import type { AdkLabels } from '../labels/labels.ts'
 import { useAdkLabels } from '../provider.tsx'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
@@ -77,21 +76,4 @@ function findInterrupted({
   if (unconfirmed.size > 0) return 'decision'
   if (isBusy({ status }) || problem?.kind === 'disconnected') return readLoss(messages)
   return 'nothing'
-}
-
-function useIsOnline(): boolean {
-  return useSyncExternalStore(
-    subscribe,
-    () => navigator.onLine,
-    () => true,
-  )
-}
-
-function subscribe(listener: () => void): () => void {
-  window.addEventListener('online', listener)
-  window.addEventListener('offline', listener)
-  return () => {
-    window.removeEventListener('online', listener)
-    window.removeEventListener('offline', listener)
-  }
 }

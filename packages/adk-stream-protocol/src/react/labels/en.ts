@@ -184,7 +184,10 @@ export const en: AdkLabels = {
       unknown: 'Unknown: it may or may not have run. Check before you try again.',
     },
     withReason: (outcome, reason) => `${outcome} Reason: ${reason}`,
-    refusals: { unavailable: 'The server cannot be reached. Try again in a moment.' },
+    refusals: {
+      unavailable: 'The server cannot be reached. Try again in a moment.',
+      offline: 'Not sent: you are offline. Send it again when the connection is back.',
+    },
   },
   question: {
     title: 'Question',
@@ -296,7 +299,7 @@ export const en: AdkLabels = {
     copied: 'Copied',
     validUntil: 'Valid until',
     failed: 'The link could not be created.',
-    from: 'You are asked to decide this by',
+    from: 'You were asked by',
     invalid: 'This link was used, has expired, or is not valid. Ask for a new one.',
     thanks: (state) => `Your decision was recorded. State: ${state}. You can close this page.`,
   },

@@ -184,6 +184,7 @@ export const ja: AdkLabels = {
     withReason: (outcome, reason) => `${outcome}理由：${reason}`,
     refusals: {
       unavailable: 'サーバーに接続できません。少し待ってからもう一度お試しください。',
+      offline: 'オフラインのため送信していません。接続が戻ったら、もう一度送信してください。',
       'unknown-approval': 'この承認依頼は見つかりません。',
       'not-allowed': 'この承認を行う権限がありません。',
       'approval-decided': 'この承認依頼は、すでに処理されています。',

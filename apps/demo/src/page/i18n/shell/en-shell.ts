@@ -33,8 +33,8 @@ export const enShell: ShellLabels = {
     connection: 'Connection',
     connections: { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' },
     explanations: {
-      sse: 'Type to chat with the agent. Replies are streamed over HTTP.',
-      live: 'Talk or type to the same agent over a WebSocket. You can interrupt it.',
+      sse: 'Write to the agent. Replies are streamed over HTTP.',
+      live: 'Speak or write to the same agent over a WebSocket. You can interrupt it.',
       direct: 'Gemini without the agent, with the AI SDK only, for comparison. Not stored.',
     },
   },
@@ -131,6 +131,7 @@ export const enShell: ShellLabels = {
   approvalsPage: {
     title: 'Approvals',
     back: 'Back to the chat',
+    linkTitle: 'Your approval is needed',
     open: 'All approvals and history',
     keys: 'J and K move between approvals, Enter opens one, Escape closes it.',
   },

@@ -132,6 +132,7 @@ export const jaShell: ShellLabels = {
   approvalsPage: {
     title: '承認',
     back: 'チャットに戻る',
+    linkTitle: '承認のお願い',
     open: 'すべての承認と履歴',
     keys: 'J と K で移動、Enter で開き、Esc で閉じます。',
   },

@@ -145,6 +145,8 @@ export interface ShellLabels {
     readonly title: string
     /** Returns to the chat that is open behind the page. */
     readonly back: string
+    /** The title of the page that a link to one approval opens. */
+    readonly linkTitle: string
     /** The link to the page. */
     readonly open: string
     readonly keys: string
