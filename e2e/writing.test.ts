@@ -128,7 +128,8 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 /** In `npm test`, kinds.test.ts has this suggestion: its MCP server is started several times. */
-const NOTES = (page: Page): Locator => readPage(page).log.getByText(/Notebook › Delete notes|メモ帳 › メモの削除/)
+const NOTES = (page: Page): Locator =>
+  readPage(page).log.getByText(/Notebook › Delete notes|メモ帳 › メモの削除/)
 
 /** What comes of the suggestions, in their order. */
 const OUTCOMES: readonly ((page: Page) => Locator)[] = [

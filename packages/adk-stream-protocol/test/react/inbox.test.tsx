@@ -466,7 +466,7 @@ test.each(words)(
 test('[RE400] the inbox shows the agents that lead to a call', () => {
   const nested = { ...pending('a', 1), path: ['planner', 'travel'] }
   render(<ApprovalInbox approvals={[nested]} onDecide={vi.fn()} />)
-  expect(screen.getByText('Planner › Travel › Process payment')).toBeDefined()
+  expect(screen.getByText('Planner › Travel › Pay')).toBeDefined()
 })
 
 test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', async () => {
