@@ -151,23 +151,23 @@ describe('titles', () => {
   })
 })
 
-describe('an agent that is used as a tool', () => {
-  const agent = (id: string, name: string, output: unknown = { status: 'pending' }) => ({
-    type: 'dynamic-tool' as const,
-    toolName: name,
-    toolCallId: id,
-    state: 'output-available' as const,
-    input: { request: 'Pay.' },
-    output,
-  })
-  const waiting = (data = {}) => [
-    agent('call-a', 'accountant'),
-    payment(),
-    approvalPart({ path: ['assistant', 'accountant'], ...data }),
-  ]
-  const card = (name = 'Accountant') => screen.getByRole('group', { name })
-  const status = (name?: string) => card(name).querySelector('.adk-waits-for')?.textContent
+const agent = (id: string, name: string, output: unknown = { status: 'pending' }) => ({
+  type: 'dynamic-tool' as const,
+  toolName: name,
+  toolCallId: id,
+  state: 'output-available' as const,
+  input: { request: 'Pay.' },
+  output,
+})
+const waiting = (data = {}) => [
+  agent('call-a', 'accountant'),
+  payment(),
+  approvalPart({ path: ['assistant', 'accountant'], ...data }),
+]
+const card = (name = 'Accountant') => screen.getByRole('group', { name })
+const status = (name?: string) => card(name).querySelector('.adk-waits-for')?.textContent
 
+describe('an agent that is used as a tool', () => {
   test('[RE631] says what it waits for, as long as a call inside it waits', () => {
     const view = render(<MessageList messages={[answer(...waiting())]} />)
     expect(card().textContent).toContain('Waiting')
@@ -258,12 +258,16 @@ describe('an agent that is used as a tool', () => {
   })
 })
 
-describe('lists and objects in arguments', () => {
-  const table = (args: Record<string, unknown>) => {
-    render(<MessageList messages={[answer(payment({ input: args }), approvalPart())]} />)
-    return screen.getByRole('table', { name: 'Arguments' })
-  }
+const table = (args: Record<string, unknown>) => {
+  render(<MessageList messages={[answer(payment({ input: args }), approvalPart())]} />)
+  return screen.getByRole('table', { name: 'Arguments' })
+}
 
+function nest(depth: number): unknown {
+  return depth === 0 ? 'end' : [nest(depth - 1)]
+}
+
+describe('lists and objects in arguments', () => {
   test('[RE632] a list is a list, and an object has a row for each field', () => {
     const view = table({
       titles: ['One', 'Two'],
@@ -298,7 +302,6 @@ describe('lists and objects in arguments', () => {
   })
 
   test('[RE632] values that are nested very deeply are shown as JSON', () => {
-    const deep = (depth: number): unknown => (depth === 0 ? 'end' : [deep(depth - 1)])
-    expect(table({ deep: deep(9) }).textContent).toContain('[[["end"]]]')
+    expect(table({ deep: nest(9) }).textContent).toContain('[[["end"]]]')
   })
 })
