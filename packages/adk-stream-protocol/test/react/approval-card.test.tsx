@@ -89,12 +89,15 @@ describe('a pending approval', () => {
     const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false)
     const refusals = new Map([['approval-1', { code: 'unavailable', message: 'No network.' }]])
     show(answer(payment(), approvalPart({ approvers: 2 })), { refusals })
-    const note = () => screen.getByRole('alert').textContent
-    expect(note()).toBe('Not sent: you are offline. Send it again when the connection is back.')
+    expect(screen.getByRole('alert').textContent).toBe(
+      'Not sent: you are offline. Send it again when the connection is back.',
+    )
     expect(screen.queryByRole('button', { name: 'Approve' })).not.toBeNull()
     online.mockReturnValue(true)
     act(() => void window.dispatchEvent(new window.Event('online')))
-    expect(note()).toBe('The server cannot be reached. Try again in a moment.')
+    expect(screen.getByRole('alert').textContent).toBe(
+      'The server cannot be reached. Try again in a moment.',
+    )
     online.mockRestore()
   })
 

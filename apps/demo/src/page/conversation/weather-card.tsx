@@ -10,7 +10,7 @@ import {
   Sun,
   Wind,
 } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { createElement, type ReactNode } from 'react'
 import { z } from 'zod'
 
 import { useLabels } from '../i18n/language.tsx'
@@ -39,7 +39,6 @@ interface WeatherCardProps {
 function WeatherCard({ call, report }: WeatherCardProps) {
   const { weather } = useLabels()
   const { temperature, condition, feels_like, humidity, wind_speed } = report
-  const Icon = findIcon(condition)
   const facts = [
     feels_like !== undefined && weather.feelsLike(feels_like),
     humidity !== undefined && weather.humidity(humidity),
@@ -48,7 +47,7 @@ function WeatherCard({ call, report }: WeatherCardProps) {
   return (
     <ToolCard call={call}>
       <div className="weather">
-        <Icon className="weather-icon" aria-hidden="true" />
+        {createElement(findIcon(condition), { className: 'weather-icon', 'aria-hidden': true })}
         <p className="weather-now">
           <strong>{weather.degrees(temperature)}</strong>{' '}
           <span dir="auto">{weather.conditions[condition.toLowerCase()] ?? condition}</span>
