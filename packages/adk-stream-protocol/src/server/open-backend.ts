@@ -5,14 +5,9 @@ import { retentionOf } from '../store/remove-data.ts'
 import { AgentHost } from './chats/agent-host.ts'
 import type { Backend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
-import {
-  ChatAgents,
-  findTool,
-  hasAgents,
-  listBrowserTools,
-  readAgents,
-} from './chats/chat-agents.ts'
+import { ChatAgents, hasAgents, readAgents } from './chats/chat-agents.ts'
 import { fenceSessions } from './chats/chat-locks.ts'
+import { findTool, listBrowserTools } from './chats/find-tool.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'

@@ -63,6 +63,21 @@ describe.each(Object.entries(MCP_TRANSPORTS))('over %s', (_transport, serve) => 
   })
 })
 
+test('[AP560] reading approvals lists the tools of an MCP server once', async () => {
+  let lists = 0
+  await using files = await serveHttp([ADD, DELETE], undefined, () => (lists += 1))
+  await using bridge = await openFiles(files, () => true)
+  const page = bridge.page()
+  for (const name of ['add', 'delete', 'add']) await call(page, `files_${name}`)
+  const listedByRuns = lists
+  const asked = await page.inbox()
+  await page.inbox()
+  await page.approval(asked[0]?.id ?? '')
+  expect(asked).toHaveLength(3)
+  for (const approval of asked) expect(approval).toHaveProperty('argsSchema')
+  expect(lists - listedByRuns).toBe(1)
+})
+
 test('[AP441] a policy decides by the annotations and by the server', async () => {
   await using files = await serveHttp([READ, ADD, DELETE])
   // A server without a prefix can choose the names of its tools freely.

@@ -1,9 +1,5 @@
-import type { BaseAgent, BaseTool, RunnerConfig } from '@google/adk'
-import { isAgentTool, isBaseAgent, isBaseTool, isLlmAgent, isWorkflow } from '@google/adk'
+import type { RunnerConfig } from '@google/adk'
 
-import { listNodeAgents } from '../../agent/adk-workarounds/workflow-nodes.ts'
-import { asBrowserTool } from '../../calls/browser-tool.ts'
-import { agentOf } from '../../calls/nested-agent.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -181,37 +177,4 @@ type Exists = () => Promise<boolean>
 function readName(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value
   throw new ProtocolError('bad-request', { message: 'agent: A name is a string.' })
-}
-
-/** Finds a tool by name in an agent or the agents of a workflow, their sub-agents, and the agents that they use as tools. */
-export async function findTool(root: unknown, toolName: string): Promise<BaseTool | undefined> {
-  // Agents may use each other. The set grows while it is read.
-  const agents = new Set(agentsOf(root))
-  for (const agent of agents) {
-    const tools = isLlmAgent(agent) ? await agent.canonicalTools() : []
-    const found = tools.find((tool) => tool.name === toolName)
-    if (found) return found
-    for (const tool of tools) {
-      const inner = isAgentTool(tool) ? agentOf(tool) : undefined
-      for (const each of inner ? agentsOf(inner) : []) agents.add(each)
-    }
-  }
-  return undefined
-}
-
-/** Returns the names of the browser tools that agents list themselves. Does not read toolsets, which may be remote. */
-export function listBrowserTools(roots: Iterable<unknown>): ReadonlySet<string> {
-  const names = new Set<string>()
-  for (const root of roots)
-    for (const agent of agentsOf(root)) {
-      for (const tool of isLlmAgent(agent) ? agent.tools : [])
-        if (isBaseTool(tool) && asBrowserTool(tool)) names.add(tool.name)
-    }
-  return names
-}
-
-/** Returns an agent and all its sub-agents, or the agents that are nodes of a workflow. */
-function agentsOf(root: unknown): BaseAgent[] {
-  if (isWorkflow(root)) return listNodeAgents(root).flatMap(agentsOf)
-  return isBaseAgent(root) ? [root, ...root.subAgents.flatMap(agentsOf)] : []
 }
