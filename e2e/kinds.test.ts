@@ -80,7 +80,7 @@ test('[DM522] a tool of an MCP server runs if it only reads, and asks if it dele
 test('[DM650] an MCP server asks in a form during a call, and goes on with the answer', async () => {
   const file = join(testDemo.dataDir, 'notes.json')
   const { page, answers, card, idle } = await ask(testDemo, 'Write a note for me')
-  const question = card('Question from notes: What should the note say?')
+  const question = card('Question from Notebook: What should the note say?')
   await snap(page, 'mcp-question')
   await question.getByLabel('Note').focus()
   await page.keyboard.type('Buy tea')
