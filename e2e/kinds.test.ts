@@ -77,6 +77,26 @@ test('[DM522] a tool of an MCP server runs if it only reads, and asks if it dele
   await snap(page, 'mcp-done')
 })
 
+test('[DM650] an MCP server asks in a form during a call, and goes on with the answer', async () => {
+  const file = join(testDemo.dataDir, 'notes.json')
+  const { page, answers, card, idle } = await ask(testDemo, 'Write a note for me')
+  const question = card('Question from Notebook: What should the note say?')
+  await snap(page, 'mcp-question')
+  await question.getByLabel('Note').focus()
+  await page.keyboard.type('Buy tea')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('Sho')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Space')
+  await page.keyboard.press('Enter')
+  await answers.getByText('I saved the note “Buy tea”.').filter({ visible: true }).first().waitFor()
+  await idle()
+  expect(await question.getAttribute('data-ending')).toBe('approved')
+  const note = { title: 'Buy tea', kind: 'shopping', important: true }
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toContainEqual(expect.objectContaining(note))
+  await snap(page, 'mcp-answered')
+})
+
 test('[DM523] an agent works in steps, waits in the second one, and shows where it is', async () => {
   const { page, answers, card, idle } = await ask(testDemo, 'Plan a weekend in Kyoto')
   const steps = page.getByRole('figure', { name: 'Steps of the weekend trip' })

@@ -145,6 +145,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
       .tool('get_weather')
       .getByText(/Done|完了/),
   (page) => readPage(page).tool('get_location').getByRole('timer'),
+  (page) => readPage(page).log.locator('.adk-question').getByRole('timer'),
   (page) =>
     readPage(page)
       .tool('change_bgm')
@@ -160,8 +161,8 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
 
 /** Their languages, and which of them are tried in `npm test`: the model is asked for all of them without a page. */
 const TEXTS = [
-  ['en-US', en, [0, 12]],
-  ['ja-JP', ja, [1, 13]],
+  ['en-US', en, [0, 13]],
+  ['ja-JP', ja, [1, 14]],
 ] as const
 
 test.each(TEXTS)(

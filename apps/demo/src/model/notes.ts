@@ -8,11 +8,15 @@ import { isRecord } from './schema.ts'
 
 /** Returns whether a request is about the user's notes. */
 export function isAboutNotes(request: string): boolean {
-  return NOTES.test(normalise(request))
+  const plain = normalise(request)
+  return NOTES.test(plain) || ADDS.test(plain)
 }
 
 const NOTES =
   /\b(?:delete|remove|clean up|list|show|read|restore)\b.*\b(?:my|the|old|sample)\b.*\bnotes\b|(?:メモ|ノート)を/i
+/** At the start only: a payment may have a note too. */
+const ADDS =
+  /^(?:please |(?:can|could) you )?(?:add|write|take|make|create|save) (?:me )?(?:a|another|one)(?: new)? note\b|(?:メモ|ノート)を(?:\S{0,6})(?:追加|書い|作っ|作成|取っ)/i
 const DELETES = /\b(?:delete|remove|clean up)\b|削除|消し|消して/i
 const RESTORES = /\brestore\b|復元|元に戻/i
 
@@ -22,13 +26,14 @@ interface NotesStep {
   readonly call?: PlannedCall
 }
 
-/** Returns what the agent for notes does next: it lists the notes, and deletes the old ones if the user wants this. */
+/** Returns what the agent for notes does next: it lists the notes, and deletes the old ones or adds one if the user wants this. */
 export function continueNotes(
   { request, answered, isRequestNew }: Conversation,
   language: Language,
 ): NotesStep {
   const texts = TEXTS[language]
   const plain = normalise(request)
+  if (isRequestNew && ADDS.test(plain)) return { call: toCall('add', { language }) }
   if (isRequestNew) return { call: toCall(RESTORES.test(plain) ? 'restore_samples' : 'list') }
   const last = answered.at(-1)
   if (!last) return {}
@@ -37,6 +42,11 @@ export function continueNotes(
     return { text: phrasesOf(language)[outcome.state](texts.action(last.name), outcome.reason) }
   const result = readResult(outcome.value)
   if (last.name === 'notes_delete') return { text: texts.deleted(toNumber(result['deleted'])) }
+  if (last.name === 'notes_add')
+    return {
+      text:
+        result['saved'] === true ? texts.saved(clip(String(result['title']), 80)) : texts.unsaved,
+    }
   if (last.name === 'notes_restore_samples')
     return { text: texts.restored(toNumber(result['added'])) }
   const notes = readNotes(result['notes'])
@@ -81,6 +91,8 @@ const TEXTS = {
     deleted: (notes: number) => `I deleted ${count(notes)}.`,
     noneOld:
       'You have no notes from earlier years. Ask me to restore the sample notes to try it again.',
+    saved: (title: string) => `I saved the note “${title}”.`,
+    unsaved: 'You did not answer the notebook, so I saved no note.',
     restored: (notes: number) => `I added ${count(notes)}.`,
     listed: (titles: readonly string[]) =>
       titles.length === 0 ? 'You have no notes.' : `Your notes: ${titles.join(', ')}.`,
@@ -92,6 +104,8 @@ const TEXTS = {
     deleted: (notes: number) => `メモを${String(notes)}件削除しました。`,
     noneOld:
       '去年以前のメモはありません。もう一度試すには「見本のメモを復元して」と頼んでください。',
+    saved: (title: string) => `メモ「${title}」を保存しました。`,
+    unsaved: 'メモ帳の質問に回答がなかったため、メモは保存していません。',
     restored: (notes: number) => `メモを${String(notes)}件追加しました。`,
     listed: (titles: readonly string[]) =>
       titles.length === 0 ? 'メモはありません。' : `メモは${titles.join('、')}です。`,

@@ -132,6 +132,8 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     // For questions, sign-ins, and tools that request a confirmation themselves.
     approvalDeadlineMs: deadlineMs,
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
+    // The MCP server of the notes asks for the text of a new one.
+    elicitation: true,
     // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,
     recordModelCalls: mayInspectModel(settings) && 'with-authentication',

@@ -62,7 +62,7 @@ test.each([
 })
 
 const NOTES = {
-  functions: ['notes_list', 'notes_restore_samples', 'notes_delete'].map((name) =>
+  functions: ['notes_list', 'notes_add', 'notes_restore_samples', 'notes_delete'].map((name) =>
     declare(name, {}, []),
   ),
 }
@@ -90,6 +90,27 @@ test.each([
   const nothing = toMcp({ notes: notes.slice(1) })
   expect(ask(afterCalls(request, [list], [nothing]), NOTES)).toMatchObject({ calls: [] })
   expect(ask(afterCalls(request, [list], [nothing]), NOTES).text).toContain(none)
+})
+
+test.each([
+  ['Write a note for me', 'en', 'I saved the note “Milk”.', 'I saved no note.'],
+  ['Could you add a new note?', 'en', 'I saved the note “Milk”.', 'I saved no note.'],
+  ['新しいメモを書いて', 'ja', 'メモ「Milk」を保存しました。', 'メモは保存していません。'],
+  ['メモを一つ追加してください', 'ja', 'メモ「Milk」を保存しました。', 'メモは保存していません。'],
+])('[ED650] the model has a note added for %j', (request, language, saved, unsaved) => {
+  const delegation: Call = { name: 'notebook', args: { request } }
+  expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
+  const add: Call = { name: 'notes_add', args: { language } }
+  expect(ask(request, NOTES)).toMatchObject({ calls: [add], text: '' })
+  const after = (result: Readonly<Record<string, unknown>>) =>
+    ask(afterCalls(request, [add], [toMcp(result)]), NOTES)
+  expect(after({ saved: true, title: 'Milk' })).toMatchObject({ text: saved, calls: [] })
+  expect(after({ saved: false, action: 'decline' }).text).toContain(unsaved)
+})
+
+test('[ED650] a payment with a note is a payment', () => {
+  const request = 'Send $20 to Alice and add a note'
+  expect(ask(request, { functions }).calls).toMatchObject([pay(20, 'Alice')])
 })
 
 test.each([

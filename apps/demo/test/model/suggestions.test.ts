@@ -28,6 +28,7 @@ const OUTCOMES = [
   [{ name: 'get_calendar' }],
   [weather('Tokyo')],
   [location],
+  [{ name: 'notebook' }],
   [track(2)],
   [pay(20, 'Alice')],
   ['image', 'say'],

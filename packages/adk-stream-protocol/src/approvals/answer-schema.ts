@@ -123,17 +123,22 @@ function readRequired(required: readonly unknown[], properties: unknown): string
 
 /** Returns the type and the allowed values. Models also write Gemini's names of types, in capitals. */
 function readType(schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { type, nullable, enum: values } = schema
+  const { type, nullable, enum: values, enumNames } = schema
   const names = (Array.isArray(type) ? type : [type]).flatMap((name) =>
     typeof name === 'string' ? [name.toLowerCase()] : [],
   )
   if (nullable === true && names.length > 0 && !names.includes('null')) names.push('null')
   const given: readonly unknown[] = Array.isArray(values) ? values : []
   const allowed = given.length > 0 ? [...given] : undefined
+  const titles: readonly unknown[] = Array.isArray(enumNames) ? enumNames : []
+  const isNamed =
+    titles.length === allowed?.length && titles.every((title) => typeof title === 'string')
   if (allowed && nullable === true) allowed.push(null)
   return {
     ...(names.length > 0 && { type: names.length === 1 ? names[0] : names }),
     ...(allowed && { enum: allowed }),
+    // MCP servers of earlier versions name their options like this.
+    ...(isNamed && { enumNames: [...titles] }),
   }
 }
 

@@ -75,3 +75,18 @@ test('[AP422] a check that would take too many steps is refused', () => {
   const answer = Array.from({ length: 5_000 }, () => 1)
   expect(findAnswerFault(read.schema, answer)).toContain('too many values')
 })
+
+test.each([
+  [
+    ['All', 'None'],
+    ['All', 'None'],
+  ],
+  [['All'], undefined],
+  [['All', 2], undefined],
+])('[AP650] with the names %j of its options, a schema keeps %j', (enumNames, kept) => {
+  const read = readAnswerSchema({ type: 'string', enum: ['all', 'none'], enumNames })
+  const schema = 'schema' in read ? read.schema : {}
+  expect(schema['enumNames']).toEqual(kept)
+  expect(findAnswerFault(schema, 'all')).toBeUndefined()
+  expect(findAnswerFault(schema, 'All')).toBeDefined()
+})

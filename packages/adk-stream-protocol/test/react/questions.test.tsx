@@ -5,10 +5,13 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
+import type { PendingApproval } from '../../src/protocol/server-views.ts'
 import {
   AdkProvider,
+  ApprovalHistoryList,
   ApprovalInbox,
   type Decision,
+  ja,
   MessageList,
   useInbox,
 } from '../../src/react/index.ts'
@@ -213,6 +216,89 @@ test('[RE503] a question to open a URL shows it literally, and opens it only by 
   await user.click(link)
   await user.click(screen.getByRole('button', { name: 'Decline' }))
   expect(decided).toEqual([{ approved: true }, { approved: false }])
+})
+
+const ELICITED = {
+  toolName: 'mcp_elicitation',
+  kind: 'elicitation',
+  hint: '何名様ですか。',
+  title: 'Question from files',
+  path: ['assistant', 'helper'],
+} as const
+
+const PENDING = {
+  id: 'approval-1',
+  state: 'requested',
+  requestedAt: 0,
+  deadline: Date.now() + 60_000,
+  approvals: { given: 0, needed: 1 },
+  voted: false,
+  version: 0,
+  step: 0,
+  own: true,
+} as const
+
+test.each([
+  ['its server', { server: 'files', tool: 'files_ask' }, '「文書」からの質問'],
+  ['its tool', { tool: 'ask_guests' }, '「Ask guests」からの質問'],
+])(
+  '[RE650] the title of a question of an MCP server names %s, in the chat, the inbox and the history',
+  (_name, input, title) => {
+    const part = { type: 'tool-mcp_elicitation', state: 'input-available', approval: undefined }
+    const labels = { ...ja, tool: { ...ja.tool, names: { files: '文書' } } }
+    const { path, ...shown } = ELICITED
+    const listed: PendingApproval = { ...PENDING, ...shown, path: [...path], args: input }
+    const view = render(
+      <AdkProvider labels={labels}>
+        <MessageList
+          messages={[answer(payment({ ...part, input } as never), approvalPart(ELICITED))]}
+          onDecide={() => undefined}
+        />
+        <ApprovalInbox approvals={[listed]} onDecide={() => undefined} />
+        <ApprovalHistoryList approvals={[{ ...listed, state: 'succeeded' }]} />
+      </AdkProvider>,
+    )
+    expect(screen.getByRole('group', { name: `${title}: 何名様ですか。` })).toBeDefined()
+    expect(screen.getAllByText(title)).toHaveLength(3)
+    expect(screen.getAllByText('何名様ですか。')).toHaveLength(3)
+    expect(view.container.textContent).not.toContain('mcp_elicitation')
+    expect(view.container.textContent).not.toContain('Question from')
+    expect(screen.getByText(/^Assistant › Helper › (?:Files ask|Ask guests)$/)).toBeDefined()
+  },
+)
+
+test('[RE651] an answer is shown in the words of its form, and a box to tick is not optional', async () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      seat: { oneOf: [{ const: 'in', title: '店内' }] },
+      meal: { type: 'string', enum: ['full', 'none'], enumNames: ['全食', 'なし'] },
+      tags: { type: 'array', items: { anyOf: [{ const: 'a', title: '甲' }] } },
+      pets: { type: 'boolean' },
+      inner: { type: 'object', properties: { smoking: { type: 'boolean' } } },
+    },
+  }
+  const { update } = show({ schema }, 'ja')
+  expect(screen.getByLabelText('pets').getAttribute('type')).toBe('checkbox')
+  await user.selectOptions(screen.getByLabelText(/^meal/), '全食')
+  const approvedPayload = {
+    seat: 'in',
+    meal: 'none',
+    tags: ['a', 'b'],
+    pets: true,
+    inner: { smoking: false },
+    other: false,
+  }
+  update({ schema, state: 'approved', approvedPayload })
+  const rows = screen.getAllByRole('row').map(({ textContent }) => textContent)
+  expect(rows.slice(1)).toEqual([
+    'seat店内',
+    'mealなし',
+    'tags甲b',
+    'petsはい',
+    'innersmokingいいえ',
+    'otherfalse',
+  ])
 })
 
 test('[RE503] a URL with another scheme gets no link', () => {

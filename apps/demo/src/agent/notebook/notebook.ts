@@ -14,16 +14,16 @@ export function createNotebook(model: BaseLlm, notesFile: string): AgentTool {
       serverParams: { command: process.execPath, args: [server, notesFile], stderr: 'ignore' },
     },
     [],
-    // The tools become notes_list, notes_delete and notes_restore_samples.
+    // The tools become notes_list, notes_add, notes_delete and notes_restore_samples.
     'notes',
   )
   return new AgentTool({
     agent: new LlmAgent({
       name: 'notebook',
-      description: "Lists and deletes the user's notes. Give it the whole request.",
+      description: "Lists, adds and deletes the user's notes. Give it the whole request.",
       model,
       instruction:
-        'You keep the notes of the user. List them with notes_list before you delete any. Deletions are approved before they run, so do not ask for permission. Then report in one sentence, in the language of the request.',
+        'You keep the notes of the user. List them with notes_list before you delete any. Deletions are approved before they run, so do not ask for permission. To add a note, call notes_add with the language of the request: it asks the user for the text itself. Then report in one sentence, in the language of the request.',
       tools: [notes],
     }),
   })

@@ -9,7 +9,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 
 const [, , file = 'notes.json'] = process.argv
 
-/** @typedef {{ title: string, year: number }} Note */
+/** @typedef {{ title: string, year: number, kind?: string, important?: boolean }} Note */
 
 /** @type {readonly Note[]} */
 const SAMPLES = [
@@ -36,6 +36,68 @@ function writeNotes(notes) {
   writeFileSync(file, JSON.stringify(notes))
 }
 
+/** How long the server waits for an answer. The bridge has a shorter deadline of its own. */
+const ANSWER_TIMEOUT_MS = 24 * 60 * 60 * 1_000
+
+/** The texts of the form, in the languages of the demo. */
+const FORM_TEXTS = {
+  en: {
+    message: 'What should the note say?',
+    title: 'Note',
+    kind: 'Kind',
+    kinds: { todo: 'To do', idea: 'Idea', shopping: 'Shopping' },
+    important: 'Important',
+  },
+  ja: {
+    message: 'メモの内容を入力してください。',
+    title: '内容',
+    kind: '種類',
+    kinds: { todo: 'やること', idea: 'アイデア', shopping: '買い物' },
+    important: '重要',
+  },
+}
+
+/**
+ * Asks the user for a note in a form, while the call runs.
+ *
+ * @param {{ language?: unknown }} args
+ * @param {import('@modelcontextprotocol/sdk/types.js').RequestId} requestId The call that asks.
+ */
+async function askForNote({ language }, requestId) {
+  const { message, title, kind, kinds, important } = FORM_TEXTS[language === 'ja' ? 'ja' : 'en']
+  const { action, content = {} } = await mcp.server.elicitInput(
+    {
+      mode: 'form',
+      message,
+      requestedSchema: {
+        type: 'object',
+        properties: {
+          title: { type: 'string', title, minLength: 1, maxLength: 80 },
+          kind: {
+            type: 'string',
+            title: kind,
+            oneOf: Object.entries(kinds).map(([value, name]) => ({ const: value, title: name })),
+          },
+          important: { type: 'boolean', title: important, default: false },
+        },
+        required: ['title', 'kind'],
+      },
+    },
+    { relatedRequestId: requestId, timeout: ANSWER_TIMEOUT_MS },
+  )
+  if (action !== 'accept') return { saved: false, action }
+  /** @type {Note} */
+  const note = {
+    title: String(content['title']),
+    kind: String(content['kind']),
+    important: content['important'] === true,
+    year: new Date().getFullYear(),
+  }
+  const notes = readNotes()
+  writeNotes([...notes, note])
+  return { saved: true, title: note.title, notes: notes.length + 1 }
+}
+
 const NOTHING = { type: 'object', properties: {} }
 const TITLES = {
   type: 'object',
@@ -44,6 +106,18 @@ const TITLES = {
 }
 
 const TOOLS = [
+  {
+    name: 'add',
+    description: 'Asks the user for a new note in a form, and adds it.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        language: { type: 'string', enum: ['en', 'ja'], description: 'The language of the form.' },
+      },
+    },
+    annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
+    run: askForNote,
+  },
   {
     name: 'list',
     description: 'Lists all notes, and whether they are old.',
@@ -89,10 +163,10 @@ mcp.server.setRequestHandler(ListToolsRequestSchema, () => ({
   tools: TOOLS.map(({ run: _run, ...tool }) => tool),
 }))
 
-mcp.server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+mcp.server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
   const tool = TOOLS.find(({ name }) => name === params.name)
   if (!tool) return { content: [{ type: 'text', text: 'Unknown tool.' }], isError: true }
-  const result = tool.run(params.arguments ?? {})
+  const result = await tool.run(params.arguments ?? {}, requestId)
   return {
     content: [{ type: 'text', text: JSON.stringify(result) }],
     structuredContent: result,

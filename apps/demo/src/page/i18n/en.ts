@@ -39,6 +39,8 @@ export const en: Labels = {
       accountant: 'Accountant',
       get_calendar: 'Calendar',
       notebook: 'Notebook',
+      notes: 'Notebook',
+      notes_add: 'Add a note',
       notes_list: 'List notes',
       notes_delete: 'Delete notes',
       weekend_trip: 'the weekend trip',

@@ -39,6 +39,8 @@ export const ja: Labels = {
       accountant: '経理担当',
       get_calendar: 'カレンダー',
       notebook: 'メモ帳',
+      notes: 'メモ帳',
+      notes_add: 'メモの追加',
       notes_list: 'メモの一覧',
       notes_delete: 'メモの削除',
       weekend_trip: '週末の旅行',

@@ -2,9 +2,11 @@ import { type ReactNode, useRef } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
+import { asksForAnswer } from '../reading/approval.ts'
 import type { CallPhase } from '../reading/call.ts'
 import { toDisplayName } from '../reading/display-name.ts'
 import type { ServerError } from '../reading/problem.ts'
+import { toQuestionTitle } from '../reading/question.ts'
 import { ApprovalList } from './approval-list.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
@@ -54,7 +56,7 @@ export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
       after={<LoadMore {...props} onGone={() => listRef.current?.focus()} />}
       items={approvals.map((approval) => ({
         id: approval.id,
-        label: describe(approval.toolName, approval.args),
+        label: readQuestion(approval) ?? describe(approval.toolName, approval.args),
         severity: undefined,
         summary: <HistorySummary approval={approval} />,
         details: (
@@ -69,8 +71,10 @@ export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
 }
 
 function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
-  const { inbox, history, tool } = useAdkLabels()
-  const { toolName, args, editedArgs, title, state, at, requestedAt, requester, receipt } = approval
+  const labels = useAdkLabels()
+  const { inbox, history, tool } = labels
+  const { toolName, args, editedArgs, title, kind, state, at, requestedAt, requester, receipt } =
+    approval
   const { description } = useCallDescription(toolName, editedArgs ?? args, {
     phase: PHASES[state] ?? 'pending',
     headline: receipt?.headline,
@@ -78,10 +82,16 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
   return (
     <>
       <span className="adk-title">
-        <LiteralText text={toDisplayName(toolName, tool.names, title)} />
+        <LiteralText
+          text={
+            kind === 'elicitation'
+              ? toQuestionTitle(approval, args, labels)
+              : toDisplayName(toolName, tool.names, title)
+          }
+        />
       </span>
       <span className="adk-call-description">
-        <LiteralText text={description} />
+        <LiteralText text={readQuestion(approval) ?? description} />
       </span>
       <span className="adk-tool-state" data-state={state}>
         {history.states[state] ?? state}
@@ -97,6 +107,11 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
       </span>
     </>
   )
+}
+
+/** Returns the text of a question. Undefined for other approvals. */
+function readQuestion(approval: PendingApproval): string | undefined {
+  return asksForAnswer(approval) ? approval.hint : undefined
 }
 
 /** How a call is described. A call that runs is described like a pending one. */

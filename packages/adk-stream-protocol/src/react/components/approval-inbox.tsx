@@ -8,6 +8,7 @@ import { asksForAnswer } from '../reading/approval.ts'
 import { toDisplayName } from '../reading/display-name.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
+import { readAskingTool, toQuestionTitle } from '../reading/question.ts'
 import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
 import { ApprovalList } from './approval-list.tsx'
 import { Time } from './receipt.tsx'
@@ -150,12 +151,12 @@ function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
 
 /** Returns the title and the description of an approval. A question is described by its own text. */
 function useDescription(approval: PendingApproval, headline: string | undefined) {
-  const { question, tool } = useAdkLabels()
+  const labels = useAdkLabels()
   const { toolName, args, hint, title } = approval
   const described = useCallDescription(toolName, args, { phase: 'pending', headline })
   return asksForAnswer(approval) && hint !== undefined
-    ? { name: title ?? question.title, description: hint, isDescribed: true }
-    : { name: toDisplayName(toolName, tool.names, title), ...described }
+    ? { name: toQuestionTitle(approval, args, labels), description: hint, isDescribed: true }
+    : { name: toDisplayName(toolName, labels.tool.names, title), ...described }
 }
 
 function InboxItem(props: InboxItemProps) {
@@ -190,7 +191,10 @@ function InboxItem(props: InboxItemProps) {
         )}
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
-      <ApprovalPath path={approval.path} toolName={toolName} />
+      <ApprovalPath
+        path={approval.path}
+        toolName={approval.kind === 'elicitation' ? (readAskingTool(args) ?? toolName) : toolName}
+      />
       {!hasSummary && (
         <p className="adk-call-description">
           <LiteralText text={description} />

@@ -119,7 +119,8 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
     <>
       <label htmlFor={id}>
         {toLiteral(tool.argumentNames[field.name] ?? field.label ?? field.name)}
-        {field.path && !field.rules.required && ` ${approval.optional}`}
+        {/* A box that is not ticked is an answer too. */}
+        {field.path && !field.rules.required && field.kind !== 'boolean' && ` ${approval.optional}`}
       </label>
       <div className="adk-field-cell">
         <FieldInput {...common} field={field} onField={onChange} />

@@ -8,6 +8,7 @@ import { isPending } from '../reading/approval.ts'
 import { getToolName } from '../reading/call.ts'
 import { ANSWER_FIELD, toAnswer, toAnswerFields } from '../reading/edit-arguments.ts'
 import { toLiteral } from '../reading/literal-text.ts'
+import { toQuestionTitle, toShownAnswer } from '../reading/question.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText, ValueView } from './arguments-table.tsx'
@@ -19,10 +20,11 @@ import { DecidedBy } from './receipt.tsx'
 
 /** Shows a question of the agent: the form for the answer, and then the answer. */
 export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
-  const { question } = useAdkLabels()
+  const labels = useAdkLabels()
+  const { question } = labels
   const [draft, setDraft] = useState(EMPTY_DRAFT)
   const { state, hint = '', reason } = approval
-  const title = toLiteral(approval.title ?? question.title)
+  const title = toLiteral(toQuestionTitle(approval, call.input, labels))
   const status = state === 'requested' ? question.waiting : question.states[state]
   const hidden = !isPending(call, approval)
   const url = readUrlQuestion(approval, call.input)
@@ -128,11 +130,13 @@ interface AnswerProps {
 }
 
 function Answer({ answer, schema }: AnswerProps) {
-  if (answer === undefined) return null
-  if (isRecord(answer)) return <ArgumentsTable args={answer} titles={readTitles(schema)} />
+  const { question } = useAdkLabels()
+  const shown = toShownAnswer(schema, answer, question)
+  if (shown === undefined) return null
+  if (isRecord(shown)) return <ArgumentsTable args={shown} titles={readTitles(schema)} />
   return (
     <div className="adk-answer">
-      <ValueView value={answer} />
+      <ValueView value={shown} />
     </div>
   )
 }

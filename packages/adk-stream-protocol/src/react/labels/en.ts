@@ -62,7 +62,7 @@ export const en: AdkLabels = {
     failed: 'Failed',
     denied: 'Denied',
     describe: (toolName) => `Run ${toolName}`,
-    names: { adk_request_input: 'Question' },
+    names: { adk_request_input: 'Question', mcp_elicitation: 'Question of an MCP server' },
     functionName: 'Function',
     waitingInside: 'Waiting',
     waitsFor: ({ kind, description, more }) => {
@@ -191,6 +191,9 @@ export const en: AdkLabels = {
   },
   question: {
     title: 'Question',
+    from: (server) => `Question from ${server}`,
+    yes: 'Yes',
+    no: 'No',
     field: 'Your answer',
     send: 'Send answer',
     decline: 'Decline',

@@ -62,7 +62,7 @@ export const ja: AdkLabels = {
     failed: '失敗',
     denied: '拒否',
     describe: (toolName) => `${toolName} を実行`,
-    names: { adk_request_input: '質問' },
+    names: { adk_request_input: '質問', mcp_elicitation: 'MCPサーバーからの質問' },
     functionName: '関数',
     waitingInside: '待機中',
     waitsFor: ({ kind, description, more }) => {
@@ -199,6 +199,9 @@ export const ja: AdkLabels = {
   },
   question: {
     title: '質問',
+    from: (server) => `「${server}」からの質問`,
+    yes: 'はい',
+    no: 'いいえ',
     field: '回答',
     send: '回答を送信',
     decline: '回答しない',

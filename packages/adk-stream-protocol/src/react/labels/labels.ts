@@ -223,6 +223,11 @@ interface SignInLabels {
 interface QuestionLabels {
   /** The title of the card, if the policy gives none. */
   readonly title: string
+  /** The title of a question of an MCP server. */
+  readonly from: (server: string) => string
+  /** What an answer shows for a box that is ticked, and for one that is not. */
+  readonly yes: string
+  readonly no: string
   /** The field of an answer that has only one. */
   readonly field: string
   /** Sends the answer. */

@@ -214,10 +214,24 @@ function readRules(own: Schema): Partial<Rules> {
   }
 }
 
+/** Returns what a form shows for an allowed value. Undefined if the schema gives it no name. */
+export function findOptionName(schema: Schema, value: unknown): string | undefined {
+  const { options = [], optionNames } = readOptions(readOwnSchema(schema)) ?? {}
+  return optionNames?.[options.indexOf(value)]
+}
+
 /** Reads the allowed values: an `enum`, or alternatives with a `const` and a title each. */
 function readOptions(own: Schema): Pick<Rules, 'options' | 'optionNames'> | undefined {
   const values: unknown = own['enum']
-  if (Array.isArray(values)) return { options: values as unknown[] }
+  if (Array.isArray(values)) {
+    // MCP servers of earlier versions have the names in a list of their own.
+    const names: unknown = own['enumNames']
+    const isNamed = Array.isArray(names) && names.length <= values.length
+    return {
+      options: values as unknown[],
+      ...(isNamed && { optionNames: (names as unknown[]).map(String) }),
+    }
+  }
   const alternatives = own['oneOf'] ?? own['anyOf']
   if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined
   const named = (alternatives as unknown[]).filter(isRecord)

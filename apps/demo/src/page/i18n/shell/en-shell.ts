@@ -170,6 +170,7 @@ export const enShell: ShellLabels = {
       suggestions: [
         { text: 'What is the weather in Tokyo?' },
         { text: 'Where am I?' },
+        { text: 'Write a note for me', modes: ['sse'] },
         { text: 'Play track 2' },
         { text: 'Send $20 to Alice, then $30 to Bob' },
       ],

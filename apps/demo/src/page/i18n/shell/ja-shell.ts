@@ -172,6 +172,7 @@ export const jaShell: ShellLabels = {
       suggestions: [
         { text: '東京の天気は？' },
         { text: '現在地を教えて' },
+        { text: '新しいメモを書いて', modes: ['sse'] },
         { text: 'トラック2に変更して' },
         { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
       ],
