@@ -69,6 +69,7 @@ export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeH
       runs.set(invocationId, new WorkflowRun(root, { messageId, queue, hooks }))
     }
     const skipped = await findRun(invocationContext)?.start(started)
+    refuseIfStopped(nodeContext)
     return skipped === undefined ? before(started) : skipped
   }
   manager.runAfterNodeCallback = async (ended) => {
@@ -193,6 +194,8 @@ class WorkflowRun {
   async end({ node, nodeContext, output: given }: EndedNode): Promise<void> {
     const { nodePath: path, branch, route } = nodeContext
     await this.stored()
+    // A stopped agent ends like one that has no result.
+    if (isLlmAgent(node)) refuseIfStopped(nodeContext)
     const output: unknown = given ?? this.#findTaskResult(node, nodeContext)
     if (given === undefined && output !== undefined) nodeContext.output = output
     if (isLlmAgent(node)) nodeContext.interruptIds = this.#findInterrupts(node, nodeContext)
@@ -327,6 +330,13 @@ class WorkflowRun {
       }),
     )
   }
+}
+
+/** Ends the workflow if its turn was stopped. ADK 2.0.0 would start the next node. */
+function refuseIfStopped({ invocationContext }: NodeContext): void {
+  if (invocationContext.abortSignal?.aborted !== true) return
+  // ADK recognises its own error, which it does not export, by this name.
+  throw Object.assign(new Error('The turn was stopped.'), { name: 'InvocationAbortedError' })
 }
 
 /** Splits the path of a node into the path of its workflow and its name. */
