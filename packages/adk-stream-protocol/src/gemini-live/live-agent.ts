@@ -2,6 +2,7 @@ import type {
   BaseAgent,
   BaseLlm,
   BaseTool,
+  LlmAgent,
   LlmRequest,
   RunAsyncToolRequest,
   Context,
@@ -28,6 +29,7 @@ export function toLiveAgent(agent: BaseAgent, model: BaseLlm): BaseAgent {
   const live = isLlmAgent(agent)
     ? agent.clone({ model, subAgents, beforeToolCallback: [], afterToolCallback: [] })
     : agent.clone({ subAgents })
+  if (isLlmAgent(live)) dropResumingProcessors(live)
   // An agent such as RoutedAgent creates its sub-agents itself. Their tools would run without approval.
   if (live.subAgents.some((subAgent, index) => subAgent !== subAgents[index]))
     throw new TypeError(
@@ -36,7 +38,19 @@ export function toLiveAgent(agent: BaseAgent, model: BaseLlm): BaseAgent {
   return live
 }
 
-/** ADK's own tool for transfers. ADK must run it itself. */
+/** The processors of ADK 2.0.0 that run calls again after a response of the user. ADK does not export all of them. */
+const RESUMING: ReadonlySet<string> = new Set([
+  'AuthPreprocessor',
+  'RequestConfirmationLlmRequestProcessor',
+  'RequestInputLlmRequestProcessor',
+])
+
+/** LV641: a turn runs the calls that it has responses for. When a live run starts meanwhile, ADK would run them a second time. */
+function dropResumingProcessors({ requestProcessors }: LlmAgent): void {
+  const kept = requestProcessors.filter(({ constructor }) => !RESUMING.has(constructor.name))
+  requestProcessors.splice(0, requestProcessors.length, ...kept)
+}
+
 /** The calls that ADK itself reacts to: they end the connection, and another agent continues. */
 const HAND_OVERS: ReadonlySet<string> = new Set(['transfer_to_agent', 'task_completed'])
 

@@ -165,6 +165,11 @@ export class LiveConversation {
     return this.#loop
   }
 
+  /** Resolves when the conversation has taken the calls of an earlier session, or has failed to start. Never rejects. */
+  get adopted(): Promise<void> {
+    return this.#ready.catch(() => undefined)
+  }
+
   /** Whether a call runs or the model replies. */
   get isBusy(): boolean {
     return this.#state === 'open' && (this.#calls.isBusy || this.#messages.isBusy)
@@ -367,7 +372,8 @@ export class LiveConversation {
       const { toolCallId, toolName, messageId } = waiting
       const tool = this.#findTool(toolName)
       const args = this.#session.argsOf(toolCallId)
-      if (!tool || !context || !args || this.hasCall(toolCallId)) continue
+      const isSettled = this.#session.hasResponse(toolCallId)
+      if (!tool || !context || !args || isSettled || this.hasCall(toolCallId)) continue
       const toolContext = new Context({ invocationContext: context, functionCallId: toolCallId })
       this.#messages.adopt(messageId, toolCallId)
       this.#calls.adopt({ tool, toolArgs: args, toolContext }, waiting)

@@ -1,5 +1,6 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
+import { readNotes } from '../agent/history/event-notes.ts'
 import { canAppendResponse, containsCalls, responseIds } from '../agent/history/cut-events.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
@@ -36,6 +37,15 @@ export class SessionWriter {
       for (const { functionCall } of content?.parts ?? [])
         if (functionCall?.id === toolCallId) return functionCall.args ?? {}
     return undefined
+  }
+
+  /** Whether the final response of a call is stored. */
+  hasResponse(toolCallId: string): boolean {
+    return (this.#context?.session.events ?? []).some(
+      (event) =>
+        responseIds(event).includes(toolCallId) &&
+        readNotes(event).pending?.includes(toolCallId) !== true,
+    )
   }
 
   async append(event: Event): Promise<void> {

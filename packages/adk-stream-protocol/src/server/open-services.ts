@@ -131,6 +131,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     onError,
     onChunk,
     onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
+    isLive: (approval) => owners.hold(approval),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending: options.whilePending ?? 'keep',
     elicits: options.elicitation === true,

@@ -28,6 +28,7 @@ import type { Rewinds } from './rewinds.ts'
 import type { StoredCalls } from './stored-calls.ts'
 import type { ToolResults } from './tool-results.ts'
 import type { TurnService } from './turn-service.ts'
+import { LiveCallError } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** A turn that a client reads, and the position from which it reads. */
@@ -166,7 +167,10 @@ export class ChatService {
       return { turn, from: 'pause' }
     } catch (thrown) {
       undoNote()
-      throw thrown
+      const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined
+      const turn = await taker?.turnOf(messageId)
+      if (!turn) throw thrown
+      return { turn, from: seen === undefined ? 'pause' : { after: seen } }
     }
   }
 

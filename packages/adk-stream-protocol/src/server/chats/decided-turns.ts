@@ -10,6 +10,7 @@ import type { Backend, LazyBackend } from './backend.ts'
 import { ResumeAttempts } from './resume-attempts.ts'
 import type { StoredCalls } from './stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
+import { LiveCallError } from './turn-service.ts'
 
 /** The result of recording a decision, and the turn that resumes with it. The turn fails if the decision is refused. */
 export interface DecidedTurn {
@@ -74,9 +75,15 @@ export class DecidedTurns {
     if (!isNew && (await this.#parts.calls.stateOf(approval)) !== 'asked')
       return this.#orphans.reconcileOrphan(backend, approval)
     if (!this.#attempts.isDue(approval.id)) return
-    const responses = { outputs: [], background: true, ...(isNew && { approval }) }
-    const turn = await this.#parts.turnService.resume(chat, messageId, responses)
-    await this.#checkOutcome(approval, turn)
+    const reports = isNew ? { approval } : { reports: approval }
+    const responses = { outputs: [], background: true, ...reports }
+    try {
+      const turn = await this.#parts.turnService.resume(chat, messageId, responses)
+      await this.#checkOutcome(approval, turn)
+    } catch (error) {
+      // The live session reports the outcome.
+      if (!(error instanceof LiveCallError)) throw error
+    }
   }
 
   /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */

@@ -34,10 +34,11 @@ const POLL_MS = 50
 
 const DECIDED = 'live-decided'
 const OUTPUT = 'live-output'
+const HOLDS = 'live-holds'
 
 const Chat = z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() })
 const ReleaseRequest = z.object({ chat: Chat, need: z.enum(['input', 'watch']) })
-const DecidedRequest = z.object({ approvalId: z.string() })
+const ApprovalRequest = z.object({ approvalId: z.string() })
 const OutputRequest = z.object({
   chat: Chat,
   output: z.object({ toolCallId: z.string(), result: z.unknown() }),
@@ -49,6 +50,8 @@ const OutputRequest = z.object({
  */
 export class LiveOwners {
   readonly #options: LiveOwnersOptions
+  /** Processes that did not answer when they were last asked. */
+  readonly #silent = new Set<string>()
   readonly #closed = new AbortController()
 
   constructor(options: LiveOwnersOptions) {
@@ -63,7 +66,12 @@ export class LiveOwners {
         return (await this.#options.runs?.release(chat, need)) ?? 'released'
       }
       case DECIDED:
-        return this.#takeDecision(DecidedRequest.parse(body).approvalId)
+        return this.#takeDecision(ApprovalRequest.parse(body).approvalId)
+      case HOLDS: {
+        const { ledger } = await this.#options.backend.get()
+        const approval = await ledger.get(ApprovalRequest.parse(body).approvalId)
+        return approval !== undefined && this.#options.runs?.holds(approval) === true
+      }
       case OUTPUT: {
         const { chat, output } = OutputRequest.parse(body)
         return this.#options.runs?.find(chat)?.submitOutput(output as OutputResponse) === true
@@ -87,6 +95,29 @@ export class LiveOwners {
     if (ask) return this.#leaveToOwner(approval, ask)
     if (liveWorker === ledger.worker || (await ledger.hasClosed(liveWorker))) return false
     return this.#poll(REACTION_MS, () => this.#isTaken(approval))
+  }
+
+  /**
+   * Whether a live session, here or in another process, has the call of an approval. Does not wait for a session that is being started,
+   * so the caller may hold the chat: such a session takes calls only when the chat is free.
+   */
+  async hold(approval: Approval): Promise<boolean> {
+    const { runs, leases } = this.#options
+    if (runs?.holds(approval)) return true
+    const ask = this.#options.ask()
+    const { chat, id: approvalId, liveWorker } = approval
+    const { ledger } = await this.#options.backend.get()
+    if (!ask || liveWorker === undefined || !(await ledger.isLiveElsewhere(chat))) return false
+    const owner = await leases().findOther(chat)
+    // LV100: the call does not wait for a process that has not reacted to the decision.
+    if (owner === undefined || this.#silent.has(owner)) return false
+    try {
+      const request = { kind: HOLDS, body: { approvalId }, timeoutMs: REACTION_MS }
+      return (await ask(owner, request)) === true
+    } catch {
+      this.#silent.add(owner)
+      return false
+    }
   }
 
   /** Gives the output of a browser tool to the process that has the live session of its call. Returns whether it took the output. */
@@ -147,8 +178,11 @@ export class LiveOwners {
         return false
       try {
         const request = { kind: DECIDED, body: { approvalId: approval.id }, timeoutMs }
-        if ((await ask(owner, request)) === true) return true
+        const isTaken = await ask(owner, request)
+        this.#silent.delete(owner)
+        if (isTaken === true) return true
       } catch {
+        this.#silent.add(owner)
         return false
       }
       refused.add(owner)

@@ -92,6 +92,8 @@ const TRUSTED_MS = 2_000
 /** A process whose timers are late by this much may have lost its leases. */
 const SUSPENSION_MS = 500
 const SUSPENSION_CHECK_MS = 500
+/** How long a session that takes the calls of an earlier one waits for the turn of its chat. */
+const ADOPTION_MS = 5_000
 /** How long a microphone must be silent before its audio takes the session back from another process. */
 const PAUSE_MS = 2_000
 /** The interval at which a process asks for the session of a client that listens, while the model still replies elsewhere. */
@@ -435,12 +437,32 @@ export class LiveRuns {
     try {
       // A running session would not see what `prepare` writes, so it runs first.
       await prepare?.()
-      const run = await this.#start(chat, entry, lease)
+      const run = await this.#continue(chat, entry, lease)
       entry.lease = lease
       delete entry.ignoredAt
       return run
     } catch (error) {
       await lease.release(lease.continues)
+      throw error
+    }
+  }
+
+  /**
+   * Starts a session that takes the calls of an earlier one. Turns that resume after a crash may continue the same calls, so none runs
+   * until the session has taken them. If the chat is not free, its turn continues the calls, and the session takes none.
+   */
+  async #continue(chat: ChatRef, entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
+    const { continues } = lease
+    if (!continues || continues.calls.length === 0) return this.#start(chat, entry, lease)
+    const release = await this.#options.turnService.reserve(chat, ADOPTION_MS)
+    if (!release)
+      return this.#start(chat, entry, { ...lease, continues: { ...continues, calls: [] } })
+    try {
+      const run = await this.#start(chat, entry, lease)
+      void run.adopted.then(release)
+      return run
+    } catch (error) {
+      release()
       throw error
     }
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
@@ -25,6 +25,7 @@ import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
 import { RunEvents } from '../../turns/run-events.ts'
 import type { Deferred } from '../../shared/deferred.ts'
+import { defer } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
@@ -51,6 +52,8 @@ export interface TurnServiceOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
   /** Whether MCP servers may ask questions during a call. */
   readonly elicits: boolean
+  /** Whether a live session has the call of an approval, or the call of the agent that made it. */
+  readonly isLive: (approval: Approval) => Promise<boolean>
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
@@ -69,6 +72,8 @@ export interface TurnResponses {
   readonly seen?: string
   /** An approval that was decided just now. Its call may start before the turn is loaded. */
   readonly approval?: Approval
+  /** The approval whose outcome the turn reports. Default: `approval`. */
+  readonly reports?: Approval
   /** A decision to record when the chat is locked. If the chat is not free, the turn does not start. */
   readonly decision?: PendingDecision
   /** Whether the turn only reports the result of a call that has run. This is allowed while the bridge closes. Default false. */
@@ -77,6 +82,13 @@ export interface TurnResponses {
   readonly completion?: Completion
   /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
   readonly refuse?: () => Promise<ProtocolError>
+}
+
+/** A live session has the call that a turn was to resume, and continues it. */
+export class LiveCallError extends ProtocolError {
+  constructor() {
+    super('nothing-new')
+  }
 }
 
 interface PendingDecision {
@@ -232,6 +244,9 @@ export class TurnService {
       background: responses.background === true,
       finishes: responses.finishes === true,
       prepare: async (turn) => {
+        // LV640: a live session may have taken the call while this turn waited for the chat.
+        const reported = approval ?? responses.reports
+        if (reported && (await this.#options.isLive(reported))) throw new LiveCallError()
         try {
           if (decision) await this.#recordDecision(backend, turn, decision)
           else if (approval) await this.#startCall(backend, turn, approval)
@@ -282,6 +297,33 @@ export class TurnService {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
     await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
+  }
+
+  /**
+   * Waits until no turn runs in a chat, and lets none start until the returned function is called. Returns undefined if the chat is not
+   * free in time.
+   */
+  async reserve(chat: ChatRef, timeoutMs: number): Promise<(() => void) | undefined> {
+    const released = defer()
+    const started = this.#turns.start(chat, randomUUID(), {
+      waitForRunning: true,
+      background: true,
+      // It has nothing to read.
+      isReplay: true,
+      prepare: async ({ log }) => log.end(),
+      run: () => released.promise,
+    })
+    const locked = started.then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ProtocolError) return false
+        throw error
+      },
+    )
+    const isLocked = await Promise.race([locked, delay(timeoutMs, false, { ref: false })])
+    if (isLocked) return () => released.resolve()
+    released.resolve()
+    return undefined
   }
 
   /** Streams a message of a live session when the previous turn has ended. */
