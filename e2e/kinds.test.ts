@@ -81,6 +81,7 @@ test('[DM650] an MCP server asks in a form during a call, and goes on with the a
   const file = join(testDemo.dataDir, 'notes.json')
   const { page, answers, card, idle } = await ask(testDemo, 'Write a note for me')
   const question = card('Question from Notebook: What should the note say?')
+  await answers.getByText('Waiting for an answer: What should the note say?').waitFor()
   await snap(page, 'mcp-question')
   await question.getByLabel('Note').focus()
   await page.keyboard.type('Buy tea')

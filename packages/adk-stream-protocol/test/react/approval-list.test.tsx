@@ -163,8 +163,8 @@ test('[RE451] the history shows who decided, when, why and what the call did, in
   render(<HistoryPage api={api} />)
   await waitFor(() => expect(screen.getAllByRole('listitem')).toHaveLength(2))
   expect(lines().map(({ textContent }) => textContent)).toEqual([
-    expect.stringMatching(/^payRun payDeniedHanako · /),
-    expect.stringMatching(/^sendSent \$50\.00DoneYou · /),
+    expect.stringMatching(/^PayRun payDeniedHanako · /),
+    expect.stringMatching(/^SendSent \$50\.00DoneYou · /),
   ])
   await user.click(lines()[0] ?? document.body)
   expect(screen.getByText('Denied by').parentElement?.textContent).toBe('Denied byMari')

@@ -225,6 +225,27 @@ describe('an agent that is used as a tool', () => {
     expect(ja.tool.waitingInside).toBe('待機中')
   })
 
+  test.each([
+    ['of an agent', 'accountant', 'call-x.elicitation.1', ['assistant', 'accountant']],
+    ['of an MCP server', 'accountant', 'call-a.elicitation.1', undefined],
+  ])('[RE631] a running call waits for the answer to an MCP server: a call %s', (...given) => {
+    const [, name, toolCallId, path] = given
+    const { output: _output, ...called } = agent('call-a', name)
+    const question = { toolCallId, kind: 'elicitation', hint: 'Which account?' } as const
+    const parts = (state: 'requested' | 'approved') =>
+      answer(
+        { ...called, state: 'input-available' },
+        asked(toolCallId),
+        approvalPart({ ...question, state, ...(path && { path }) }),
+      )
+    const view = render(<MessageList messages={[parts('requested')]} />)
+    expect(status()).toBe('Waiting for an answer: Which account?')
+    expect(card().textContent).not.toContain('Running')
+    view.rerender(<MessageList messages={[parts('approved')]} />)
+    expect(status()).toBeUndefined()
+    expect(card().textContent).toContain('Running')
+  })
+
   test('[RE631] an approved call that waits inside is not shown as done', () => {
     render(
       <MessageList

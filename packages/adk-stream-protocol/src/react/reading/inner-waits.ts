@@ -30,19 +30,26 @@ export function findInnerQuestions(
   const calls = parts.filter(isCall)
   const pending = calls.flatMap((call) => {
     const approval = approvals.get(call.toolCallId)
-    return approval?.path && isPending(call, approval) ? [{ call, approval }] : []
+    const isInner = approval?.path !== undefined || approval?.kind === 'elicitation'
+    return approval && isInner && isPending(call, approval) ? [{ call, approval }] : []
   })
   if (pending.length === 0) return NONE
   return new Map(
     calls
-      .filter(isUnfinished)
+      .filter((outer) => isUnfinished(outer) || RUNNING.has(outer.state))
       .map((outer) => [outer.toolCallId, pending.filter((inner) => isInside(inner, outer))]),
   )
 }
 
+/** The states of a call that runs. */
+const RUNNING: ReadonlySet<Call['state']> = new Set(['input-available', 'approval-responded'])
+
 const NONE: ReadonlyMap<string, readonly InnerQuestion[]> = new Map()
 
-function isInside({ call, approval: { path = [] } }: InnerQuestion, outer: Call): boolean {
+function isInside({ call, approval }: InnerQuestion, outer: Call): boolean {
+  const { path = [] } = approval
+  // A call whose MCP server asks goes on running. Any other call that waits has a result for now.
+  if (!isUnfinished(outer) && approval.kind !== 'elicitation') return false
   // The sign-in of an approved call has the id of that call.
   return (
     call.toolCallId.startsWith(`${outer.toolCallId}.`) || path.slice(1).includes(getToolName(outer))
