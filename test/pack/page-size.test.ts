@@ -27,6 +27,8 @@ test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (nam
     metafile: true,
     format: 'esm',
     platform: 'browser',
+    // As rolldown does. By default, esbuild writes a Japanese character as an escape sequence of six.
+    charset: 'utf8',
     // `qr` is loaded when the first QR code is shown.
     external: ['ai', 'react', '@ai-sdk/react', 'qr'],
   })

@@ -63,6 +63,15 @@ export interface StepProgress {
   readonly maxIterations?: number
   /** The sub-agents or nodes, in order. `waiting` means that a call waits for a decision or for a result from outside. */
   readonly steps: readonly { readonly name: string; readonly state: StepState }[]
+  /** The edges between the nodes of a workflow, by their names, each with its route. Absent if there are more than 64, and for agents. */
+  readonly edges?: readonly StepEdge[]
+}
+
+/** An edge of a workflow. `route` is absent if the edge is always followed, or if no other route matches. */
+export interface StepEdge {
+  readonly from: string
+  readonly to: string
+  readonly route?: string
 }
 
 export type StepState = 'pending' | 'running' | 'waiting' | 'done'

@@ -1,9 +1,12 @@
-import type { BaseLlm, BaseTool, NodeLike } from '@google/adk'
+import type { AppendEventRequest, BaseLlm, BaseTool, Event, NodeLike } from '@google/adk'
 import {
   AgentTool,
   createEvent,
+  DEFAULT_ROUTE,
+  Edge,
   FunctionNode,
   InMemoryRunner,
+  InMemorySessionService,
   JoinNode,
   LlmAgent,
   ParallelWorker,
@@ -34,7 +37,7 @@ import {
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
-const flow = (...nodes: [NodeLike, ...NodeLike[]]): Workflow =>
+const flow = (...nodes: [NodeLike, ...(NodeLike | readonly NodeLike[])[]]): Workflow =>
   new Workflow({ name: 'flow', edges: [['START', ...nodes]] })
 
 /** Three agents, of which one pays. */
@@ -276,6 +279,10 @@ const toSteps = (...states: readonly string[]) => [
     agent: 'flow',
     kind: 'workflow',
     steps: ['one', 'two', 'three'].map((name, index) => ({ name, state: states[index] })),
+    edges: [
+      { from: 'one', to: 'two' },
+      { from: 'two', to: 'three' },
+    ],
   },
 ]
 
@@ -292,6 +299,65 @@ test('[MP480] the progress of a workflow is one part, which survives a pause and
   await chat.decide(true)
   expect(shown(chat)).toEqual(toSteps('done', 'done', 'done'))
   await expectRecord(page, chat)
+})
+
+/** Counts the stored events with the edges of a workflow. */
+class CountingSessions extends InMemorySessionService {
+  withEdges = 0
+
+  override appendEvent(request: AppendEventRequest): Promise<Event> {
+    if (JSON.stringify(request.event.customMetadata ?? {}).includes('"edges"')) this.withEdges += 1
+    return super.appendEvent(request)
+  }
+}
+
+test('[MP670] the edges of a workflow are stored once, and part of its progress, with routes and without the start', async () => {
+  const sessionService = new CountingSessions()
+  const router = new FunctionNode('router', () => createEvent({ route: 'small', output: 'Go.' }))
+  await using started = await start(
+    [],
+    (model, tools) => {
+      const small = agentOf(model, 'small', tools)
+      const big = agentOf(model, 'big')
+      return new Workflow({
+        name: 'flow',
+        edges: [
+          ['START', router],
+          [router, { small, [DEFAULT_ROUTE]: agentOf(model, 'other') }],
+          new Edge(router, big, ['big', 2, 'x'.repeat(50)]),
+          [small, big],
+        ],
+      })
+    },
+    { plans: { small: [pay('A')] }, sessionService },
+  )
+  const { page, chat } = started
+  const edges = [
+    { from: 'router', to: 'small', route: 'small' },
+    { from: 'router', to: 'other' },
+    { from: 'router', to: 'big', route: `big, 2, ${'x'.repeat(32)}` },
+    { from: 'small', to: 'big' },
+  ]
+  expect(shown(chat)).toHaveProperty('0.edges', edges)
+  await chat.decide(true)
+  expect(shown(chat)).toHaveProperty('0.steps.3.state', 'done')
+  expect(shown(chat)).toHaveProperty('0.edges', edges)
+  expect(sessionService.withEdges).toBe(1)
+  await expectRecord(page, chat)
+})
+
+/** A node that leads to many others. */
+const fan = (count: number) => (): Workflow => {
+  const others = Array.from({ length: count }, (_, index) => fn([], `node${index}`))
+  return flow(fn([], 'first'), others)
+}
+
+test('[MP670] more than 64 edges are not sent', async () => {
+  await using small = await start([], fan(64))
+  await using large = await start([], fan(65))
+  expect(shown(small.chat)).toHaveProperty('0.edges.length', 64)
+  expect(shown(large.chat)).not.toHaveProperty('0.edges')
+  expect(shown(large.chat)).toHaveProperty('0.steps.length', 66)
 })
 
 test('[AP487] parallel nodes wait apart, each continues once, and the node that joins them starts last', async () => {

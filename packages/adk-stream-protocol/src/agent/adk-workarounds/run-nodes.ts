@@ -30,7 +30,7 @@ import { splitTurns } from '../history/replay-turn.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
 import { StoredQueue } from './stored-queue.ts'
-import { listNodeAgents, listOwnNodes, readInner } from './workflow-nodes.ts'
+import { listNodeAgents, listOwnEdges, listOwnNodes, readInner } from './workflow-nodes.ts'
 
 export interface NodeHooks {
   /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
@@ -300,7 +300,14 @@ class WorkflowRun {
       name: node.name,
       state: 'pending' as const,
     }))
-    const first: ProgressNote = { id: randomUUID(), agent: name, kind: 'workflow', steps }
+    const edges = listOwnEdges(workflow)
+    const first: ProgressNote = {
+      id: randomUUID(),
+      agent: name,
+      kind: 'workflow',
+      steps,
+      ...(edges && { edges }),
+    }
     this.#progress.set(path, last ?? first)
   }
 
@@ -319,7 +326,10 @@ class WorkflowRun {
     const progress = hasChanged
       ? { ...last, steps: last.steps.with(index, { name: step, state }) }
       : undefined
-    if (progress) this.#progress.set(workflowPath, progress)
+    if (progress) {
+      const { edges: _stored, ...next } = progress
+      this.#progress.set(workflowPath, next)
+    }
     const { messageId } = this
     context.emit(
       createEvent({

@@ -137,6 +137,10 @@ const ProgressNote = z.object({
   iteration: z.number().exactOptional(),
   maxIterations: z.number().exactOptional(),
   steps: z.array(z.object({ name: z.string(), state: z.enum(['pending', 'running', 'done']) })),
+  /** The edges of a workflow. Only the first note of a run has them. */
+  edges: z
+    .array(z.object({ from: z.string(), to: z.string(), route: z.string().exactOptional() }))
+    .exactOptional(),
 })
 export type ProgressNote = z.infer<typeof ProgressNote>
 

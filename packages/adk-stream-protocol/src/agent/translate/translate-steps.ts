@@ -10,8 +10,11 @@ import { isCallWaiting } from './translation.ts'
 export function translateSteps(writer: ChunkWriter, { progress: note }: EventNotes): void {
   const { progress } = writer.state
   if (note) {
-    const written = progress.get(note.id)?.written
-    writer.update({ progress: new Map(progress).set(note.id, { note, written }) })
+    const known = progress.get(note.id)
+    // Only the first note of a run has the edges, and an AI SDK client replaces the whole part.
+    const edges = note.edges ?? known?.note.edges
+    const next = { note: { ...note, ...(edges && { edges }) }, written: known?.written }
+    writer.update({ progress: new Map(progress).set(note.id, next) })
   }
   for (const [id, known] of writer.state.progress) {
     const data = toPart(known.note, writer.state)

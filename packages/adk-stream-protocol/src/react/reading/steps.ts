@@ -5,7 +5,23 @@ const STATES: ReadonlySet<unknown> = new Set<StepState>(['pending', 'running', '
 
 /** Returns the data of a `data-steps` part. Another server may use the name for something else. */
 export function readSteps(data: unknown): StepProgress | undefined {
-  return isSteps(data) ? data : undefined
+  if (!isSteps(data)) return undefined
+  if (data.edges === undefined || isEdges(data.edges)) return data
+  const { edges: _unknown, ...progress } = data
+  return progress
+}
+
+function isEdges(edges: unknown): boolean {
+  return (
+    Array.isArray(edges) &&
+    edges.every(
+      (edge: unknown) =>
+        isRecord(edge) &&
+        typeof edge['from'] === 'string' &&
+        typeof edge['to'] === 'string' &&
+        (edge['route'] === undefined || typeof edge['route'] === 'string'),
+    )
+  )
 }
 
 function isSteps(data: unknown): data is StepProgress {
