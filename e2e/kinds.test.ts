@@ -104,14 +104,14 @@ test('[DM523] an agent works in steps, waits in the second one, and shows where 
   const read = (): Promise<string[]> => steps.getByRole('listitem').allTextContents()
   await expect
     .poll(read)
-    .toEqual(['plan Done', 'book Waiting for a response', 'confirm Not started'])
+    .toEqual(['Plan Done', 'Book Waiting for a response', 'Confirm Not started'])
   const booking = card('Book 2 nights in Kyoto for $240.00')
   await booking.getByText('The next step starts after your decision.').waitFor()
   await snap(page, 'steps')
   await decide(booking, 'approve')
   await answers.getByText('Your weekend in Kyoto is planned and booked.').waitFor()
   await idle()
-  const done = ['plan Done', 'book Done', 'confirm Done']
+  const done = ['Plan Done', 'Book Done', 'Confirm Done']
   await expect.poll(read).toEqual(done)
   await page.reload()
   await expect.poll(read).toEqual(done)
