@@ -97,7 +97,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
   const { limits, backend, events, feeds, news, operations } = parts
   const { onError, onChunk } = toObservers(options)
   const { artifactService, mayCompleteCalls, exposeState = () => false } = options
-  const elsewhere = new TurnsElsewhere({
+  const elsewhere: TurnsElsewhere = new TurnsElsewhere({
     limits,
     isAwaited: () => feeds.watched || runs?.listened === true,
     onTurnChange: (change) => {
@@ -115,7 +115,7 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     if (!opened) throw new ProtocolError('unavailable')
     return opened
   }
-  const asking =
+  const asking: AskingTurns | undefined =
     options.elicitation === true
       ? new AskingTurns({
           backend,
