@@ -164,7 +164,7 @@ export class TurnRegistry {
   async close(): Promise<void> {
     this.#state = 'closed'
     const turns = [...this.#running.values()]
-    for (const turn of turns) turn.stop()
+    for (const turn of turns) turn.leave()
     await Promise.all(turns.map((turn) => turn.settled))
   }
 

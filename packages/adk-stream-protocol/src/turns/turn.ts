@@ -17,6 +17,13 @@ export interface TurnOptions extends TurnLogLimits {
 /** A new message waits this long for the readers of the running turn to disconnect, before it counts as a second message. */
 const READER_GRACE_MS = 250
 
+const CLOSING = new DOMException('The server closes.', 'AbortError')
+
+/** Whether a turn was stopped because the server closes, and not by a person. */
+export function isClosing({ reason }: AbortSignal): boolean {
+  return reason === CLOSING
+}
+
 /** One assistant message being produced. It outlives the connections that read it. */
 export class Turn {
   readonly messageId: string
@@ -77,6 +84,12 @@ export class Turn {
   stop(): void {
     clearTimeout(this.#grace)
     this.#abort.abort()
+  }
+
+  /** Stops like `stop`, because the server closes. Another server may continue the turn. */
+  leave(): void {
+    clearTimeout(this.#grace)
+    this.#abort.abort(CLOSING)
   }
 
   /** Marks the turn as settled. The next turn may start. */

@@ -4,7 +4,7 @@ import type { Action, Prompt } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
-import { textOf } from '../support/chat-probe.ts'
+import { type ChatMessage, textOf } from '../support/chat-probe.ts'
 import { agentOf, call, GO, pay, recipients, say } from './support/named-agents.ts'
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -29,6 +29,7 @@ type Command =
   | { readonly type: 'decide'; readonly pick: number; readonly approved: boolean }
   /** The same decision and its opposite, at the same time. */
   | { readonly type: 'race'; readonly pick: number }
+  | { readonly type: 'restart' }
 
 const payments = fc.array(fc.constantFrom<Payment>('asked', 'asked', 'expires'), { maxLength: 2 })
 const pick = fc.nat({ max: 5 })
@@ -42,6 +43,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
         arbitrary: fc.record({ type: fc.constant('decide'), pick, approved: fc.boolean() }),
       },
       { weight: 1, arbitrary: fc.record({ type: fc.constant('race'), pick }) },
+      { weight: 1, arbitrary: fc.record({ type: fc.constant('restart') }) },
     ),
     { maxLength: 6 },
   ),
@@ -89,17 +91,22 @@ class NestedChat {
   async follow(page: Page, testBridge: TestBridge): Promise<void> {
     await page.post(GO)
     for (const command of this.#plan.commands) {
-      await this.#decide(page, command)
+      if (command.type === 'restart') await testBridge.restart()
+      else await this.#decide(page, command)
       await this.check(page, testBridge)
     }
-    while (!this.log.includes('last')) {
+    while (!(await this.#isOver(page))) {
       await this.#decide(page, { type: 'decide', pick: 0, approved: true })
       await this.check(page, testBridge)
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
 
-  async #decide(page: Page, command: Command): Promise<void> {
+  async #isOver(page: Page): Promise<boolean> {
+    return this.log.includes('last') || isStopped((await page.messages()).at(-1))
+  }
+
+  async #decide(page: Page, command: Exclude<Command, { type: 'restart' }>): Promise<void> {
     const asked = (await page.inbox()).filter(({ args }) => JSON.stringify(args).includes('asked'))
     const chosen = asked[command.pick % Math.max(asked.length, 1)]
     if (!chosen) return
@@ -130,8 +137,13 @@ class NestedChat {
   /** Checks what must hold in the end. Returns what was wrong at any time. */
   async finish(page: Page, testBridge: TestBridge): Promise<readonly unknown[]> {
     const { violations, log } = this
-    await page.untilMessages((messages) => textOf(messages.at(-1)).includes('Last: '))
+    await page.untilMessages((messages) => {
+      const reply = messages.at(-1)
+      return textOf(reply).includes('Last: ') || isStopped(reply)
+    })
     await this.check(page, testBridge)
+    if (log.filter((it) => it === 'last').length > 1) violations.push('the last node ran twice')
+    if (isStopped((await page.messages()).at(-1))) return [...violations, ...testBridge.errors]
     const approved = [...this.decided].flatMap(([name, isApproved]) => (isApproved ? name : []))
     const paid = new Set(recipients(testBridge))
     const [, last = ''] = textOf((await page.messages()).at(-1)).split('Last: ')
@@ -141,11 +153,17 @@ class NestedChat {
       if (!last.includes(name)) violations.push(`${name} is not in the result`)
     }
     // A parent ends after its children, once.
-    const ends = log.filter((it) => it.endsWith(' ends')).join(', ')
+    // A model is asked again if the server closed before its reply was stored.
+    const ends = [...new Set(log.filter((it) => it.endsWith(' ends')))].join(', ')
     const names = AGENTS.slice(0, this.#plan.depth).toReversed()
     if (ends !== names.map((name) => `${name} ends`).join(', ')) violations.push(ends)
     return [...violations, ...testBridge.errors]
   }
+}
+
+/** Whether a restart has stopped the turn after the reply of the first node, so that the message says so (AP661). */
+function isStopped(message: ChatMessage | undefined): boolean {
+  return (message?.metadata as { stopped?: boolean } | undefined)?.stopped === true
 }
 
 /** Only payments need approval. */
@@ -154,11 +172,12 @@ const approvals = ({ toolName, args }: { toolName: string; args: Record<string, 
   ...(JSON.stringify(args).includes('expires') && { deadlineMs: 1 }),
 })
 
-test('[LG610] no order of decisions and expiries breaks an invariant of calls inside agents of a node', async () => {
+test('[LG610] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
   const property = fc.asyncProperty(plans, async (plan) => {
     const chat = new NestedChat(plan)
     await using testBridge = await TestBridge.open({
       isLive: false,
+      limits: { leaseMs: 500 },
       approvals,
       respond: chat.respond,
       agent: (model, tools) => {

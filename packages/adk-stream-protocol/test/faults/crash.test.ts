@@ -148,7 +148,7 @@ async function live(
       (request, agent) => `[[call ${agent} ${JSON.stringify({ request })}]]`,
       `[[call ${tool} {"to": "花子", "amount": 50}]]`,
     )
-  const asking = person.ask(moment === 'after-telling' ? `${call}[[then]][[wait ever]]` : call)
+  const asking = person.ask(moment === 'after-telling' ? `${call}[[then]][[pause 5000]]` : call)
   if (moment.endsWith('question')) {
     await diesIn(victim, chatId, asking)
     return { ...life, asked: undefined }

@@ -19,6 +19,7 @@ const deaths = [
   ['after-effect', 'unknown', 1],
   ['after-outcome', 'succeeded', 1],
   ['before-response', 'succeeded', 1],
+  ['after-response', 'succeeded', 1],
 ] as const
 
 type Database = (typeof databases)[number]
@@ -72,7 +73,7 @@ const CASES = (['sequence', 'workflow'] as const).flatMap((kind) =>
 )
 
 test.each(oneOf(CASES, 'workflow on PostgreSQL'))(
-  '[AP413] [AP481] another server continues the steps of one that was killed, each call, step and node once, in a $name',
+  '[AP413] [AP481] [AP661] another server continues the steps of one that was killed, each call, step and node once, in a $name',
   async ({ kind, database }) => {
     expect(await continueElsewhere(kind, database)).toBe(deaths.length)
   },

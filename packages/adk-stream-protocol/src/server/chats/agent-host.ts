@@ -37,6 +37,7 @@ import { prepareCall } from '../../calls/prepare-call.ts'
 import { toNestedEnding } from '../../agent/history/nested-ending.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
 import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
+import { canBeContinued } from '../../agent/history/interrupted-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
 import { findUnstored } from '../../agent/history/unstored-text.ts'
 import { intercept } from '../../agent/adk-workarounds/checked-sessions.ts'
@@ -54,6 +55,7 @@ import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { ChatStore } from '../../store/chat-store.ts'
 import { isRewindable, canReadFirstMessage, canReadLocked } from '../../store/store.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
+import { isClosing } from '../../turns/turn.ts'
 import type { RootAgent } from './chat-agents.ts'
 import { readError } from '../http/exchange.ts'
 import { repeats, RunAppends } from './run-appends.ts'
@@ -347,8 +349,8 @@ export class AgentHost {
     })
   }
 
-  /** Repairs the session after a run for the next turn. */
-  async settle(chat: AppChatRef, outcome: RunOutcome): Promise<void> {
+  /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
+  async settle(chat: AppChatRef, outcome: RunOutcome, isLeft = false): Promise<void> {
     const { end, unstored, paused } = outcome
     if (end === 'completed') this.#appends.forget(chat)
     if (end === 'completed' && !paused) return
@@ -363,7 +365,9 @@ export class AgentHost {
       repeats(last, unstored) &&
       session.events.some(({ id }) => id === last.id)
     const reply = isStored ? { ...unstored, parts: [] } : unstored
-    const marks = end === 'stopped' && unstored.invocationId !== ''
+    const turn = isLeft ? this.#findTurn(session, unstored.messageId) : undefined
+    const continues = turn !== undefined && canBeContinued(turn)
+    const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
     if (marks || reply.parts.length > 0) await storePartialReply(this.#sessions, session, reply)
     await respondToDanglingCalls(this.#sessions, session)
   }
@@ -469,8 +473,10 @@ export class AgentHost {
     } finally {
       this.#takePrepared(keyOf(chat))
       gate.close(chat, run)
-      if (signal.aborted) await this.#keepLateResults(chat, run)
-      await this.#ledger.markReported(chat, [...run.endingsStored])
+      const isLeft = isClosing(signal) && cause === 'responses'
+      if (signal.aborted) await this.#keepLateResults(chat, run, isLeft)
+      // AP661: another server looks whether the agent has continued with the outcome.
+      if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
       this.#runs.delete(run)
     }
   }
@@ -482,7 +488,7 @@ export class AgentHost {
   }
 
   /** AP23: stores the results of approved calls that ran, because ADK drops the results of a stopped run. */
-  async #keepLateResults(chat: AppChatRef, run: RunState): Promise<void> {
+  async #keepLateResults(chat: AppChatRef, run: RunState, isLeft: boolean): Promise<void> {
     for (const [id, { name, response }] of run.results) {
       const note = run.decided.get(id)
       if (!note) continue
@@ -490,6 +496,8 @@ export class AgentHost {
       await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
       run.endingsStored.add(id)
     }
+    // AP661: the agents inside continue on another server.
+    if (isLeft) return
     for (const inner of run.inner) await this.#endNested(chat, run, inner)
   }
 

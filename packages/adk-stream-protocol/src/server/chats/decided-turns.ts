@@ -72,8 +72,10 @@ export class DecidedTurns {
     const backend = await this.#parts.backend.get()
     if (!(await backend.agents.has(chat))) return
     // The conversation of a new decision contains the call, so its start is not delayed by a check.
-    if (!isNew && (await this.#parts.calls.stateOf(approval)) !== 'asked')
-      return this.#orphans.reconcileOrphan(backend, approval)
+    if (!isNew && (await this.#parts.calls.stateOf(approval)) !== 'asked') {
+      const hasContinued = await this.#continue(approval)
+      return hasContinued ? undefined : this.#orphans.reconcileOrphan(backend, approval)
+    }
     if (!this.#attempts.isDue(approval.id)) return
     const reports = isNew ? { approval } : { reports: approval }
     const responses = { outputs: [], background: true, ...reports }
@@ -84,6 +86,17 @@ export class DecidedTurns {
       // The live session reports the outcome.
       if (!(error instanceof LiveCallError)) throw error
     }
+  }
+
+  /** AP661: continues a turn whose server stopped between the result of a call and the reply. Returns false if there is nothing to do. */
+  async #continue(approval: Approval): Promise<boolean> {
+    const { calls, turnService } = this.#parts
+    if (!(await calls.isLeft(approval))) return false
+    const { chat, messageId } = approval
+    const responses = { outputs: [], background: true, continueAfter: approval }
+    const turn = await turnService.resume(chat, messageId, responses)
+    await turn.settled
+    return true
   }
 
   /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */

@@ -1,5 +1,7 @@
+import { findContinuation } from '../../agent/history/interrupted-turn.ts'
 import { replayTurn } from '../../agent/history/replay-turn.ts'
 import type { Call } from '../../agent/translate/translation.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { BrowserCall } from '../../store/browser-call-store.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
@@ -59,6 +61,14 @@ export class StoredCalls {
     const turn = await host.turn(chat, messageId)
     const calls = turn && replayTurn(turn, WITHOUT_STATE).state.calls
     return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
+  }
+
+  /** Whether a server stopped after it stored the result of a call and before the agent replied. The turn must be the newest of its chat. */
+  async isLeft(approval: Approval): Promise<boolean> {
+    const { host } = await this.#backend.get()
+    const last = (await host.turns(approval.chat)).at(-1)
+    if (last?.messageId !== approval.messageId || approval.terms.kind !== undefined) return false
+    return findContinuation(last, approval) !== undefined
   }
 }
 

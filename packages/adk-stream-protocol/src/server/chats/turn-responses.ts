@@ -142,6 +142,11 @@ export async function isBlockedByRunningCall(
   return isRunning && !approvals.some((approval) => canResume(approval, host))
 }
 
+/** Returns the confirmation of a call that has ended. The ledger knows how, so the call does not run again. */
+export function repeatConfirmation(id: string): Content {
+  return { role: 'user', parts: [{ functionResponse: toConfirmation(id, true) }] }
+}
+
 // The ledger decides whether the call runs. The confirmation only makes ADK call the tool.
 function toConfirmation(id: string, confirmed: boolean): FunctionResponse {
   return { id, name: CONFIRMATION_TOOL, response: { confirmed } }

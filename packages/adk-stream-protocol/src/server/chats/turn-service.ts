@@ -6,6 +6,7 @@ import type { Content } from '@google/genai'
 
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { toRepliedNote } from '../../agent/call-responses.ts'
+import { findContinuation } from '../../agent/history/interrupted-turn.ts'
 import { toReplay } from '../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
 import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
@@ -28,6 +29,7 @@ import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
+import { isClosing } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
 import {
@@ -36,6 +38,7 @@ import {
   findForeignOutput,
   isBlockedByRunningCall,
   refuseForeignOutput,
+  repeatConfirmation,
 } from './turn-responses.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from './backend.ts'
@@ -80,6 +83,8 @@ export interface TurnResponses {
   readonly finishes?: boolean
   /** The final result of a long-running call, from the application. */
   readonly completion?: Completion
+  /** AP661: the approval of a call after whose result the agent may not have continued. */
+  readonly continueAfter?: Approval
   /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
   readonly refuse?: () => Promise<ProtocolError>
 }
@@ -454,7 +459,10 @@ export class TurnService {
     for (;;) {
       const replayed = await this.#replay(backend, key, messageId)
       const all = { chat: key, outputs, completion }
-      const content = replayed && (await collectResponses(replayed.state, backend, all))
+      const collected = replayed && (await collectResponses(replayed.state, backend, all))
+      const isFirst = sent.size === 0 && collected === undefined
+      const after = isFirst ? responses.continueAfter : undefined
+      const content = after ? await this.#continueAfter(backend, after) : collected
       const ids = readIds(content)
       // Sending the same responses again would not help.
       const isStuck = content !== undefined && ids.every((id) => sent.has(id))
@@ -485,6 +493,13 @@ export class TurnService {
       )
       if (delivered.length > 0) await backend.browserCalls.drop(key, delivered)
     }
+  }
+
+  /** AP661: returns the content that continues a turn, if nothing has continued it meanwhile. */
+  async #continueAfter({ host }: Backend, approval: Approval): Promise<Content | undefined> {
+    const stored = await host.turn(approval.chat, approval.messageId)
+    const request = stored && findContinuation(stored, approval)
+    return request === undefined ? undefined : repeatConfirmation(request)
   }
 
   async #run(backend: Backend, turn: Turn, { chat, events, ...options }: RunInTurn): Promise<void> {
@@ -534,7 +549,9 @@ export class TurnService {
         onTurnEnd(info, outcome, options.passSound === true)
         if (turn.asking !== undefined && outcome.end === 'completed') return outcome
         const whole = before ? afterQuestion(outcome, before) : outcome
-        await backend.host.settle(toApprovalChat(backend, chat), whole)
+        const isResumed = options.from !== undefined && !options.passSound
+        const isLeft = isResumed && isClosing(turn.signal)
+        await backend.host.settle(toApprovalChat(backend, chat), whole, isLeft)
         // A live session sets the timeouts of its browser calls itself.
         if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
         return outcome

@@ -1,0 +1,64 @@
+import type { Event } from '@google/adk'
+import { getFunctionResponses } from '@google/adk'
+
+import { isCallWaiting } from '../translate/translation.ts'
+import { readNotes } from './event-notes.ts'
+import type { StoredTurn } from './replay-turn.ts'
+import { replayTurn } from './replay-turn.ts'
+
+/** How often a turn is continued. Each attempt adds events to the session. */
+const MAX_ATTEMPTS = 5
+
+/**
+ * Returns the confirmation request with which a turn continues whose server stopped after the result of a call was stored and before
+ * the agent replied to it. Returns undefined if the turn waits for something, if a person stopped it, or if anything was written after
+ * the result: then a tool or a node may have started, and must not start twice.
+ */
+export function findContinuation(
+  turn: StoredTurn,
+  { id: approvalId, toolCallId }: { readonly id: string; readonly toolCallId: string },
+): string | undefined {
+  const { calls } = replayTurn(turn, { exposeState: () => false }).state
+  const { events } = turn
+  const isOpen = [...calls.values()].some((call) => call.state !== 'settled' || isCallWaiting(call))
+  if (isOpen || events.some(({ interrupted }) => interrupted)) return undefined
+  let outerId = toolCallId
+  for (let id = calls.get(outerId)?.madeBy; id !== undefined; id = calls.get(id)?.madeBy)
+    outerId = id
+  const index = events.findLastIndex((event) => hasResult(event, outerId))
+  const result = events[index]
+  if (!result || endsRun(result) || events.slice(index + 1).some(isProgress)) return undefined
+  const request = outerId === toolCallId ? approvalId : calls.get(outerId)?.resumedBy
+  const attempts = events.filter((event) =>
+    getFunctionResponses(event).some(({ id }) => id === request),
+  )
+  return attempts.length > MAX_ATTEMPTS ? undefined : request
+}
+
+/** Whether another server continues a turn: it waits, or the agent has not replied to the result of an approved call. */
+export function canBeContinued(turn: StoredTurn): boolean {
+  const { calls } = replayTurn(turn, { exposeState: () => false }).state
+  return [...calls].some(([toolCallId, call]) => {
+    const { approvalId: id } = call.approval ?? {}
+    if (isCallWaiting(call)) return true
+    return id !== undefined && findContinuation(turn, { id, toolCallId }) !== undefined
+  })
+}
+
+function hasResult(event: Event, toolCallId: string): boolean {
+  const isPending = readNotes(event).pending?.includes(toolCallId) === true
+  return !isPending && getFunctionResponses(event).some(({ id }) => id === toolCallId)
+}
+
+/** Whether an agent ends with a result: the result is its reply, or another agent continues. */
+function endsRun({ actions }: Event): boolean {
+  return actions.skipSummarization === true || actions.transferToAgent !== undefined
+}
+
+/** Whether an event shows that an agent has continued, apart from the next attempt to continue it. */
+function isProgress(event: Event): boolean {
+  const { node, nested } = readNotes(event)
+  if (event.author === 'user') return false
+  const hasContent = (event.content?.parts ?? []).length > 0
+  return hasContent || event.errorCode !== undefined || node !== undefined || nested !== undefined
+}

@@ -1,0 +1,90 @@
+import { AgentTool, FunctionNode, Workflow } from '@google/adk'
+import type { Responder } from 'gemini-emulator'
+import { expect, test } from 'vitest'
+
+import { defer } from '../../src/shared/deferred.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { agentOf, call, GO, pay, play, recipients, type Log } from './support/named-agents.ts'
+import { TestBridge } from './support/test-bridge.ts'
+
+type Outcome = 'approved' | 'denied' | 'expired'
+
+interface Case {
+  readonly root: 'agent' | 'workflow'
+  /** The agent that pays: that of the chat, or one that it uses as a tool. */
+  readonly payer: 'front' | 'desk'
+  /** The agent whose model replies to a result when the server closes. */
+  readonly closesAt: 'front' | 'desk'
+  readonly outcome: Outcome
+}
+
+const CASES: readonly Case[] = [
+  { root: 'agent', outcome: 'approved', payer: 'front', closesAt: 'front' },
+  { root: 'agent', outcome: 'expired', payer: 'desk', closesAt: 'front' },
+  { root: 'workflow', outcome: 'denied', payer: 'front', closesAt: 'front' },
+  { root: 'workflow', outcome: 'approved', payer: 'desk', closesAt: 'desk' },
+  { root: 'workflow', outcome: 'expired', payer: 'desk', closesAt: 'desk' },
+  { root: 'workflow', outcome: 'approved', payer: 'desk', closesAt: 'front' },
+]
+
+test.for(CASES)(
+  '[AP661] another server continues a turn: $root, paid by $payer, $outcome, closed while $closesAt replies',
+  async ({ root, payer, closesAt, outcome }) => {
+    const log: Log = []
+    const replying = defer()
+    const plans = play(log, {
+      front: [payer === 'front' ? pay('A') : call('desk', { request: 'Pay.' })],
+      desk: [pay('A')],
+    })
+    // The reply of one agent never arrives at the server that closes.
+    let isClosing = false
+    const respond: Responder = (prompt) => {
+      const asked = log.filter((name) => name === closesAt).length
+      const actions = plans(prompt)
+      if (isClosing || asked !== 1 || log.at(-1) !== closesAt) return actions
+      isClosing = true
+      replying.resolve()
+      return [{ type: 'wait', gate: 'never' }]
+    }
+    await using testBridge = await TestBridge.open({
+      isLive: false,
+      // Another server waits this long for the one that was to report the outcome.
+      limits: { leaseMs: 500 },
+      approvals: ({ toolName }) => ({
+        required: toolName === 'process_payment',
+        ...(outcome === 'expired' && { deadlineMs: 1 }),
+      }),
+      respond,
+      agent: (model, tools) => {
+        const desk = new AgentTool({ agent: agentOf(model, 'desk', tools) })
+        const front = agentOf(model, 'front', payer === 'front' ? tools : [desk])
+        const last = new FunctionNode('last', (_context, input) => {
+          log.push('last')
+          return `Last: ${String(input)}`
+        })
+        if (root === 'agent') return front
+        return new Workflow({ name: 'flow', edges: [['START', front, last]] })
+      },
+    })
+    const page = testBridge.page()
+    await page.post(GO)
+    if (outcome !== 'expired') {
+      const [question] = await page.inbox()
+      await page.decide(question?.id ?? '', { approved: outcome === 'approved' })
+    }
+    await replying.promise
+    await testBridge.restart()
+    const text = root === 'agent' ? 'front. ' : 'front. Last: front. '
+    await page.untilMessages((messages) => textOf(messages.at(-1)) === text)
+    expect(recipients(testBridge)).toEqual(outcome === 'approved' ? ['A'] : [])
+    const paid = outcome === 'approved' ? 'output-available' : 'output-error'
+    const state = outcome === 'denied' ? 'output-denied' : paid
+    const parts = toolParts((await page.messages()).at(-1))
+    expect(parts.map((part) => part.state)).toEqual(
+      payer === 'front' ? [state] : ['output-available', state],
+    )
+    expect(log.filter((name) => name === 'last')).toHaveLength(root === 'agent' ? 0 : 1)
+    expect((await page.messages()).at(-1)).not.toHaveProperty('metadata.stopped')
+    expect(testBridge.errors).toEqual([])
+  },
+)
