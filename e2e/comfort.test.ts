@@ -167,6 +167,24 @@ describe('access', () => {
     expect(right).toBeLessThanOrEqual(320)
   })
 
+  test('[DM375] at 400 % zoom, the voice controls leave a third of the height to the conversation', async () => {
+    const page = await testDemo.visit({ viewport: { width: 320, height: 225 }, mode: 'live' })
+    await page.locator('.adk-voice').waitFor()
+    const heightOf = async (part: string) => (await page.locator(part).boundingBox())?.height ?? 0
+    expect(await heightOf('.scroller')).toBeGreaterThan(225 / 3)
+    expect(await heightOf('.top-bar')).toBeGreaterThan(30)
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(225)
+  })
+
+  test('[DM681] the texts for screen readers in the inspector do not make the page scroll', async () => {
+    const page = await testDemo.visit({ viewport: { width: 1300, height: 420 } })
+    for (const text of ['[[say One.]]', '[[say Two.]]', '[[say Three.]]'])
+      await converse(page, text)
+    await page.getByRole('button', { name: 'Show inspector' }).click()
+    await page.locator('.chat-turn').nth(2).waitFor({ state: 'attached' })
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(420)
+  })
+
   test('[DM376] with forced colours, the chosen mode and bubbles are visible', async () => {
     const page = await testDemo.visit({ forcedColors: 'active' })
     await converse(page, '[[say One.]]')

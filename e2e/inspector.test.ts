@@ -34,7 +34,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await idle()
     await open('Streams')
     const newest = inspector.locator('.turns > li').first()
-    await newest.getByText('Sent').waitFor()
+    await newest.getByText('Request').waitFor()
     for (const fact of ['first chunk', 'first token', 'total']) {
       await newest.locator('summary').getByText(fact).first().waitFor()
     }

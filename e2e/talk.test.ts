@@ -107,7 +107,7 @@ test.skipIf(!isLong)('[DM48] [VO4] speaking over the model silences it', async (
   expect(await answers.count()).toBe(2)
 })
 
-test('[DM90] [DM48] a payment is approved while one talks on a phone, and is made once', async () => {
+test('[DM90] [DM48] [DM680] a payment is approved while one talks on a phone, and is made once', async () => {
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await visitToTalk(testDemo, SPEECH, { viewport: { width: 390, height: 740 } })
   const { handsFree, end } = readTalk(page)
@@ -118,6 +118,12 @@ test('[DM90] [DM48] a payment is approved while one talks on a phone, and is mad
   await approve.waitFor()
   await snap(page, 'talk-approval-live')
   await expect.poll(() => isUncovered(approve)).toBe(true)
+  // The other controls share the row of the send button.
+  const middleOf = async (part: string) => {
+    const box = await page.locator(part).boundingBox()
+    return box ? Math.round(box.y + box.height / 2) : undefined
+  }
+  expect(await middleOf('.microphone')).toBe(await middleOf('.adk-send, .adk-stop'))
   // After the phone is turned, too.
   await page.setViewportSize({ width: 740, height: 390 })
   await page.getByRole('button', { name: '1 pending approval' }).click()

@@ -181,7 +181,7 @@ async function takeLink(
 async function takeVoice(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
   const { talk } = LANGUAGES[language]
   await take(page, variant, {
-    'h-talk-off': () => page.locator('.talk').waitFor(),
+    'h-talk-off': () => page.locator('.adk-voice').waitFor(),
     'i-talk': async () => {
       await page.getByRole('button', { name: talk }).click()
       await page.locator('.adk-voice[data-state=person-speaking]').waitFor()

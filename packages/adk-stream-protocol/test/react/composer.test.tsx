@@ -116,6 +116,30 @@ describe('writing', () => {
     expect(queued()).toEqual(['lookTake back'])
   })
 
+  test('[RE680] keyboard focus is marked, and the focus of a click or of the page is not', async () => {
+    show({ focusOnMount: true })
+    const isMarked = () => input().dataset['keyboard'] === 'true'
+    await user.type(input(), 'one')
+    expect([document.activeElement, isMarked()]).toEqual([input(), false])
+    await user.tab()
+    await user.tab({ shift: true })
+    expect([document.activeElement, isMarked()]).toEqual([input(), true])
+    await user.tab()
+    expect(isMarked()).toBe(false)
+    await user.click(input())
+    expect([document.activeElement, isMarked()]).toEqual([input(), false])
+  })
+
+  test('[RE681] the key that takes a message back is named in an element of its own', async () => {
+    const { change } = show({ status: 'streaming' })
+    await user.type(input(), 'one{Enter}')
+    const status = screen.getByRole('status')
+    expect(status.textContent).toBe('Sends when the reply is finished. Press Esc to take it back.')
+    expect(status.querySelector('.adk-key-hint')?.textContent).toBe(' Press Esc to take it back.')
+    change({ status: 'error' })
+    expect(status.textContent).toBe('Not sent yet, because the reply failed.')
+  })
+
   test('[RE16] the composer is in Japanese', async () => {
     render(
       <AdkProvider labels={ja}>

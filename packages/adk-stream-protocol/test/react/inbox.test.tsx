@@ -511,6 +511,18 @@ test('[RE450] an approval shows who asks, in which words, who has approved, and 
   view.unmount()
 })
 
+test('[RE450] the role of approvers is named in words', () => {
+  const roles = ['approver', 'manager'] as const
+  expect(roles.map(en.inbox.context.role)).toEqual([
+    'any approver',
+    'anyone with the role “manager”',
+  ])
+  expect(roles.map(ja.inbox.context.role)).toEqual([
+    '承認者のどなたか',
+    '「manager」の役割を持つ人',
+  ])
+})
+
 test('[RE450] a person who cannot decide sees why, and no form', async () => {
   const steps = [{ needed: 1, given: 0, principals: [], roles: ['manager'] }]
   const mine = { ...pending('one', 50), requester: { id: 'me', own: true }, steps }

@@ -26,6 +26,8 @@ import { useNow } from './use-now.ts'
 
 export interface ChatTimelineProps {
   readonly timeline: Timeline
+  /** How far the clock of the server is ahead of that of this device, in milliseconds. */
+  readonly clockOffset: number
   /** The streams of this page. */
   readonly streams: readonly TurnTrace[]
   /** Prices of tokens. Without that of a model, the cost of its turn is not shown. */
@@ -37,15 +39,13 @@ export interface ChatTimelineProps {
 
 /** What happened in the chat, from the server's record: one axis for all turns, and each turn with its entries. */
 export function ChatTimeline(props: ChatTimelineProps) {
-  const { timeline, streams, prices, api, onEarlier } = props
+  const { timeline, clockOffset, streams, prices, api, onEarlier } = props
   const labels = useInspectorLabels()
   const isOpen = timeline.entries.some(
     ({ type, endedAt }) => endedAt === undefined && type === 'turn',
   )
   const now = useNow(isOpen)
-  // Times of the server. The clock of this device may differ.
-  const [offset] = useState(() => timeline.now - Date.now())
-  const { turns, scale } = arrangeTimeline(timeline, streams, now + offset)
+  const { turns, scale } = arrangeTimeline(timeline, streams, now + clockOffset)
   const { reader, chatId } = timeline
   const source = { api, chatId }
   const [selected, setSelected] = useState<string>()
@@ -154,7 +154,14 @@ function Overview({ turns, scale, onSelect }: OverviewProps) {
           </div>
         ))}
         <div className="overview-lane overview-times">
-          <span />
+          <span className="overview-legend">
+            {scale.breaks.length > 0 && (
+              <>
+                <span className="axis-break" />
+                {labels.shortened}
+              </>
+            )}
+          </span>
           <span>
             <time>{formatTime(first, labels)}</time>
             <time>{formatTime(last, labels)}</time>
@@ -194,6 +201,7 @@ function Bar({ row, scale, onClick }: BarProps) {
         className="bar"
         data-lane={lane}
         data-open={isOpen}
+        data-type={entry?.type}
         data-state={entry && 'state' in entry ? entry.state : undefined}
         onClick={onClick}
         style={{
@@ -274,7 +282,7 @@ function RowView({ row, scale, source, reader, isSelected }: RowViewProps) {
     <details className="row" data-row={row.id} data-lane={lane} data-selected={isSelected}>
       <summary aria-current={isSelected ? 'true' : undefined}>
         <span className="row-name">
-          <span className="row-mark" data-lane={lane} aria-hidden="true" />
+          <span className="row-mark" data-lane={lane} data-type={entry?.type} aria-hidden="true" />
           <span className="visually-hidden">{lane === 'moment' ? '' : labels.lanes[lane]} </span>
           <span className="row-text" title={name}>
             {name}

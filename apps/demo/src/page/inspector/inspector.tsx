@@ -105,7 +105,7 @@ interface TimelineTabProps extends Pick<InspectorProps, 'api' | 'chatId' | 'pric
 
 function TimelineTab({ api, chatId, loaded, view, prices }: TimelineTabProps) {
   const labels = useInspectorLabels()
-  const { timeline, isFailed, loadEarlier } = loaded
+  const { timeline, clockOffset, isFailed, loadEarlier } = loaded
   if (chatId === undefined) return <p className="inspector-empty">{labels.notStored}</p>
   return (
     <>
@@ -114,7 +114,7 @@ function TimelineTab({ api, chatId, loaded, view, prices }: TimelineTabProps) {
       {timeline && (
         <ChatTimeline
           key={chatId}
-          {...{ timeline, prices, api }}
+          {...{ timeline, clockOffset, prices, api }}
           streams={view.turns}
           onEarlier={loadEarlier}
         />

@@ -51,6 +51,8 @@ export interface InspectorLabels {
   readonly state: string
   readonly turn: string
   readonly overview: string
+  /** The legend of the places where the axis leaves out time. */
+  readonly shortened: string
   readonly lanes: Readonly<Record<Lane, string>>
   readonly turnStates: Readonly<Record<TurnState, string>>
   readonly toolStates: Readonly<Record<ToolState, string>>
@@ -145,6 +147,7 @@ export const en: InspectorLabels = {
   earlier: 'Show earlier turns',
   state: 'Session state',
   turn: 'Turn',
+  shortened: 'shortened',
   overview: 'All turns on one time axis. The list below contains the same entries.',
   lanes: { model: 'Model', tool: 'Tool', wait: 'Approval', network: 'Network' },
   turnStates: {
@@ -201,7 +204,7 @@ export const en: InspectorLabels = {
   },
   noApprovals: 'No call in this chat has needed approval.',
   triggers: {
-    'submit-message': 'Sent',
+    'submit-message': 'Request',
     'regenerate-message': 'Regenerated',
     resume: 'Resumed',
     turn: 'Started by the server',
@@ -296,6 +299,7 @@ export const ja: InspectorLabels = {
   earlier: 'これより前のターンを表示',
   state: 'セッションの状態',
   turn: 'ターン',
+  shortened: '短縮',
   overview: 'すべてのターンを一つの時間軸に表示しています。下の一覧と同じ内容です。',
   lanes: { model: 'モデル', tool: 'ツール', wait: '承認待ち', network: '通信' },
   turnStates: {
@@ -353,7 +357,7 @@ export const ja: InspectorLabels = {
   },
   noApprovals: 'このチャットでは、まだ承認が必要になっていません。',
   triggers: {
-    'submit-message': '送信',
+    'submit-message': 'リクエスト',
     'regenerate-message': '再生成',
     resume: '再開',
     turn: 'サーバー発の応答',

@@ -4,6 +4,8 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 /** The timeline of a chat as it was last read. */
 export interface LoadedTimeline {
   readonly timeline: Timeline | undefined
+  /** How far the clock of the server is ahead of that of this device, in milliseconds, measured when the timeline arrived. */
+  readonly clockOffset: number
   readonly isFailed: boolean
   /** Reads the turns before the oldest one that is shown. */
   readonly loadEarlier: () => void
@@ -21,6 +23,7 @@ export function useTimeline(
   const [read, setTimeline] = useState<Timeline>()
   // Until another chat is read, the timeline of the previous one is not shown.
   const timeline = read?.chatId === chatId ? read : undefined
+  const [clockOffset, setClockOffset] = useState(0)
   const [isFailed, setFailed] = useState(false)
   const earlier = useRef<Timeline[]>([])
   const shown = useRef<string>(undefined)
@@ -30,6 +33,7 @@ export function useTimeline(
       const newest = await api.readTimeline(chatId)
       if (shown.current !== chatId) return
       setTimeline(join(earlier.current, newest))
+      setClockOffset(newest.now - Date.now())
       setFailed(false)
     } catch {
       if (shown.current === chatId) setFailed(true)
@@ -59,7 +63,7 @@ export function useTimeline(
       setFailed(true)
     }
   }
-  return { timeline, isFailed, loadEarlier: () => void loadEarlier() }
+  return { timeline, clockOffset, isFailed, loadEarlier: () => void loadEarlier() }
 }
 
 /** People take their time. Everything else ends soon. */

@@ -3,6 +3,7 @@ import {
   type MicrophoneChoice as Choice,
   type Voice,
 } from 'adk-stream-protocol/voice'
+import { ChevronDown, Mic } from 'lucide-react'
 import { useEffect, useState } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
@@ -28,16 +29,21 @@ export function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
   }, [])
   if (choices.length < 2) return null
   return (
-    <select
-      className="microphone"
-      aria-label={labels.microphone}
-      onChange={({ target }) => void voice.setDevice(target.value)}
-    >
-      {choices.map(({ deviceId, label }, index) => (
-        <option key={deviceId} value={deviceId}>
-          {label || `${labels.microphone} ${index + 1}`}
-        </option>
-      ))}
-    </select>
+    <span className="microphone">
+      {/* Where there is no room for the name, the icon lies below the transparent selection. */}
+      <Mic aria-hidden="true" />
+      <ChevronDown aria-hidden="true" />
+      <select
+        aria-label={labels.microphone}
+        title={labels.microphone}
+        onChange={({ target }) => void voice.setDevice(target.value)}
+      >
+        {choices.map(({ deviceId, label }, index) => (
+          <option key={deviceId} value={deviceId}>
+            {label || `${labels.microphone} ${index + 1}`}
+          </option>
+        ))}
+      </select>
+    </span>
   )
 }

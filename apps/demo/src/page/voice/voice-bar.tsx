@@ -1,6 +1,6 @@
 import { useVoice, VoiceButton } from 'adk-stream-protocol/react'
 import type { Voice, VoiceState } from 'adk-stream-protocol/voice'
-import { Captions, MessageSquare } from 'lucide-react'
+import { Captions, ChevronUp, MessageSquare } from 'lucide-react'
 
 import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
@@ -31,6 +31,7 @@ export function VoiceBar({ voice, pending }: VoiceBarProps) {
       {isOn && pending > 0 && (
         <button type="button" className="talk-pending" onClick={focusNextApproval}>
           {chats.pending(pending)}
+          <ChevronUp aria-hidden="true" />
         </button>
       )}
       <VoiceButton voice={voice} />

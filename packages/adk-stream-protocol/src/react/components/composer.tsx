@@ -1,5 +1,5 @@
 import type { ClipboardEvent, KeyboardEvent, ReactNode, Ref } from 'react'
-import { useEffect, useId, useImperativeHandle, useLayoutEffect, useRef } from 'react'
+import { useEffect, useId, useImperativeHandle, useLayoutEffect, useRef, useState } from 'react'
 
 import { type UseComposerOptions, useComposer } from '../hooks/use-composer.ts'
 import { useAdkLabels } from '../provider.tsx'
@@ -46,7 +46,9 @@ export function Composer(props: ComposerProps) {
     if (focusOnMount) focus()
   }, [focusOnMount, focus])
   const formRef = useFocusInputAfter(isRunning, focus)
+  const keyboardFocus = useKeyboardFocus()
   const onKeyDown = (event: KeyboardEvent): void => {
+    keyboardFocus.onKeyDown(event)
     if (isComposing(event)) return
     if (event.key === 'Escape' && queue.length > 0) {
       // Escape does nothing else, such as closing a panel.
@@ -84,7 +86,10 @@ export function Composer(props: ComposerProps) {
           placeholder={placeholder}
           enterKeyHint="send"
           onChange={(event) => setText(event.target.value)}
+          data-keyboard={keyboardFocus.isShown}
           onKeyDown={onKeyDown}
+          onKeyUp={keyboardFocus.onKeyUp}
+          onBlur={keyboardFocus.onBlur}
           onPaste={onPaste}
         />
         <div className="adk-composer-tools">
@@ -145,11 +150,13 @@ interface QueueProps {
 function Queue({ composer, status }: QueueProps) {
   const { composer: labels } = useAdkLabels()
   const { queue, unqueue } = composer
-  const note = status === 'error' ? labels.queueWaits : labels.queued
   return (
     <>
       <p className={queue.length > 0 ? 'adk-queue-note' : 'adk-hidden'} role="status">
-        {queue.length > 0 && note}
+        {queue.length > 0 && (status === 'error' ? labels.queueWaits : labels.queued)}
+        {queue.length > 0 && status !== 'error' && (
+          <span className="adk-key-hint"> {labels.unqueueKey}</span>
+        )}
       </p>
       {queue.length > 0 && (
         <ul className="adk-queue" aria-label={labels.queue}>
@@ -167,6 +174,28 @@ function Queue({ composer, status }: QueueProps) {
       )}
     </>
   )
+}
+
+const MODIFIERS = new Set(['Alt', 'Control', 'Meta', 'Shift'])
+
+/**
+ * Returns whether the input was reached by keyboard. `:focus-visible` cannot tell: it always matches text inputs. A key that is released
+ * here but was pressed elsewhere, such as Tab, moved the focus.
+ */
+function useKeyboardFocus() {
+  const [isShown, setShown] = useState(false)
+  const pressed = useRef(new Set<string>())
+  return {
+    isShown,
+    onKeyDown: ({ key }: KeyboardEvent): void => void pressed.current.add(key),
+    onKeyUp: ({ key }: KeyboardEvent): void => {
+      if (!pressed.current.delete(key) && !MODIFIERS.has(key)) setShown(true)
+    },
+    onBlur: (): void => {
+      pressed.current.clear()
+      setShown(false)
+    },
+  }
 }
 
 /** Moves the focus to the input when a reply ends and the button with the focus disappears. */

@@ -256,7 +256,7 @@ export const en: AdkLabels = {
       you: 'You',
       byLink: (creator, name = 'A person without an account') =>
         `${name}, by a link from ${creator}`,
-      role: (role) => `anyone with the role “${role}”`,
+      role: (role) => (role === 'approver' ? 'any approver' : `anyone with the role “${role}”`),
       step: ({ people, needed }) =>
         needed === 1 ? people.join(' or ') : `${needed} of: ${people.join(', ')}`,
       stepStates: { done: 'done', now: 'now', later: 'later' },
@@ -322,7 +322,8 @@ export const en: AdkLabels = {
     enterQueues: 'Enter to send when the reply is finished',
     enterInterrupts: 'Enter to interrupt and send',
     queue: 'Messages waiting to be sent',
-    queued: 'Sends when the reply is finished. Press Esc to take it back.',
+    queued: 'Sends when the reply is finished.',
+    unqueueKey: 'Press Esc to take it back.',
     queueWaits: 'Not sent yet, because the reply failed.',
     unqueue: 'Take back',
   },

@@ -262,7 +262,7 @@ export const ja: AdkLabels = {
       steps: '承認する人',
       you: 'あなた',
       byLink: (creator, name = 'アカウントのない人') => `${name}（${creator}のリンク）`,
-      role: (role) => `「${role}」の役割を持つ人`,
+      role: (role) => (role === 'approver' ? '承認者のどなたか' : `「${role}」の役割を持つ人`),
       step: ({ people, needed }) =>
         needed === 1 ? people.join('または') : `${people.join('、')}のうち${needed}人`,
       stepStates: { done: '済み', now: '承認待ち', later: '次の段階' },
@@ -328,7 +328,8 @@ export const ja: AdkLabels = {
     enterQueues: 'Enter を押すと、回答が終わってから送信します',
     enterInterrupts: 'Enter で回答を中断して送信',
     queue: '送信待ちのメッセージ',
-    queued: '回答が終わると送信されます。Esc で入力欄に戻せます。',
+    queued: '回答が終わると送信されます。',
+    unqueueKey: 'Esc で入力欄に戻せます。',
     queueWaits: '回答に失敗したため、まだ送信していません。',
     unqueue: '入力欄に戻す',
   },

@@ -152,6 +152,8 @@ export interface AdkLabels {
     /** The accessible name of the list of queued messages. */
     readonly queue: string
     readonly queued: string
+    /** Follows `queued` where there is a keyboard. */
+    readonly unqueueKey: string
     /** The reply failed, so that the queued messages were not sent. */
     readonly queueWaits: string
     /** Moves a queued message back to the input. */
