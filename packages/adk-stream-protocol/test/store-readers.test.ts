@@ -70,6 +70,7 @@ test('[ST450] approvals of an earlier version are listed for those who may see t
   await request(store)
   const schema = 'adk_stream_protocol'
   await database.run(`DROP TRIGGER approval_readers_added ON ${schema}.approvals`)
+  await database.run(`DROP INDEX ${schema}.approvals_elicitations`)
   await database.run(`DROP FUNCTION ${schema}.add_readers, ${schema}.reader_names`)
   await database.run(
     `DROP FUNCTION ${schema}.without_escapes; DROP TABLE ${schema}.approval_readers`,

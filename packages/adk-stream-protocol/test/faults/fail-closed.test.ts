@@ -159,6 +159,13 @@ test.each(['now', 'insert', 'every'] as const)(
 
 const PATIENCE = { timeout: 120_000, interval: 50 }
 
+/** Operations that do what others do, together. */
+const COMBINED: Readonly<Partial<Record<keyof ApprovalStore | 'every', keyof ApprovalStore>>> = {
+  now: 'getWithTime',
+  get: 'getWithTime',
+  replace: 'replaceAll',
+}
+
 function failing(
   store: Store,
   operation: keyof ApprovalStore | 'every',
@@ -168,8 +175,7 @@ function failing(
     get(target, name) {
       const found: unknown = Reflect.get(target, name)
       if (typeof found !== 'function') return found
-      // Both store transitions.
-      const fails = name === operation || (operation === 'replace' && name === 'replaceAll')
+      const fails = name === operation || COMBINED[operation] === name
       if (!fault.on || (!fails && operation !== 'every')) return found.bind(target) as unknown
       return () => Promise.reject(new StoreError('unavailable', 'SQLITE_IOERR at /home/secret.db'))
     },
