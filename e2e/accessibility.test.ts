@@ -202,7 +202,7 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
   await idle()
   expect(await books.balance()).toBe(930)
 
-  await reach(/^Chat\s*Type/, 'Shift+Tab')
+  await reach(/^Chat\s*Write/, 'Shift+Tab')
   await press('ArrowRight')
   await page.getByRole('button', { name: 'Hold to talk' }).waitFor()
   await press('Alt+KeyL')

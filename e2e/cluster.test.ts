@@ -139,8 +139,9 @@ describe('live, and the instance with the socket is killed', () => {
     await card.waitFor()
     await idle()
     const id = (await page.locator('.adk-approval').getAttribute('data-approval')) ?? ''
-    await say('[[say Half of it.]][[wait never]]')
-    await answers.getByText('Half of it.', { exact: true }).waitFor()
+    // The relay has the first sentence when the second one is sent.
+    await say('[[say Half of it.]][[pause 1000]][[say More.]][[wait never]]')
+    await answers.getByText('More.').waitFor()
     const killed = killInstance(sockets.instances.at(-1))
     await expect.poll(() => sockets.instances.at(-1)).not.toBe(killed)
     await decide(card, 'approve')
