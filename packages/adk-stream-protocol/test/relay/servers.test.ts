@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { bundleChildren } from '../faults/support/children.ts'
 import { makeFolder } from '../faults/support/folder.ts'
@@ -165,8 +165,8 @@ test('[RL555] a server that has lost a chat without noticing sends the turn of t
   await database.run(
     `UPDATE chat_locks SET token = 'other', worker = 'other' WHERE chat_id = 'lost'`,
   )
-  const running = await pair.relay.find(chat)
-  await pair.relay.end(running?.turnId ?? '', [])
+  const running = await vi.waitUntil(() => pair.relay.find(chat))
+  await pair.relay.end(running.turnId, [])
   const lines = [
     { type: 'start', messageId: 'new' },
     { type: 'text-start', id: '1' },
@@ -180,6 +180,19 @@ test('[RL555] a server that has lost a chat without noticing sends the turn of t
   await pair.relay.end('lost-1', [])
   pair.one.emulator.release('gate')
   await Promise.all([old.done, moved.done])
+})
+
+test('[RL555] a server that writes its turn late does not hide the turn of the server that has the chat', async () => {
+  await using pair = await openRelayPair(database, 'late')
+  const own = Stream.read(await pair.atOne.begin('[[say Own.]][[wait gate]]'))
+  const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'late' }
+  const running = await vi.waitUntil(() => pair.relay.find(chat))
+  const turn = { turnId: 'late-1', chat, messageId: 'late', replayable: true, seq: 1, ended: false }
+  await pair.relay.write([{ ...turn, lines: [] }], { owner: 'late', watched: [] })
+  expect(await pair.relay.find(chat)).toEqual(running)
+  await pair.relay.end('late-1', [])
+  pair.one.emulator.release('gate')
+  await own.done
 })
 
 /** Lets the lease of the server of a turn expire. */

@@ -62,8 +62,11 @@ export class PostgresRelay implements Relay {
 
   async find({ appName, principalId, chatId }: AppChatRef): Promise<RelayTurn | undefined> {
     const [row] = await this.#query<TurnRow>(
-      `SELECT ${TURN} FROM $schema.relay_turns WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL
-       ORDER BY started_at DESC LIMIT 1`,
+      // A server that stood still may write its turn after another server has taken the chat over.
+      `SELECT ${TURN} FROM $schema.relay_turns
+       LEFT JOIN $schema.chat_locks AS lock USING (app_name, principal_id, chat_id)
+       WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL
+       ORDER BY (owner = lock.worker) IS TRUE DESC, started_at DESC LIMIT 1`,
       [appName, principalId, chatId],
     )
     return row && toTurn(row)
