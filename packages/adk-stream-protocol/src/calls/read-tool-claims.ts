@@ -19,7 +19,7 @@ export function readToolClaims(tool: BaseTool): ToolClaims | undefined {
   }
 }
 
-/** Longer than a name for people is. */
+/** Longer titles are ignored. */
 const MAX_TITLE = 200
 
 function isTitle(value: unknown): value is string {

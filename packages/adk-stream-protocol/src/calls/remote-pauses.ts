@@ -28,6 +28,7 @@ import {
   toRemoteCall,
 } from '../agent/adk-workarounds/remote-events.ts'
 import { PENDING, toResponse } from '../agent/call-responses.ts'
+import { hasFinalResponse } from '../agent/history/cut-events.ts'
 import type { RemoteCallNote } from '../agent/history/event-notes.ts'
 import { readNotes, writeNotes } from '../agent/history/event-notes.ts'
 import { INPUT_CALL, readCallName } from '../agent/history/input-calls.ts'
@@ -220,13 +221,15 @@ export class RemotePauses {
     const { ledger } = this.#options
     const find = async ({ toolCallId }: RemoteCall): Promise<Approval | undefined> =>
       ledger.findByCall(chatOf(context.session), toolCallId)
+    const isSettled = ({ toolCallId }: RemoteCall): boolean =>
+      context.session.events.some((event) => hasFinalResponse(event, toolCallId))
     const settled: FunctionResponse[] = []
     const claimed: ToolCall[] = []
     let isOpen = false
     let isSent = false
     for (const call of pause.calls) {
       if ((await find(call))?.state.name === 'requested') isOpen = true
-      else if (!hasResult(context.session.events, call)) {
+      else if (!isSettled(call)) {
         const resumed = toToolCall(context, call)
         const response = await this.#options.runner.runForAdk(resumed, run)
         if (response) settled.push(toFunctionResponse(resumed, response))
@@ -327,15 +330,6 @@ function findConfirmed(events: readonly Event[], confirmationId: string): string
   )
 }
 
-/** Whether the session has the final response of a call. */
-function hasResult(events: readonly Event[], { toolCallId }: RemoteCall): boolean {
-  return events.some(
-    (event) =>
-      getFunctionResponses(event).some(({ id }) => id === toolCallId) &&
-      !readNotes(event).pending?.includes(toolCallId),
-  )
-}
-
 /** Returns a response to the call of a remote agent that was shown before the agent asked for its approval. */
 function toShownCall({ agent, context }: RemoteRun, question: RemoteQuestion): FunctionResponse[] {
   if (question.kind !== 'approval') return []
@@ -356,7 +350,7 @@ function toFunctionResponse(
 
 type Author = Pick<InvocationContext, 'invocationId' | 'branch'>
 
-function createBy(
+function createAgentEvent(
   { invocationId, branch }: Author,
   { name }: RemoteA2AAgent,
   parts: Part[],
@@ -373,11 +367,11 @@ function createBy(
 
 function createReply(context: Author, agent: RemoteA2AAgent, responses: FunctionResponse[]): Event {
   const parts = responses.map((functionResponse) => ({ functionResponse }))
-  return createBy(context, agent, parts)
+  return createAgentEvent(context, agent, parts)
 }
 
 function createText(context: Author, agent: RemoteA2AAgent, text: string): Event {
-  return createBy(context, agent, [{ text }])
+  return createAgentEvent(context, agent, [{ text }])
 }
 
 /** Creates the event with which ADK requests confirmations. */
@@ -392,7 +386,7 @@ function createRequest(
     args: { originalFunctionCall },
   }))
   const parts = confirmations.map((functionCall) => ({ functionCall }))
-  const event = createBy(context, agent, parts)
+  const event = createAgentEvent(context, agent, parts)
   for (const { id } of calls)
     event.actions.requestedToolConfirmations[id] = new ToolConfirmation({ confirmed: false })
   event.longRunningToolIds = confirmations.map(({ id }) => id)

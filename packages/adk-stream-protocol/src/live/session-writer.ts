@@ -1,7 +1,11 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
-import { readNotes } from '../agent/history/event-notes.ts'
-import { canAppendResponse, containsCalls, responseIds } from '../agent/history/cut-events.ts'
+import {
+  canAppendResponse,
+  containsCalls,
+  hasFinalResponse,
+  responseIds,
+} from '../agent/history/cut-events.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {
@@ -41,11 +45,8 @@ export class SessionWriter {
 
   /** Whether the final response of a call is stored. */
   hasResponse(toolCallId: string): boolean {
-    return (this.#context?.session.events ?? []).some(
-      (event) =>
-        responseIds(event).includes(toolCallId) &&
-        readNotes(event).pending?.includes(toolCallId) !== true,
-    )
+    const { events } = this.#context?.session ?? { events: [] }
+    return events.some((event) => hasFinalResponse(event, toolCallId))
   }
 
   async append(event: Event): Promise<void> {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
+import { z } from 'zod'
+
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Deferred } from '../shared/deferred.ts'
 import { defer } from '../shared/deferred.ts'
@@ -24,6 +26,13 @@ export interface SignalRequest {
   /** Overrides how long the other server may take to answer. */
   readonly timeoutMs?: number
 }
+
+/** The chat that a request is about. */
+export const RequestChat = z.object({
+  appName: z.string(),
+  principalId: z.string(),
+  chatId: z.string(),
+})
 
 const REPLY = 'reply'
 

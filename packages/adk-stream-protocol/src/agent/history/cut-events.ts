@@ -70,6 +70,12 @@ export function responseIds({ content }: Event): string[] {
   return (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.id ?? [])
 }
 
+/** Whether an event has the final response of a call, and not only that the call waits. */
+export function hasFinalResponse(event: Event, toolCallId: string): boolean {
+  const isPending = readNotes(event).pending?.includes(toolCallId) === true
+  return !isPending && responseIds(event).includes(toolCallId)
+}
+
 /** A session service that appends a response only if the session still contains the calls. */
 interface ResponseAppender {
   /** Checks and appends in one transaction. Returns false, and stores nothing, if a call was removed. */

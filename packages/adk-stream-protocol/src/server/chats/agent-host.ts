@@ -475,7 +475,7 @@ export class AgentHost {
       gate.close(chat, run)
       const isLeft = isClosing(signal) && cause === 'responses'
       if (signal.aborted) await this.#keepLateResults(chat, run, isLeft)
-      // AP661: another server looks whether the agent has continued with the outcome.
+      // AP661: another server checks whether the agent has continued with the outcome.
       if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
       this.#runs.delete(run)
     }

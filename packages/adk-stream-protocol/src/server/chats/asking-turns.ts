@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Approval } from '../../approvals/approval.ts'
 import { isElicitation } from '../../calls/elicitation-terms.ts'
 import type { SignalRequest } from '../../relay/relay-signals.ts'
+import { RequestChat } from '../../relay/relay-signals.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -30,9 +31,7 @@ interface Readable {
 }
 
 const STOP = 'stop-asking'
-const StopRequest = z.object({
-  chat: z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() }),
-})
+const StopRequest = z.object({ chat: RequestChat })
 
 const POLL_MS = 50
 

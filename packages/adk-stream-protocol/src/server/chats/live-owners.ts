@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Approval } from '../../approvals/approval.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { SignalRequest } from '../../relay/relay-signals.ts'
+import { RequestChat } from '../../relay/relay-signals.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -36,11 +37,10 @@ const DECIDED = 'live-decided'
 const OUTPUT = 'live-output'
 const HOLDS = 'live-holds'
 
-const Chat = z.object({ appName: z.string(), principalId: z.string(), chatId: z.string() })
-const ReleaseRequest = z.object({ chat: Chat, need: z.enum(['input', 'watch']) })
+const ReleaseRequest = z.object({ chat: RequestChat, need: z.enum(['input', 'watch']) })
 const ApprovalRequest = z.object({ approvalId: z.string() })
 const OutputRequest = z.object({
-  chat: Chat,
+  chat: RequestChat,
   output: z.object({ toolCallId: z.string(), result: z.unknown() }),
 })
 
