@@ -2,13 +2,11 @@ import { MCPToolset } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { takeTurns } from '../../../../test/support/take-turns.ts'
-import { openSqliteStore, type Store } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store-fixture.ts'
 import { assistant } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
-import { openStoreDatabase } from '../support/postgres-stores.ts'
+import { DATABASES } from '../support/store-databases.ts'
 import type { ApprovingChat } from './support/approving-chat.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
@@ -202,23 +200,6 @@ test('[AP581] an approval of an earlier message is recorded, and its call runs a
   await page.decide(question?.id ?? '', { approved: false })
   await page.untilState(approval?.id ?? '', 'succeeded')
 })
-
-interface Database extends AsyncDisposable {
-  readonly openStore: () => Promise<Store>
-}
-
-async function openSqlite(): Promise<Database> {
-  const folder = await temporaryFolder()
-  return {
-    openStore: () => openSqliteStore({ path: folder.path('store.db') }),
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
-  }
-}
-
-const DATABASES: readonly { readonly name: string; readonly open: () => Promise<Database> }[] = [
-  { name: 'PostgreSQL', open: openStoreDatabase },
-  { name: 'SQLite', open: openSqlite },
-]
 
 describe.each(DATABASES)('two servers on $name', ({ open }) => {
   test('[AP508] a client that answers at another server reads the rest of the turn there', async () => {

@@ -1,29 +1,10 @@
 import { requestInputTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
-import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { SignInBridge, type SignInPerson } from '../sign-in/support/sign-in-bridge.ts'
-import { temporaryFolder } from '../store-fixture.ts'
 import { defer } from '../support/agents.ts'
-import { openStoreDatabase } from '../support/postgres-stores.ts'
-
-interface Database extends AsyncDisposable {
-  readonly openStore: () => Promise<Store>
-}
-
-async function openSqlite(): Promise<Database> {
-  const folder = await temporaryFolder()
-  return {
-    openStore: () => openSqliteStore({ path: folder.path('store.db') }),
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
-  }
-}
-
-const DATABASES: readonly { readonly name: string; readonly open: () => Promise<Database> }[] = [
-  { name: 'PostgreSQL', open: openStoreDatabase },
-  { name: 'SQLite', open: openSqlite },
-]
+import { DATABASES, type StoreDatabase } from '../support/store-databases.ts'
 
 const CALL = `[[call adk_request_input ${JSON.stringify({ message: 'How many?' })}]]`
 
@@ -136,7 +117,7 @@ interface SignInPair extends AsyncDisposable {
   holdUntilBothSave(): void
 }
 
-async function openSignIns(open: () => Promise<Database>): Promise<SignInPair> {
+async function openSignIns(open: () => Promise<StoreDatabase>): Promise<SignInPair> {
   const database = await open()
   const stores = [await database.openStore(), await database.openStore()] as const
   const limits = { sweepMs: 20 }

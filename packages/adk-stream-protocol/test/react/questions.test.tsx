@@ -181,16 +181,9 @@ test('[RE421] a question without a schema takes a text, and can be declined with
   ])
 })
 
-/** Shows a question to open a URL, and records the decisions. */
-function showUrl(url: string): Decision[] {
+/** Shows a question, and records the decisions. */
+function showQuestion(part: object, asked: ReturnType<typeof approvalPart>): Decision[] {
   const decided: Decision[] = []
-  const part = {
-    type: 'tool-mcp_elicitation',
-    state: 'input-available',
-    approval: undefined,
-    input: { mode: 'url', url, message: 'Please pay.' },
-  }
-  const asked = approvalPart({ kind: 'elicitation', hint: 'Please pay.' })
   render(
     <AdkProvider>
       <MessageList
@@ -200,6 +193,18 @@ function showUrl(url: string): Decision[] {
     </AdkProvider>,
   )
   return decided
+}
+
+/** Shows a question to open a URL, and records the decisions. */
+function showUrl(url: string): Decision[] {
+  const part = {
+    type: 'tool-mcp_elicitation',
+    state: 'input-available',
+    approval: undefined,
+    input: { mode: 'url', url, message: 'Please pay.' },
+  }
+  const asked = approvalPart({ kind: 'elicitation', hint: 'Please pay.' })
+  return showQuestion(part, asked)
 }
 
 test('[RE503] a question to open a URL shows it literally, and opens it only by a click', async () => {
@@ -308,7 +313,6 @@ test('[RE503] a URL with another scheme gets no link', () => {
 
 /** Shows that a remote agent asks the person to sign in, and records the decisions. */
 function showSignIn(url: string): Decision[] {
-  const decided: Decision[] = []
   const part = {
     type: 'tool-adk_request_input',
     state: 'input-available',
@@ -318,15 +322,7 @@ function showSignIn(url: string): Decision[] {
   const schema = { type: 'object', properties: {}, additionalProperties: false }
   const title = 'The remote agent helper asks you to sign in'
   const asked = approvalPart({ kind: 'input', hint: 'Please sign in.', title, schema })
-  render(
-    <AdkProvider>
-      <MessageList
-        messages={[answer(payment(part as never), asked)]}
-        onDecide={(_id, decision) => void decided.push(decision)}
-      />
-    </AdkProvider>,
-  )
-  return decided
+  return showQuestion(part, asked)
 }
 
 test('[RE593] a remote agent that asks for a sign-in is named, its link is no answer, and the person continues', async () => {
