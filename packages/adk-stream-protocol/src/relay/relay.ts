@@ -12,7 +12,7 @@ export interface Relay extends Signals {
    * earlier ones. Nothing of the turn is stored then, and the updates after the number have to be written again.
    */
   write(updates: readonly TurnUpdate[], options: WriteOptions): Promise<ReadonlyMap<string, number>>
-  /** Returns the newest turn of a chat that has not ended. */
+  /** Returns the newest turn of a chat if it has not ended. While a server holds the chat, turns from before that do not count. */
   find(chat: AppChatRef): Promise<RelayTurn | undefined>
   /** Reads turns from their positions. A turn that does not exist is missing in the result. */
   read(positions: readonly TurnPosition[]): Promise<TurnRows[]>

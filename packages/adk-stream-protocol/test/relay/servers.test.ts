@@ -149,9 +149,9 @@ test('[RL30] [RL31] what a crashed server has streamed is stored once, and its t
   expect((await pair.atOne.messages()).map(textOf)).toEqual(['[[say Stored.]]', 'Stored.'])
   await pair.relay.write([second], { owner: 'killed', watched: [] })
   await age('crashed-2')
-  await expect.poll(() => pair.relay.find(chat)).toBeUndefined()
-  const [, message] = await pair.atOne.messages()
-  expect(textOf(message)).toBe('Stored. And more.')
+  const readMessage = async () => (await pair.atOne.messages())[1]
+  await expect.poll(async () => textOf(await readMessage())).toBe('Stored. And more.')
+  const message = await readMessage()
   expect(message).toMatchObject({ metadata: { stopped: true } })
   expect((await pair.atOne.say('[[say Next.]]')).body).toContain('Next.')
 })
@@ -161,11 +161,11 @@ test('[RL555] a server that has lost a chat without noticing sends the turn of t
   const old = Stream.read(await pair.atOne.begin('[[say Old.]][[wait gate]]'))
   await old.until('Old.')
   const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'lost' }
+  const running = await vi.waitUntil(() => pair.relay.find(chat))
   // As another server leaves it that has taken the chat over while this one stood still.
   await database.run(
     `UPDATE chat_locks SET token = 'other', worker = 'other' WHERE chat_id = 'lost'`,
   )
-  const running = await vi.waitUntil(() => pair.relay.find(chat))
   await pair.relay.end(running.turnId, [])
   const lines = [
     { type: 'start', messageId: 'new' },
@@ -194,6 +194,38 @@ test('[RL555] a server that writes its turn late does not hide the turn of the s
   pair.one.emulator.release('gate')
   await own.done
 })
+
+test.each([
+  { owner: 'another server', isOwn: false },
+  { owner: 'the same server', isOwn: true },
+])(
+  '[RL556] a turn of $owner whose end is written late is not read in the place of the next turn',
+  async ({ isOwn }) => {
+    await using pair = await openRelayPair(database, `next-${isOwn}`)
+    const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: `next-${isOwn}` }
+    await pair.atOne.say('[[say Before.]]')
+    const [row] = await database.run(
+      `SELECT owner FROM relay_turns WHERE chat_id = '${chat.chatId}'`,
+    )
+    const late = { turnId: chat.chatId, chat, messageId: 'old', replayable: true, ended: false }
+    const lines = [JSON.stringify({ type: 'start', messageId: 'old' })]
+    await pair.relay.write([{ ...late, seq: 1, lines }], {
+      owner: isOwn ? String(row?.['owner']) : 'slow',
+      watched: [],
+    })
+    const first = Stream.read(await pair.atOne.begin('[[say Next.]][[wait gate]][[say Rest.]]'))
+    // The client loses its connection before the new turn has been written.
+    const moved = await Stream.open(pair.atTwo)
+    await moved.until('Next.')
+    expect(moved.chunks[0]).toEqual(first.chunks[0])
+    pair.one.emulator.release('gate')
+    await Promise.all([first.done, moved.done])
+    expect(moved.message).toEqual(first.message)
+    // The next turn has ended, the late end is still missing.
+    expect(await pair.relay.find(chat)).toBeUndefined()
+    await pair.relay.end(chat.chatId, [])
+  },
+)
 
 /** Lets the lease of the server of a turn expire. */
 async function age(turnId: string): Promise<void> {

@@ -61,14 +61,7 @@ export class PostgresRelay implements Relay {
   }
 
   async find({ appName, principalId, chatId }: AppChatRef): Promise<RelayTurn | undefined> {
-    const [row] = await this.#query<TurnRow>(
-      // A server that stood still may write its turn after another server has taken the chat over.
-      `SELECT ${TURN} FROM $schema.relay_turns
-       LEFT JOIN $schema.chat_locks AS lock USING (app_name, principal_id, chat_id)
-       WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL
-       ORDER BY (owner = lock.worker) IS TRUE DESC, started_at DESC LIMIT 1`,
-      [appName, principalId, chatId],
-    )
+    const [row] = await this.#query<TurnRow>(FIND, [appName, principalId, chatId])
     return row && toTurn(row)
   }
 
@@ -274,6 +267,22 @@ interface SignalRow {
 }
 
 const TURN = 'turn_id, app_name, principal_id, chat_id, message_id, owner, replayable'
+
+/**
+ * The end of a turn may be written after the next turn of the chat has started, and a server that stood still may write its turn after
+ * another server has taken the chat over. So while a server holds the chat, only a turn that this server started since then counts.
+ * A server that ends the turn of a crashed server holds the chat in the background: clients read that turn until it has ended.
+ */
+const FIND = `
+SELECT ${TURN} FROM $schema.relay_turns AS found
+LEFT JOIN $schema.chat_locks AS lock USING (app_name, principal_id, chat_id)
+WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL AND CASE
+  WHEN lock.background IS FALSE THEN owner = lock.worker AND extract(epoch FROM started_at) * 1000 >= lock.locked_at
+  ELSE NOT EXISTS (
+    SELECT FROM $schema.relay_turns AS newer
+    WHERE newer.app_name = $1 AND newer.principal_id = $2 AND newer.chat_id = $3
+      AND newer.changed_at >= found.started_at AND newer.started_at > found.started_at) END
+ORDER BY started_at DESC LIMIT 1`
 
 const BATCH = 500
 const MAX_BATCHES = 20
