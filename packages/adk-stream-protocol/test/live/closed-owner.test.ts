@@ -40,6 +40,39 @@ test.each([
   await store.close()
 })
 
+test('[LV100] a process that did not react is not asked again, and is forgotten after many others', async () => {
+  await using folder = await temporaryFolder()
+  const store = await openSqliteStore({ path: folder.path('approvals.db') })
+  const first = new Ledger({ store: store.approvals, appName: 'demo' })
+  const other = new Ledger({ store: store.approvals, appName: 'demo' })
+  const approval = taken(await first.request({ ...requestOf(), live: true }))
+  await first.lockLive(approval.chat)
+  const asked: string[] = []
+  let owner = 'first'
+  const owners = new LiveOwners({
+    backend: { get: async () => ({ ledger: other }) },
+    runs: undefined,
+    leases: () => ({ findOther: async () => owner }),
+    ask: () => async (worker) => {
+      asked.push(worker)
+      throw new Error('The process does not react.')
+    },
+    onDecided: () => undefined,
+    calls: { stateOf: async () => 'asked' },
+  })
+  expect(await owners.hold(approval)).toBe(false)
+  expect(await owners.hold(approval)).toBe(false)
+  expect(asked).toEqual(['first'])
+  for (let index = 0; index < 100; index += 1) {
+    owner = `process ${index}`
+    expect(await owners.hold(approval)).toBe(false)
+  }
+  owner = 'first'
+  expect(await owners.hold(approval)).toBe(false)
+  expect(asked.filter((worker) => worker === 'first')).toHaveLength(2)
+  await store.close()
+})
+
 test('[LG290] a bridge that closes ends its lease, and another one runs the call of its live approval', async () => {
   await using testBridge = await openLiveTestBridge({ live: { approvalDeadlineMs: 60_000 } })
   await using client = await joinLive(testBridge)

@@ -6,6 +6,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { SignalRequest } from '../../relay/relay-signals.ts'
 import { RequestChat } from '../../relay/relay-signals.ts'
+import { keepNewest } from '../../shared/keep-newest.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -22,7 +23,7 @@ export interface LiveOwnersOptions {
   readonly runs:
     | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
     | undefined
-  readonly leases: () => LiveLeases
+  readonly leases: () => Pick<LiveLeases, 'findOther'>
   /** Another process has recorded a decision about a call of this one. Feeds must hear of it before the call starts. */
   readonly onDecided: (approval: Approval) => void
   /** Asks another process. Undefined if the store has no signals. */
@@ -32,6 +33,8 @@ export interface LiveOwnersOptions {
 /** How long the process that owns the live session may take to react to a decision. */
 const REACTION_MS = 1_000
 const POLL_MS = 50
+/** Every restart creates a process with a new id, so the ids of dead processes would accumulate. */
+const MAX_SILENT = 100
 
 const DECIDED = 'live-decided'
 const OUTPUT = 'live-output'
@@ -115,7 +118,7 @@ export class LiveOwners {
       const request = { kind: HOLDS, body: { approvalId }, timeoutMs: REACTION_MS }
       return (await ask(owner, request)) === true
     } catch {
-      this.#silent.add(owner)
+      this.#noteSilent(owner)
       return false
     }
   }
@@ -182,12 +185,17 @@ export class LiveOwners {
         this.#silent.delete(owner)
         if (isTaken === true) return true
       } catch {
-        this.#silent.add(owner)
+        this.#noteSilent(owner)
         return false
       }
       refused.add(owner)
     }
     return false
+  }
+
+  #noteSilent(owner: string): void {
+    this.#silent.add(owner)
+    keepNewest(this.#silent, MAX_SILENT)
   }
 
   /** Continues a call after a decision that another process has recorded. Returns whether its live session is here. */
