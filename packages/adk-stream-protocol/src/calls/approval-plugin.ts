@@ -6,70 +6,64 @@ import type {
   LlmRequest,
   LlmResponse,
   PluginManager,
-  Session,
 } from '@google/adk'
 import { isAgentTool, isBaseTool, ToolConfirmation } from '@google/adk'
-import type { Content, Part } from '@google/genai'
 
-import type { Approval } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
-import type { ResolvedTerms } from '../approvals/policy.ts'
-import { previewApproval } from '../approvals/preview.ts'
-import { isRefusal } from '../approvals/refusal.ts'
-import { ProtocolError } from '../protocol/errors.ts'
-import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
+import {
+  findEnding,
+  hasOpenCall,
+  hasTransferred,
+  pickAgent,
+} from '../agent/adk-workarounds/agent-flow.ts'
 import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
+import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
+import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import { controlRemoteAgents } from '../agent/adk-workarounds/remote-agent.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
 import { untilStored } from '../agent/adk-workarounds/run-nodes.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {
+  APPROVAL_UNAVAILABLE,
+  ApprovalUnavailableError,
   PENDING,
   toApprovedNote,
   toResponse,
-  APPROVAL_UNAVAILABLE,
-  ApprovalUnavailableError,
 } from '../agent/call-responses.ts'
-import { recordOutcome } from './approved-call.ts'
-import type { TermsOptions } from './call-terms.ts'
-import { withUserText } from './user-text.ts'
-import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
-import { CallRunner } from './call-runner.ts'
-import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
-import { writeNotes } from '../agent/history/event-notes.ts'
-import { isInterrupt, restoreCallNames } from '../agent/history/input-calls.ts'
-import { findPause } from '../agent/history/open-questions.ts'
+import type { PausedNote } from '../agent/history/event-notes.ts'
+import { isAgentWaiting } from '../agent/history/find-steps.ts'
+import { restoreCallNames } from '../agent/history/input-calls.ts'
 import { isModelOutput } from '../agent/history/model-output.ts'
+import { findPause } from '../agent/history/open-questions.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import {
-  asksForApproval,
-  storeResponses,
   annotateEndings,
+  asksForApproval,
   noteModelTimes,
   storeHandover,
-  readOriginalCall,
-  toAskedNote,
 } from './approval-events.ts'
-import { chatOf } from '../agent/tool-call.ts'
-import type { NestedAgentOptions } from './nested-agent.ts'
-import { agentOf, runNestedAgent } from './nested-agent.ts'
-import { findPausedAgain, pauseAgain } from './pause-again.ts'
+import { storeNodeQuestions, storeRequests } from './approval-requests.ts'
+import { recordOutcome } from './approved-call.ts'
+import { CallRunner } from './call-runner.ts'
+import type { TermsOptions } from './call-terms.ts'
+import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
+import { Elicitations } from './elicitations.ts'
 import { restorePause } from './interrupted-agents.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
-import { Elicitations } from './elicitations.ts'
+import type { NestedAgentOptions } from './nested-agent.ts'
+import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
-import { resolveNodeQuestion } from './node-questions.ts'
+import { findPausedAgain, pauseAgain } from './pause-again.ts'
 import { RemotePauses } from './remote-pauses.ts'
-import type { RunCause } from './run-state.ts'
-import { RunState } from './run-state.ts'
-import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
-import { hasTransferred, pickAgent, findEnding } from '../agent/adk-workarounds/agent-flow.ts'
 import type { CallOutcome } from './run-call.ts'
-import { isAgentWaiting } from '../agent/history/find-steps.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
+import { RunRegistry } from './run-registry.ts'
+import type { RunState } from './run-state.ts'
 import type { CredentialSource } from './sign-in-calls.ts'
 import { SignInCalls } from './sign-in-calls.ts'
 import { ToolErrors } from './tool-errors.ts'
-import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
@@ -96,14 +90,10 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly errors: ToolErrors
   /** Runs the remote agents of the runner. */
   readonly remote: RemotePauses
+  readonly runs = new RunRegistry()
   readonly #options: ApprovalPluginOptions
   readonly #signIns: SignInCalls | undefined
   readonly #elicitations: Elicitations | undefined
-  readonly #runs = new Map<string, RunState>()
-  /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
-  readonly #invocations = new Map<string, RunState>()
-  /** Runs of agents that are used as tools, by their sessions. */
-  readonly #nested = new WeakMap<Session, RunState>()
 
   constructor(options: ApprovalPluginOptions) {
     super('adk-stream-protocol:approval-gate')
@@ -119,7 +109,7 @@ export class ApprovalPlugin extends QuietPlugin {
       ledger,
       onError,
       runner: this.runner,
-      runOf: (context) => this.#runOf(context),
+      runOf: (context) => this.runs.find(context),
       canWait: (call, run) => this.#canWait(call, run),
       termsOf: (run) => this.#termsOf(run),
       record: async ({ toolContext }, run, outcome) => {
@@ -134,31 +124,15 @@ export class ApprovalPlugin extends QuietPlugin {
     return this.#elicitations !== undefined
   }
 
-  /** Registers a run of a chat. The caller must close it. */
-  open(chat: AppChatRef, messageId: string, cause: RunCause): RunState {
-    const run = new RunState(messageId, cause)
-    this.#runs.set(toChatKey(chat), run)
-    return run
-  }
-
   /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */
   messageIdOf(context: InvocationContext): string | undefined {
-    const run = this.#runOf(context)
+    const run = this.runs.find(context)
     return run?.nested ? undefined : run?.messageId
   }
 
   /** Whether an agent waits for the responses of other calls of its turn before its model continues. */
   isHeld(context: InvocationContext, agentName: string): boolean {
-    return this.#runOf(context)?.held.has(toHeldKey(context, agentName)) === true
-  }
-
-  close(chat: AppChatRef, run: RunState): void {
-    if (this.#runs.get(toChatKey(chat)) === run) this.#runs.delete(toChatKey(chat))
-    this.#release(run)
-  }
-
-  #release(run: RunState): void {
-    for (const [id, bound] of this.#invocations) if (bound === run) this.#invocations.delete(id)
+    return this.runs.find(context)?.held.has(toHeldKey(context, agentName)) === true
   }
 
   override async beforeRunCallback({
@@ -166,7 +140,7 @@ export class ApprovalPlugin extends QuietPlugin {
   }: {
     invocationContext: InvocationContext
   }): Promise<undefined> {
-    const run = this.#runOf(invocationContext)
+    const run = this.runs.find(invocationContext)
     controlRemoteAgents(invocationContext.agent?.rootAgent)
     if (run?.cause === 'responses' && !resumeSteps(invocationContext, run.messageId))
       pickAgent(invocationContext)
@@ -181,14 +155,24 @@ export class ApprovalPlugin extends QuietPlugin {
     this.errors.guard(call)
     this.#signIns?.prepare(call)
     if (this.runner.ranHere(toolContext)) return undefined
-    const run = this.#runOf(toolContext.invocationContext)
-    const toolCallId = toolContext.functionCallId
+    const run = this.runs.find(toolContext.invocationContext)
     if (run) this.#elicitations?.prepare(call, run)
-    if (run && toolCallId !== undefined && (await this.#nest(call, run))) return undefined
+    const hasId = toolContext.functionCallId !== undefined
+    if (run && hasId && (await this.#nest(call, run))) return undefined
     if (toolContext.toolConfirmation) {
       if (!run) return APPROVAL_UNAVAILABLE
       return (await this.runner.resumeSignIn(call, run)) ?? this.runner.runForAdk(call, run)
     }
+    return this.#gate(call, run)
+  }
+
+  /** Lets a call run, requests approval for it, or refuses it. Returns undefined if it runs. */
+  async #gate(
+    call: ToolCall,
+    run: RunState | undefined,
+  ): Promise<Record<string, unknown> | undefined> {
+    const { tool, toolContext } = call
+    const toolCallId = toolContext.functionCallId
     // A runner of another program has a session in which no client can respond.
     const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call, run)
     const check = await checkCall(call, this.#termsOf(run), run?.nested?.root.session)
@@ -200,7 +184,7 @@ export class ApprovalPlugin extends QuietPlugin {
       return undefined
     }
     if (effect?.type === 'request') {
-      // ADK ends the run with a confirmation request, and `#ask` stores the approval.
+      // ADK ends the run with a confirmation request, and `storeRequests` stores the approval.
       run?.asking.set(toolCallId ?? '', effect.terms)
       toolContext.requestConfirmation({ hint: effect.terms.hint ?? `Approve ${tool.name}?` })
       toolContext.actions.skipSummarization = true
@@ -244,8 +228,8 @@ export class ApprovalPlugin extends QuietPlugin {
         agent,
         outer,
         ledger: this.#options.ledger,
-        onOpen: (opened, run) => this.#nested.set(opened, run),
-        onClose: (run) => this.#release(run),
+        onOpen: (opened, run) => this.runs.openNested(opened, run),
+        onClose: (run) => this.runs.closeNested(run),
       }),
     )
     return true
@@ -261,7 +245,7 @@ export class ApprovalPlugin extends QuietPlugin {
     call: ToolCall & { readonly result: Record<string, unknown> | null | undefined },
   ): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext, result } = call
-    const run = this.#runOf(toolContext.invocationContext)
+    const run = this.runs.find(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId ?? ''
     const approval = this.runner.takeApprovalRunByAdk(toolContext)
     const isRecorded = await this.#record(run, toolContext, { approval, by: 'tool', result })
@@ -309,7 +293,7 @@ export class ApprovalPlugin extends QuietPlugin {
     // The nested session has already reported this error.
     if (!(error instanceof ApprovalUnavailableError)) this.#options.onError(error)
     if (this.runner.ranHere(toolContext)) return
-    const run = this.#runOf(toolContext.invocationContext)
+    const run = this.runs.find(toolContext.invocationContext)
     // An agent inside has lost a call to another process.
     if (run?.loss) throw run.loss
     const approval = this.runner.takeApprovalRunByAdk(toolContext)
@@ -321,14 +305,14 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Records that clients may not see the response of a call. */
   #recordFailure({ toolContext }: ToolCall): void {
     const { functionCallId, invocationContext } = toolContext
-    if (functionCallId !== undefined) this.#runOf(invocationContext)?.failed.add(functionCallId)
+    if (functionCallId !== undefined) this.runs.find(invocationContext)?.failed.add(functionCallId)
   }
 
   /** Records that the model has streamed a token. Called for every token, by ADK or in place of `onEventCallback`. */
   noteToken(event: Event): void {
     const { invocationId, branch } = event
     confineRemoteEvent(event)
-    this.#invocations.get(invocationId)?.modelStreamed(branch)
+    this.runs.findByInvocation(invocationId)?.modelStreamed(branch)
   }
 
   override async onEventCallback(params: {
@@ -341,7 +325,7 @@ export class ApprovalPlugin extends QuietPlugin {
       return undefined
     }
     confineRemoteEvent(event)
-    const run = this.#runOf(invocationContext)
+    const run = this.runs.find(invocationContext)
     if (!run) return undefined
     if (isModelOutput(event)) noteModelTimes(run, event)
     if ((event.content?.parts ?? []).length === 0) return undefined
@@ -350,29 +334,9 @@ export class ApprovalPlugin extends QuietPlugin {
       const rest = await pauseAgain(run, invocationContext, { event, toolCallIds })
       return annotateEndings(run, rest) ?? rest
     }
-    if (asksForApproval(event)) return this.#ask(run, invocationContext, event)
-    return (await this.#askForNode(run, invocationContext, event)) ?? annotateEndings(run, event)
-  }
-
-  /** Stores the questions of a workflow node in the ledger before clients see them. Returns undefined if the event has none. */
-  async #askForNode(
-    run: RunState,
-    context: InvocationContext,
-    event: Event,
-  ): Promise<Event | undefined> {
-    const asked: AskedNote[] = []
-    for (const { functionCall } of event.content?.parts ?? []) {
-      if (!functionCall || run.nested || !isInterrupt(functionCall)) continue
-      const question = await resolveNodeQuestion(functionCall, context, this.#options)
-      run.asking.set(question.toolCallId, question.terms)
-      const approval = await this.#requestApproval(run, context.session, question.request)
-      if (!approval) throw new Error('The question of a workflow node cannot be asked.')
-      const made = await previewApproval(approval, approval.chat.principalId, this.#options)
-      asked.push(toAskedNote(approval, made))
-    }
-    if (asked.length === 0) return undefined
-    const notes = { asked, messageId: run.messageId }
-    return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
+    const yielded = { run, context: invocationContext, event }
+    if (asksForApproval(event)) return storeRequests(yielded, this.#options)
+    return (await storeNodeQuestions(yielded, this.#options)) ?? annotateEndings(run, event)
   }
 
   override async beforeModelCallback(params: {
@@ -380,7 +344,7 @@ export class ApprovalPlugin extends QuietPlugin {
     llmRequest: LlmRequest
   }): Promise<LlmResponse | undefined> {
     const { callbackContext, llmRequest } = params
-    const run = this.#runOf(callbackContext.invocationContext)
+    const run = this.runs.find(callbackContext.invocationContext)
     // AP8: the model continues when all responses that its turn waits for have arrived. An empty response ends the
     // run.
     const key = toHeldKey(callbackContext.invocationContext, callbackContext.agentName)
@@ -391,11 +355,8 @@ export class ApprovalPlugin extends QuietPlugin {
     run?.held.delete(key)
     const ending = findEnding(callbackContext)
     if (ending === 'result' || (ending === 'nothing' && run?.cause === 'responses')) return {}
-    // ADK 2.0.0 calls the model again after a streamed long-running call or transfer, because the usage report that
-    // follows counts as the last event. Gemini rejects a conversation that ends with an unanswered call, and a
-    // transfer would get two replies.
-    const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
-    if (isOver || hasTransferred(callbackContext)) return {}
+    if (hasOpenCall(callbackContext, llmRequest.contents) || hasTransferred(callbackContext))
+      return {}
     restoreCallNames(llmRequest.contents)
     run?.modelStarted(callbackContext.invocationContext.branch)
     return undefined
@@ -459,95 +420,12 @@ export class ApprovalPlugin extends QuietPlugin {
     const terms = await resolveQuestionTerms(call, question, this.#termsOf(run))
     return terms && (this.#signIns?.toTerms(call.toolContext, terms) ?? terms)
   }
-
-  /** Stores the approval requests of an event in the ledger before clients see them (AP2). */
-  async #ask(run: RunState, context: InvocationContext, event: Event): Promise<Event> {
-    const asked: AskedNote[] = []
-    const paused: PausedNote[] = []
-    const parts: Part[] = []
-    for (const part of event.content?.parts ?? []) {
-      const pause = takePause(run, part)
-      if (pause) {
-        paused.push(pause)
-        parts.push(part)
-        continue
-      }
-      const approval = await this.#requestApproval(run, context.session, part)
-      if (!approval) continue
-      const made = await previewApproval(approval, approval.chat.principalId, this.#options)
-      asked.push(toAskedNote(approval, made))
-      parts.push(part)
-    }
-    const pending = [...asked, ...paused].map(({ toolCallId }) => toolCallId)
-    await storeResponses(run, context, { event, pending })
-    const customMetadata = writeNotes(
-      { asked, messageId: run.messageId, ...(paused.length > 0 && { paused }) },
-      event.customMetadata,
-    )
-    const { content, ...rest } = event
-    // Gemini rejects content without parts, in this turn and in all later ones.
-    return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
-  }
-
-  async #requestApproval(
-    run: RunState,
-    session: Session,
-    { functionCall }: Part,
-  ): Promise<Approval | undefined> {
-    const original = readOriginalCall(functionCall?.args)
-    const terms = original && run.asking.get(original.id)
-    if (!terms || functionCall?.id === undefined) return undefined
-    run.asking.delete(original.id)
-    const { deadlineMs, ...rest } = terms
-    const { live } = run.nested?.root.run ?? {}
-    live?.onAsk(original.id)
-    const requested = await this.#options.ledger.request({
-      id: functionCall.id,
-      chat: chatOf(session),
-      messageId: run.messageId,
-      toolCallId: original.id,
-      toolName: original.name,
-      args: original.args,
-      terms: {
-        // The user wrote to the agent of the chat, not to an agent that is used as a tool.
-        ...withUserText(rest, (run.nested?.root.session ?? session).events, run.messageId),
-        ...(run.nested && { path: run.nested.path }),
-      },
-      deadlineMs,
-      ...(live && { live: true }),
-    })
-    if (!isRefusal(requested)) return requested
-    const refused = { type: 'request-refused', refusal: requested } as const
-    const [, [effect]] = nextCall({ name: 'requested' }, refused)
-    if (effect?.type === 'settle')
-      run.results.set(original.id, { name: original.name, response: effect.response })
-    return undefined
-  }
-
-  #runOf({ session, invocationId }: InvocationContext): RunState | undefined {
-    const run =
-      this.#nested.get(session) ??
-      this.#invocations.get(invocationId) ??
-      this.#runs.get(toChatKey(chatOf(session)))
-    if (run) this.#invocations.set(invocationId, run)
-    return run
-  }
 }
 
 /** Returns the last pause of a call that runs an agent. Returns undefined for a new call. */
 function findPauseOf({ toolContext }: ToolCall): PausedNote | undefined {
   const { session } = toolContext.invocationContext
   return findPause(session.events, toolContext.functionCallId ?? '')
-}
-
-/** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */
-function takePause(run: RunState, { functionCall }: Part): PausedNote | undefined {
-  const toolCallId = readOriginalCall(functionCall?.args)?.id ?? ''
-  const confirmationId = functionCall?.id
-  const pause = confirmationId === undefined ? undefined : run.takePause(toolCallId)
-  return pause && confirmationId !== undefined
-    ? { toolCallId, confirmationId, ...pause }
-    : undefined
 }
 
 /** Whether an agent must wait for responses that the turn of its run waits for. */
@@ -561,18 +439,4 @@ function isTurnWaiting(
 
 function toHeldKey({ branch = '' }: InvocationContext, agentName: string): string {
   return `${branch} ${agentName}`
-}
-
-function endsOnCall(contents: readonly Content[]): boolean {
-  return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
-}
-
-/** Whether the last event of the agent is one of ADK's own requests to the client, which ADK hides from the model. */
-function endsOnRequest({ invocationContext, invocationId, agentName }: Context): boolean {
-  const last = invocationContext.session.events.findLast(
-    (event) => event.invocationId === invocationId && (event.content?.parts ?? []).length > 0,
-  )
-  if (last?.author !== agentName) return false
-  const names = last.content?.parts?.map(({ functionCall }) => functionCall?.name) ?? []
-  return names.some((name) => name?.startsWith('adk_request_') === true)
 }

@@ -1,5 +1,6 @@
 import type { InvocationContext, Context } from '@google/adk'
 import { getFunctionResponses } from '@google/adk'
+import type { Content } from '@google/genai'
 
 /**
  * Assigns a run to the agent whose calls the user message responds to. ADK 2.0.0 picks the agent of the last event.
@@ -78,3 +79,26 @@ export function findEnding({
 
 /** The number of events in the session when an agent last called its model. */
 const callStarts = new WeakMap<InvocationContext, number>()
+
+/**
+ * Whether the last step of an agent ended with a call that waits for a client. ADK 2.0.0 calls the model again after a streamed
+ * long-running call, because the usage report that follows counts as the last event. Gemini rejects a conversation that ends with an
+ * unanswered call.
+ */
+export function hasOpenCall(context: Context, contents: readonly Content[]): boolean {
+  return endsOnCall(contents) || endsOnRequest(context)
+}
+
+function endsOnCall(contents: readonly Content[]): boolean {
+  return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
+}
+
+/** Whether the last event of the agent is one of ADK's own requests to the client, which ADK hides from the model. */
+function endsOnRequest({ invocationContext, invocationId, agentName }: Context): boolean {
+  const last = invocationContext.session.events.findLast(
+    (event) => event.invocationId === invocationId && (event.content?.parts ?? []).length > 0,
+  )
+  if (last?.author !== agentName) return false
+  const names = last.content?.parts?.map(({ functionCall }) => functionCall?.name) ?? []
+  return names.some((name) => name?.startsWith('adk_request_') === true)
+}

@@ -441,7 +441,7 @@ export class AgentHost {
     { notes, cause, signal, prepare, onStored, state = {} }: DriveOptions,
   ): AsyncGenerator<Event> {
     const { runner, gate } = await this.#find(chat)
-    const run = gate.open(chat, notes.messageId, cause)
+    const run = gate.runs.open(chat, notes.messageId, cause)
     run.onStored = onStored
     this.#runs.add(run)
     try {
@@ -472,7 +472,7 @@ export class AgentHost {
       throw run.loss ?? (await this.#explain(chat, thrown))
     } finally {
       this.#takePrepared(keyOf(chat))
-      gate.close(chat, run)
+      gate.runs.close(chat, run)
       const isLeft = isClosing(signal) && cause === 'responses'
       if (signal.aborted) await this.#keepLateResults(chat, run, isLeft)
       // AP661: another server checks whether the agent has continued with the outcome.

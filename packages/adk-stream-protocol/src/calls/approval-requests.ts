@@ -1,0 +1,135 @@
+import type { Event, InvocationContext, Session } from '@google/adk'
+import type { Part } from '@google/genai'
+
+import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import { isInterrupt } from '../agent/history/input-calls.ts'
+import { chatOf } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import { previewApproval } from '../approvals/preview.ts'
+import { isRefusal } from '../approvals/refusal.ts'
+import { readOriginalCall, storeResponses, toAskedNote } from './approval-events.ts'
+import type { TermsOptions } from './call-terms.ts'
+import { nextCall } from './next-call.ts'
+import { resolveNodeQuestion } from './node-questions.ts'
+import type { RunState } from './run-state.ts'
+import { withUserText } from './user-text.ts'
+
+interface RequestOptions extends TermsOptions {
+  readonly ledger: Ledger
+}
+
+/** An event with the run that ADK yields it in. */
+interface RunEvent {
+  readonly run: RunState
+  readonly context: InvocationContext
+  readonly event: Event
+}
+
+/** Stores the approval requests of an event in the ledger before clients see them (AP2). Returns the event with notes for clients. */
+export async function storeRequests(
+  { run, context, event }: RunEvent,
+  options: RequestOptions,
+): Promise<Event> {
+  const asked: AskedNote[] = []
+  const paused: PausedNote[] = []
+  const parts: Part[] = []
+  for (const part of event.content?.parts ?? []) {
+    const pause = takePause(run, part)
+    if (pause) {
+      paused.push(pause)
+      parts.push(part)
+      continue
+    }
+    const note = await storeRequest(run, { session: context.session, part }, options)
+    if (!note) continue
+    asked.push(note)
+    parts.push(part)
+  }
+  const pending = [...asked, ...paused].map(({ toolCallId }) => toolCallId)
+  await storeResponses(run, context, { event, pending })
+  const customMetadata = writeNotes(
+    { asked, messageId: run.messageId, ...(paused.length > 0 && { paused }) },
+    event.customMetadata,
+  )
+  const { content, ...rest } = event
+  // Gemini rejects content without parts, in this turn and in all later ones.
+  return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
+}
+
+/** Stores the questions of a workflow node in the ledger before clients see them. Returns undefined if the event has none. */
+export async function storeNodeQuestions(
+  { run, context, event }: RunEvent,
+  options: RequestOptions,
+): Promise<Event | undefined> {
+  const asked: AskedNote[] = []
+  for (const { functionCall } of event.content?.parts ?? []) {
+    if (!functionCall || run.nested || !isInterrupt(functionCall)) continue
+    const { toolCallId, terms, request } = await resolveNodeQuestion(functionCall, context, options)
+    run.asking.set(toolCallId, terms)
+    const note = await storeRequest(run, { session: context.session, part: request }, options)
+    if (!note) throw new Error('The question of a workflow node cannot be asked.')
+    asked.push(note)
+  }
+  if (asked.length === 0) return undefined
+  const notes = { asked, messageId: run.messageId }
+  return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
+}
+
+/** Stores one request with its terms in `run.asking`. Returns undefined if the part requests nothing, or the ledger refuses it. */
+async function storeRequest(
+  run: RunState,
+  { session, part }: { readonly session: Session; readonly part: Part },
+  options: RequestOptions,
+): Promise<AskedNote | undefined> {
+  const approval = await requestApproval(run, { session, part }, options.ledger)
+  if (!approval) return undefined
+  const preview = await previewApproval(approval, approval.chat.principalId, options)
+  return toAskedNote(approval, preview)
+}
+
+async function requestApproval(
+  run: RunState,
+  { session, part: { functionCall } }: { readonly session: Session; readonly part: Part },
+  ledger: Ledger,
+): Promise<Approval | undefined> {
+  const original = readOriginalCall(functionCall?.args)
+  const terms = original && run.asking.get(original.id)
+  if (!terms || functionCall?.id === undefined) return undefined
+  run.asking.delete(original.id)
+  const { deadlineMs, ...rest } = terms
+  const { live } = run.nested?.root.run ?? {}
+  live?.onAsk(original.id)
+  const requested = await ledger.request({
+    id: functionCall.id,
+    chat: chatOf(session),
+    messageId: run.messageId,
+    toolCallId: original.id,
+    toolName: original.name,
+    args: original.args,
+    terms: {
+      // The user wrote to the agent of the chat, not to an agent that is used as a tool.
+      ...withUserText(rest, (run.nested?.root.session ?? session).events, run.messageId),
+      ...(run.nested && { path: run.nested.path }),
+    },
+    deadlineMs,
+    ...(live && { live: true }),
+  })
+  if (!isRefusal(requested)) return requested
+  const refused = { type: 'request-refused', refusal: requested } as const
+  const [, [effect]] = nextCall({ name: 'requested' }, refused)
+  if (effect?.type === 'settle')
+    run.results.set(original.id, { name: original.name, response: effect.response })
+  return undefined
+}
+
+/** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */
+function takePause(run: RunState, { functionCall }: Part): PausedNote | undefined {
+  const toolCallId = readOriginalCall(functionCall?.args)?.id ?? ''
+  const confirmationId = functionCall?.id
+  const pause = confirmationId === undefined ? undefined : run.takePause(toolCallId)
+  return pause && confirmationId !== undefined
+    ? { toolCallId, confirmationId, ...pause }
+    : undefined
+}
