@@ -8,7 +8,7 @@ const ROOT = path.join(import.meta.dirname, '..')
 /** Where rules stand, and where their tests are. */
 const RULE_FILES = [
   'PROTOCOL.md',
-  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
   ...readdirSync(path.join(ROOT, 'docs/spec')).map((file) => `docs/spec/${file}`),
   'packages/gemini-emulator/RULES.md',
   'apps/demo/RULES.md',
