@@ -1,46 +1,22 @@
 import type { Approval } from '../approvals/approval.ts'
-import { ProtocolError } from '../protocol/errors.ts'
-import type { ChatRef } from '../shared/chat-ref.ts'
-import type { TurnChange } from '../relay/relay.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
-import type { ChatEvents } from '../turns/chat-events.ts'
-import { TurnRegistry } from '../turns/turn-registry.ts'
-import { AskingTurns } from './chats/asking-turns.ts'
-import { ApprovalDecisions } from './chats/approval-decisions.ts'
-import type { Backend, LazyBackend } from './chats/backend.ts'
-import { readAgents } from './chats/chat-agents.ts'
-import { createChatLocker } from './chats/chat-locks.ts'
-import { ChatService } from './chats/chat-service.ts'
-import { LiveLeases } from './chats/live-leases.ts'
-import { LiveSender } from './chats/live-sender.ts'
-import { endElicitation, LostElicitations } from './chats/lost-elicitations.ts'
-import { isElicitation } from '../calls/elicitation-terms.ts'
-import { LiveOwners } from './chats/live-owners.ts'
-import type { LiveRunsOptions } from './chats/live-runs.ts'
-import { LiveRuns } from './chats/live-runs.ts'
+import type { Backend } from './chats/backend.ts'
+import { ChatTimelines } from './chats/chat-timelines.ts'
+import { LostElicitations } from './chats/lost-elicitations.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { PrincipalNames } from './chats/principal-names.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/retention-sweeper.ts'
-import { RemoteTurns } from './chats/remote-turns.ts'
-import { ReplyDecisions } from './chats/reply-decisions.ts'
-import { RequestContext } from './chats/request-context.ts'
-import { TurnsElsewhere } from './chats/turns-elsewhere.ts'
-import { DecidedTurns } from './chats/decided-turns.ts'
-import { Rewinds } from './chats/rewinds.ts'
-import { StoredCalls } from './chats/stored-calls.ts'
-import { ToolResults } from './chats/tool-results.ts'
-import { TurnService } from './chats/turn-service.ts'
-import type { ApprovalChange, ApprovalNews } from './feeds/approval-news.ts'
-import { pollNews } from './feeds/approval-news.ts'
-import type { Feeds } from './feeds/feeds.ts'
+import type { Bridge } from './create-bridge.ts'
+import { DRAIN_MS } from './drain.ts'
+import type { ApprovalChange } from './feeds/approval-news.ts'
 import type { Route } from './http/http-router.ts'
-import type { Operations } from './operations/operations.ts'
-import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
+import type { ChatParts, ChatPartsOptions } from './open-chats.ts'
+import { openChats } from './open-chats.ts'
+import type { AnyBridgeOptions } from './options.ts'
 import { toObservers } from './options.ts'
-import { ChatTimelines } from './chats/chat-timelines.ts'
-import { approvalRoutes } from './routes/approval-routes.ts'
 import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
+import { approvalRoutes } from './routes/approval-routes.ts'
 import { auditRoutes } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
@@ -50,12 +26,10 @@ import { modelCallRoutes } from './routes/model-call-routes.ts'
 import { signInRoutes } from './routes/sign-in-routes.ts'
 import { timelineRoutes } from './routes/timeline-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
-import { callFinder } from './sockets/bidi-conversation.ts'
+import { createCallFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
 import { openLiveHandlers } from './sockets/live-handlers.ts'
 import { openTurnHandlers } from './sockets/turn-handlers.ts'
-import { DRAIN_MS } from './drain.ts'
-import type { Bridge } from './create-bridge.ts'
 
 /** The parts of a bridge that serve its chats. */
 export interface Services {
@@ -78,122 +52,17 @@ export interface Services {
   readonly close: () => Promise<void>
 }
 
-/** The interval at which the audit record is read while a client or a live call waits for changes by other processes. */
-const NEWS_MS = 250
-
-export interface ServiceParts {
-  readonly limits: BridgeLimits
-  readonly backend: LazyBackend
-  readonly events: ChatEvents
-  readonly feeds: Feeds
-  readonly news: ApprovalNews
-  readonly operations: Operations
+export interface ServiceParts extends ChatPartsOptions {
   /** The recorder of model calls, if the bridge has one. */
   readonly modelCalls?: ModelCalls | undefined
 }
 
-/** Creates the parts that serve the chats, and connects them with each other. */
+/** Creates the parts that serve the chats: what runs them, their endpoints, their frames, and the work in the background. */
 export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services {
-  const { limits, backend, events, feeds, news, operations } = parts
-  const { onError, onChunk } = toObservers(options)
-  const { artifactService, mayCompleteCalls, exposeState = () => false } = options
-  const elsewhere: TurnsElsewhere = new TurnsElsewhere({
-    limits,
-    isAwaited: () => feeds.watched || runs?.listened === true,
-    onTurnChange: (change) => {
-      reportTurn(change, events)
-      remoteTurns.turnChanged(change)
-    },
-    onApprovals: () => newsPoll.readNow(),
-    onWritten: (lagMs) => operations.relayWritten(lagMs),
-    answer: async (kind, body) => (await asking?.answer(kind, body)) ?? owners.answer(kind, body),
-    isAsked: () => runs?.busy === true || turns.asks,
-    onError,
-  })
-  let opened: LiveLeases | undefined
-  const leases = (): LiveLeases => {
-    if (!opened) throw new ProtocolError('unavailable')
-    return opened
-  }
-  const asking: AskingTurns | undefined =
-    options.elicitation === true
-      ? new AskingTurns({
-          backend,
-          elsewhere,
-          turns: () => turns,
-          turnService: () => turnService,
-          calls: () => calls,
-        })
-      : undefined
-  const turns = openTurns(options, { limits, backend, events, elsewhere, asking })
-  const turnService = new TurnService(backend, turns, {
-    exposeState,
-    onError,
-    onChunk,
-    onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
-    isLive: (approval) => owners.hold(approval),
-    onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
-    whilePending: options.whilePending ?? 'keep',
-    elicits: options.elicitation === true,
-  })
-  const rewinds = new Rewinds(backend, turns, options.whenShortened ?? 'keep')
-  const calls = new StoredCalls(backend, turns)
-  const toolResults = new ToolResults({ backend, calls, turnService })
-  const decidedTurns = new DecidedTurns({ backend, calls, turnService, onError })
-  const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
-  const runs = openRuns(options, { backend, turnService, leases, maxPerPrincipal, onError })
-  const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
-  const owners = new LiveOwners({
-    backend,
-    calls,
-    runs,
-    leases,
-    ask,
-    onDecided: (approval) => news.changedElsewhere(approval),
-  })
-  const newsMs = Math.min(limits.sweepMs, NEWS_MS)
-  const remoteTurns = new RemoteTurns({
-    backend,
-    turnService,
-    calls,
-    runs,
-    events,
-    elsewhere,
-    isLiveElsewhere: (chat) => owners.isElsewhere(chat),
-    intervalMs: newsMs,
-    onError,
-  })
-  const resume = createResume({ backend, runs, decidedTurns, owners, onError })
-  const decisions = new ApprovalDecisions({
-    backend,
-    limits,
-    decidedTurns,
-    runs,
-    isLiveElsewhere: (chat) => owners.isElsewhere(chat),
-    // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
-    resume: (approval) => void resume(approval, true),
-    onRepeated: (approval) => runs?.approvalChanged(approval),
-  })
-  const context = new RequestContext(options.context)
-  const replies = new ReplyDecisions({ backend, decisions, calls })
-  const chats = new ChatService({
-    replies,
-    resume: (approval) => void resume(approval, true),
-    backend,
-    turns,
-    elsewhere,
-    asking,
-    turnService,
-    rewinds,
-    calls,
-    toolResults,
-    decisions,
-    owners,
-    remoteTurns,
-    context,
-    runs,
-  })
-  const live = runs && new LiveSender({ runs, turnService, rewinds, decisions, replies, context })
+  const { limits, backend, modelCalls } = parts
+  const opened = openChats(options, parts)
+  const { chats, turns, turnService, calls, toolResults, decisions, runs, live, elsewhere } = opened
+  const { exposeState = () => false, mayCompleteCalls } = options
   const completions = openCallCompletions({
     calls,
     toolResults,
@@ -202,98 +71,25 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     limits,
     mayCompleteCalls,
   })
-  const lost = options.elicitation === true ? new LostElicitations(backend) : undefined
-  const sweeper = new RecoverySweeper({
-    backend,
-    intervalMs: limits.sweepMs,
-    resume: (approval) => resume(approval),
-    recoverTurns: async () => {
-      await elsewhere.sweep(turns)
-      await lost?.sweep()
-    },
-    expireBrowserCall: (call) => toolResults.expire(call).catch(onError),
-    mustWrite: () => operations.storeFault !== undefined,
-    onError,
-    onSwept: (error) => operations.swept(error),
-  })
-  const retention =
-    options.retention &&
-    new RetentionSweeper({
-      ...options.retention,
-      backend,
-      isInUse: (chat) => runs?.isTalking(chat) === true,
-      ownsSessions: options.sessionService === undefined,
-      onRemoved: (chat) => events.chatChanged(chat),
-      onError,
-    })
-  const newsPoll = pollNews({
-    backend,
-    news,
-    intervalMs: newsMs,
-    isAwaited: () => feeds.watched || runs?.asks === true || runs?.listened === true,
-    onError,
-  })
-  const names = new PrincipalNames(options.namePrincipal, onError)
-  const { modelCalls } = parts
   const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState, modelCalls })
+  const sweeper = openSweeper(options, parts, opened)
+  const retention = openRetention(options, parts, opened)
   return {
-    start: ({ ledger, host, store }) => {
-      elsewhere.start(store, { ledger, host })
-      opened = new LiveLeases({ ledger, store, ask: elsewhere.ask, onError })
-    },
+    start: opened.start,
     timeline: (chat, page) => timelines.read(chat, { ...page, showText: true }),
-    routes: [
-      ...chatListRoutes({ backend, turns, events, feeds, limits }),
-      ...chatRoutes({
-        artifactService,
-        backend,
-        turns,
-        elsewhere,
-        asking,
-        events,
-        feeds,
-        chats,
-        runs,
-        limits,
-        exposeState,
-      }),
-      ...approvalRoutes({ backend, chats, limits, names }),
-      ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
-      ...approvalLinkRoutes({ backend, chats, limits, names, links: options.approvalLinks }),
-      ...auditRoutes(backend, options.mayReadAudit),
-      ...timelineRoutes(timelines, options.mayReadAudit),
-      ...modelCallRoutes(modelCalls),
-      ...completions.routes,
-    ],
+    routes: [...createRoutes(options, parts, { opened, timelines }), ...completions.routes],
     completeCall: (completion) => completions.complete(completion),
-    deletePrincipal: async (principalId, { audit, waitMs = DRAIN_MS }) => {
-      const { store, ledger, host, appName } = await backend.get()
-      modelCalls?.forget(principalId)
-      await deletePrincipalData(store, {
-        appName,
-        principalId,
-        audit,
-        waitMs,
-        leaseMs: ledger.leaseMs,
-        ...(options.sessionService && { sessions: host.sessions }),
-        stop: async (chat) => {
-          await runs?.leave(chat)
-          await turns.stop(chat)
-        },
-        cancel: (chat) => ledger.deleteChat(chat, 'the data of the principal was deleted'),
-        onRemoved: (chat) => events.chatChanged(chat),
-      })
-    },
+    deletePrincipal: createDeletion(options, parts, opened),
     openHandlers: (connection) =>
       runs && live
         ? openLiveHandlers(connection, { runs, chats, live, limits })
         : openTurnHandlers(connection, { chats, limits }),
-    findCall: callFinder({ decisions, calls, runs }),
+    findCall: createCallFinder({ decisions, calls, runs }),
     approvalChanged: (approval) => {
       runs?.approvalChanged(approval)
       elsewhere.notifyApprovals()
     },
-    changedElsewhere: (change) => remoteTurns.changed(change),
+    changedElsewhere: (change) => opened.remoteTurns.changed(change),
     countTurns: () => turns.size,
     countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
@@ -307,101 +103,114 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
       return !isTalking && ![turns, turnService, ledger, host].some((part) => part?.busy === true)
     },
     close: async () => {
-      owners.close()
-      remoteTurns.close()
-      await newsPoll.close()
+      await opened.stopReading()
       await runs?.close()
       await sweeper.close()
       await retention?.close()
       await turns.close()
       await elsewhere.close()
       // Without this, another process only waits longer for this one.
-      await backend.opened?.ledger.close().catch(onError)
+      await backend.opened?.ledger.close().catch(toObservers(options).onError)
     },
   }
 }
 
-function openTurns(
+/** Creates the endpoints, except those of the whole bridge. */
+function createRoutes(
   options: AnyBridgeOptions,
-  parts: Pick<ServiceParts, 'limits' | 'backend' | 'events'> & {
-    elsewhere: TurnsElsewhere
-    asking: AskingTurns | undefined
-  },
-): TurnRegistry {
-  const { limits, backend, events, elsewhere, asking } = parts
-  const stopAsking = async (chat: ChatRef): Promise<boolean> =>
-    (await asking?.stopElsewhere(chat)) === true
-  const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
-    (await stopAsking(chat)) || elsewhere.stopIfUnwatched(chat)
-  return new TurnRegistry({
-    ...limits,
-    disconnectGraceMs: options.disconnectGraceMs ?? 0,
-    whileRunning: options.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, { stopIfUnwatched }, toObservers(options).onError),
-    onLocked: (chat, turn) => elsewhere.publish(chat, turn),
-    stopElsewhere: async (chat) => {
-      if (!(await stopAsking(chat))) await elsewhere.stop(chat)
+  { backend, limits, events, feeds, modelCalls }: ServiceParts,
+  { opened, timelines }: { readonly opened: ChatParts; readonly timelines: ChatTimelines },
+): Route[] {
+  const { chats, turns, elsewhere, asking, runs } = opened
+  const { artifactService, exposeState = () => false, mayReadAudit } = options
+  const { onError } = toObservers(options)
+  const names = new PrincipalNames(options.namePrincipal, onError)
+  return [
+    ...chatListRoutes({ backend, turns, events, feeds, limits }),
+    ...chatRoutes({
+      artifactService,
+      backend,
+      turns,
+      elsewhere,
+      asking,
+      events,
+      feeds,
+      chats,
+      runs,
+      limits,
+      exposeState,
+    }),
+    ...approvalRoutes({ backend, chats, limits, names }),
+    ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
+    ...approvalLinkRoutes({ backend, chats, limits, names, links: options.approvalLinks }),
+    ...auditRoutes(backend, mayReadAudit),
+    ...timelineRoutes(timelines, mayReadAudit),
+    ...modelCallRoutes(modelCalls),
+  ]
+}
+
+/** Starts to recover the work of processes that have crashed. */
+function openSweeper(
+  options: AnyBridgeOptions,
+  { backend, limits, operations }: ServiceParts,
+  { resume, elsewhere, turns, toolResults }: ChatParts,
+): RecoverySweeper {
+  const { onError } = toObservers(options)
+  const lost = options.elicitation === true ? new LostElicitations(backend) : undefined
+  return new RecoverySweeper({
+    backend,
+    intervalMs: limits.sweepMs,
+    resume: (approval) => resume(approval),
+    recoverTurns: async () => {
+      await elsewhere.sweep(turns)
+      await lost?.sweep()
     },
-    onChange: (chat) => events.chatChanged(chat),
+    expireBrowserCall: (call) => toolResults.expire(call).catch(onError),
+    mustWrite: () => operations.storeFault !== undefined,
+    onError,
+    onSwept: (error) => operations.swept(error),
   })
 }
 
-/** Reports a turn of another server to the feeds of this one. */
-function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents): void {
-  if (!ended) events.turnStarted(chat, messageId)
-  events.chatChanged(chat)
+/** Starts to remove old data. Returns undefined without the option `retention`. */
+function openRetention(
+  { retention, sessionService, ...options }: AnyBridgeOptions,
+  { backend, events }: ServiceParts,
+  { runs }: ChatParts,
+): RetentionSweeper | undefined {
+  if (!retention) return undefined
+  return new RetentionSweeper({
+    ...retention,
+    backend,
+    isInUse: (chat) => runs?.isTalking(chat) === true,
+    ownsSessions: sessionService === undefined,
+    onRemoved: (chat) => events.chatChanged(chat),
+    onError: toObservers(options).onError,
+  })
 }
 
-interface ResumeParts {
-  readonly backend: LazyBackend
-  readonly runs: LiveRuns | undefined
-  readonly decidedTurns: DecidedTurns
-  readonly owners: LiveOwners
-  readonly onError: (error: unknown) => void
-}
-
-/**
- * Returns a function that resumes the turn of a decided or ended approval in the process that runs its call. `isNew` says that the
- * approval was decided just now. The function never rejects.
- */
-function createResume({ backend, runs, decidedTurns, owners, onError }: ResumeParts) {
-  return async (approval: Approval, isNew = false): Promise<void> => {
-    try {
-      // The call that asked continues by itself. If it cannot, nothing resumes.
-      if (isElicitation(approval))
-        return await endElicitation((await backend.get()).ledger, approval)
-      // A live session, here or in another process, runs its own calls.
-      if (runs?.holds(approval)) runs.approvalChanged(approval)
-      else if (!(await owners.leave(approval)))
-        await decidedTurns.resumeAfterDecision(approval, isNew)
-    } catch (error) {
-      onError(error)
-    }
+/** Returns the function that deletes the data of a principal. */
+function createDeletion(
+  { sessionService }: AnyBridgeOptions,
+  { backend, events, modelCalls }: ServiceParts,
+  { runs, turns }: ChatParts,
+): Bridge['deletePrincipal'] {
+  return async (principalId, { audit, waitMs = DRAIN_MS }) => {
+    const { store, ledger, host, appName } = await backend.get()
+    modelCalls?.forget(principalId)
+    await deletePrincipalData(store, {
+      appName,
+      principalId,
+      audit,
+      waitMs,
+      leaseMs: ledger.leaseMs,
+      ...(sessionService && { sessions: host.sessions }),
+      stop: async (chat) => {
+        await runs?.leave(chat)
+        await turns.stop(chat)
+      },
+      cancel: (chat) => ledger.deleteChat(chat, 'the data of the principal was deleted'),
+      onRemoved: (chat) => events.chatChanged(chat),
+    })
   }
-}
-
-function openRuns(
-  options: AnyBridgeOptions,
-  parts: Pick<
-    LiveRunsOptions,
-    'backend' | 'turnService' | 'leases' | 'maxPerPrincipal' | 'onError'
-  >,
-): LiveRuns | undefined {
-  const { live, approvals: policy = {}, plugins = [], ...services } = options
-  const { exposeToolErrors: exposeErrors = false } = options
-  if (!live) return undefined
-  const { artifactService, memoryService, credentialService } = services
-  return new LiveRuns({
-    ...live,
-    ...parts,
-    agents: readAgents(options),
-    policy,
-    exposeErrors,
-    services: {
-      plugins: [...plugins],
-      ...(artifactService && { artifactService }),
-      ...(memoryService && { memoryService }),
-      ...(credentialService && { credentialService }),
-    },
-  })
 }

@@ -60,15 +60,15 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
     onDecided: () => undefined,
     calls: { stateOf: async () => 'asked' },
   })
-  expect(await owners.hold(approval)).toBe(false)
-  expect(await owners.hold(approval)).toBe(false)
+  expect(await owners.holds(approval)).toBe(false)
+  expect(await owners.holds(approval)).toBe(false)
   expect(asked).toEqual(['first'])
   for (let index = 0; index < 100; index += 1) {
     owner = `process ${index}`
-    expect(await owners.hold(approval)).toBe(false)
+    expect(await owners.holds(approval)).toBe(false)
   }
   owner = 'first'
-  expect(await owners.hold(approval)).toBe(false)
+  expect(await owners.holds(approval)).toBe(false)
   expect(asked.filter((worker) => worker === 'first')).toHaveLength(2)
   await store.close()
 })

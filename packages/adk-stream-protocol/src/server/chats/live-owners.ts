@@ -104,7 +104,7 @@ export class LiveOwners {
    * Whether a live session, here or in another process, has the call of an approval. Does not wait for a session that is being started,
    * so the caller may hold the chat: such a session takes calls only when the chat is free.
    */
-  async hold(approval: Approval): Promise<boolean> {
+  async holds(approval: Approval): Promise<boolean> {
     const { runs, leases } = this.#options
     if (runs?.holds(approval)) return true
     const ask = this.#options.ask()

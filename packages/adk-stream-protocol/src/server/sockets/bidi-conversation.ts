@@ -30,7 +30,7 @@ export interface CallFinderParts {
 }
 
 /** Returns a function that finds a call in the ledger, the live sessions or the stored messages. */
-export function callFinder({ decisions, calls, runs }: CallFinderParts): FindCall {
+export function createCallFinder({ decisions, calls, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
     const known = await decisions.find(chat, id)
     const toolCallId = known?.toolCallId ?? id
