@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 
 import type {
   Event,
@@ -27,8 +28,10 @@ import { renameInterrupts } from '../history/input-calls.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
+import { findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
+import { refuseInterrupted, runsCode } from './interrupted-nodes.ts'
 import { StoredQueue } from './stored-queue.ts'
 import { listNodeAgents, listOwnEdges, listOwnNodes, readInner } from './workflow-nodes.ts'
 
@@ -165,9 +168,13 @@ class WorkflowRun {
     const { nodePath: path, invocationContext } = nodeContext
     await this.stored()
     // ADK takes a text message for the answer to an older question.
-    if (node === this.#root) nodeContext.resumeInputs = {}
+    if (node === this.#root) {
+      nodeContext.resumeInputs = {}
+      await this.#noteRuns(nodeContext)
+    }
     if (isWorkflow(node)) {
       if (!node.graph) {
+        await this.#noteStart(node, nodeContext)
         viewEntryRuns(nodeContext, () => this.#viewSession(nodeContext))
         return undefined
       }
@@ -176,7 +183,8 @@ class WorkflowRun {
       this.#report(nodeContext, 'running')
       return undefined
     }
-    const { runs } = readNodeRuns(invocationContext.session.events, this.messageId)
+    const { events } = invocationContext.session
+    const { runs } = readNodeRuns(events, this.messageId)
     const last = runs.findLast((run) => run.path === path)
     const waiting = last?.state === 'waiting' ? last : undefined
     if (waiting && !this.#canContinue(nodeContext, waiting)) {
@@ -184,10 +192,31 @@ class WorkflowRun {
       return null
     }
     this.#inputs.set(nodeContext, input)
-    if (isLlmAgent(node)) this.#prepareAgent(nodeContext, waiting !== undefined)
+    if (isLlmAgent(node)) this.#prepareAgent(nodeContext, hasBegun(events, this.messageId, path))
     else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
-    this.#report(nodeContext, 'running')
+    await this.#noteStart(node, nodeContext)
     return undefined
+  }
+
+  /** Stores how nodes have ended that a server left without a note when it stopped. */
+  async #noteRuns(context: NodeContext): Promise<void> {
+    const { events } = context.invocationContext.session
+    const isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
+    for (const node of findUnnotedRuns(events, this.messageId, isAgent))
+      this.#emit(context, { node })
+    await this.stored()
+  }
+
+  /** Stores that a node has started, before it can have an effect. Throws if it ran when a server stopped. */
+  async #noteStart(node: StartedNode['node'], context: NodeContext): Promise<void> {
+    const { nodePath: path, branch, invocationContext } = context
+    if (!runsCode(node)) return this.#report(context, 'running')
+    refuseIfStopped(context)
+    const { runs } = readNodeRuns(invocationContext.session.events, this.messageId)
+    refuseInterrupted(node, path, runs)
+    const note = { path, state: 'started' as const, ...(branch !== undefined && { branch }) }
+    this.#report(context, 'running', { node: note })
+    await this.stored()
   }
 
   /** Stores how a node has ended. A node that is not done waits. */
@@ -203,19 +232,39 @@ class WorkflowRun {
     const note = { path, ...(branch !== undefined && { branch }) }
     if (interrupts.length > 0) {
       // A workflow waits as long as one of its nodes does.
-      if (isWorkflow(node)) return
+      if (isWorkflow(node)) {
+        if (runsCode(node)) this.#store(nodeContext, { ...note, state: 'waiting' })
+        return
+      }
       const input = this.#inputs.get(nodeContext)
       const started = input === undefined ? {} : { input }
       this.#store(nodeContext, { ...note, state: 'waiting', interrupts, ...started })
       return
     }
-    if (node.waitForOutput && output === undefined && route === undefined) return
+    if (node.waitForOutput && output === undefined && route === undefined) {
+      if (runsCode(node)) this.#store(nodeContext, { ...note, state: 'waiting' })
+      return
+    }
     this.#store(nodeContext, {
       ...note,
       state: 'done',
       ...(output !== undefined && { output }),
       ...(route !== undefined && { route }),
     })
+    // ADK shows the result of a workflow again if its last node ended in an earlier run.
+    if (node === this.#root && this.#isShown(nodeContext, output)) nodeContext.output = undefined
+  }
+
+  /** Whether an earlier run of the turn has shown a result. */
+  #isShown({ invocationContext, invocationId }: NodeContext, output: unknown): boolean {
+    const { events } = invocationContext.session
+    const turn = splitTurns(events).find((it) => it.messageId === this.messageId)
+    return (turn?.events ?? []).some(
+      (event) =>
+        event.output !== undefined &&
+        event.invocationId !== invocationId &&
+        isDeepStrictEqual(event.output, output),
+    )
   }
 
   /** Returns the result with which an agent in the task mode has finished while another of its calls waited. ADK has lost it. */
@@ -263,15 +312,19 @@ class WorkflowRun {
     return Object.create(session, { events: { get } }) as Session
   }
 
-  /** Stores the input of an agent as ADK does, unless the agent continues after a pause. */
+  /** Stores the input of an agent as ADK does, with a note. Does not store it again if the agent continues. */
   #prepareAgent(nodeContext: NodeContext, isResumed: boolean): void {
-    const context = nodeContext.invocationContext
+    const { nodePath: path, invocationContext: context } = nodeContext
     const { session, sessionService: sessions } = context
     const sessionService =
       sessions &&
       intercept(sessions, {
-        appendEvent: async ({ event }) =>
-          isResumed ? event : sessions.appendEvent({ session, event }),
+        appendEvent: async ({ event }) => {
+          if (isResumed) return event
+          const node = { path, state: 'started' as const }
+          const customMetadata = writeNotes({ node }, event.customMetadata)
+          return sessions.appendEvent({ session, event: { ...event, customMetadata } })
+        },
       })
     Object.defineProperties(nodeContext, {
       session: { value: this.#viewSession(nodeContext) },
@@ -308,7 +361,7 @@ class WorkflowRun {
       steps,
       ...(edges && { edges }),
     }
-    this.#progress.set(path, last ?? first)
+    this.#progress.set(path, last ? withEnds(last, path, runs) : first)
   }
 
   #store(context: NodeContext, node: NodeNote): void {
@@ -317,8 +370,7 @@ class WorkflowRun {
 
   /** Writes an event without content: the progress of the workflow of a node, if it has changed, and notes. */
   #report(context: NodeContext, state: 'running' | 'done', notes: EventNotes = {}): void {
-    const { nodePath, invocationId, branch } = context
-    const [workflowPath, step] = splitPath(nodePath)
+    const [workflowPath, step] = splitPath(context.nodePath)
     const last = this.#progress.get(workflowPath)
     const index = last?.steps.findIndex(({ name }) => name === step) ?? -1
     const hasChanged = last !== undefined && index >= 0 && last.steps[index]?.state !== state
@@ -330,16 +382,32 @@ class WorkflowRun {
       const { edges: _stored, ...next } = progress
       this.#progress.set(workflowPath, next)
     }
+    this.#emit(context, { ...notes, ...(progress && { progress }) })
+  }
+
+  #emit(context: NodeContext, notes: EventNotes): void {
+    const { nodePath, branch, invocationId } = context
     const { messageId } = this
     context.emit(
       createEvent({
-        author: step,
+        author: splitPath(nodePath)[1],
         invocationId,
         ...(branch !== undefined && { branch }),
-        customMetadata: writeNotes({ messageId, ...notes, ...(progress && { progress }) }),
+        customMetadata: writeNotes({ messageId, ...notes }),
       }),
     )
   }
+}
+
+/** Returns the progress of a workflow with the ends of nodes that a server left without a note when it stopped. */
+function withEnds(progress: ProgressNote, path: string, runs: readonly NodeNote[]): ProgressNote {
+  const hasEnded = (name: string): boolean =>
+    runs.findLast((run) => run.path === `${path}.${name}`)?.state === 'done'
+  const steps = progress.steps.map(({ name, state }) => ({
+    name,
+    state: state === 'running' && hasEnded(name) ? ('done' as const) : state,
+  }))
+  return { ...progress, steps }
 }
 
 /** Ends the workflow if its turn was stopped. ADK 2.0.0 would start the next node. */
@@ -387,7 +455,7 @@ class TurnContents extends BaseLlmRequestProcessor {
 
 /**
  * Returns a context with the events of one turn. Responses from outside are events of the agent itself: ADK would leave out everything
- * before a response of the user, also the input of the agent.
+ * before a response of the user, also the input of the agent. Responses to calls of other agents are left out.
  */
 function viewTurn(
   context: InvocationContext,
@@ -401,7 +469,11 @@ function viewTurn(
   )
   const ids = new Set(calls.map(({ id }) => id))
   const isOwn = (event: Event): boolean => getFunctionResponses(event).some(({ id }) => ids.has(id))
-  const events = turn.map((event) => (isOwn(event) ? { ...event, author: agentName } : event))
+  const events = turn.flatMap((event) => {
+    if (isOwn(event)) return { ...event, author: agentName }
+    const isForeign = event.author === 'user' && getFunctionResponses(event).length > 0
+    return isForeign ? [] : event
+  })
   const value = Object.create(session, { events: { value: events } }) as Session
   return Object.create(context, { session: { value } }) as InvocationContext
 }

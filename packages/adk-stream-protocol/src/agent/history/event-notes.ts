@@ -144,11 +144,14 @@ const ProgressNote = z.object({
 })
 export type ProgressNote = z.infer<typeof ProgressNote>
 
-/** The outcome of one run of a workflow node. `waiting` means that the node continues when it has a response. */
+/**
+ * The start or the outcome of one run of a workflow node. `started` means that the run has not ended, and `waiting` that it continues
+ * when it has a response.
+ */
 const NodeNote = z.object({
   /** The names of the workflow and of its nodes that lead to the node, joined by `.`. */
   path: z.string(),
-  state: z.enum(['done', 'waiting']),
+  state: z.enum(['started', 'done', 'waiting']),
   branch: z.string().exactOptional(),
   output: z.unknown().exactOptional(),
   route: z.unknown().exactOptional(),
@@ -203,7 +206,7 @@ const EventNotes = z.object({
   elicited: z.array(ElicitedNote).exactOptional(),
   /** The progress of an agent with steps. The event has no content. */
   progress: ProgressNote.exactOptional(),
-  /** The outcome of a workflow node. The event has no content. */
+  /** The start or the outcome of a workflow node. The event has no content, or is the input of an agent. */
   node: NodeNote.exactOptional(),
   /** The calls in this event that stand for what a remote A2A agent asks. */
   remote: z.array(RemoteCallNote).exactOptional(),

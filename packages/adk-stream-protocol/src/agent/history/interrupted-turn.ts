@@ -12,15 +12,15 @@ import { replayTurn } from './replay-turn.ts'
 const MAX_ATTEMPTS = 5
 
 /**
- * Returns the confirmation request with which a turn continues whose server stopped after the result of a call was stored and before
- * the agent replied to it. Returns undefined if the turn waits for something, if a person stopped it, or if anything was written after
- * the result: then a tool or a node may have started, and must not start twice.
+ * Returns the confirmation request with which a turn continues whose server stopped after the result of a call was stored. Returns
+ * undefined if the turn waits for something, if a person stopped it, or if it has ended. A turn without a workflow is not continued
+ * either if anything was written after the result: then a tool may have started, and must not start twice.
  */
-export function findContinuation(turn: StoredTurn, approved: ApprovedCall): string | undefined {
+export function findContinuation(turn: StoredTurn, approved: DecidedCall): string | undefined {
   return continuationOf(turn.events, callsOf(turn), approved)
 }
 
-/** Whether another server continues a turn: it waits, or the agent has not replied to the result of an approved call. */
+/** Whether another server continues a turn: it waits, or has not ended after the result of an approved call. */
 export function canBeContinued(turn: StoredTurn): boolean {
   const calls = callsOf(turn)
   return [...calls].some(([toolCallId, call]) => {
@@ -30,10 +30,12 @@ export function canBeContinued(turn: StoredTurn): boolean {
   })
 }
 
-interface ApprovedCall {
+interface DecidedCall {
   /** The id of the approval. */
   readonly id: string
   readonly toolCallId: string
+  /** What the approval was about. A question has a kind. */
+  readonly terms?: { readonly kind?: string | undefined }
 }
 
 type Calls = Translation['calls']
@@ -45,10 +47,17 @@ function callsOf(turn: StoredTurn): Calls {
 function continuationOf(
   events: readonly Event[],
   calls: Calls,
-  { id: approvalId, toolCallId }: ApprovedCall,
+  { id: approvalId, toolCallId, terms }: DecidedCall,
 ): string | undefined {
-  const isOpen = [...calls.values()].some((call) => call.state !== 'settled' || isCallWaiting(call))
-  if (isOpen || events.some(({ interrupted }) => interrupted)) return undefined
+  if (events.some(({ interrupted }) => interrupted)) return undefined
+  const open = [...calls.values()].filter((call) => call.state !== 'settled' || isCallWaiting(call))
+  const root = findWorkflow(events)
+  if (root !== undefined) {
+    // A call that ran when the server stopped does not run again. The agent learns that its outcome is unknown.
+    const isOver = open.some(({ state }) => state !== 'running') || hasEnded(events, root)
+    return isOver || countResponses(events, approvalId) > MAX_ATTEMPTS ? undefined : approvalId
+  }
+  if (open.length > 0 || terms?.kind !== undefined) return undefined
   let outerId = toolCallId
   for (let id = calls.get(outerId)?.madeBy; id !== undefined; id = calls.get(id)?.madeBy)
     outerId = id
@@ -56,10 +65,27 @@ function continuationOf(
   const result = events[index]
   if (!result || endsRun(result) || events.slice(index + 1).some(isProgress)) return undefined
   const request = outerId === toolCallId ? approvalId : calls.get(outerId)?.resumedBy
-  const attempts = events.filter((event) =>
-    getFunctionResponses(event).some(({ id }) => id === request),
-  )
-  return attempts.length > MAX_ATTEMPTS ? undefined : request
+  return countResponses(events, request) > MAX_ATTEMPTS ? undefined : request
+}
+
+/** Returns the name of the workflow that a turn runs. */
+function findWorkflow(events: readonly Event[]): string | undefined {
+  const event = events.find(({ nodeInfo }) => nodeInfo?.path !== undefined)
+  return event?.nodeInfo?.path.split('.')[0]
+}
+
+/** Whether a workflow has ended, or has failed. */
+function hasEnded(events: readonly Event[], root: string): boolean {
+  return events.some((event) => {
+    const { node } = readNotes(event)
+    const isDone = node?.path === root && node.state === 'done'
+    return isDone || event.errorCode !== undefined
+  })
+}
+
+function countResponses(events: readonly Event[], request: string | undefined): number {
+  return events.filter((event) => getFunctionResponses(event).some(({ id }) => id === request))
+    .length
 }
 
 /** Whether an agent ends with a result: the result is its reply, or another agent continues. */

@@ -9,7 +9,7 @@ import { splitTurns } from './replay-turn.ts'
 
 /** The runs of the nodes of a workflow in one turn. */
 export interface NodeRuns {
-  /** The runs in the order in which they started to wait or ended. A run that has waited is one run. */
+  /** The runs in the order of their first notes. A run that has waited is one run. */
   readonly runs: readonly NodeNote[]
   /** The questions of nodes, by the id that the node gave. */
   readonly questions: ReadonlyMap<string, NodeQuestion>
@@ -43,9 +43,11 @@ export function readNodeRuns(
     if (event.author === 'user') addResponses(event, questions)
     const { node } = readNotes(event)
     if (!node) continue
-    const waiting = runs.findLastIndex(({ path }) => path === node.path)
-    if (runs[waiting]?.state === 'waiting') runs[waiting] = node
-    else runs.push(node)
+    const index = runs.findLastIndex(({ path }) => path === node.path)
+    const last = runs[index]
+    if (!last || last.state === 'done') runs.push(node)
+    // A run that continues after a pause has the same input and answers.
+    else runs[index] = node.state === 'started' ? { ...last, ...node } : node
   }
   return { runs, questions }
 }
@@ -74,10 +76,13 @@ export function toResumeEvents(
   { invocationId, isAgent }: { invocationId: string; isAgent: (path: string) => boolean },
 ): Event[] {
   // The bridge itself continues the agents that wait.
-  const kept = runs.filter(({ path, state }) => state === 'done' || !isAgent(path))
+  const kept = runs.filter(
+    ({ path, state, interrupts = [] }) =>
+      state === 'done' || (interrupts.length > 0 && !isAgent(path)),
+  )
   // A function waits for the questions of the nodes that it runs. ADK accepts one answer to each question.
   const ids = new Set(
-    kept.flatMap(({ state, interrupts = [] }) => (state === 'waiting' ? interrupts : [])),
+    kept.flatMap(({ state, interrupts = [] }) => (state === 'done' ? [] : interrupts)),
   )
   const parts = [...ids].flatMap((id) => {
     const response = questions.get(id)?.response
@@ -102,7 +107,7 @@ function toRunEvent(
     nodeInfo: { path },
     ...(branch !== undefined && { branch }),
   }
-  if (state === 'waiting') {
+  if (state !== 'done') {
     // ADK checks an answer with the schema of the question.
     const calls = interrupts.flatMap((id) => {
       const { call, isAnswer } = questions.get(id) ?? {}

@@ -37,11 +37,12 @@ export async function storePartialReply(
 
 /**
  * Appends responses to calls that a stopped or crashed run left without a result. Gemini rejects a conversation with
- * an unanswered call, in this turn and in all later ones.
+ * an unanswered call, in this turn and in all later ones. `isFinal` says that clients have not seen the end of these calls.
  */
 export async function respondToDanglingCalls(
   service: BaseSessionService,
   session: Session,
+  { isFinal = false }: { readonly isFinal?: boolean } = {},
 ): Promise<void> {
   for (const { event, calls } of findDanglingCalls(session.events)) {
     const parts = calls.map(({ id, name, waiting }) => ({
@@ -59,7 +60,7 @@ export async function respondToDanglingCalls(
         invocationId,
         content: { role: 'user', parts },
         // The end of the stream has shown this to users. The text here is for the model.
-        customMetadata: writeNotes({ pending }),
+        ...(!isFinal && { customMetadata: writeNotes({ pending }) }),
         ...(author !== undefined && { author }),
         ...(branch !== undefined && { branch }),
       }),

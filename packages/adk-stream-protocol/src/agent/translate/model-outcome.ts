@@ -39,11 +39,16 @@ export function isFinishReason(errorCode: string): boolean {
   return Object.hasOwn(FINISH_REASONS, errorCode)
 }
 
+/** The code of a workflow node that ran when its server stopped. Its message has only the name of the node. */
+export const NODE_INTERRUPTED = 'NODE_INTERRUPTED'
+
 /**
  * Returns what a client may know about an ADK error event (ER2). `errorCode` is Gemini's HTTP status or block reason.
  * The message stays on the server, except for the retry delay.
  */
 export function describeModelError(errorCode: string, errorMessage = ''): TurnError {
+  if (errorCode === NODE_INTERRUPTED)
+    return new ProtocolError('internal', { message: errorMessage }).toJSON().error
   const code = classify(errorCode, errorMessage)
   const retryAfterSeconds = code === 'model-rate-limited' ? readRetryDelay(errorMessage) : undefined
   return new ProtocolError(

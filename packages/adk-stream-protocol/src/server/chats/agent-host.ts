@@ -372,6 +372,12 @@ export class AgentHost {
     await respondToDanglingCalls(this.#sessions, session)
   }
 
+  /** Stores that the outcome of calls is unknown which ran when their server stopped. */
+  async endLostCalls(chat: AppChatRef): Promise<void> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    if (session) await respondToDanglingCalls(this.#sessions, session, { isFinal: true })
+  }
+
   /** Stores the streamed text of a message that the session does not contain, because the server that wrote it has crashed. */
   async keepStreamed(
     chat: AppChatRef,

@@ -63,12 +63,13 @@ export class StoredCalls {
     return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
   }
 
-  /** Whether a server stopped after it stored the result of a call and before the agent replied. The turn must be the newest of its chat. */
+  /** Whether a server stopped after it stored the result of a call and before the turn had ended. The turn must be the newest of its chat. */
   async isLeft(approval: Approval): Promise<boolean> {
     const { host } = await this.#backend.get()
     const last = (await host.turns(approval.chat)).at(-1)
-    if (last?.messageId !== approval.messageId || approval.terms.kind !== undefined) return false
-    return findContinuation(last, approval) !== undefined
+    return (
+      last?.messageId === approval.messageId && findContinuation(last, approval) !== undefined
+    )
   }
 }
 

@@ -255,6 +255,9 @@ export class TurnService {
         try {
           if (decision) await this.#recordDecision(backend, turn, decision)
           else if (approval) await this.#startCall(backend, turn, approval)
+          const { continueAfter } = responses
+          if (continueAfter && (await this.#continueAfter(backend, continueAfter)))
+            await backend.host.endLostCalls(key)
           replayed = await this.#replay(backend, key, messageId)
           if (!replayed) throw new ProtocolError('nothing-new')
           const pause = findPause(replayed, responses.seen)
@@ -487,7 +490,9 @@ export class TurnService {
       }
       const notes = settled && { notes: settled.notes }
       yield* backend.host.resume(key, messageId, { content, ...notes, signal, onStored })
-      if (settled && isStored) await backend.ledger.markReported(key, settled.toolCallIds)
+      // AP661: another server checks whether the workflow has continued with the answer.
+      if (settled && isStored && !isClosing(signal))
+        await backend.ledger.markReported(key, settled.toolCallIds)
       const delivered = outputs.flatMap(({ toolCallId }) =>
         sent.has(toolCallId) ? [toolCallId] : [],
       )

@@ -4,6 +4,7 @@ import { readNotes } from '../../../src/agent/history/event-notes.ts'
 import type { Approval } from '../../../src/approvals/approval.ts'
 import type { AuditEvent } from '../../../src/approvals/audit-entry.ts'
 import type { Store } from '../../../src/store/index.ts'
+import { readNodeMoment } from './node-workflow.ts'
 import type { Reached } from './payment-server.ts'
 
 /** What each change of an approval is called here. */
@@ -75,7 +76,9 @@ export function hookStore(store: Store, reached: Reached): Store {
     const work = () => appendEvent(request)
     const agent = agentOfReply(request.event)
     if (agent !== undefined) return between(agent, request.session.id, work)
-    return isResponse ? between('response', request.session.id, work) : work()
+    if (isResponse) return between('response', request.session.id, work)
+    const moment = readNodeMoment(request.event)
+    return moment === undefined ? work() : between(moment, request.session.id, work)
   }
   return store
 

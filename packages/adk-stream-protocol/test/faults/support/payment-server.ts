@@ -26,6 +26,7 @@ import { type Bridge, type BridgeOptions, createBridge } from '../../../src/serv
 import type { Store } from '../../../src/store/index.ts'
 import { toUpgradeListener } from '../../../src/use/node.ts'
 import { assistant, EmulatedGemini } from '../../support/agents.ts'
+import { checkOnce, nodeWorkflow } from './node-workflow.ts'
 
 /** Something that happens on the way of a call, and the chat it happens in. */
 export type Reached = (moment: string, chatId: string) => Promise<void>
@@ -36,9 +37,9 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly effects: string
   /**
    * Whether the agent is the first step of a sequence or of a workflow, whose second step says `Second.`, or a workflow whose first
-   * node asks a person and whose second one says `Booked.` Default: none of them.
+   * node asks a person and whose second one says `Booked.`, or the first of several `nodes` with effects. Default: none of them.
    */
-  readonly inSteps?: 'sequence' | 'workflow' | 'question' | undefined
+  readonly inSteps?: 'sequence' | 'workflow' | 'question' | 'nodes' | undefined
   /** Tools beside the payments. */
   readonly tools?: readonly (BaseTool | BaseToolset)[]
   /** Agents that the agent can transfer to. */
@@ -73,7 +74,9 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   } = options
   const emulator = await startEmulator({
     keepRequests: 50,
-    ...(inSteps !== undefined && { respond: firstOf(saySecond, scriptResponder, sayOk) }),
+    ...(inSteps !== undefined && {
+      respond: firstOf(saySecond, checkOnce, scriptResponder, sayOk),
+    }),
   })
   const baseUrl = modelUrl ?? emulator.baseUrl
   const errors: unknown[] = []
@@ -86,7 +89,12 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const tools = [...paying, desk, agency, ...more]
   const first = assistant(model, { tools, subAgents: [...subAgents] })
   const bridge = createBridge({
-    agent: inSteps === undefined ? first : addSecondStep(first, model, inSteps),
+    agent:
+      inSteps === 'nodes'
+        ? nodeWorkflow(first, { model, effects, reached })
+        : inSteps === undefined
+          ? first
+          : addSecondStep(first, model, inSteps),
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+
+import { oneOf } from '../../../../test/support/long-run.ts'
+import { textOf } from '../support/chat-probe.ts'
+import type { ChatMessage } from '../support/chat-probe.ts'
+import { openCrashPair } from './support/crash-pair.ts'
+import { databases } from './support/databases.ts'
+import { type Asked, Person, readEffects } from './support/person.ts'
+
+const PATIENCE = { timeout: 120_000, interval: 50 }
+
+/** How often each node and tool has had its effect in the end, and what the workflow has replied. */
+interface End {
+  readonly effects: string
+  readonly reply: string
+}
+
+const ONCE = 'pay charge mail check last'
+const DONE: End = {
+  effects: ONCE,
+  reply: 'charged mailed checked. Last: charged mailed checked.',
+}
+
+/** A function ran when the server was killed. */
+const lost = (name: string, effects: string): End => ({
+  effects,
+  reply: `The server stopped while the step ${name} ran. It may or may not have taken effect. The steps after it did not run.`,
+})
+
+/** A tool of an agent ran when the server was killed. The agent continues. */
+const unknown = (effects: string): End => ({
+  effects,
+  reply: 'charged mailed unknown. Last: charged mailed unknown.',
+})
+
+/** The moments at which the server is killed, in their order. */
+const DEATHS: Readonly<Record<string, End>> = {
+  'after-response': DONE,
+  'before-output-assistant': DONE,
+  'after-output-assistant': DONE,
+  'before-done-assistant': DONE,
+  'after-done-assistant': DONE,
+  'before-started-charge': DONE,
+  'after-started-charge': lost('charge', 'pay'),
+  'before-charge': lost('charge', 'pay'),
+  'after-charge': lost('charge', 'pay charge'),
+  'before-output-charge': lost('charge', 'pay charge'),
+  'after-output-charge': DONE,
+  'before-done-charge': DONE,
+  'after-done-charge': DONE,
+  'before-started-mail': DONE,
+  'after-started-mail': DONE,
+  'after-mail': { ...DONE, effects: 'pay charge mail mail check last' },
+  'after-done-mail': DONE,
+  'before-started-checker': DONE,
+  'after-started-checker': DONE,
+  'before-call-checker': DONE,
+  'after-call-checker': unknown('pay charge mail last'),
+  'before-check': unknown('pay charge mail last'),
+  'after-check': unknown(ONCE),
+  'before-result-checker': unknown(ONCE),
+  'after-result-checker': DONE,
+  'before-output-checker': DONE,
+  'after-output-checker': DONE,
+  'before-done-checker': DONE,
+  'after-done-checker': DONE,
+  'before-started-last': DONE,
+  'after-last': { ...lost('last', ONCE) },
+  'after-output-last': DONE,
+  'before-done-last': DONE,
+  'after-done-last': DONE,
+  'before-done-steps': DONE,
+  'after-done-steps': DONE,
+}
+
+function errorOf(message: ChatMessage | undefined): string | undefined {
+  const { error } = (message?.metadata ?? {}) as { error?: { message: string } }
+  return error?.message
+}
+
+test.each(oneOf(databases, 'SQLite'))(
+  '[AP710] a workflow whose server is killed between or in its nodes continues elsewhere, and each node takes effect once or is reported, on $name',
+  async ({ open }) => {
+    await using pair = await openCrashPair(open, { IN_STEPS: 'nodes' })
+    const { first, second, folder } = pair
+    const asked = new Map<string, Asked>()
+    const personOf = (moment: string, url: string): Person => {
+      const chatId = `g0.${moment}.nodes`
+      return new Person(url, { user: chatId, chatId })
+    }
+    await Promise.all(
+      Object.keys(DEATHS).map(async (moment) => {
+        const person = personOf(moment, pair.url)
+        const question = await person.ask()
+        asked.set(moment, question)
+        person.answer(question, { approved: true }).catch(() => undefined)
+        await first.said((line) => line === `at ${person.chatId}`)
+      }),
+    )
+    expect(await first.kill()).toBe('SIGKILL')
+    const next = await second.serve()
+    await Promise.all(
+      Object.entries(DEATHS).map(async ([moment, { effects, reply }]) => {
+        const person = personOf(moment, next)
+        const read = async () => {
+          const message = (await person.messages()).at(-1)
+          return [moment, errorOf(message) ?? textOf(message).replace(/^pay -> .*?\}/, '')]
+        }
+        await expect.poll(read, PATIENCE).toEqual([moment, reply])
+        const done = readEffects(folder.effects, person.chatId).map(({ name }) => name)
+        expect([moment, done.join(' ')]).toEqual([moment, effects])
+        expect((await person.calls()).map(({ state }) => state)[0]).toBe('output-available')
+      }),
+    )
+    expect(asked.size).toBe(Object.keys(DEATHS).length)
+  },
+)
