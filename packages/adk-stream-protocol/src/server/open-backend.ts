@@ -1,12 +1,14 @@
 import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import { retentionOf } from '../store/remove-data.ts'
 import { AgentHost } from './chats/agent-host.ts'
 import type { Backend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
 import { ChatAgents, hasAgents, readAgents } from './chats/chat-agents.ts'
 import { fenceSessions } from './chats/chat-locks.ts'
+import { ChatSessions } from './chats/chat-sessions.ts'
 import { findTool, listBrowserTools } from './chats/find-tool.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
@@ -54,16 +56,24 @@ export async function openBackend(
     chats: opened.chats,
     onError,
   })
+  const sessions = new ChatSessions({
+    service: checkSessions(
+      sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
+      { appName, policy: approvals, onError },
+    ),
+    chats: opened.chats,
+    authorOf: async (chat) => {
+      const root = roots.get(await agents.of(chat))
+      if (!root) throw new ProtocolError('unknown-agent')
+      return root.name
+    },
+  })
   const host = new AgentHost({
     agents: new Map([...roots].map(([name, agent]) => [name, { agent, gate: toGate(agent) }])),
     agentOf: (chat) => agents.of(chat),
     appName,
-    sessions: checkSessions(
-      sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
-      { appName, policy: approvals, onError },
-    ),
+    sessions,
     ledger,
-    chats: opened.chats,
     ...(runConfig && { runConfig }),
     plugins: [...(plugins ?? []), ...(modelCalls ? [modelCalls] : [])],
     ...(artifactService && { artifactService }),
@@ -73,6 +83,7 @@ export async function openBackend(
   return {
     agents,
     host,
+    sessions,
     ledger,
     browserCalls: opened.browserCalls,
     chats: opened.chats,

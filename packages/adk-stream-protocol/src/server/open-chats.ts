@@ -192,8 +192,8 @@ export function openChats(options: AnyBridgeOptions, parts: ChatPartsOptions): C
     elsewhere,
     remoteTurns,
     resume,
-    start: ({ ledger, host, store }) => {
-      elsewhere.start(store, { ledger, host })
+    start: ({ ledger, sessions, store }) => {
+      elsewhere.start(store, { ledger, sessions })
       opened = new LiveLeases({ ledger, store, ask: elsewhere.ask, onError })
     },
     stopReading: async () => {

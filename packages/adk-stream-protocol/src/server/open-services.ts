@@ -196,7 +196,7 @@ function createDeletion(
   { runs, turns }: ChatParts,
 ): Bridge['deletePrincipal'] {
   return async (principalId, { audit, waitMs = DRAIN_MS }) => {
-    const { store, ledger, host, appName } = await backend.get()
+    const { store, ledger, sessions, appName } = await backend.get()
     modelCalls?.forget(principalId)
     await deletePrincipalData(store, {
       appName,
@@ -204,7 +204,7 @@ function createDeletion(
       audit,
       waitMs,
       leaseMs: ledger.leaseMs,
-      ...(sessionService && { sessions: host.sessions }),
+      ...(sessionService && { sessions: sessions.service }),
       stop: async (chat) => {
         await runs?.leave(chat)
         await turns.stop(chat)

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto'
-
 import type {
   BaseArtifactService,
   BaseCredentialService,
@@ -22,12 +20,9 @@ import { controlNodes } from '../../agent/adk-workarounds/run-nodes.ts'
 import { relayRemoteAgents } from '../../agent/adk-workarounds/remote-agent.ts'
 import { controlSteps } from '../../agent/adk-workarounds/run-steps.ts'
 import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
-import { hasReadableText } from '../../agent/history/chat-title.ts'
 import type { NotedContent } from '../../agent/history/input-response.ts'
 import { toInputResponse } from '../../agent/history/input-response.ts'
-import type { Cut } from '../../agent/history/cut-events.ts'
-import { cutEvents } from '../../agent/history/cut-events.ts'
-import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
+import type { EventNotes } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
 import type { RunState, RunCause } from '../../calls/run-state.ts'
 import { withShown } from '../../calls/shown-events.ts'
@@ -35,11 +30,8 @@ import { toClaim } from '../../calls/approved-call.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { prepareCall } from '../../calls/prepare-call.ts'
 import { toNestedEnding } from '../../agent/history/nested-ending.ts'
-import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
-import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
 import { canBeContinued } from '../../agent/history/interrupted-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
-import { findUnstored } from '../../agent/history/unstored-text.ts'
 import { intercept } from '../../agent/adk-workarounds/checked-sessions.ts'
 import { scopeArtifacts } from '../../agent/adk-workarounds/scope-artifacts.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
@@ -49,18 +41,15 @@ import type { Decision } from '../../approvals/next-approval.ts'
 import type { Refusal } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { Chunk } from '../../protocol/chunk.ts'
-import type { Message } from '../../protocol/message.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
-import type { ChatStore } from '../../store/chat-store.ts'
-import { isRewindable, canReadFirstMessage, canReadLocked } from '../../store/store.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
 import { isClosing } from '../../turns/turn.ts'
 import type { RootAgent } from './chat-agents.ts'
+import type { ChatSessions } from './chat-sessions.ts'
+import { findTurnIn, toSessionKey } from './chat-sessions.ts'
 import { readError } from '../http/exchange.ts'
 import { repeats, RunAppends } from './run-appends.ts'
 import type { StateDelta } from './request-context.ts'
-import { changesIn } from './request-context.ts'
 import type { TurnRunConfig } from '../options.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
@@ -82,9 +71,8 @@ export interface AgentHostOptions extends AgentServices {
   /** Returns the name of the agent of a chat. */
   readonly agentOf: (chat: AppChatRef) => Promise<string>
   readonly appName: string
-  readonly sessions: BaseSessionService
+  readonly sessions: ChatSessions
   readonly ledger: Ledger
-  readonly chats: ChatStore
   readonly runConfig?: TurnRunConfig
 }
 
@@ -117,22 +105,14 @@ interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
   readonly notes?: EventNotes
 }
 
-interface StoredReply {
-  readonly messageId: string
-  readonly userMessageId: string
-  readonly replied: RepliedNote
-  readonly state: StateDelta
-}
-
-/** Runs the agents. Every chat has one ADK session. */
+/** Runs the agents with ADK's `Runner`, on the sessions of the chats. */
 export class AgentHost {
   readonly #agents: ReadonlyMap<string, RunnableAgent>
   readonly #agentOf: (chat: AppChatRef) => Promise<string>
-  readonly #sessions: BaseSessionService
+  readonly #sessions: ChatSessions
   /** Whether no plugin can end a run or change its message before a tool is called. */
   readonly #predictable: boolean
   readonly #ledger: Ledger
-  readonly #chats: ChatStore
   readonly #runConfig: RunConfig
   readonly #runs = new Set<RunState>()
   readonly #appends = new RunAppends()
@@ -146,7 +126,6 @@ export class AgentHost {
       appName,
       sessions,
       ledger,
-      chats,
       plugins = [],
       runConfig,
       ...services
@@ -155,12 +134,11 @@ export class AgentHost {
     this.#agentOf = agentOf
     this.#predictable = !plugins.some(hasEarlyCallbacks)
     this.#ledger = ledger
-    this.#chats = chats
     const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const getSession: BaseSessionService['getSession'] = async (request) =>
-      this.#takePrepared(request) ?? sessions.getSession(request)
-    const sessionService = this.#appends.observe(intercept(sessions, { getSession }))
+      this.#takePrepared(request) ?? sessions.service.getSession(request)
+    const sessionService = this.#appends.observe(intercept(sessions.service, { getSession }))
     const shared = { appName, sessionService, ...services }
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
@@ -175,18 +153,9 @@ export class AgentHost {
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
   }
 
-  get sessions(): BaseSessionService {
-    return this.#sessions
-  }
-
   /** Whether a run with an approved call is active, even if its turn was stopped. */
   get busy(): boolean {
     return [...this.#runs].some((run) => run.all.some(({ decided }) => decided.size > 0))
-  }
-
-  /** Whether the session service can remove messages. */
-  get rewindable(): boolean {
-    return isRewindable(this.#sessions)
   }
 
   /** Runs the agent on a new message. */
@@ -201,54 +170,15 @@ export class AgentHost {
     }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<{ session?: Session }> => {
-      const session = await this.#getOrCreateLocked(chat)
-      if (replaces) await this.#rewind(session, userMessageId)
-      await respondToDanglingCalls(this.#sessions, session)
+      const session = await this.#sessions.getOrCreateLocked(chat)
+      if (replaces) await this.#sessions.rewindSession(session, userMessageId)
+      await respondToDanglingCalls(this.#sessions.service, session)
       // A rewind also changes the state of the session.
       return replaces ? {} : { session }
     }
     const notes = { messageId, userMessageId }
     const how = { notes, cause: 'message' as const, signal, prepare, state }
     return this.#drive(chat, toUserContent(message), how)
-  }
-
-  /**
-   * Stores a user message that decided an approval. The agent does not run for it: it continues in the message with the call. Returns
-   * the event that tells clients of the decision.
-   */
-  async storeReply(
-    chat: AppChatRef,
-    { message }: Pick<MessageRequest, 'message'>,
-    { messageId, userMessageId, replied, state }: StoredReply,
-  ): Promise<Event> {
-    const session = await this.#sessions.getOrCreateSession(keyOf(chat))
-    const invocationId = `e-${randomUUID()}`
-    const last = session.events.findLast(({ author }) => author !== 'user')?.author
-    const author = last ?? (await this.#find(chat)).runner.agent.name
-    const stateDelta = changesIn(session.state, state)
-    const said = createEvent({
-      author: 'user',
-      invocationId,
-      content: toUserContent(message),
-      customMetadata: writeNotes({ messageId, userMessageId }),
-      ...(Object.keys(stateDelta).length > 0 && { actions: { stateDelta } }),
-    })
-    const customMetadata = writeNotes({ messageId, replied })
-    const decided = createEvent({ author, invocationId, customMetadata })
-    await this.#sessions.appendEvent({ session, event: said })
-    await this.#sessions.appendEvent({ session, event: decided })
-    return decided
-  }
-
-  /** Sets session state of a chat without a message. Writes only the values that differ. */
-  async setState(chat: AppChatRef, delta: StateDelta): Promise<void> {
-    const session = await this.#sessions.getOrCreateSession(keyOf(chat))
-    const stateDelta = changesIn(session.state, delta)
-    if (Object.keys(stateDelta).length === 0) return
-    const customMetadata = writeNotes({ context: true })
-    const actions = { stateDelta }
-    const event = createEvent({ author: 'user', actions, customMetadata })
-    await this.#sessions.appendEvent({ session, event })
   }
 
   /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */
@@ -283,7 +213,7 @@ export class AgentHost {
     signal: AbortSignal,
   ): Promise<ToolCall | undefined> {
     if (!this.#predictable) return undefined
-    const session = await this.#getLocked(approval.chat)
+    const session = await this.#sessions.getLocked(approval.chat)
     if (!session) return undefined
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
     return prepareCall(approval, { runner, session, artifacts, runConfig: this.#runConfig, signal })
@@ -323,30 +253,11 @@ export class AgentHost {
     const toolCallId = content.parts?.[0]?.functionResponse?.id ?? ''
     // A workflow reads the function response itself. Only a model needs text.
     const session = isBaseAgent((await this.#find(chat)).runner.agent)
-      ? await this.#sessions.getSession(keyOf(chat))
+      ? await this.#sessions.get(chat)
       : undefined
     const call = session && findCall(session.events, toolCallId)
     const answer = session && toInputResponse(content, call)
     return answer ?? { content, notes: { completed: [toolCallId] } }
-  }
-
-  /** Stores results that no run produced. */
-  async append(
-    chat: AppChatRef,
-    messageId: string,
-    event: { content?: Content; notes: EventNotes },
-  ): Promise<void> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    const turn = session && this.#findTurn(session, messageId)
-    if (!session || !turn) return
-    const author = turn.runs.flat().at(-1)?.author ?? 'model'
-    const { content, notes } = event
-    const customMetadata = writeNotes({ ...notes, messageId })
-    const { invocationId } = turn.firstEvent
-    await this.#sessions.appendEvent({
-      session,
-      event: createEvent({ author, invocationId, customMetadata, ...(content && { content }) }),
-    })
   }
 
   /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
@@ -356,7 +267,7 @@ export class AgentHost {
     if (end === 'completed' && !paused) return
     const last = end === 'completed' ? undefined : await this.#appends.settled(chat)
     // Loads the session into the cache now, before a response arrives that a person waits for.
-    const session = await this.#sessions.getSession(keyOf(chat))
+    const session = await this.#sessions.get(chat)
     if (!session || end === 'completed') return
     // TU330: ADK may have stored the whole reply when the turn was stopped.
     const isStored =
@@ -365,79 +276,12 @@ export class AgentHost {
       repeats(last, unstored) &&
       session.events.some(({ id }) => id === last.id)
     const reply = isStored ? { ...unstored, parts: [] } : unstored
-    const turn = isLeft ? this.#findTurn(session, unstored.messageId) : undefined
+    const turn = isLeft ? findTurnIn(session, unstored.messageId) : undefined
     const continues = turn !== undefined && canBeContinued(turn)
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
-    if (marks || reply.parts.length > 0) await storePartialReply(this.#sessions, session, reply)
-    await respondToDanglingCalls(this.#sessions, session)
-  }
-
-  /** Stores that the outcome of calls is unknown which ran when their server stopped. */
-  async endLostCalls(chat: AppChatRef): Promise<void> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    if (session) await respondToDanglingCalls(this.#sessions, session, { isFinal: true })
-  }
-
-  /** Stores the streamed text of a message that the session does not contain, because the server that wrote it has crashed. */
-  async keepStreamed(
-    chat: AppChatRef,
-    messageId: string,
-    streamed: readonly Chunk[],
-  ): Promise<void> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    const turn = session && this.#findTurn(session, messageId)
-    if (!session || !turn) return
-    const parts = findUnstored(streamed, replayTurn(turn, { exposeState: () => false }).chunks)
-    if (parts.length === 0) return
-    const events = turn.runs.flat()
-    const { invocationId } = events.at(-1) ?? turn.firstEvent
-    const author =
-      events.findLast((event) => event.author !== 'user')?.author ??
-      (await this.#find(chat)).runner.agent.name
-    await storePartialReply(this.#sessions, session, { parts, author, invocationId, messageId })
-  }
-
-  /** Returns a stored turn, or undefined if it does not exist. */
-  async turn(chat: AppChatRef, messageId: string): Promise<StoredTurn | undefined> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    return session && this.#findTurn(session, messageId)
-  }
-
-  /** Returns all stored turns of a chat, in order. */
-  async turns(chat: AppChatRef): Promise<StoredTurn[]> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    return session ? splitTurns(session.events) : []
-  }
-
-  /** Returns the stored messages without the one that is being streamed, or undefined if the chat does not exist. */
-  async messages(
-    chat: AppChatRef,
-    options: ReadConversationOptions,
-  ): Promise<Message[] | undefined> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    return session && readConversation(session.events, options)
-  }
-
-  async exists(chat: AppChatRef): Promise<boolean> {
-    const session = await this.#sessions.getSession({
-      ...keyOf(chat),
-      config: { numRecentEvents: 1 },
-    })
-    return session !== undefined
-  }
-
-  /** Returns the first message event of the user in a chat. */
-  async opening(chat: AppChatRef): Promise<Event | undefined> {
-    if (canReadFirstMessage(this.#sessions)) return this.#sessions.readFirstMessage(keyOf(chat))
-    const session = await this.#sessions.getSession(keyOf(chat))
-    return session?.events.find(
-      ({ author, content }) => author === 'user' && hasReadableText(content),
-    )
-  }
-
-  async delete(chat: AppChatRef): Promise<void> {
-    await this.#sessions.deleteSession(keyOf(chat))
-    await this.#chats.drop(chat)
+    if (marks || reply.parts.length > 0)
+      await storePartialReply(this.#sessions.service, session, reply)
+    await respondToDanglingCalls(this.#sessions.service, session)
   }
 
   // A single generator: every additional one would cost each token another microtask.
@@ -477,7 +321,7 @@ export class AgentHost {
         for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
       throw run.loss ?? (await this.#explain(chat, thrown))
     } finally {
-      this.#takePrepared(keyOf(chat))
+      this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
       const isLeft = isClosing(signal) && cause === 'responses'
       if (signal.aborted) await this.#keepLateResults(chat, run, isLeft)
@@ -499,7 +343,7 @@ export class AgentHost {
       const note = run.decided.get(id)
       if (!note) continue
       const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
-      await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
+      await this.#sessions.append(chat, run.messageId, { content, notes: { decided: [note] } })
       run.endingsStored.add(id)
     }
     // AP661: the agents inside continue on another server.
@@ -515,7 +359,7 @@ export class AgentHost {
         if (!nested || !note) continue
         const event = toNestedEnding({ id, name, response }, note)
         const notes = { nested: { session: nested.sessionId, event } }
-        await this.append(chat, run.messageId, { notes })
+        await this.#sessions.append(chat, run.messageId, { notes })
         endingsStored.add(id)
       }
       for (const id of endingsStored) run.endingsStored.add(id)
@@ -523,50 +367,7 @@ export class AgentHost {
     const { toolCallId: id = '', agent } = stopped.nested ?? {}
     const functionResponse = { id, name: agent?.name ?? '', response: STOPPED_INSIDE }
     const content = { role: 'user', parts: [{ functionResponse }] }
-    await this.append(chat, run.messageId, { content, notes: {} })
-  }
-
-  /** Rewinds a chat to before a user message. */
-  async rewind(chat: AppChatRef, userMessageId: string): Promise<void> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    if (session) await this.#rewind(session, userMessageId)
-  }
-
-  /** Returns the events that a rewind to before a user message would remove, or undefined if the chat does not contain the message. */
-  async cut(chat: AppChatRef, userMessageId: string): Promise<Cut | undefined> {
-    const session = await this.#sessions.getSession(keyOf(chat))
-    return session && cutEvents(session.events, userMessageId)
-  }
-
-  async #rewind(session: Session, userMessageId: string): Promise<void> {
-    if (!isRewindable(this.#sessions)) throw new ProtocolError('not-rewindable')
-    const cut = cutEvents(session.events, userMessageId)
-    // The message failed before it was stored.
-    if (!cut) return
-    const { appName, userId, id: sessionId } = session
-    const { firstEvent, kept } = cut
-    const eventId = firstEvent.id
-    const keep = kept.map(({ id }) => id)
-    await this.#sessions.rewind({ appName, userId, sessionId, eventId, keep })
-    session.events.splice(session.events.indexOf(firstEvent), Infinity, ...kept)
-    // The chat has no title while it contains only messages of the agent, such as a greeting.
-    if (session.events.some(({ author }) => author === 'user')) return
-    await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
-  }
-
-  /** Returns the session of a chat that was just locked. */
-  async #getLocked(chat: AppChatRef): Promise<Session | undefined> {
-    const sessions = this.#sessions
-    const key = keyOf(chat)
-    return canReadLocked(sessions) ? sessions.getLockedSession(key) : sessions.getSession(key)
-  }
-
-  async #getOrCreateLocked(chat: AppChatRef): Promise<Session> {
-    const sessions = this.#sessions
-    const key = keyOf(chat)
-    return canReadLocked(sessions)
-      ? sessions.getOrCreateLockedSession(key)
-      : sessions.getOrCreateSession(key)
+    await this.#sessions.append(chat, run.messageId, { content, notes: {} })
   }
 
   /** Returns the agent of a chat. */
@@ -585,10 +386,6 @@ export class AgentHost {
 
   get #gates(): ApprovalPlugin[] {
     return [...this.#agents.values()].map(({ gate }) => gate)
-  }
-
-  #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {
-    return splitTurns(events).find((turn) => turn.messageId === messageId)
   }
 }
 
@@ -612,8 +409,4 @@ function findCall(events: readonly Event[], toolCallId: string): FunctionCall | 
   return events
     .flatMap(({ content }) => content?.parts ?? [])
     .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
-}
-
-function keyOf({ appName, principalId, chatId }: AppChatRef) {
-  return { appName, userId: principalId, sessionId: chatId }
 }

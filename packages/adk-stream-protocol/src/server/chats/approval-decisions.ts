@@ -1,19 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 
 import type { Approval } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { Decider, Decision } from '../../approvals/next-approval.ts'
-import {
-  argsToRun,
-  isAccepted,
-  isCompletedBy,
-  isDecidedAloneBy,
-} from '../../approvals/next-approval.ts'
-import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
+import { isAccepted, isCompletedBy, isDecidedAloneBy } from '../../approvals/next-approval.ts'
+import type { Refusal } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Reply } from '../../approvals/understand-reply.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import type { Responses, DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
@@ -31,6 +24,7 @@ import type { Turn } from '../../turns/turn.ts'
 import type { DecidedTurns } from './decided-turns.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkAnswer, checkEdit } from './policy-checks.ts'
+import { isConsistent, isDuplicate, isSettled, toDecider, toError } from './decision-results.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface ApprovalDecisionsOptions {
@@ -127,7 +121,7 @@ export class ApprovalDecisions {
       }
     }
     const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
-    const rejected = entries.find((entry) => !isConsistent(entry))
+    const rejected = entries.find(({ decision, result }) => !isConsistent(decision, result))
     if (rejected) {
       this.#resumeTaken(entries)
       throw isRefusal(rejected.result)
@@ -270,29 +264,12 @@ export class ApprovalDecisions {
   }
 
   /** Checks a decision and records it. With `resumes`, the turn of the call resumes in the same step, if the chat is free. */
-  async #record(
-    backend: Backend,
-    principal: Principal,
-    {
-      decision,
-      chat,
-      resumes,
-      signedIn,
-      linkId,
-      reply,
-    }: {
-      decision: DecisionResponse
-      chat?: ChatRef
-      resumes?: Resumption
-      signedIn?: true
-      linkId?: string | undefined
-      reply?: Reply
-    },
-  ): Promise<Recorded> {
+  async #record(backend: Backend, principal: Principal, given: GivenDecision): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
-    const { approvalId, approved, reason, editedArgs, payload, preview } = decision
-    checkPayload(decision, this.#options.limits)
+    const { chat, resumes, decision: sent } = given
+    const { approvalId, approved, editedArgs, payload, preview: digest } = sent
+    checkPayload(sent, this.#options.limits)
     const approval = await ledger.get(approvalId, by)
     const isForeign =
       chat &&
@@ -306,20 +283,11 @@ export class ApprovalDecisions {
       if (refusal) return toRecorded(refusal)
     }
     if (approved && approval.state.name === 'requested') checkAnswer(approval, payload)
-    const given: Decision = {
-      by,
-      approved,
-      ...(reason !== undefined && { reason }),
-      ...(editedArgs !== undefined && approved && { editedArgs }),
-      ...(payload !== undefined && approved && { payload }),
-      ...(signedIn && { signedIn }),
-      ...(linkId !== undefined && { linkId }),
-      ...(reply && { reply }),
-    }
-    const checked = await checkPreview(backend, approval, { decision: given, digest: preview })
+    const decision = toDecision(given, by)
+    const checked = await checkPreview(backend, approval, { decision, digest })
     if (isRefusal(checked)) return toRecorded(checked)
     const seen = checked.seen && { preview: checked.seen }
-    return this.#decide(ledger, { approval, resumes }, { ...given, ...seen })
+    return this.#decide(ledger, { approval, resumes }, { ...decision, ...seen })
   }
 
   /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
@@ -374,6 +342,37 @@ export interface Continuation {
 /** How the turn of a decided call resumes with the decision: with or without a reader, or later if undefined. */
 type Resumption = 'read' | 'background' | undefined
 
+/** A decision as it arrives. */
+interface GivenDecision {
+  readonly decision: DecisionResponse
+  /** The chat in which it was made. Undefined if it comes from outside, such as an inbox. */
+  readonly chat?: ChatRef
+  readonly resumes?: Resumption
+  /** Set if the server has the credential that a sign-in asks for. */
+  readonly signedIn?: true
+  /** The link with which its holder decides. */
+  readonly linkId?: string | undefined
+  /** The message that decides. */
+  readonly reply?: Reply
+}
+
+/** Converts a decision to the form that the ledger records. A denial has neither edited arguments nor a payload. */
+function toDecision(
+  { decision: { approved, reason, editedArgs, payload }, signedIn, linkId, reply }: GivenDecision,
+  by: Decider,
+): Decision {
+  return {
+    by,
+    approved,
+    ...(reason !== undefined && { reason }),
+    ...(editedArgs !== undefined && approved && { editedArgs }),
+    ...(payload !== undefined && approved && { payload }),
+    ...(signedIn && { signedIn }),
+    ...(linkId !== undefined && { linkId }),
+    ...(reply && { reply }),
+  }
+}
+
 /** The result of recording a decision, and whether its call continues without a further step. */
 interface Recorded {
   readonly result: Approval | Refusal
@@ -426,85 +425,15 @@ async function checkPreview(
 }
 
 /** Returns the message that shows the outcome of an earlier decision. */
-async function catchUp({ ledger, host }: Backend, entry: Entry | undefined): Promise<Continuation> {
+async function catchUp(
+  { ledger, sessions }: Backend,
+  entry: Entry | undefined,
+): Promise<Continuation> {
   const known = entry && (await ledger.get(entry.decision.approvalId))
   if (!known) throw new ProtocolError('nothing-new')
   const { id, chat, messageId } = known
   // The chat may be deleted, or the message regenerated.
   const { result } = entry
-  if (isRefusal(result) && !(await host.turn(chat, messageId))) throw toError(result)
+  if (isRefusal(result) && !(await sessions.findTurn(chat, messageId))) throw toError(result)
   return { messageId, seen: id, taken: [] }
-}
-
-/**
- * Whether a client may continue with its decision. A client must not keep a decision that was not recorded, or that contradicts the
- * outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
- */
-function isConsistent({ decision: { approved }, result }: Entry): boolean {
-  if (!isRefusal(result)) return isSettled(result)
-  if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
-  // The outcome is then a tool error, which is consistent with a late approval.
-  return approved && (result.refused === 'expired' || result.refused === 'cancelled')
-}
-
-/** Whether a refused decision repeats the recorded one: the same decision, arguments and payload. */
-function isDuplicate(
-  approval: Approval,
-  { approved, editedArgs = approval.args, payload }: DecisionResponse,
-  { refused }: Refusal,
-): boolean {
-  // Only approvals count as votes. A denial decides at once.
-  if (refused === 'already-voted') return approved
-  if (refused !== 'already-decided') return false
-  const wasApproved = approval.state.name !== 'denied'
-  if (!approved) return !wasApproved
-  const recorded = 'payload' in approval.state ? approval.state.payload : undefined
-  return (
-    wasApproved &&
-    isDeepStrictEqual(editedArgs, argsToRun(approval)) &&
-    isDeepStrictEqual(payload, recorded)
-  )
-}
-
-/** Whether no further decision is needed. */
-function isSettled(result: Approval | Refusal): result is Approval {
-  return !isRefusal(result) && result.state.name !== 'requested'
-}
-
-export function toDecider({ id, roles = [] }: Principal): Decider {
-  return { id, roles }
-}
-
-const ERRORS: Record<RefusalCode, ErrorCode> = {
-  'unknown-approval': 'unknown-approval',
-  'not-allowed': 'not-allowed',
-  'already-decided': 'approval-decided',
-  'already-voted': 'approval-voted',
-  'not-voted': 'not-voted',
-  expired: 'approval-expired',
-  cancelled: 'approval-cancelled',
-  'not-editable': 'not-editable',
-  'no-payload': 'no-payload',
-  'preview-changed': 'preview-changed',
-  'preview-failed': 'preview-failed',
-  'call-blocked': 'call-blocked',
-  'sign-in-needed': 'sign-in-needed',
-  'not-approved': 'approval-decided',
-  mismatch: 'approval-cancelled',
-  'link-invalid': 'unknown-approval',
-  'too-many-pending': 'approval-cancelled',
-  'not-due': 'approval-decided',
-}
-
-/** One message for every reason, so that nobody learns which links exist. */
-export const BAD_LINK =
-  'This link was used, has expired, or is not valid. Ask the person who sent it for a new one.'
-
-export function toError(refusal: Refusal): ProtocolError {
-  const code = ERRORS[refusal.refused]
-  if (refusal.refused === 'link-invalid') return new ProtocolError(code, { message: BAD_LINK })
-  if (!('preview' in refusal)) return new ProtocolError(code)
-  const { preview } = refusal
-  const isBlocked = refusal.refused === 'call-blocked' && preview.blocked !== undefined
-  return new ProtocolError(code, { preview, ...(isBlocked && { message: preview.blocked }) })
 }

@@ -29,17 +29,17 @@ export async function cancelPending(
 
 /** Writes the end of an approval whose call does not run into the session. */
 export async function writeEnding(
-  { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
+  { sessions, ledger }: Pick<Backend, 'sessions' | 'ledger'>,
   approval: Approval,
 ): Promise<void> {
   // The model does not know the question of an MCP server, and the end of its turn has ended it for clients.
   if (isElicitation(approval)) return ledger.markReported(approval.chat, [approval.toolCallId])
   const ending = describeEnding(approval)
   if (!ending || (await waitsForSignIn(approval, ledger))) return
-  if (approval.terms.path) return writeNestedEnding({ host, ledger }, approval, ending)
+  if (approval.terms.path) return writeNestedEnding({ sessions, ledger }, approval, ending)
   const { chat, toolCallId: id, toolName: name, messageId } = approval
   const { response, note } = ending
-  await host.append(chat, messageId, {
+  await sessions.append(chat, messageId, {
     content: { role: 'user', parts: [{ functionResponse: { id, name, response } }] },
     notes: { decided: [note] },
   })
@@ -51,11 +51,11 @@ export async function writeEnding(
  * that the chat's agent made.
  */
 async function writeNestedEnding(
-  { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
+  { sessions, ledger }: Pick<Backend, 'sessions' | 'ledger'>,
   { chat, messageId, toolCallId: id, toolName: name }: Approval,
   { response, note }: Ending,
 ): Promise<void> {
-  const turn = await host.turn(chat, messageId)
+  const turn = await sessions.findTurn(chat, messageId)
   const calls = turn && replayTurn(turn, { exposeState: () => false }).state.calls
   const outerId = calls?.get(id)?.madeBy
   const outer = outerId === undefined ? undefined : calls?.get(outerId)
@@ -65,7 +65,7 @@ async function writeNestedEnding(
       name: outer.toolName,
       response: describeEndInside(name, response),
     }
-    await host.append(chat, messageId, {
+    await sessions.append(chat, messageId, {
       content: { role: 'user', parts: [{ functionResponse: ended }] },
       notes: { nested: { session: '', event: toNestedEnding({ id, name, response }, note) } },
     })

@@ -3,6 +3,7 @@ import type { BaseTool } from '@google/adk'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
+import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './policy-checks.ts'
 import type { SignIns } from '../sign-in/sign-ins.ts'
 import type { BrowserCallStore } from '../../store/browser-call-store.ts'
@@ -15,7 +16,10 @@ import type { AppChatRef } from '../../shared/chat-ref.ts'
 export interface Backend {
   /** The agent of each chat. */
   readonly agents: ChatAgents
+  /** Runs the agents. */
   readonly host: AgentHost
+  /** The stored conversations. */
+  readonly sessions: ChatSessions
   readonly ledger: Ledger
   /** Browser calls that wait for their results. */
   readonly browserCalls: BrowserCallStore

@@ -42,11 +42,11 @@ export class ChatTimelines {
   async read(ref: ChatRef, request: TimelineRequest): Promise<Timeline> {
     const { backend, turns, elsewhere, exposeState } = this.#options
     const opened = await backend.get()
-    const { host, ledger, store, browserTools } = opened
+    const { sessions, ledger, store, browserTools } = opened
     const chat = toApprovalChat(opened, ref)
-    const { appName, principalId: userId, chatId } = chat
+    const { chatId } = chat
     const running = turns.running(ref)?.messageId ?? (await elsewhere.messageOf(ref))
-    const session = await host.sessions.getSession({ appName, userId, sessionId: chatId })
+    const session = await sessions.get(chat)
     const audit: AuditRecord[] = []
     for await (const record of ledger.audit({ chat })) audit.push(record)
     const open = await ledger.list({

@@ -501,7 +501,7 @@ export class LiveRuns {
     { backend, lease, name, agent, model }: RunParts,
   ): LiveConversation {
     const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
-    const { host, ledger, browserCalls, appName, signIns } = backend
+    const { host, sessions, ledger, browserCalls, appName, signIns } = backend
     const key = toApprovalChat({ appName }, chat)
     return new LiveConversation({
       chat: key,
@@ -512,7 +512,7 @@ export class LiveRuns {
       agent,
       exposeErrors: this.#options.exposeErrors,
       nest: (call, outer) => host.nestLive(name, call, outer),
-      services: { ...services, appName, sessionService: host.sessions },
+      services: { ...services, appName, sessionService: sessions.service },
       createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
       continues: lease.continues,
       onRest: (snapshot) => void lease.save(snapshot).catch(onError),

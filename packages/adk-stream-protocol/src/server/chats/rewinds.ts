@@ -32,9 +32,9 @@ export class Rewinds {
   ): Promise<string | undefined> {
     if (this.#whenShortened === 'keep' || replaces || history.length === 0) return undefined
     const backend = await this.#backend.get()
-    if (!backend.host.rewindable) return undefined
+    if (!backend.sessions.canRewind) return undefined
     const key = toApprovalChat(backend, chat)
-    const turns = await backend.host.turns(key)
+    const turns = await backend.sessions.readTurns(key)
     const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
     if (!history.every((id, index) => id === stored[index])) return undefined
     // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
@@ -53,7 +53,7 @@ export class Rewinds {
   /** Rewinds a chat to before a user message, while it holds the chat lock. */
   async rewind(chat: ChatRef, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
-    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
     // The rewind also removes the running turn, so it must not write afterwards.
     await this.#turns.stop(chat)
@@ -62,7 +62,7 @@ export class Rewinds {
       background: true,
       prepare: async () => {
         await prepareRewind(backend, key, userMessageId)
-        await backend.host.rewind(key, userMessageId)
+        await backend.sessions.rewind(key, userMessageId)
       },
       run: async ({ log }) => log.end(),
     })
@@ -76,7 +76,7 @@ export async function checkRewind(
   chat: AppChatRef,
   userMessageId: string,
 ): Promise<void> {
-  if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+  if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
   if (await hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
 }
 
@@ -94,11 +94,11 @@ export async function prepareRewind(
 
 /** Whether a call of the part to remove has run, or may still run. */
 async function hasActed(
-  { host, ledger }: Backend,
+  { sessions, ledger }: Backend,
   chat: AppChatRef,
   userMessageId: string,
 ): Promise<boolean> {
-  const cut = await host.cut(chat, userMessageId)
+  const cut = await sessions.findCut(chat, userMessageId)
   for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
     const approval = await ledger.get(id)
     // The answer to a question has no effect outside the conversation.

@@ -29,7 +29,7 @@ export class StoredCalls {
   /** Finds a call. Returns undefined if the chat does not contain it. */
   async find(chat: ChatRef, toolCallId: string): Promise<StoredCall | undefined> {
     const backend = await this.#backend.get()
-    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    const turns = await backend.sessions.readTurns(toApprovalChat(backend, chat))
     for (const turn of turns.toReversed()) {
       const call = replayTurn(turn, WITHOUT_STATE).state.calls.get(toolCallId)
       if (call) return { messageId: turn.messageId, call }
@@ -57,19 +57,17 @@ export class StoredCalls {
    * until the conversation shows how.
    */
   async stateOf({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
-    const { host } = await this.#backend.get()
-    const turn = await host.turn(chat, messageId)
+    const { sessions } = await this.#backend.get()
+    const turn = await sessions.findTurn(chat, messageId)
     const calls = turn && replayTurn(turn, WITHOUT_STATE).state.calls
     return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
   }
 
   /** Whether a server stopped after it stored the result of a call and before the turn had ended. The turn must be the newest of its chat. */
   async isLeft(approval: Approval): Promise<boolean> {
-    const { host } = await this.#backend.get()
-    const last = (await host.turns(approval.chat)).at(-1)
-    return (
-      last?.messageId === approval.messageId && findContinuation(last, approval) !== undefined
-    )
+    const { sessions } = await this.#backend.get()
+    const last = (await sessions.readTurns(approval.chat)).at(-1)
+    return last?.messageId === approval.messageId && findContinuation(last, approval) !== undefined
   }
 }
 

@@ -4,32 +4,30 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { toRepliedNote } from '../../agent/call-responses.ts'
 import { findContinuation } from '../../agent/history/interrupted-turn.ts'
-import { toReplay } from '../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
-import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
-import { ChunkWriter } from '../../agent/translate/chunk-writer.ts'
-import type { TranslationOptions } from '../../agent/translate/translate-event.ts'
+import {
+  closeAtPause,
+  findPause,
+  markPauses,
+  replayTurn,
+  toReplay,
+} from '../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../agent/translate/translate-event.ts'
-import type { Translation } from '../../agent/translate/translation.ts'
 import type { Approval } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
 import type { Decision } from '../../approvals/next-approval.ts'
 import type { Refusal } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
-import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
-import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
-import { RunEvents } from '../../turns/run-events.ts'
 import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
-import { isClosing } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
 import {
@@ -44,25 +42,17 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { AgentRequest, ChosenAgent } from './chat-agents.ts'
-import type { TurnInfo } from '../options.ts'
 import type { StateDelta } from './request-context.ts'
 import { settleQuestions } from './question-answers.ts'
-import { traceTurn } from './trace-turn.ts'
+import type { TurnRunsOptions } from './turn-runs.ts'
+import { TurnRuns } from './turn-runs.ts'
 import { checkRewind, prepareRewind } from './rewinds.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
-export interface TurnServiceOptions extends TranslationOptions {
+export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
-  /** Whether MCP servers may ask questions during a call. */
-  readonly elicits: boolean
   /** Whether a live session has the call of an approval, or the call of the agent that made it. */
   readonly isLive: (approval: Approval) => Promise<boolean>
-  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
-  readonly onError: (error: unknown) => void
-  /** Called when a turn starts, and when it resumes with new work. */
-  readonly onTurn: (turn: TurnInfo) => void
-  /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
-  readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isLive: boolean) => void
 }
 
 /** The responses that a paused turn resumes with. */
@@ -119,14 +109,6 @@ export interface LiveStream {
   readonly graceMs: number
 }
 
-/** The events of a run, and how they are streamed. */
-interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | 'leavesCalls'> {
-  readonly chat: ChatRef
-  readonly events: AsyncIterable<Event>
-  /** The outcome up to the question of an MCP server after which the turn continues. */
-  readonly before?: RunOutcome
-}
-
 /** What a turn for a new message needs besides the message. */
 interface StartOptions {
   readonly state: StateDelta
@@ -147,8 +129,7 @@ export class TurnService {
   readonly #backend: LazyBackend
   readonly #turns: TurnRegistry
   readonly #options: TurnServiceOptions
-  /** Turns whose run ended with an error. */
-  readonly #failed = new WeakSet<Turn>()
+  readonly #runs: TurnRuns
   /** The number of calls that run without a turn. Their turns resume when they end. */
   #runningWithoutTurn = 0
 
@@ -156,6 +137,7 @@ export class TurnService {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
+    this.#runs = new TurnRuns(turns, options)
   }
 
   /** Whether calls run without a turn. */
@@ -165,7 +147,7 @@ export class TurnService {
 
   /** Whether the run of a turn ended with an error. */
   hasFailed(turn: Turn): boolean {
-    return this.#failed.has(turn)
+    return this.#runs.hasFailed(turn)
   }
 
   /** Returns the agent of a chat, or the agent to record for a new chat. */
@@ -176,7 +158,7 @@ export class TurnService {
   ): Promise<ChosenAgent> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
-    const exists = (): Promise<boolean> => backend.host.exists(key)
+    const exists = (): Promise<boolean> => backend.sessions.exists(key)
     return backend.agents.choose(principal, key, { ...request, exists })
   }
 
@@ -210,7 +192,7 @@ export class TurnService {
         const replied = toRepliedNote(approval)
         try {
           const message = { messageId, userMessageId, replied, state }
-          decided = await backend.host.storeReply(key, request, message)
+          decided = await backend.sessions.storeReply(key, request, message)
         } finally {
           // Waits for the end of this turn.
           reply.resume(approval)
@@ -219,10 +201,10 @@ export class TurnService {
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
-        if (decided) return this.#run(backend, turn, { chat, events: yieldAll([decided]) })
+        if (decided) return this.#runs.stream(backend, turn, { chat, events: yieldAll([decided]) })
         const events = backend.host.run(key, request, { messageId, userMessageId, signal, state })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
-        await this.#run(backend, turn, { chat, events: all })
+        await this.#runs.stream(backend, turn, { chat, events: all })
       },
     })
   }
@@ -231,7 +213,7 @@ export class TurnService {
   async setState(chat: ChatRef, delta: StateDelta): Promise<void> {
     if (Object.keys(delta).length === 0) return
     const backend = await this.#backend.get()
-    await backend.host.setState(toApprovalChat(backend, chat), delta)
+    await backend.sessions.setState(toApprovalChat(backend, chat), delta)
   }
 
   /** Resumes a paused turn with responses. */
@@ -257,12 +239,12 @@ export class TurnService {
           else if (approval) await this.#startCall(backend, turn, approval)
           const { continueAfter } = responses
           if (continueAfter && (await this.#continueAfter(backend, continueAfter)))
-            await backend.host.endLostCalls(key)
+            await backend.sessions.endLostCalls(key)
           replayed = await this.#replay(backend, key, messageId)
           if (!replayed) throw new ProtocolError('nothing-new')
           const pause = findPause(replayed, responses.seen)
           await this.#check(backend, replayed, { key, responses, pause })
-          await prefill(turn, replayed, { backend, key, pause })
+          await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
         } catch (thrown) {
           if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
           throw thrown
@@ -270,7 +252,11 @@ export class TurnService {
       },
       run: async (turn) => {
         const events = this.#runResponses(backend, turn, { key, responses })
-        await this.#run(backend, turn, { chat, events, ...(replayed && { from: replayed.state }) })
+        await this.#runs.stream(backend, turn, {
+          chat,
+          events,
+          ...(replayed && { from: replayed.state }),
+        })
         if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
@@ -347,19 +333,25 @@ export class TurnService {
       // Allowed while the bridge closes: the calls of an open session have ended. New sessions are refused earlier.
       finishes: true,
       prepare: async (turn) => {
-        const stored = resumes ? await backend.host.turn(key, messageId) : undefined
+        const stored = resumes ? await backend.sessions.findTurn(key, messageId) : undefined
         if (!stored) return
         // Replay the stored events, and take only later ones from the live session.
         const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
         events.removeThroughLast(({ id }) => storedIds.has(id))
         replayed = closeAtPause(replayTurn(stored, this.#options))
         const pause = replayed.pauses[0] ?? replayed.chunks.length
-        await prefill(turn, replayed, { backend, key, pause })
+        await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
       },
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = replayed && { from: replayed.state }
-        await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
+        await this.#runs.stream(backend, turn, {
+          chat,
+          events,
+          passSound: true,
+          leavesCalls,
+          ...from,
+        })
       },
     })
   }
@@ -377,7 +369,11 @@ export class TurnService {
       prepare: async (turn) => {
         replayed = await this.#replay(backend, key, messageId)
         if (!replayed) throw new ProtocolError('nothing-new')
-        await prefill(turn, replayed, { backend, key, pause: replayed.chunks.length })
+        await prefillTurn(turn, replayed, {
+          ledger: backend.ledger,
+          chat: key,
+          pause: replayed.chunks.length,
+        })
       },
       run: async (turn) => {
         const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
@@ -400,7 +396,7 @@ export class TurnService {
     const pause = replayed && findPause(replayed, seen)
     if (!replayed || pause === undefined || pause >= replayed.chunks.length) return undefined
     const turn = this.#turns.createReplay(messageId)
-    await prefill(turn, replayed, { backend, key, pause })
+    await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
     for (const chunk of finishTranslation(replayed.state, 'left')) turn.log.append(chunk)
     turn.log.end()
     turn.settle()
@@ -501,114 +497,20 @@ export class TurnService {
   }
 
   /** AP661: returns the content that continues a turn, if nothing has continued it meanwhile. */
-  async #continueAfter({ host }: Backend, approval: Approval): Promise<Content | undefined> {
-    const stored = await host.turn(approval.chat, approval.messageId)
+  async #continueAfter({ sessions }: Backend, approval: Approval): Promise<Content | undefined> {
+    const stored = await sessions.findTurn(approval.chat, approval.messageId)
     const request = stored && findContinuation(stored, approval)
     return request === undefined ? undefined : repeatConfirmation(request)
   }
 
-  async #run(backend: Backend, turn: Turn, { chat, events, ...options }: RunInTurn): Promise<void> {
-    if (!this.#options.elicits || options.passSound === true)
-      return void (await this.#runOnce(backend, turn, { chat, events, ...options }))
-    const run = new RunEvents(events)
-    const leavesCalls = (): boolean => run.question !== undefined
-    let { from } = options
-    let before: RunOutcome | undefined
-    for (let current = turn; ;) {
-      const read = run.read(({ approvalId }) => {
-        current.asking = approvalId
-      })
-      const how = { leavesCalls, ...(from && { from }), ...(before && { before }) }
-      before = await this.#runOnce(backend, current, { chat, events: read, ...how })
-      if (this.#failed.has(current)) this.#failed.add(turn)
-      if (!run.question) return
-      if (before?.end !== 'completed') {
-        // Stopped at the moment of the question. The run ends by itself.
-        run.close().catch(this.#options.onError)
-        return
-      }
-      from = closeSteps(before.state)
-      await run.untilAnswered(turn.signal)
-      current = this.#turns.continue(chat, current)
-      this.#options.onTurn({ ...chat, messageId: turn.messageId })
-    }
-  }
-
-  /** Streams a run until it ends, or until it asks a question of an MCP server. Returns undefined if the session could not be repaired. */
-  async #runOnce(
-    backend: Backend,
-    turn: Turn,
-    { chat, events, before, ...options }: RunInTurn,
-  ): Promise<RunOutcome | undefined> {
-    const { onChunk, onError, onTurnEnd, exposeState } = this.#options
-    const info = { ...chat, messageId: turn.messageId }
-    try {
-      return await traceTurn(info, async () => {
-        const outcome = await runTurn(turn, events, {
-          exposeState,
-          onError,
-          onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
-          ...options,
-        })
-        if (outcome.end === 'failed') this.#failed.add(turn)
-        onTurnEnd(info, outcome, options.passSound === true)
-        if (turn.asking !== undefined && outcome.end === 'completed') return outcome
-        const whole = before ? afterQuestion(outcome, before) : outcome
-        const isResumed = options.from !== undefined && !options.passSound
-        const isLeft = isResumed && isClosing(turn.signal)
-        await backend.host.settle(toApprovalChat(backend, chat), whole, isLeft)
-        // A live session sets the timeouts of its browser calls itself.
-        if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
-        return outcome
-      })
-    } catch (error) {
-      // The turn was streamed; only the session could not be repaired. The next turn tries again.
-      onError(error)
-      return undefined
-    }
-  }
-
-  /** Starts the timeouts of browser calls. */
-  async #startTimeouts(
-    backend: Backend,
-    { messageId, ...chat }: TurnInfo,
-    { waiting }: RunOutcome,
-  ): Promise<void> {
-    const key = toApprovalChat(backend, chat)
-    for (const [toolCallId, toolName] of waiting) {
-      const tool = await backend.findTool(key, toolName)
-      const browser = tool && asBrowserTool(tool)
-      const call = { chat: key, messageId, toolCallId }
-      if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
-    }
-  }
-
   async #replay(
-    { host }: Backend,
+    { sessions }: Backend,
     key: AppChatRef,
     messageId: string,
   ): Promise<ReplayedTurn | undefined> {
-    const stored = await host.turn(key, messageId)
+    const stored = await sessions.findTurn(key, messageId)
     return stored && closeAtPause(replayTurn(stored, this.#options))
   }
-}
-
-/** Returns the outcome of a run that continued after a question. It may have ended without a further event. */
-function afterQuestion(outcome: RunOutcome, before: RunOutcome): RunOutcome {
-  const { unstored, lastStored = before.lastStored } = outcome
-  const isSilent = unstored.invocationId === ''
-  return {
-    ...outcome,
-    lastStored,
-    unstored: isSilent ? { ...before.unstored, parts: [] } : unstored,
-  }
-}
-
-/** Returns the state after the end of a stream: with the last step closed. */
-function closeSteps(state: Translation): Translation {
-  const writer = new ChunkWriter(state)
-  writer.closeStep()
-  return writer.state
 }
 
 async function* noEvents(): AsyncGenerator<Event> {}
@@ -627,15 +529,19 @@ function readIds(content: Content | undefined): string[] {
 }
 
 /** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */
-async function prefill(
+async function prefillTurn(
   turn: Turn,
   replayed: ReplayedTurn,
-  { backend, key, pause }: { backend: Backend; key: AppChatRef; pause: number },
+  {
+    ledger,
+    chat,
+    pause,
+  }: { readonly ledger: Ledger; readonly chat: AppChatRef; readonly pause: number },
 ): Promise<void> {
   const { chunks, state } = replayed
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
-    const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
+    const approval = call.approval && (await ledger.findByCall(chat, toolCallId))
     // A client that reads from the start must not be asked again.
     if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
   }

@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts'
 import type { TurnLogLimits } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
-import type { AgentHost } from './agent-host.ts'
+import type { ChatSessions } from './chat-sessions.ts'
 
 export interface TurnsElsewhereOptions extends Pick<
   TurnRelayOptions,
@@ -33,7 +33,7 @@ interface Opened {
   readonly relay: Relay
   readonly turns: TurnRelay
   readonly ledger: Ledger
-  readonly host: Pick<AgentHost, 'keepStreamed'>
+  readonly sessions: Pick<ChatSessions, 'keepStreamed'>
 }
 
 /** How long a client waits for the rows of a turn that has just started on another server. */
@@ -59,7 +59,7 @@ export class TurnsElsewhere {
   /** Starts to publish the turns of this server and to read those of other ones. */
   start(
     { relay, signals }: Pick<Store, 'relay' | 'signals'>,
-    { ledger, host }: Pick<Opened, 'ledger' | 'host'>,
+    { ledger, sessions }: Pick<Opened, 'ledger' | 'sessions'>,
   ): void {
     const { limits, isAsked, ...options } = this.#options
     const { worker, leaseMs } = ledger
@@ -69,7 +69,7 @@ export class TurnsElsewhere {
       return
     }
     const turns = new TurnRelay({ ...options, ...limits, relay, worker, leaseMs })
-    this.#opened = { relay, turns, ledger, host }
+    this.#opened = { relay, turns, ledger, sessions }
     // Not awaited: until hints arrive, everything is read at an interval.
     turns.start().catch(this.#options.onError)
   }
@@ -183,7 +183,7 @@ async function isHeldElsewhere({ ledger }: Opened, chat: AppChatRef): Promise<bo
 
 /** Stores what a crashed server has streamed, and ends its turn, under the chat lock. */
 async function recover(
-  { relay, host }: Opened,
+  { relay, sessions }: Opened,
   registry: TurnRegistry,
   { turnId, chat, messageId }: RelayTurn,
 ): Promise<void> {
@@ -195,7 +195,7 @@ async function recover(
       // Another server has ended the turn meanwhile.
       if (!rows || rows.ended) return
       const lines = rows.lines.map(readLine)
-      await host.keepStreamed(
+      await sessions.keepStreamed(
         chat,
         messageId,
         lines.filter((line): line is Chunk => 'type' in line),

@@ -4,7 +4,7 @@ import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, whyUndecidable } from '../../approvals/next-approval.ts'
 import type { ShownPerson } from '../../protocol/server-views.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import { toDecider } from '../chats/approval-decisions.ts'
+import { toDecider } from '../chats/decision-results.ts'
 import type { CurrentApproval } from '../chats/policy-checks.ts'
 
 /** What the ledger does not contain about an approval. */

@@ -49,7 +49,7 @@ export function chatListRoutes(options: ChatListRoutesOptions): readonly Route[]
     if (title === '') throw new ProtocolError('bad-request', { message: BAD_BODY })
     const opened = await backend.get()
     const chat = toApprovalChat(opened, { principalId: principal.id, chatId })
-    if (!(await opened.host.exists(chat))) throw new ProtocolError('unknown-chat')
+    if (!(await opened.sessions.exists(chat))) throw new ProtocolError('unknown-chat')
     await opened.chats.rename(chat, title)
     events.chatChanged(chat)
     return reply(204)
@@ -92,16 +92,16 @@ async function listChats(
   principalId: string,
   { limits, isRunning }: ListChatsOptions,
 ): Promise<ChatSummary[]> {
-  const { host, ledger, chats, appName, agents } = backend
-  const sessions = await newestSessions(backend, principalId)
-  const ids = sessions.map(({ id }) => id)
+  const { sessions, ledger, chats, appName, agents } = backend
+  const newest = await newestSessions(backend, principalId)
+  const ids = newest.map(({ id }) => id)
   const known = await chats.find({ appName, principalId }, ids)
   const elsewhere = new Set(await ledger.listLockedByOthers(principalId))
   const pending = await countPending(backend, principalId, limits)
   // A session service that can only read whole sessions reads few per request. The next lists read the others.
-  let reads = canReadFirstMessage(host.sessions) ? MAX_CHATS : MAX_WHOLE_READS
+  let reads = canReadFirstMessage(sessions.service) ? MAX_CHATS : MAX_WHOLE_READS
   const summaries: ChatSummary[] = []
-  for (const { id, lastUpdateTime } of sessions) {
+  for (const { id, lastUpdateTime } of newest) {
     let entry = known.get(id) ?? {}
     if (entry.createdAt === undefined && reads-- > 0)
       entry = { ...entry, ...(await recordOpening(backend, { appName, principalId, chatId: id })) }
@@ -117,10 +117,13 @@ async function listChats(
 }
 
 // Another program may have written a session whose id does not fit into a URL of the bridge.
-async function newestSessions({ host, appName }: Backend, principalId: string): Promise<Session[]> {
+async function newestSessions(
+  { sessions, appName }: Backend,
+  principalId: string,
+): Promise<Session[]> {
   const request = { appName, userId: principalId, order: 'desc', limit: MAX_CHATS } as const
-  const { sessions } = await host.sessions.listSessions(request)
-  return sessions
+  const listed = await sessions.service.listSessions(request)
+  return listed.sessions
     .filter(({ id }) => ChatId.safeParse(id).success)
     .toSorted((one, other) => other.lastUpdateTime - one.lastUpdateTime)
     .slice(0, MAX_CHATS)
@@ -138,8 +141,8 @@ async function countPending(
 }
 
 /** Records the title and the creation time of a chat. Records nothing if its first message gives no title yet. */
-async function recordOpening({ host, chats }: Backend, chat: AppChatRef): Promise<ChatEntry> {
-  const opening = await host.opening(chat)
+async function recordOpening({ sessions, chats }: Backend, chat: AppChatRef): Promise<ChatEntry> {
+  const opening = await sessions.findOpening(chat)
   if (!opening?.content) return {}
   const note = { title: createTitle(opening.content), createdAt: opening.timestamp }
   if (note.title !== '') await chats.note(chat, note)

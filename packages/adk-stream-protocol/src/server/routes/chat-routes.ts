@@ -60,7 +60,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
     const question = await asking?.questionOf(chat)
     const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
-    const stored = await opened.host.messages(toApprovalChat(opened, chat), {
+    const stored = await opened.sessions.readMessages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running,
       runs: (messageId) =>
@@ -114,7 +114,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const chat = toApprovalChat(opened, chatOf(request))
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.browserCalls.dropChat(chat)
-    await opened.host.delete(chat)
+    await opened.sessions.delete(chat)
     events.chatChanged(chat)
     return reply(204)
   }

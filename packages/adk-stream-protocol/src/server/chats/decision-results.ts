@@ -1,0 +1,86 @@
+import { isDeepStrictEqual } from 'node:util'
+
+import type { Approval } from '../../approvals/approval.ts'
+import type { Decider } from '../../approvals/next-approval.ts'
+import { argsToRun } from '../../approvals/next-approval.ts'
+import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { DecisionResponse } from '../../protocol/read-responses.ts'
+import type { Principal } from '../auth/authenticate.ts'
+
+/** Returns a principal as the ledger knows the person who decides. */
+export function toDecider({ id, roles = [] }: Principal): Decider {
+  return { id, roles }
+}
+
+/** Whether no further decision is needed. */
+export function isSettled(result: Approval | Refusal): result is Approval {
+  return !isRefusal(result) && result.state.name !== 'requested'
+}
+
+/**
+ * Whether a client may continue with its decision. A client must not keep a decision that was not recorded, or that contradicts the
+ * outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
+ */
+export function isConsistent({ approved }: DecisionResponse, result: Approval | Refusal): boolean {
+  if (!isRefusal(result)) return isSettled(result)
+  if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
+  // The outcome is then a tool error, which is consistent with a late approval.
+  return approved && (result.refused === 'expired' || result.refused === 'cancelled')
+}
+
+/** Whether a refused decision repeats the recorded one: the same decision, arguments and payload. */
+export function isDuplicate(
+  approval: Approval,
+  { approved, editedArgs = approval.args, payload }: DecisionResponse,
+  { refused }: Refusal,
+): boolean {
+  // Only approvals count as votes. A denial decides at once.
+  if (refused === 'already-voted') return approved
+  if (refused !== 'already-decided') return false
+  const wasApproved = approval.state.name !== 'denied'
+  if (!approved) return !wasApproved
+  const recorded = 'payload' in approval.state ? approval.state.payload : undefined
+  return (
+    wasApproved &&
+    isDeepStrictEqual(editedArgs, argsToRun(approval)) &&
+    isDeepStrictEqual(payload, recorded)
+  )
+}
+
+const ERRORS: Record<RefusalCode, ErrorCode> = {
+  'unknown-approval': 'unknown-approval',
+  'not-allowed': 'not-allowed',
+  'already-decided': 'approval-decided',
+  'already-voted': 'approval-voted',
+  'not-voted': 'not-voted',
+  expired: 'approval-expired',
+  cancelled: 'approval-cancelled',
+  'not-editable': 'not-editable',
+  'no-payload': 'no-payload',
+  'preview-changed': 'preview-changed',
+  'preview-failed': 'preview-failed',
+  'call-blocked': 'call-blocked',
+  'sign-in-needed': 'sign-in-needed',
+  'not-approved': 'approval-decided',
+  mismatch: 'approval-cancelled',
+  'link-invalid': 'unknown-approval',
+  'too-many-pending': 'approval-cancelled',
+  'not-due': 'approval-decided',
+}
+
+/** One message for every reason, so that nobody learns which links exist. */
+export const BAD_LINK =
+  'This link was used, has expired, or is not valid. Ask the person who sent it for a new one.'
+
+/** Returns the error for a client whose decision the ledger refused. */
+export function toError(refusal: Refusal): ProtocolError {
+  const code = ERRORS[refusal.refused]
+  if (refusal.refused === 'link-invalid') return new ProtocolError(code, { message: BAD_LINK })
+  if (!('preview' in refusal)) return new ProtocolError(code)
+  const { preview } = refusal
+  const isBlocked = refusal.refused === 'call-blocked' && preview.blocked !== undefined
+  return new ProtocolError(code, { preview, ...(isBlocked && { message: preview.blocked }) })
+}
