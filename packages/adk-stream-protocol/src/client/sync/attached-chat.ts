@@ -23,7 +23,8 @@ import type {
 import { isBusy, patchChat } from './attachable-chat.ts'
 import type { MessageView } from './chat-messages.ts'
 import { showTurn } from './chat-messages.ts'
-import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
+import { isWriting, nextSync, shouldSend, START } from './next-sync.ts'
+import { isSyncChunk } from './own-stream.ts'
 import type { DecisionSupplement } from './response-states.ts'
 import type { SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 

@@ -1,0 +1,133 @@
+import type { WatchEvent } from '../api/watch-feed.ts'
+import type { MessageView } from './chat-messages.ts'
+import { mergeMessages } from './chat-messages.ts'
+import type { AttachedStep, Step } from './sync-effects.ts'
+import {
+  LOAD,
+  NONE,
+  NOTIFY,
+  resume,
+  setMessages,
+  withEffects,
+  withId,
+  withoutId,
+} from './sync-effects.ts'
+import type { AttachedSync, ChatView, SyncEvent } from './sync-state.ts'
+
+/** Stands in `missedTurns` for anything that was missed. */
+const ANY_TURN = ''
+
+/** Follows what the feed reports: turns and decisions of other pages and servers. */
+export function onFeedEvent(state: AttachedSync, chat: ChatView, event: WatchEvent): Step {
+  switch (event.type) {
+    case 'open':
+      // Turns that started while the feed was lost are not reported any more.
+      return requestCatchUp(event.again ? { ...state, ownTurns: NONE } : state, chat)
+    case 'lost':
+      return [{ ...state, ownTurns: NONE }, []]
+    case 'approval':
+      return event.state === 'requested' ? [state, []] : requestCatchUp(state, chat)
+    case 'turn': {
+      const { messageId } = event
+      if (state.ownTurns.has(messageId))
+        return [{ ...state, ownTurns: withoutId(state.ownTurns, messageId) }, []]
+      if (state.shownTurns.has(messageId)) return [state, []]
+      if (chat.isBusy) return [{ ...state, missedTurns: withId(state.missedTurns, messageId) }, []]
+      return requestCatchUp(state, chat)
+    }
+  }
+}
+
+/** Catches up if the feed has reported something while the chat was busy. */
+export function catchUpOnMissed(state: AttachedSync, chat: ChatView): AttachedStep {
+  return state.missedTurns.size > 0 ? requestCatchUp(state, chat) : [state, []]
+}
+
+/** Catches up now, or once more after the catch-up in progress. */
+function requestCatchUp(state: AttachedSync, chat: ChatView): AttachedStep {
+  const { catchUp } = state
+  if (catchUp.state !== 'current') return [{ ...state, catchUp: { ...catchUp, isDue: true } }, []]
+  // What the chat reads or sends at the moment is newer than what the server has stored. The end of it gets here again.
+  if (chat.isBusy || isResponding(chat))
+    return [{ ...state, missedTurns: withId(state.missedTurns, ANY_TURN) }, []]
+  const loading = { state: 'loading', base: chat.messages, isDue: false } as const
+  return [{ ...state, missedTurns: NONE, catchUp: loading }, [LOAD]]
+}
+
+export function endCatchUp(
+  state: AttachedSync,
+  chat: ChatView,
+  { isDue = false }: { readonly isDue?: boolean } = {},
+): AttachedStep {
+  const { catchUp } = state
+  const next: AttachedSync = { ...state, catchUp: { state: 'current' } }
+  const isDueAgain = isDue || (catchUp.state !== 'current' && catchUp.isDue)
+  return isDueAgain ? requestCatchUp(next, chat) : [next, []]
+}
+
+/** Shows the stored conversation, and then the turn that runs. */
+export function onLoaded(
+  state: AttachedSync,
+  chat: ChatView,
+  { messages, isRunning }: Extract<SyncEvent, { type: 'loaded' }>,
+): Step {
+  const { catchUp } = state
+  if (catchUp.state !== 'loading' && catchUp.state !== 'checking') return [state, []]
+  const hasChanged = chat.isBusy || chat.messages !== catchUp.base
+  if (catchUp.state === 'checking') {
+    // The turn may run on another server. This page does not wait for it.
+    const isStale = isRunning || hasChanged
+    if (isStale) return endCatchUp(state, chat)
+    const now = { ...chat, messages: [...messages] }
+    return withEffects([setMessages(now.messages)], endCatchUp(state, now))
+  }
+  if (hasChanged) return endCatchUp(state, chat, { isDue: true })
+  return isRunning
+    ? readRunning(state, chat, [...messages])
+    : showStored(state, chat, [...messages])
+}
+
+function showStored(state: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
+  // A message that could not be sent is on this page only.
+  const messages = chat.hasFailed ? mergeMessages(stored, chat.messages) : stored
+  if (JSON.stringify(messages) === JSON.stringify(chat.messages)) return endCatchUp(state, chat)
+  return withEffects([setMessages(messages), NOTIFY], endCatchUp(state, { ...chat, messages }))
+}
+
+/** Reads the running turn after the stored messages. */
+function readRunning(state: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
+  // The stored messages leave out the running turn. The page keeps showing what it has of it.
+  const unfinished = chat.messages.findLast(
+    ({ role, id }) => role === 'assistant' && stored.every((message) => message.id !== id),
+  )
+  if (unfinished && state.shownTurns.has(unfinished.id)) return endCatchUp(state, chat)
+  const isDue = state.catchUp.state === 'loading' && state.catchUp.isDue
+  const next: AttachedSync = { ...state, catchUp: { state: 'reading', isDue } }
+  // The AI SDK would add the turn as the last message.
+  if (unfinished && unfinished !== chat.messages.at(-1))
+    return [next, [{ type: 'read-turn', messageId: unfinished.id }]]
+  const messages = unfinished ? [...stored, unfinished] : stored
+  return [next, [setMessages(messages), resume('catch-up')]]
+}
+
+/** There was no turn to read: it ended after the server had reported it. */
+export function loadAgain(state: AttachedSync, chat: ChatView): Step {
+  const isDue = state.catchUp.state !== 'current' && state.catchUp.isDue
+  const checking = { state: 'checking', base: chat.messages, isDue } as const
+  return [{ ...state, catchUp: checking }, [LOAD]]
+}
+
+/** Whether a response to the last message is queued or in flight. */
+function isResponding({ messages, responses }: ChatView): boolean {
+  const isPending = (id: string | undefined): boolean => {
+    const state = id === undefined ? undefined : responses.get(id)
+    return state === 'queued' || state === 'sent'
+  }
+  return (
+    messages
+      .at(-1)
+      ?.parts.some(
+        ({ approval, toolCallId }) => isPending(approval?.id) || isPending(toolCallId),
+      ) === true
+  )
+}

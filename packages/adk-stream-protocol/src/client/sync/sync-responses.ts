@@ -1,0 +1,221 @@
+import { AdkError } from '../adk-error.ts'
+import type { ToolOutput } from './attachable-chat.ts'
+import { catchUpOnMissed } from './catch-up.ts'
+import type { MessageView } from './chat-messages.ts'
+import { approvalState, findApproval, isDecided, reopenApproval } from './chat-messages.ts'
+import { findUndelivered, isGiven } from './response-states.ts'
+import type { AttachedStep, Step } from './sync-effects.ts'
+import {
+  CANCEL_RETRY,
+  forget,
+  mark,
+  reportError,
+  setMessages,
+  withEffects,
+  withId,
+} from './sync-effects.ts'
+import type { AttachedSync, ChatView, Refusal, SyncEffect, SyncEvent } from './sync-state.ts'
+
+/** The first delay before outputs are sent again, and the longest, in ms. */
+const [FIRST_RETRY_MS, MAX_RETRY_MS] = [500, 30_000]
+
+export const START_RETRY: AttachedSync['retry'] = { isScheduled: false, delayMs: FIRST_RETRY_MS }
+
+export function onDecision(
+  state: AttachedSync,
+  chat: ChatView,
+  { decision, supplement }: Extract<SyncEvent, { type: 'decision-given' }>,
+): Step {
+  const { id } = decision
+  const isOpen = findApproval(chat.messages, id, 'approval-requested') !== undefined
+  // While a reply is replayed, its message lacks the approval for a moment. The page may still show it.
+  const isReplayed = state.askedApprovals.has(id) && !isDecided(chat.messages, id)
+  // A second click has no effect.
+  if (!(isOpen || isReplayed) || isGiven(id, chat.responses)) return [state, []]
+  const add: SyncEffect = { type: 'supplement', id, supplement }
+  if (chat.hasOpenStream)
+    return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
+  if (isOpen) return [state, [add, mark('queued', id), { type: 'queue-decision', decision }]]
+  const earlyDecisions = new Map([...state.earlyDecisions, [id, decision]])
+  return [{ ...state, earlyDecisions }, [add, mark('queued', id)]]
+}
+
+/** Queues the early decisions whose approvals are shown again. Those whose approvals did not return are refused. */
+export function takeEarlyDecisions(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
+  if (state.earlyDecisions.size === 0) return [state, []]
+  const earlyDecisions = new Map(state.earlyDecisions)
+  const effects: SyncEffect[] = []
+  const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
+  for (const [id, decision] of state.earlyDecisions) {
+    const isOpen = findApproval(chat.messages, id, 'approval-requested') !== undefined
+    if (isOpen) effects.push({ type: 'queue-decision', decision })
+    // It was decided elsewhere.
+    else if (isDecided(chat.messages, id)) effects.push(forget(id))
+    else if (isReplayRead)
+      effects.push(forget(id), { type: 'report-refusal', ids: [id], error: notAsked(id) })
+    else continue
+    earlyDecisions.delete(id)
+  }
+  return effects.length === 0 ? [state, []] : [{ ...state, earlyDecisions }, effects]
+}
+
+function notAsked(id: string): AdkError {
+  const text = `The chat does not ask for approval ${id} any more. Load the chat again to see its outcome.`
+  return new AdkError('unknown-approval', text)
+}
+
+export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput): Step {
+  const { toolCallId: id } = output
+  // A call has one output: the first.
+  if (isGiven(id, chat.responses)) return [state, []]
+  if (!chat.hasOpenStream) return [state, [mark('queued', id), { type: 'queue-output', output }]]
+  return [
+    { ...state, unreportedOutputs: withId(state.unreportedOutputs, id) },
+    [mark('sent', id), { type: 'send-output', output, isShown: false }],
+  ]
+}
+
+/** Sends the newest message with queued responses. Does nothing while the chat is busy: the end of its stream gets here again. */
+export function sendQueued(chat: ChatView): SyncEffect[] {
+  const message = findQueued(chat)
+  return message && !chat.isBusy ? [{ type: 'send-responses', messageId: message.id }] : []
+}
+
+/** Finds the newest message with responses that the server does not have. */
+export function findQueued({ messages, responses }: ChatView): MessageView | undefined {
+  return messages.findLast((message) => findUndelivered(message, responses).length > 0)
+}
+
+export function onRefused(
+  state: AttachedSync,
+  chat: ChatView,
+  { ids, error, isUnreported }: Refusal,
+): Step {
+  const effects: SyncEffect[] = [mark('refused', ...ids), { type: 'report-refusal', ids, error }]
+  const next: AttachedSync = chat.isBusy && !isUnreported ? { ...state, stream: 'refused' } : state
+  if (isDecidedElsewhere(error)) {
+    const refusal = { ids, error, isUnreported }
+    return [next, [...effects, { type: 'check-refusal', refusal }]]
+  }
+  const isOutput = (id: string): boolean =>
+    !findApproval(chat.messages, id, 'approval-responded') &&
+    chat.messages.some(({ parts }) => parts.some(({ toolCallId }) => toolCallId === id))
+  const outputs = ids.filter(isOutput)
+  effects.push(
+    ...reopen(
+      ids.filter((id) => !isOutput(id)),
+      chat,
+    ),
+  )
+  if (isUnreported) effects.push(reportError(error))
+  if (outputs.length === 0 || !isTemporary(error)) return [next, effects]
+  effects.push(mark('queued', ...outputs))
+  return withEffects(effects, scheduleRetry(next))
+}
+
+/** Shows an approval as open if the server could not say how it was decided. */
+export function onRefusalChecked(
+  state: AttachedSync,
+  chat: ChatView,
+  { ids, known, error, isUnreported }: Extract<SyncEvent, { type: 'refusal-checked' }>,
+): Step {
+  const open = chat.messages.flatMap(({ id: messageId, parts }) => {
+    // These are as the server has them.
+    if (known.includes(messageId)) return []
+    return parts.flatMap(({ toolCallId, approval }) => {
+      if (toolCallId === undefined || !approval || !ids.includes(approval.id)) return []
+      const reported = approvalState(parts, toolCallId) ?? 'requested'
+      return reported === 'requested' ? [approval.id] : []
+    })
+  })
+  const effects = reopen(open, chat)
+  if (isUnreported) effects.push(reportError(error))
+  return withEffects(effects, chat.isBusy ? [state, []] : catchUpOnMissed(state, chat))
+}
+
+/** Opens approvals again, in the messages and in the stream that writes them. */
+export function reopen(
+  ids: readonly string[],
+  { messages, hasOpenStream }: ChatView,
+): SyncEffect[] {
+  const effects: SyncEffect[] = []
+  let next = messages
+  for (const id of ids) {
+    effects.push(forget(id))
+    const toolCallId = findApproval(next, id, 'approval-responded')?.toolCallId
+    if (toolCallId === undefined) continue
+    const chunk = { type: 'tool-approval-request', approvalId: id, toolCallId } as const
+    if (hasOpenStream) effects.push({ type: 'push-chunk', chunk })
+    next = reopenApproval(next, id)
+  }
+  if (next !== messages) effects.push(setMessages(next))
+  return effects
+}
+
+export function onOutputFailed(
+  state: AttachedSync,
+  { output, error }: Extract<SyncEvent, { type: 'output-failed' }>,
+): Step {
+  const { toolCallId: id } = output
+  const effects: SyncEffect[] = [reportError(error)]
+  if (!isTemporary(error)) return [state, [...effects, mark('refused', id)]]
+  // No request sends it: a turn that is held open takes it only in this way.
+  const unsentOutputs = new Map([...state.unsentOutputs, [id, output]])
+  return withEffects(effects, scheduleRetry({ ...state, unsentOutputs }))
+}
+
+function scheduleRetry(state: AttachedSync): AttachedStep {
+  const { delayMs } = state.retry
+  const retry = { isScheduled: true, delayMs: Math.min(MAX_RETRY_MS, delayMs * 2) }
+  return [{ ...state, retry }, [{ type: 'schedule-retry', delayMs }]]
+}
+
+export function onRetry(state: AttachedSync, chat: ChatView): Step {
+  const unsent = [...state.unsentOutputs.values()]
+  const hasQueued = findQueued(chat) !== undefined
+  const retry = { ...state.retry, isScheduled: false }
+  return [
+    {
+      ...state,
+      unsentOutputs: new Map(),
+      retry: unsent.length > 0 || hasQueued ? retry : resetDelay(retry),
+    },
+    [
+      CANCEL_RETRY,
+      ...unsent.flatMap((output): SyncEffect[] => [
+        mark('sent', output.toolCallId),
+        { type: 'send-output', output, isShown: true },
+      ]),
+      ...sendQueued(chat),
+    ],
+  ]
+}
+
+export function resetDelay(retry: AttachedSync['retry']): AttachedSync['retry'] {
+  return { ...retry, delayMs: FIRST_RETRY_MS }
+}
+
+/** Refusals after which an approval is no longer open. */
+const DECIDED_ELSEWHERE = new Set<string>([
+  'approval-decided',
+  'approval-expired',
+  'approval-cancelled',
+  'unknown-approval',
+])
+
+/** Refusals that say nothing about the request: the server may accept the same one later. */
+const TEMPORARY = new Set<string>([
+  'unavailable',
+  'internal',
+  'too-fast',
+  'too-many-turns',
+  'turn-running',
+])
+
+function isDecidedElsewhere(error: unknown): boolean {
+  return error instanceof AdkError && DECIDED_ELSEWHERE.has(error.code)
+}
+
+function isTemporary(error: unknown): boolean {
+  return !(error instanceof AdkError) || TEMPORARY.has(error.code)
+}
