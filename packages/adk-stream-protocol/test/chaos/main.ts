@@ -35,6 +35,7 @@ try {
     print: (line) => print(`${Math.round((Date.now() - startedAt) / 1_000)} s: ${line}`),
   })
   for (const violation of violations) print(`violation: ${violation}`)
+  if (violations.length === 0) print('The run has ended without a violation.')
   if (file !== undefined) print(`The history is in ${file}. Repeat with --seed ${seed}.`)
   process.exitCode = violations.length > 0 ? 1 : 0
 } finally {
