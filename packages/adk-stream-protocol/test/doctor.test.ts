@@ -96,7 +96,7 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     }
     await run('waiting')
     await run('running')
-    await ledger.lockChat(chat)
+    await ledger.locks.lock(chat)
     const fine = await doctor(address)
     expect(fine.code).toBe(0)
     expect(fine.text).toContain('Running calls (1)')

@@ -409,11 +409,11 @@ test('[LG37] arguments that JSON cannot carry are rejected before anything is st
 test('[LG29] [LG30] a ledger locks chats as its worker, and cancels the calls of a deleted chat', async () => {
   const { store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
-  const token = (await ledger.lockChat(chat)) ?? ''
-  expect([token, await other.lockChat(chat)]).toEqual([expect.stringMatching(/./), undefined])
+  const token = (await ledger.locks.lock(chat)) ?? ''
+  expect([token, await other.locks.lock(chat)]).toEqual([expect.stringMatching(/./), undefined])
   expect([ledger.busy, other.busy]).toEqual([true, false])
-  await ledger.unlockChat(chat, token)
-  expect(await other.lockChat(chat)).not.toBe(token)
+  await ledger.locks.unlock(chat, token)
+  expect(await other.locks.lock(chat)).not.toBe(token)
   expect([ledger.busy, other.busy]).toEqual([false, true])
   taken(await ledger.request(requestOf()))
   const heard: string[] = []

@@ -46,7 +46,7 @@ test('[ST80] a process that has lost its chat lock to another one can neither ap
 async function leaveLeases(path: string): Promise<void> {
   await using store = await openSqliteStore({ path })
   const ledger = new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 60_000 })
-  await ledger.lockChat(chat)
+  await ledger.locks.lock(chat)
   await ledger.heartbeat()
   for (const id of ['runs', 'denied']) {
     taken(await ledger.request(requestOf({ id, toolCallId: id })))
@@ -155,7 +155,7 @@ test('[LG81] the stores of a process share one thread, and each keeps its lease 
     const store = await openSqliteStore({ path })
     const options = { store: store.approvals, appName: chat.appName, leaseMs: 200 }
     const ledger = new Ledger({ ...options, maxBlockedMs: 60_000 })
-    await ledger.lockChat(chat)
+    await ledger.locks.lock(chat)
     blockUntilRenewed(path, ledger.worker)
     return { store, renewed: () => blockUntilRenewed(path, ledger.worker) }
   }

@@ -130,7 +130,7 @@ describe.each(Object.entries(SUBJECTS))('%s', (name, create) => {
       await addChat(store, id)
     await addApproval(store, 'old')
     const ledger = await addApproval(store, 'pending', 'pending')
-    await ledger.lockChat(refOf('locked'))
+    await ledger.locks.lock(refOf('locked'))
     const crashed = new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 1 })
     await store.approvals.lockChat(refOf('crashed'), {
       worker: crashed.worker,
@@ -205,7 +205,7 @@ describe.each(Object.entries(SUBJECTS))('%s', (name, create) => {
     await store.chats.rename({ ...refOf('elsewhere'), appName: 'other' }, 'A name')
     await store.chats.assignAgent(refOf('starting'), 'assistant')
     const ledger = new Ledger({ store: store.approvals, appName })
-    const token = (await ledger.lockChat(refOf('starting'))) ?? ''
+    const token = (await ledger.locks.lock(refOf('starting'))) ?? ''
     const found = await removeOrphans(retention, { appName, found: new Set() })
     expect(found.size).toBe(250)
     // One of them gets its session meanwhile.
@@ -214,7 +214,7 @@ describe.each(Object.entries(SUBJECTS))('%s', (name, create) => {
     const names = await store.chats.find(chat, [...ids, 'exists', 'starting'])
     expect([...names.keys()].toSorted()).toEqual(['exists', 'orphan-7', 'starting'])
     expect(await subject.count('chats')).toBe(4)
-    await ledger.unlockChat(refOf('starting'), token)
+    await ledger.locks.unlock(refOf('starting'), token)
     expect((await removeOrphans(retention, { appName, found: new Set() })).size).toBe(1)
   })
 
@@ -292,7 +292,7 @@ describe.each(Object.entries(SUBJECTS))('%s', (name, create) => {
     const ledger = new Ledger({ store: three.approvals, appName: chat.appName })
     const turns = ids.map(async (id) => {
       let token: string | undefined
-      while (token === undefined) token = await ledger.lockChat(refOf(id))
+      while (token === undefined) token = await ledger.locks.lock(refOf(id))
       const key = { appName: chat.appName, userId: 'hanako', sessionId: id }
       const session = await three.sessions.getOrCreateSession(key)
       for (const event of ['first', 'second'])

@@ -5,14 +5,12 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
-  ChatLock,
-  ChatLockHolder,
-  LeaseRenewal,
   PendingQuota,
   UnreportedFilter,
   VisibleFilter,
 } from './approval-store.ts'
 import type { AuditEvent, AuditRecord } from './audit-entry.ts'
+import { ChatLocks } from './chat-locks.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
   type ApprovalCommand,
@@ -28,8 +26,9 @@ import {
 import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
+import { WorkerLease } from './worker-lease.ts'
 import type { Preview } from '../protocol/preview.ts'
-import { type AppChatRef, LIVE_LOCK, toChatKey } from '../shared/chat-ref.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LedgerOptions {
   readonly store: ApprovalStore
@@ -62,6 +61,9 @@ export class Ledger {
   readonly worker: string
   readonly appName: string
   readonly leaseMs: number
+  /** The chat locks of this worker. They have the same lease as its calls. */
+  readonly locks: ChatLocks
+  readonly #lease: WorkerLease
   readonly #store: ApprovalStore
   readonly #quota: PendingQuota
   readonly #onError: (error: unknown) => void
@@ -74,10 +76,6 @@ export class Ledger {
    * stored, if the call has ended.
    */
   readonly #running = new Map<string, ApprovalCommand | undefined>()
-  /** The tokens of the chat locks that this worker holds. */
-  readonly #locks = new Map<string, string>()
-  readonly #maxBlockedMs: number
-  #renewal: LeaseRenewal | undefined
   /** Whether other processes may wait for this worker to react to a decision. */
   #isAwaited = false
 
@@ -86,9 +84,12 @@ export class Ledger {
     this.appName = appName
     this.worker = worker
     this.leaseMs = options.leaseMs ?? 15_000
-    this.#maxBlockedMs = options.maxBlockedMs ?? this.leaseMs * 8
     this.#quota = { perChat: 16, perPrincipal: 100, ...options.quota }
     this.#onError = options.onError ?? (() => {})
+    const { leaseMs } = this
+    const { maxBlockedMs = leaseMs * 8 } = options
+    this.#lease = new WorkerLease(store, { worker, leaseMs, maxBlockedMs, onError: this.#onError })
+    this.locks = new ChatLocks(store, this.#lease, appName)
   }
 
   /** Requests an approval for a call. Returns the existing approval if the same call was requested before. */
@@ -167,7 +168,7 @@ export class Ledger {
    * a chat lock.
    */
   get busy(): boolean {
-    return this.#running.size > 0 || this.#locks.size > 0
+    return this.#lease.busy
   }
 
   /** Records a link with which a person can decide once. */
@@ -207,7 +208,7 @@ export class Ledger {
     // Another worker may have set the call back to approved because the lease of this one expired. It is still
     // running here and must not run twice.
     if (this.#running.has(id)) return { refused: 'not-approved' }
-    this.#updateHeld(() => this.#running.set(id, undefined))
+    this.#hold(id)
     let steps: Steps | Refusal | undefined
     try {
       const { worker } = this
@@ -216,8 +217,19 @@ export class Ledger {
     } finally {
       const isClaimed =
         steps && !isRefusal(steps) && steps.some(({ state }) => state.name === 'executing')
-      if (!isClaimed) this.#updateHeld(() => this.#running.delete(id))
+      if (!isClaimed) this.#release(id)
     }
+  }
+
+  /** Keeps a call for this worker, so that the lease is renewed while it runs. */
+  #hold(id: string): void {
+    this.#running.set(id, undefined)
+    this.#lease.hold(id)
+  }
+
+  #release(id: string): void {
+    this.#running.delete(id)
+    this.#lease.release(id)
   }
 
   /** Records that a call succeeded. Refused if this worker has lost the call: another worker then reports its outcome. */
@@ -374,81 +386,6 @@ export class Ledger {
   }
 
   /**
-   * Locks a chat for this worker and returns the token, or undefined if another worker holds the lock. Requests wait
-   * for a `background` lock instead of failing. `reads` says that the session of the chat is read next.
-   */
-  async lockChat(
-    chat: AppChatRef,
-    { background = false, reads = false }: Partial<Pick<ChatLock, 'background' | 'reads'>> = {},
-  ): Promise<string | undefined> {
-    const { worker, leaseMs } = this
-    const token = randomUUID()
-    const lock = { worker, token, leaseMs, background, reads }
-    if (!(await this.#store.lockChat(chat, lock))) return undefined
-    this.#updateHeld(() => this.#locks.set(toChatKey(chat), token))
-    return token
-  }
-
-  /** Whether this worker still holds its lock on a chat. Returns true if it has not locked the chat. */
-  async stillHoldsLock(chat: AppChatRef): Promise<boolean> {
-    const token = this.#locks.get(toChatKey(chat))
-    return token === undefined || (await this.#store.findLockHolder(chat))?.token === token
-  }
-
-  /** Lists the chats of a principal that other processes have locked. */
-  async listLockedByOthers(principalId: string): Promise<string[]> {
-    const { appName, worker, leaseMs } = this
-    return this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
-  }
-
-  async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
-    return this.#store.findLockHolder(chat)
-  }
-
-  async unlockChat(chat: AppChatRef, token: string): Promise<void> {
-    if (this.#locks.get(toChatKey(chat)) === token)
-      this.#updateHeld(() => this.#locks.delete(toChatKey(chat)))
-    await this.#store.unlockChat(chat, token)
-  }
-
-  /**
-   * Locks the live session of a chat for this worker, for as long as it renews its lease. Returns undefined if another worker holds
-   * the lock. This lock does not exclude turns.
-   */
-  async lockLive(chat: AppChatRef): Promise<LiveLock | undefined> {
-    const { worker, leaseMs } = this
-    const key = liveKey(chat)
-    // The token names the worker, so that another one can send it a signal.
-    const token = `${worker}/${randomUUID()}`
-    if (!(await this.#store.lockChat(key, { worker, token, leaseMs, background: true })))
-      return undefined
-    this.#updateHeld(() => this.#locks.set(toChatKey(key), token))
-    return { chat: key, token }
-  }
-
-  async unlockLive({ chat, token }: LiveLock): Promise<void> {
-    await this.unlockChat(chat, token)
-  }
-
-  async stillHoldsLive({ chat, token }: LiveLock): Promise<boolean> {
-    return (await this.#store.findLockHolder(chat))?.token === token
-  }
-
-  /** Returns the worker that has locked the live session of a chat. Its lease may have expired. */
-  async findLiveOwner(chat: AppChatRef): Promise<string | undefined> {
-    const holder = await this.#store.findLockHolder(liveKey(chat))
-    return holder?.token.split('/', 1)[0]
-  }
-
-  /** Whether another worker with a valid lease has the live session of a chat. */
-  async isLiveElsewhere(chat: AppChatRef): Promise<boolean> {
-    const { worker, leaseMs } = this
-    const { appName, principalId } = liveKey(chat)
-    const locked = await this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
-    return locked.includes(chat.chatId)
-  }
-
-  /**
    * Calls the listener for each change made through this ledger, with its audit event, not for changes of other processes. Returns a
    * function that unsubscribes.
    */
@@ -457,22 +394,11 @@ export class Ledger {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Changes what this worker holds. Its lease is renewed as long as it holds anything. */
-  #updateHeld(change: () => void): void {
-    const wasBusy = this.busy
-    change()
-    if (this.busy === wasBusy) return
-    const { worker, leaseMs } = this
-    const lease = { worker, leaseMs, maxBlockedMs: this.#maxBlockedMs, onError: this.#onError }
-    this.#renewal ??= this.#store.startLeaseRenewal?.(lease)
-    this.#renewal?.setBusy(this.busy)
-  }
-
   /** Stores the outcome of a call. If that fails, the call stays with this worker and `recover` tries again. */
   async #finish(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     try {
       const ended = await this.#record(id, command)
-      this.#updateHeld(() => this.#running.delete(id))
+      this.#release(id)
       return ended
     } catch (error) {
       if (this.#running.has(id)) this.#running.set(id, command)
@@ -576,17 +502,6 @@ export class Ledger {
       }
     }
   }
-}
-
-/** The lock of a live session. */
-export interface LiveLock {
-  readonly chat: AppChatRef
-  readonly token: string
-}
-
-/** Locks of live sessions are chat locks in a namespace of their own. */
-function liveKey(chat: AppChatRef): AppChatRef {
-  return { ...chat, appName: chat.appName + LIVE_LOCK }
 }
 
 /** A decided approval, and the same approval as claimed by this worker, if the decision completed it. */

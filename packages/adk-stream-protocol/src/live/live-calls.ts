@@ -727,7 +727,7 @@ export class LiveCalls {
     clearTimeout(call.timer)
     try {
       const { chat, ledger } = this.#options
-      if (!(await ledger.stillHoldsLock(chat))) {
+      if (!(await ledger.locks.stillHolds(chat))) {
         this.#remove(call)
         this.#options.onLost()
         return

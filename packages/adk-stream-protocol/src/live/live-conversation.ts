@@ -441,7 +441,7 @@ export class LiveConversation {
       })
       for await (const event of events) this.#handleEvent(event)
     } catch (error) {
-      const isOurs = await this.#options.ledger.stillHoldsLock(chat).catch(() => true)
+      const isOurs = await this.#options.ledger.locks.stillHolds(chat).catch(() => true)
       failure = isOurs ? toModelError(error) : new ProtocolError('turn-lost', { cause: error })
       this.#options.onError(error)
     }

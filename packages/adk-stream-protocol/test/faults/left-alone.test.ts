@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
-import { fenceSessions } from '../../src/server/chats/chat-locks.ts'
+import { fenceSessions } from '../../src/server/chats/chat-locker.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
@@ -96,12 +96,12 @@ test('[TU80] a session service of the host is asked to write nothing into a chat
   const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
   const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
   const session = await sessions.createSession(key)
-  const token = (await one.lockChat(chat)) ?? ''
+  const token = (await one.locks.lock(chat)) ?? ''
   await sessions.appendEvent({ session, event: textEvent('e-1') })
-  await two.lockChat(chat)
+  await two.locks.lock(chat)
   const late = sessions.appendEvent({ session, event: textEvent('late') })
   await expect(late).rejects.toMatchObject({ code: 'turn-lost' })
-  await one.unlockChat(chat, token)
+  await one.locks.unlock(chat, token)
   const { events = [] } = (await own.getSession(key)) ?? {}
   expect(events.map(({ id }) => id)).toEqual(['e-1'])
 })

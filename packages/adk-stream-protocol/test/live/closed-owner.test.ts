@@ -46,15 +46,15 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
   const first = new Ledger({ store: store.approvals, appName: 'demo' })
   const other = new Ledger({ store: store.approvals, appName: 'demo' })
   const approval = taken(await first.request({ ...requestOf(), live: true }))
-  await first.lockLive(approval.chat)
-  const asked: string[] = []
+  await first.locks.lockLive(approval.chat)
+  const workers: string[] = []
   let owner = 'first'
   const owners = new LiveOwners({
     backend: { get: async () => ({ ledger: other }) },
     runs: undefined,
     leases: () => ({ findOther: async () => owner }),
     ask: () => async (worker) => {
-      asked.push(worker)
+      workers.push(worker)
       throw new Error('The process does not react.')
     },
     onDecided: () => undefined,
@@ -62,14 +62,14 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
   })
   expect(await owners.holds(approval)).toBe(false)
   expect(await owners.holds(approval)).toBe(false)
-  expect(asked).toEqual(['first'])
+  expect(workers).toEqual(['first'])
   for (let index = 0; index < 100; index += 1) {
     owner = `process ${index}`
     expect(await owners.holds(approval)).toBe(false)
   }
   owner = 'first'
   expect(await owners.holds(approval)).toBe(false)
-  expect(asked.filter((worker) => worker === 'first')).toHaveLength(2)
+  expect(workers.filter((worker) => worker === 'first')).toHaveLength(2)
   await store.close()
 })
 

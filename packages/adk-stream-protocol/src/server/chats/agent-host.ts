@@ -333,7 +333,7 @@ export class AgentHost {
 
   /** Returns the error that ended a run. If another process has taken over the chat, this is the cause, whatever ADK reports. */
   async #explain(chat: AppChatRef, thrown: unknown): Promise<ProtocolError> {
-    const isHeld = await this.#ledger.stillHoldsLock(chat).catch(() => true)
+    const isHeld = await this.#ledger.locks.stillHolds(chat).catch(() => true)
     return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
   }
 

@@ -101,7 +101,7 @@ export class AskingTurns {
   async #isLocked(chat: ChatRef): Promise<boolean> {
     if (this.#options.turns().asking(chat)) return true
     const { ledger } = await this.#options.backend.get()
-    return (await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+    return (await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)
   }
 
   /** Returns the turn of this process that has streamed something after a question. */

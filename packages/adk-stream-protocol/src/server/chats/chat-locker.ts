@@ -31,7 +31,7 @@ export function createChatLocker(
       stopIfUnwatched: () => elsewhere.stopIfUnwatched(chat).catch(() => false),
     })
     // The turn has ended. If the lock cannot be released, it expires with the lease.
-    return () => opened.ledger.unlockChat(key, token).catch(onError)
+    return () => opened.ledger.locks.unlock(key, token).catch(onError)
   }
 }
 
@@ -47,7 +47,7 @@ async function lockChat(
   let isWatched: true | undefined
   const appearsUntil = performance.now() + APPEAR_MS
   for (;;) {
-    const token = await ledger.lockChat(chat, request)
+    const token = await ledger.locks.lock(chat, request)
     if (token !== undefined) return token
     if (request.signal.aborted) throw new ProtocolError('unavailable')
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
@@ -68,7 +68,7 @@ async function lockChat(
 class LockHolder {
   readonly #ledger: Ledger
   readonly #chat: AppChatRef
-  #signAt: number | undefined
+  #firstSeenAt: number | undefined
 
   constructor(ledger: Ledger, chat: AppChatRef) {
     this.#ledger = ledger
@@ -77,10 +77,10 @@ class LockHolder {
 
   /** Whether the process is alive and a client requested its turn. A background turn does not count. */
   async isAlive(): Promise<boolean> {
-    const holder = await this.#ledger.findLockHolder(this.#chat)
+    const holder = await this.#ledger.locks.findHolder(this.#chat)
     if (!holder) return false
-    this.#signAt ??= holder.lastSeenAt
-    return !holder.background && holder.lastSeenAt > this.#signAt
+    this.#firstSeenAt ??= holder.lastSeenAt
+    return !holder.background && holder.lastSeenAt > this.#firstSeenAt
   }
 }
 
@@ -102,7 +102,7 @@ export function fenceSessions<Sessions extends BaseSessionService>(
   const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
     const { appName, userId: principalId, id: chatId } = request.session
     const chat = { appName, principalId, chatId }
-    if (!request.event.partial && !(await ledger.stillHoldsLock(chat)))
+    if (!request.event.partial && !(await ledger.locks.stillHolds(chat)))
       throw new ProtocolError('turn-lost')
     return sessions.appendEvent(request)
   }

@@ -255,11 +255,11 @@ export class ChatService {
     return turn.log.replayable ? turn : undefined
   }
 
-  /** RL555: whether another server has not taken the chat over. A server that stood still learns it only when it writes. */
+  /** RL555: whether another server has not taken the chat over. A server that was suspended notices the loss only when it writes. */
   async #holds(chat: ChatRef): Promise<boolean> {
     const backend = await this.#parts.backend.get()
     // Without the store, the turn can still be read.
-    return backend.ledger.stillHoldsLock(toApprovalChat(backend, chat)).catch(() => true)
+    return backend.ledger.locks.stillHolds(toApprovalChat(backend, chat)).catch(() => true)
   }
 
   /** Records that a person has signed in, and resumes the turn. Only the server calls this, with the credential. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+import type { LiveLock } from '../../approvals/chat-locks.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { LiveSnapshot } from '../../live/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -56,7 +57,7 @@ export class LiveLeases {
   /** Returns the other process that holds the live session of a chat. Its lease may have expired. */
   async findOther(chat: AppChatRef): Promise<string | undefined> {
     const { ledger, ask } = this.#options
-    const owner = ask && (await ledger.findLiveOwner(chat))
+    const owner = ask && (await ledger.locks.findLiveOwner(chat))
     return owner === ledger.worker ? undefined : owner
   }
 
@@ -76,9 +77,9 @@ export class LiveLeases {
     for (;;) {
       // If this process is slow, it still tries once after the lease of the other one.
       const isLast = performance.now() > giveUpAt
-      const lock = await ledger.lockLive(chat)
+      const lock = await ledger.locks.lockLive(chat)
       if (lock) return this.#open(chat, lock)
-      const owner = asked ? undefined : await ledger.findLiveOwner(chat)
+      const owner = asked ? undefined : await ledger.locks.findLiveOwner(chat)
       if (owner !== undefined)
         asked = ask(owner, { kind: RELEASE, body: { chat, need } })
           .then((answer) => void (reply = answer))
@@ -102,30 +103,27 @@ export class LiveLeases {
     if (typeof lease !== 'string') await lease.release()
   }
 
-  async #open(
-    chat: AppChatRef,
-    lock: NonNullable<Awaited<ReturnType<Ledger['lockLive']>>>,
-  ): Promise<LiveLease> {
+  async #open(chat: AppChatRef, lock: LiveLock): Promise<LiveLease> {
     const { ledger, store, onError } = this.#options
     const { liveSessions } = store
     const save = async (snapshot: LiveSnapshot): Promise<boolean> => {
-      if (!liveSessions) return ledger.stillHoldsLive(lock)
+      if (!liveSessions) return ledger.locks.stillHoldsLive(lock)
       const sealed = sealSnapshot(chat, snapshot, await store.secret(SECRET))
       return liveSessions.save(chat, sealed, { lock, maxAgeMs: MAX_AGE_MS })
     }
     const lease = {
-      isHeld: () => ledger.stillHoldsLive(lock),
+      isHeld: () => ledger.locks.stillHoldsLive(lock),
       save,
       release: async (snapshot?: LiveSnapshot) => {
         try {
           if (snapshot) await save(snapshot)
-          else if (await ledger.stillHoldsLive(lock)) await liveSessions?.drop(chat)
+          else if (await ledger.locks.stillHoldsLive(lock)) await liveSessions?.drop(chat)
         } catch (error) {
           // The session is restored from its messages.
           onError(error)
         }
         // If this fails, the lock expires with the lease.
-        await ledger.unlockLive(lock).catch(onError)
+        await ledger.locks.unlockLive(lock).catch(onError)
       },
     }
     try {

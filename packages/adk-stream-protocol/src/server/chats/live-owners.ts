@@ -24,7 +24,7 @@ export interface LiveOwnersOptions {
     | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
     | undefined
   readonly leases: () => Pick<LiveLeases, 'findOther'>
-  /** Another process has recorded a decision about a call of this one. Feeds must hear of it before the call starts. */
+  /** Another process has recorded a decision about a call of this one. Feeds must report it before the call starts. */
   readonly onDecided: (approval: Approval) => void
   /** Asks another process. Undefined if the store has no signals. */
   readonly ask: () => ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined
@@ -110,7 +110,8 @@ export class LiveOwners {
     const ask = this.#options.ask()
     const { chat, id: approvalId, liveWorker } = approval
     const { ledger } = await this.#options.backend.get()
-    if (!ask || liveWorker === undefined || !(await ledger.isLiveElsewhere(chat))) return false
+    if (!ask || liveWorker === undefined || !(await ledger.locks.isLiveElsewhere(chat)))
+      return false
     const owner = await leases().findOther(chat)
     // LV100: the call does not wait for a process that has not reacted to the decision.
     if (owner === undefined || this.#silent.has(owner)) return false
@@ -175,7 +176,7 @@ export class LiveOwners {
         runs.approvalChanged(approval)
         return true
       }
-      const owner = await ledger.findLiveOwner(approval.chat)
+      const owner = await ledger.locks.findLiveOwner(approval.chat)
       const timeoutMs = until - performance.now()
       if (owner === undefined || owner === ledger.worker || refused.has(owner) || timeoutMs <= 0)
         return false

@@ -40,8 +40,8 @@ export async function cancelIfLost(ledger: Ledger, approval: Approval): Promise<
   const { id, chat, toolCallId, liveWorker } = approval
   if (liveWorker === ledger.worker) return
   // A turn locks its chat for as long as it runs, and a live session has a lock of its own.
-  if ((await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return
-  if (await ledger.isLiveElsewhere(chat)) return
+  if ((await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return
+  if (await ledger.locks.isLiveElsewhere(chat)) return
   await ledger.cancel(id, LOST)
   await ledger.markReported(chat, [toolCallId])
 }

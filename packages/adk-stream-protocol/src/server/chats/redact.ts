@@ -48,7 +48,7 @@ export function redact(value: unknown, depth = 0): unknown {
   )
 }
 
-/** The schema of a field that is named like a secret is none. */
+/** Whether a value can be a secret. An object is none: it may be the JSON Schema of a field that is named like a secret. */
 function isSecretValue(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'number' || Array.isArray(value)
 }

@@ -162,7 +162,8 @@ export class RemoteTurns {
   async #isComplete({ chat, approvals }: RemoteTurn): Promise<boolean> {
     const { backend, calls } = this.#options
     const { ledger } = await backend.get()
-    if ((await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return false
+    if ((await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId))
+      return false
     for (const approval of approvals.values())
       if ((await calls.stateOf(approval)) === 'asked') return false
     return true

@@ -467,7 +467,7 @@ export class TurnService {
       const isStuck = content !== undefined && ids.every((id) => sent.has(id))
       if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
       // AP80: another server may have taken over the chat, and have written what this turn was to write.
-      const isLost = sent.size === 0 && !content && !(await backend.ledger.stillHoldsLock(key))
+      const isLost = sent.size === 0 && !content && !(await backend.ledger.locks.stillHolds(key))
       if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
       if (!content || signal.aborted || isStuck) return
       // EV3: report a turn only if it has work to do.

@@ -178,7 +178,7 @@ export class TurnsElsewhere {
 }
 
 async function isHeldElsewhere({ ledger }: Opened, chat: AppChatRef): Promise<boolean> {
-  return (await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+  return (await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)
 }
 
 /** Stores what a crashed server has streamed, and ends its turn, under the chat lock. */

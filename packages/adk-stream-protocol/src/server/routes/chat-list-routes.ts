@@ -96,7 +96,7 @@ async function listChats(
   const newest = await newestSessions(backend, principalId)
   const ids = newest.map(({ id }) => id)
   const known = await chats.find({ appName, principalId }, ids)
-  const elsewhere = new Set(await ledger.listLockedByOthers(principalId))
+  const elsewhere = new Set(await ledger.locks.listLockedByOthers(principalId))
   const pending = await countPending(backend, principalId, limits)
   // A session service that can only read whole sessions reads few per request. The next lists read the others.
   let reads = canReadFirstMessage(sessions.service) ? MAX_CHATS : MAX_WHOLE_READS

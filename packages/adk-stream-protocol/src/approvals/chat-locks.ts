@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+
+import { type AppChatRef, LIVE_LOCK, toChatKey } from '../shared/chat-ref.ts'
+import type { ApprovalStore, ChatLock, ChatLockHolder } from './approval-store.ts'
+import type { WorkerLease } from './worker-lease.ts'
+
+/** The lock of a live session. */
+export interface LiveLock {
+  readonly chat: AppChatRef
+  readonly token: string
+}
+
+/**
+ * The chat locks of one process. A chat has two locks, which do not exclude each other: one for the turn that writes into it, and one
+ * for its live session. A lock is valid until it is released, or until the lease of its process expires.
+ */
+export class ChatLocks {
+  readonly #store: ApprovalStore
+  readonly #lease: WorkerLease
+  readonly #appName: string
+  /** The tokens of the locks that this process holds. */
+  readonly #tokens = new Map<string, string>()
+
+  constructor(store: ApprovalStore, lease: WorkerLease, appName: string) {
+    this.#store = store
+    this.#lease = lease
+    this.#appName = appName
+  }
+
+  /**
+   * Locks a chat and returns the token, or undefined if another process holds the lock. Requests wait for a `background` lock instead
+   * of failing. `reads` says that the session of the chat is read next.
+   */
+  async lock(
+    chat: AppChatRef,
+    { background = false, reads = false }: Partial<Pick<ChatLock, 'background' | 'reads'>> = {},
+  ): Promise<string | undefined> {
+    return this.#lock(chat, { token: randomUUID(), background, reads })
+  }
+
+  async unlock(chat: AppChatRef, token: string): Promise<void> {
+    const key = toChatKey(chat)
+    if (this.#tokens.get(key) === token) {
+      this.#tokens.delete(key)
+      this.#lease.release(key)
+    }
+    await this.#store.unlockChat(chat, token)
+  }
+
+  /** Whether this process still holds its lock on a chat. Returns true if it has not locked the chat. */
+  async stillHolds(chat: AppChatRef): Promise<boolean> {
+    const token = this.#tokens.get(toChatKey(chat))
+    return token === undefined || (await this.findHolder(chat))?.token === token
+  }
+
+  async findHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
+    return this.#store.findLockHolder(chat)
+  }
+
+  /** Lists the chats of a principal that other processes have locked. */
+  async listLockedByOthers(principalId: string): Promise<string[]> {
+    return this.#listLockedByOthers(this.#appName, principalId)
+  }
+
+  /** Locks the live session of a chat. Returns undefined if another process holds the lock. */
+  async lockLive(chat: AppChatRef): Promise<LiveLock | undefined> {
+    const key = toLiveChat(chat)
+    // The token names the process, so that another one can send it a signal.
+    const token = `${this.#lease.worker}/${randomUUID()}`
+    const locked = await this.#lock(key, { token, background: true })
+    return locked === undefined ? undefined : { chat: key, token }
+  }
+
+  async unlockLive({ chat, token }: LiveLock): Promise<void> {
+    await this.unlock(chat, token)
+  }
+
+  async stillHoldsLive({ chat, token }: LiveLock): Promise<boolean> {
+    return (await this.findHolder(chat))?.token === token
+  }
+
+  /** Returns the process that has locked the live session of a chat. Its lease may have expired. */
+  async findLiveOwner(chat: AppChatRef): Promise<string | undefined> {
+    const holder = await this.findHolder(toLiveChat(chat))
+    return holder?.token.split('/', 1)[0]
+  }
+
+  /** Whether another process with a valid lease has the live session of a chat. */
+  async isLiveElsewhere(chat: AppChatRef): Promise<boolean> {
+    const { appName, principalId } = toLiveChat(chat)
+    return (await this.#listLockedByOthers(appName, principalId)).includes(chat.chatId)
+  }
+
+  async #lock(
+    chat: AppChatRef,
+    lock: Pick<ChatLock, 'token' | 'background' | 'reads'>,
+  ): Promise<string | undefined> {
+    const { worker, leaseMs } = this.#lease
+    if (!(await this.#store.lockChat(chat, { worker, leaseMs, ...lock }))) return undefined
+    const key = toChatKey(chat)
+    this.#tokens.set(key, lock.token)
+    this.#lease.hold(key)
+    return lock.token
+  }
+
+  #listLockedByOthers(appName: string, principalId: string): Promise<string[]> {
+    const { worker, leaseMs } = this.#lease
+    return this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
+  }
+}
+
+/** Locks of live sessions are chat locks in a namespace of their own. */
+function toLiveChat(chat: AppChatRef): AppChatRef {
+  return { ...chat, appName: chat.appName + LIVE_LOCK }
+}
