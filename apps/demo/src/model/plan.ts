@@ -107,14 +107,14 @@ function planNamedCalls(request: string, { functions, language }: PlanContext): 
   return { kind: 'call', remarks: [], steps: [fitted.map(({ name, args }) => ({ name, args }))] }
 }
 
-const MOST_EARLIER = 6
+const MAX_EARLIER = 6
 const AGAIN =
   /^(?:please )?(?:try (?:it |that )?again|once more|do it again|retry|repeat that)(?:,? please)?[.!]*$|^(?:もう一度|再度|もう一回)/i
 
 /** Reads the intents of the request. It may complete an earlier one. */
 function intentsInContext(request: string, earlierRequests: readonly string[]): Intent[][] {
   let open: Intent[][] = []
-  for (const earlier of earlierRequests.slice(-MOST_EARLIER))
+  for (const earlier of earlierRequests.slice(-MAX_EARLIER))
     open = nextIntents(open, normalise(earlier)) ?? open
   return nextIntents(open, request) ?? []
 }

@@ -15,7 +15,7 @@ export const PENDING = {
   note: 'This call waits for the approval of a person. It has not run.',
 } as const
 
-/** The status for a live model while a call waits for a person. The model speaks on, and must not say that the call has run. */
+/** The status for a live model while a call waits for a person. The model continues to speak, and must not say that the call has run. */
 export const AWAITING_APPROVAL = {
   status: 'awaiting_approval',
   note: 'Not done: a person has to approve this call first. Do not say that it is done, and do not call it again. The result comes later.',

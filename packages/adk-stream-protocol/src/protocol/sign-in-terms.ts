@@ -52,7 +52,7 @@ export const isSignInList = isObjectOf<{ readonly signIns: SignedInService[] }>(
   ),
 })
 
-export const isBegunSignIn = isObjectOf<{ readonly url?: string | undefined }>({
+export const isStartedSignIn = isObjectOf<{ readonly url?: string | undefined }>({
   url: optional(isString),
 })
 

@@ -131,11 +131,11 @@ async function verifyAfter(
     if (rows.length === 0) break
     for (const row of rows) {
       const { seq, hash } = row
-      const isRight =
+      const isIntact =
         hash !== null &&
         (previous === undefined || row.entry === ERASED || hash === hashEntry(previous, row))
       const isKnown = known?.seq !== seq || known.hash === hash
-      if (!isRight || !isKnown) return fail(seq, 'changed')
+      if (!isIntact || !isKnown) return fail(seq, 'changed')
       if (previous !== undefined) {
         entries += 1
         removals.read(row, { seq, previous, hash })
@@ -165,7 +165,7 @@ class RemovalCheck {
   read({ approval_id, entry }: ChainedRow, link: ErasedEntry): void {
     if (entry === ERASED) this.#erased.set(link.seq, link)
     if (!approval_id.startsWith(REMOVAL) || entry === ERASED) return
-    // `removalRow` wrote the entry, and its hash is right.
+    // `removalRow` wrote the entry, and its hash is valid.
     const { removed, erased = [] } = decodeJson(entry) as Removal
     if (removed?.seq === this.#cut?.seq && removed?.hash === this.#cut?.hash) this.#cut = undefined
     for (const { seq, previous, hash } of erased) {

@@ -33,7 +33,7 @@ interface Mention {
   readonly end: number
 }
 
-const MOST_MENTIONS = 20
+const MAX_MENTIONS = 20
 
 function findMentions(text: string, functions: readonly FunctionDeclaration[]): Mention[] {
   const lower = text.toLowerCase()
@@ -49,7 +49,7 @@ function findMentions(text: string, functions: readonly FunctionDeclaration[]): 
   for (const mention of all) {
     if (mention.start >= (kept.at(-1)?.end ?? 0)) kept.push(mention)
   }
-  return kept.slice(0, MOST_MENTIONS)
+  return kept.slice(0, MAX_MENTIONS)
 }
 
 /** `lookupOrder` and `lookup_order` may be written as they are or as `lookup order`. */
@@ -72,7 +72,7 @@ function occurrences(text: string, name: string): number[] {
     const isWhole =
       !NAME_LETTER.test(text.charAt(at - 1)) && !NAME_LETTER.test(text.charAt(at + name.length))
     if (isWhole) found.push(at)
-    if (found.length === MOST_MENTIONS) break
+    if (found.length === MAX_MENTIONS) break
   }
   return found
 }

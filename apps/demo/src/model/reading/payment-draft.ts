@@ -7,4 +7,4 @@ export interface PaymentDraft {
 }
 
 /** The maximum number of amounts in one sentence. Bounds the time for hostile text. */
-export const MOST_PAYMENTS = 20
+export const MAX_PAYMENTS = 20

@@ -1,25 +1,25 @@
 import { findMoney, type Money } from './money.ts'
 import { stripHonorific } from './names.ts'
-import { MOST_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
+import { MAX_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
 
 /** Reads `send $30 to Alice and $40 to Bob for lunch`, `pay Bob 12 euros`, `send Ann and Bob $5 each`. */
 export function readEnglishPayments(sentence: string): PaymentDraft[] {
   const words = readTokens(sentence)
-  const amounts = amountIndexes(words).slice(0, MOST_PAYMENTS)
+  const amounts = amountIndexes(words).slice(0, MAX_PAYMENTS)
   if (amounts.length === 0) return [withoutAmount(words)]
   const drafts: PaymentDraft[] = []
-  let floor = 0
+  let start = 0
   for (const index of amounts) {
     // The number is part of the description of an earlier payment: "for 2 tickets".
-    if (index < floor) continue
+    if (index < start) continue
     const tail = readTail({ sentence, words }, index + 1)
     const names = firstNonEmpty([
       () => tail.names,
-      () => namesBefore(words, floor, index),
-      () => namesAfterTo(words.slice(floor, index)),
+      () => namesBefore(words, start, index),
+      () => namesAfterTo(words.slice(start, index)),
     ])
     drafts.push(...namesOrNone(names).map((name) => draftOf(words[index], name, tail.description)))
-    floor = tail.end
+    start = tail.end
   }
   return drafts
 }
@@ -137,8 +137,8 @@ function textBetween(sentence: string, first: Token | undefined, last: Token | u
 }
 
 /** Reads the names before an amount: `pay Bob $5`, `send Ann and Bob $5`, `… and Bob $40`. */
-function namesBefore(tokens: readonly Token[], floor: number, amount: number): readonly string[] {
-  const before = tokens.slice(floor, amount)
+function namesBefore(tokens: readonly Token[], from: number, amount: number): readonly string[] {
+  const before = tokens.slice(from, amount)
   const verb = before.findLastIndex((token) => VERBS.has(wordOf(token)))
   const start = before.findIndex(
     (token, index) => index > verb && !LEAD_INS.has(wordOf(token)) && token.kind === 'word',
@@ -201,7 +201,7 @@ interface Name {
   readonly isProper: boolean
 }
 
-const MOST_NAME_WORDS = 4
+const MAX_NAME_WORDS = 4
 const LONGEST_NAME = 80
 
 function readName(tokens: readonly Token[], from: number): Name | undefined {
@@ -228,7 +228,7 @@ function readName(tokens: readonly Token[], from: number): Name | undefined {
 function nameEnd(tokens: readonly Token[], from: number, isProper: boolean): number {
   const belongs = isProper ? belongsToProperName : belongsToPlainName
   const isLong = isProper || ARTICLES.has(wordOf(tokens[from]))
-  const limit = from + (isLong ? MOST_NAME_WORDS : 1)
+  const limit = from + (isLong ? MAX_NAME_WORDS : 1)
   let end = from + 1
   while (end < limit && belongs(tokens[end])) end += 1
   return end

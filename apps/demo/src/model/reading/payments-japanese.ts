@@ -1,10 +1,10 @@
 import { findMoney, type Money } from './money.ts'
 import { splitJapaneseNames } from './names.ts'
-import { MOST_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
+import { MAX_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
 
 /** Reads `Aliceに30ドル、Bobに40ドル`, `100ドルをAliceに`, `AliceとBobに5ドルずつ`, `Bobに昼食代として12ユーロ`. */
 export function readJapanesePayments(sentence: string): PaymentDraft[] {
-  const amounts = priced(findMoney(sentence)).slice(0, MOST_PAYMENTS)
+  const amounts = priced(findMoney(sentence)).slice(0, MAX_PAYMENTS)
   if (amounts.length === 0) {
     const [recipient] = namesBehind(sentence).names
     return [{ ...(recipient !== undefined && { recipient }) }]

@@ -7,19 +7,19 @@ export function wantsWeather(text: string): boolean {
 
 /** Reads the places in a weather question: English names, in order of appearance, without duplicates. */
 export function readWeatherPlaces(text: string): string[] {
-  const known = findKnownPlaces(text).slice(0, MOST_FOUND)
+  const known = findKnownPlaces(text).slice(0, MAX_FOUND)
   const found = [
     ...known,
-    ...newTo(known, namedPlaces(text).slice(0, MOST_FOUND)),
-    ...newTo(known, japanesePlaces(text).slice(0, MOST_FOUND)),
+    ...newTo(known, namedPlaces(text).slice(0, MAX_FOUND)),
+    ...newTo(known, japanesePlaces(text).slice(0, MAX_FOUND)),
   ]
   const inOrder = found.toSorted((one, other) => one.start - other.start)
-  return [...new Set(inOrder.map(({ name }) => name))].slice(0, MOST_PLACES)
+  return [...new Set(inOrder.map(({ name }) => name))].slice(0, MAX_PLACES)
 }
 
-const MOST_PLACES = 10
+const MAX_PLACES = 10
 // The list is short, so a quadratic comparison is fast.
-const MOST_FOUND = 50
+const MAX_FOUND = 50
 
 const WEATHER =
   /\b(?:weather|forecast|temperature|umbrella|rain(?:ing|y)?|snow(?:ing|y)?|sunny|(?:how|is it) (?:hot|cold|warm)(?= is\b| in\b| at\b))|天気|気温|天候|予報|雨が?降|雪が?降|傘|暑い(?:です)?か|寒い(?:です)?か/i

@@ -50,7 +50,7 @@ export const english: Phrases = {
     `${upperFirst(action)} was cancelled and not carried out${because(reason)}.`,
   unknown: (action, reason) =>
     `I do not know whether ${action} was carried out${because(reason)}. Please check before trying again.`,
-  stillWaiting: (deeds) => `Still waiting: ${list(deeds)}.`,
+  stillWaiting: (calls) => `Still waiting: ${list(calls)}.`,
   notGoingOn: 'I therefore did not go on with the next step.',
 
   sent: (payments) =>

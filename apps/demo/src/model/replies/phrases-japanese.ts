@@ -52,7 +52,7 @@ export const japanese: Phrases = {
   cancelled: (action, reason) => `${action}は取り消され、実行していません。${because(reason)}`,
   unknown: (action, reason) =>
     `${action}が実行されたかどうか分かりません。${because(reason)}もう一度試す前に確認してください。`,
-  stillWaiting: (deeds) => `${list(deeds)}はまだ待っています。`,
+  stillWaiting: (calls) => `${list(calls)}はまだ待っています。`,
   notGoingOn: 'そのため、次の手順には進んでいません。',
 
   sent: (payments) =>

@@ -63,7 +63,7 @@ export interface Phrases {
   readonly expired: (action: string, reason: string | undefined) => string
   readonly cancelled: (action: string, reason: string | undefined) => string
   readonly unknown: (action: string, reason: string | undefined) => string
-  readonly stillWaiting: (deeds: readonly string[]) => string
+  readonly stillWaiting: (calls: readonly string[]) => string
   readonly notGoingOn: string
 
   readonly sent: (payments: readonly (NamedPayment & { readonly transaction?: string })[]) => string

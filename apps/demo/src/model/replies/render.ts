@@ -27,11 +27,11 @@ export function renderValue(value: unknown): string {
 
 const LONGEST = 400
 const DEEPEST = 4
-const MOST_ENTRIES = 24
+const MAX_ENTRIES = 24
 
 function renderEntries(value: Readonly<Record<string, unknown>>, depth: number): string {
   return Object.entries(value)
-    .slice(0, MOST_ENTRIES)
+    .slice(0, MAX_ENTRIES)
     .map(([key, each]) => `${key}: ${renderNested(each, depth + 1)}`)
     .join(', ')
 }
@@ -42,7 +42,7 @@ function renderNested(value: unknown, depth: number): string {
   if (depth >= DEEPEST) return '…'
   if (!Array.isArray(value)) return isRecord(value) ? `{${renderEntries(value, depth)}}` : '…'
   return `[${value
-    .slice(0, MOST_ENTRIES)
+    .slice(0, MAX_ENTRIES)
     .map((each) => renderNested(each, depth + 1))
     .join(', ')}]`
 }

@@ -27,7 +27,11 @@ export function commentOn(
     ...balanceOf(payments, style),
     ...(waiting.length === 0
       ? []
-      : [phrases.stillWaiting(waiting.map(({ name, args }) => deedOf(name, args ?? {}, style)))]),
+      : [
+          phrases.stillWaiting(
+            waiting.map(({ name, args }) => describeCall(name, args ?? {}, style)),
+          ),
+        ]),
   ]
   return phrases.join(sentences)
 }
@@ -127,7 +131,7 @@ function balanceOf(payments: readonly SuccessfulPayment[], { language }: Style):
 function describe(call: AnsweredCall, outcome: Outcome, style: Style): string[] {
   const phrases = phrasesOf(style.language)
   if (outcome.state !== 'answered') {
-    return [phrases[outcome.state](deedOf(call.name, call.args, style), outcome.reason)]
+    return [phrases[outcome.state](describeCall(call.name, call.args, style), outcome.reason)]
   }
   const { value } = outcome
   const main =
@@ -234,13 +238,13 @@ function reportedAnswer({ value }: KnownAnswer): string | undefined {
 function unconfirmedPayment({ args, value, style, phrases }: KnownAnswer): string {
   const rendering = renderValue(value)
   return phrases.unknown(
-    deedOf('process_payment', args, style),
+    describeCall('process_payment', args, style),
     rendering === '' ? undefined : rendering,
   )
 }
 
-/** Describes a call. */
-function deedOf(
+/** Returns what a call does, as a part of a sentence. */
+function describeCall(
   name: string,
   args: Readonly<Record<string, unknown>>,
   { language }: Style,

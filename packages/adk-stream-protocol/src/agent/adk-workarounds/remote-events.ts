@@ -110,7 +110,7 @@ const Request = z.object({
       name: z.string(),
       args: z.record(z.string(), z.unknown()).default({}),
     })
-    // A call without a name is none that a person can be asked for.
+    // A person cannot be asked about a call without a name.
     .catch({ id: '', name: '', args: {} }),
 })
 const PausedResponse = z.object({

@@ -10,6 +10,11 @@ export function findUnstored(
   streamed: readonly Chunk[],
   stored: readonly Chunk[],
 ): PartialReply['parts'] {
+  const lengthOfStored = (kind: TextKind): number => {
+    const known = textOf(stored, kind)
+    return textOf(streamed, kind).startsWith(known) ? known.length : Infinity
+  }
+  /** How many characters of each kind are stored and still to be skipped. */
   const skip = { text: lengthOfStored('text'), reasoning: lengthOfStored('reasoning') }
   const parts: { id: string; kind: TextKind; text: string }[] = []
   for (const chunk of streamed) {
@@ -23,11 +28,6 @@ export function findUnstored(
     else parts.push({ id: chunk.id, kind, text })
   }
   return parts.map(({ kind, text }) => ({ text, thought: kind === 'reasoning' }))
-
-  function lengthOfStored(kind: TextKind): number {
-    const known = textOf(stored, kind)
-    return textOf(streamed, kind).startsWith(known) ? known.length : Infinity
-  }
 }
 
 function kindOf({ type }: { readonly type: `${TextKind}-delta` }): TextKind {

@@ -189,7 +189,7 @@ class TurnReader {
         at: this.#cursor,
       })
     const inner = [...this.#entries, ...this.#models, ...tools, ...approvals]
-    const { at } = { at: firstEvent.timestamp }
+    const { timestamp: at } = firstEvent
     const ends = inner.map((entry) => entry.endedAt ?? entry.at)
     const name = readState(this.#turn, state, running)
     const usage = totalUsage(state.usage)

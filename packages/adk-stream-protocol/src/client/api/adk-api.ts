@@ -20,7 +20,7 @@ import {
   isStoredChat,
 } from '../../protocol/server-views.ts'
 import type { SignedInService } from '../../protocol/sign-in-terms.ts'
-import { isBegunSignIn, isRevocation, isSignInList } from '../../protocol/sign-in-terms.ts'
+import { isStartedSignIn, isRevocation, isSignInList } from '../../protocol/sign-in-terms.ts'
 import type { ModelCall, Timeline } from '../../protocol/timeline.ts'
 import { isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
@@ -192,7 +192,7 @@ export class AdkApi {
    */
   async signIn(approvalId: string, request: SignInRequest = {}): Promise<string | undefined> {
     const path = `/sign-ins/${encodeURIComponent(approvalId)}`
-    const begun = await this.#http.read(path, isBegunSignIn, {
+    const begun = await this.#http.read(path, isStartedSignIn, {
       method: 'POST',
       body: { ...request },
     })

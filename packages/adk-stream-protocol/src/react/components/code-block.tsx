@@ -12,7 +12,7 @@ export interface CodeBlockProps {
   readonly code: string
   /** The language as the model wrote it, for example `ts`. */
   readonly language?: string | undefined
-  /** Stands above the code. Default: the language. */
+  /** Shown above the code. Default: the language. */
   readonly caption?: string | undefined
   /** Whether no more code follows. Only then `renderCode` is called. Default true. */
   readonly complete?: boolean | undefined

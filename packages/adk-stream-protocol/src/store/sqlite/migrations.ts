@@ -114,7 +114,7 @@ export const migrations: readonly Migration[] = [
   `
   ALTER TABLE chat_locks ADD COLUMN background INTEGER NOT NULL DEFAULT 0;
 
-  -- Since when something is to be told of it that nobody has noted as told.
+  -- Since when its outcome is unreported. NULL if the conversation shows it.
   ALTER TABLE approvals ADD COLUMN untold_since REAL;
   UPDATE approvals SET untold_since = 0 WHERE state NOT IN ('requested', 'executing');
   CREATE INDEX approvals_untold ON approvals (app_name) WHERE untold_since IS NOT NULL;
@@ -165,7 +165,7 @@ export const migrations: readonly Migration[] = [
   UPDATE approvals SET started_at = 0 WHERE started_at IS NOT NULL;
   UPDATE approvals SET untold_since = 0 WHERE untold_since IS NOT NULL;
 
-  -- When a process took it to tell that nobody answered, and for how long.
+  -- When a process took the expired call, to end it.
   ALTER TABLE waits ADD COLUMN taken_at REAL;
   ALTER TABLE waits ADD COLUMN lease_ms REAL NOT NULL DEFAULT 0;
   `,
