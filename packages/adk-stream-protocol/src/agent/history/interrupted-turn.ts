@@ -70,8 +70,8 @@ function continuationOf(
 
 /** Returns the name of the workflow that a turn runs. */
 function findWorkflow(events: readonly Event[]): string | undefined {
-  const event = events.find(({ nodeInfo }) => nodeInfo?.path !== undefined)
-  return event?.nodeInfo?.path.split('.')[0]
+  const [path] = events.flatMap(({ nodeInfo }) => nodeInfo?.path ?? [])
+  return path?.split('.')[0]
 }
 
 /** Whether a workflow has ended, or has failed. */

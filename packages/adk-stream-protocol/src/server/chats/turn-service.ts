@@ -28,6 +28,7 @@ import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
+import { isClosing } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
 import {
