@@ -37,3 +37,9 @@ export async function waitForNextAttempt(ms: number, signal: AbortSignal): Promi
   await sleep(ms, AbortSignal.any([signal, back.signal]))
   unsubscribe()
 }
+
+/** Whether the browser says that it is offline. Node has no `navigator`, or one without `onLine`. */
+export function isBrowserOffline(): boolean {
+  const { navigator } = globalThis as { navigator?: { readonly onLine?: boolean } }
+  return navigator?.onLine === false
+}

@@ -36,6 +36,11 @@ function show(message: AdkUIMessage, more: Settings = {}) {
 
 const user = userEvent.setup({ advanceTimers: (ms) => vi.advanceTimersByTime(ms) })
 const card = (): HTMLElement => screen.getByRole('group', { name: /payment/i })
+/** What describes a field, apart from its label. */
+const help = (name: string): string | undefined =>
+  document
+    .getElementById(screen.getByLabelText(name).getAttribute('aria-describedby') ?? '')
+    ?.textContent.trim()
 const button = (name: string): HTMLElement => screen.getByRole('button', { name })
 
 function balance(before: string, after: string): ShownPreview {
@@ -372,6 +377,46 @@ describe('editing by schema', () => {
     await enter('amount', '5')
     expect(screen.getAllByRole('alert')).toHaveLength(1)
   })
+
+  test.each([
+    ['en', 'From 0.01 to 970.', 'Only 970 is available.', 'Enter a multiple of 0.01.'],
+    ['ja', '0.01〜970', '利用できるのは970までです。', '0.01の倍数を入力してください。'],
+  ] as const)(
+    '[RE693] the amount of the preview is limited to what is available, in %s',
+    async (locale, limits, tooMuch, tooFine) => {
+      const schema = {
+        type: 'object',
+        properties: {
+          amount: { type: 'number', minimum: 0.01 },
+          priority: { type: 'integer', maximum: 9 },
+        },
+      }
+      const available = (left: number) => ({
+        argsSchema: schema,
+        preview: { digest: String(left), amount: { value: 50, currency: 'USD', available: left } },
+      })
+      const message = answer(payment({ input: { amount: 50, priority: 1 } }), approvalPart())
+      const shows = (left: number) => ({
+        locale,
+        details: new Map([['approval-1', available(left)]]),
+      })
+      const { decided, update } = show(message, shows(1000))
+      await user.click(button(locale === 'en' ? 'Edit…' : '編集…'))
+      // A payment elsewhere while the form is open.
+      update(message, shows(970))
+      expect(help('amount')).toBe(limits)
+      expect(help('priority')).toBe(locale === 'en' ? '9 or less.' : '9以下')
+      for (const [text, problem] of [
+        ['970.01', tooMuch],
+        ['1.234', tooFine],
+      ] as const) {
+        await enter('amount', text)
+        await user.click(button(locale === 'en' ? 'Approve with these changes' : '変更して承認'))
+        expect(screen.getByRole('alert').textContent).toBe(problem)
+      }
+      expect(decided).toEqual([])
+    },
+  )
 
   test('[RE368] Escape keeps what was typed, in the form and in the reason', async () => {
     await edit()

@@ -82,6 +82,7 @@ export function Conversation(props: ConversationProps) {
               details={chat.details}
               onRefresh={chat.onRefresh}
               unconfirmed={chat.unconfirmed}
+              waitingDecisions={chat.waitingDecisions}
               isConnected={chat.isConnected}
               onCancelDecision={chat.cancelDecision}
               onRegenerate={chat.regenerate}

@@ -50,6 +50,7 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     details: chat.details,
     onRefresh: chat.onRefresh,
     unconfirmed: chat.unconfirmed,
+    waitingDecisions: chat.waitingDecisions,
     isConnected: chat.isConnected,
     // The chat reports an error as its problem.
     send: useCallback(

@@ -56,6 +56,8 @@ export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
             onDecide={inbox.decide}
             refusals={inbox.refusals}
             deciding={inbox.deciding}
+            waitingDecisions={inbox.waitingDecisions}
+            onCancelDecision={inbox.cancelDecision}
             problem={inbox.problem}
             onWithdraw={inbox.withdraw}
             hasMore={inbox.hasMore}

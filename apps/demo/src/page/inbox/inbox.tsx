@@ -70,6 +70,8 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           onDecide={decide}
           refusals={refusals}
           deciding={deciding}
+          waitingDecisions={inbox.waitingDecisions}
+          onCancelDecision={inbox.cancelDecision}
           problem={problem}
           onWithdraw={withdraw}
           hasMore={hasMore}

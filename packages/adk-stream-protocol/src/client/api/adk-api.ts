@@ -24,6 +24,9 @@ import { isStartedSignIn, isRevocation, isSignInList } from '../../protocol/sign
 import type { ModelCall, Timeline } from '../../protocol/timeline.ts'
 import { isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
+import { isBrowserOffline } from '../network-back.ts'
+import type { WaitingDecisions } from './decision-outbox.ts'
+import { DecisionOutbox } from './decision-outbox.ts'
 import type { Http, HttpOptions } from './http.ts'
 import { createHttp } from './http.ts'
 import type { WatchListener, WatchOptions } from './watch-feed.ts'
@@ -43,6 +46,19 @@ export interface DecisionGiven {
   readonly payload?: unknown
   /** The digest of the preview that the person saw. */
   readonly preview?: string
+}
+
+/**
+ * How a decision is sent.
+ *
+ * @inline
+ */
+export interface DecideOptions {
+  /**
+   * Whether a decision that does not reach the server is kept in the memory of the page, and sent when the server can be reached.
+   * `waitingDecisions` has it until then, and `cancelDecision` takes it back. Default false: the promise is rejected.
+   */
+  readonly keep?: boolean | undefined
 }
 
 /**
@@ -105,10 +121,16 @@ export function adkApi(options: HttpOptions): AdkApi {
 export class AdkApi {
   readonly #http: Http
   readonly #feed: PageFeed
+  readonly #outbox: DecisionOutbox
 
   constructor(http: Http) {
     this.#http = http
     this.#feed = new PageFeed(http)
+    this.#outbox = new DecisionOutbox({
+      decide: (approvalId, decision) => this.decide(approvalId, decision),
+      readApproval: (approvalId) => this.readApproval(approvalId),
+      isOffline: () => isBrowserOffline() || this.#feed.isLost,
+    })
   }
 
   /** Lists the user's chats, newest first. */
@@ -179,11 +201,31 @@ export class AdkApi {
   }
 
   /** Decides an approval. Resolves with its new state. */
-  async decide(approvalId: string, decision: DecisionGiven): Promise<string> {
+  async decide(
+    approvalId: string,
+    decision: DecisionGiven,
+    { keep = false }: DecideOptions = {},
+  ): Promise<string> {
+    if (keep) return this.#outbox.send(approvalId, decision)
     const { approved, reason, args, payload, preview } = decision
     const request = { method: 'POST' as const, body: { approved, reason, args, payload, preview } }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
+  }
+
+  /** The decisions that wait for the connection, by approval id. The map stays the same until it changes. */
+  get waitingDecisions(): WaitingDecisions {
+    return this.#outbox.waiting
+  }
+
+  /** Calls the listener when `waitingDecisions` changes. Returns a function that unsubscribes. */
+  onWaitingDecisions(listener: () => void): () => void {
+    return this.#outbox.subscribe(listener)
+  }
+
+  /** Takes back a decision that waits for the connection. Returns false if there is none, or if it may have arrived. */
+  cancelDecision(approvalId: string): boolean {
+    return this.#outbox.cancel(approvalId)
   }
 
   /**

@@ -29,11 +29,17 @@ export class PageFeed {
   readonly #watchers = new Set<Watcher>()
   #close: (() => void) | undefined
   #isOpen = false
+  #isLost = false
   #hiddenTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(http: Http, hiddenMs = HIDDEN_MS) {
     this.#http = http
     this.#hiddenMs = hiddenMs
+  }
+
+  /** Whether the feed is being opened again after it was lost. */
+  get isLost(): boolean {
+    return this.#isLost
   }
 
   /** Returns a function that unsubscribes. The back-off of the first listener applies. */
@@ -67,7 +73,10 @@ export class PageFeed {
     const { backoff } = first?.options ?? {}
     const feed = { http: this.#http, path: '/events', isEvent: isFeedEvent }
     const onEvent = (event: WatchEvent<FeedEvent>): void => {
-      if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
+      if (event.type === 'open' || event.type === 'lost') {
+        this.#isOpen = event.type === 'open'
+        this.#isLost = event.type === 'lost'
+      }
       for (const watcher of this.#watchers) this.#notify(watcher, event)
     }
     this.#close = watchFeed(feed, onEvent, backoff ? { backoff } : {})
@@ -79,6 +88,7 @@ export class PageFeed {
     this.#close?.()
     this.#close = undefined
     this.#isOpen = false
+    this.#isLost = false
   }
 
   readonly #onVisibilityChange = (): void => {

@@ -6,11 +6,12 @@ import type { ConnectionState } from './connection-state.ts'
 import { DECISION_CANCELLED } from './response-channel.ts'
 
 /** A request that contains only decisions. */
-interface DecisionRequest {
+interface DecisionRequest<Result> {
   readonly approvalIds: readonly string[]
   /** Aborted by `stop()`. */
   readonly signal: AbortSignal
-  readonly send: () => Promise<Response>
+  /** Sends the request. `isRepeated`: an earlier attempt may have arrived. */
+  readonly send: (isRepeated: boolean) => Promise<Result>
   readonly report: (state: ConnectionState) => void
 }
 
@@ -41,7 +42,7 @@ export class KeptDecisions {
   }
 
   /** Resolves with the response. Rejects if the server rejects the request, and with `DECISION_CANCELLED` if it was taken back. */
-  async send(request: DecisionRequest): Promise<Response> {
+  async send<Result>(request: DecisionRequest<Result>): Promise<Result> {
     const { approvalIds, signal, send, report } = request
     const kept = { approvalIds, cancelled: new AbortController(), mayHaveArrived: false }
     this.#kept.add(kept)
@@ -49,9 +50,10 @@ export class KeptDecisions {
       if (this.#dependencies.isOffline()) await this.#untilReachable(request, kept)
       for (;;) {
         try {
+          const isRepeated = kept.mayHaveArrived
           kept.mayHaveArrived = true
           report({ state: 'connecting' })
-          return await send()
+          return await send(isRepeated)
         } catch (error) {
           if (!(error instanceof TypeError) || signal.aborted) throw error
           await this.#untilReachable(request, kept)
@@ -71,7 +73,7 @@ export class KeptDecisions {
   }
 
   async #untilReachable(
-    { approvalIds: [id = ''], signal, report }: DecisionRequest,
+    { approvalIds: [id = ''], signal, report }: DecisionRequest<unknown>,
     { cancelled }: KeptRequest,
   ): Promise<void> {
     const { probe, backoff } = this.#dependencies

@@ -31,7 +31,7 @@ import type { WireObserver, WireTap } from './wire-events.ts'
 import { tapStream } from './wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
-import { waitForNextAttempt } from '../network-back.ts'
+import { isBrowserOffline, waitForNextAttempt } from '../network-back.ts'
 import { toChunkStream } from './chunk-stream.ts'
 import { readSse } from './read-sse.ts'
 
@@ -198,12 +198,6 @@ function isOnlyDecisions(
 ): boolean {
   const parts = messages.flatMap((message) => message.parts)
   return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
-}
-
-/** Node has no `navigator`, or one without `onLine`. */
-function isBrowserOffline(): boolean {
-  const { navigator } = globalThis as { navigator?: { readonly onLine?: boolean } }
-  return navigator?.onLine === false
 }
 
 const EMPTY = (): AdkChunkStream =>

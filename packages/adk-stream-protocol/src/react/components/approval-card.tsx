@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 
+import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
@@ -10,7 +11,12 @@ import { getArguments, getToolName, readFailure } from '../reading/call.ts'
 import type { ServerError } from '../reading/problem.ts'
 import type { PendingSum } from '../reading/preview.ts'
 import type { Delivery } from './call-labels.ts'
-import { describeApprovalStatus, describeApprovalState, readPhase } from './call-labels.ts'
+import {
+  describeApprovalStatus,
+  describeApprovalState,
+  describeWaiting,
+  readPhase,
+} from './call-labels.ts'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import { CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
@@ -53,6 +59,8 @@ export interface ApprovalCardProps {
   readonly sum?: PendingSum | undefined
   /** Reads the approval again, for a preview that could not be made. */
   readonly onRefresh?: (() => void) | undefined
+  /** The person's vote or answer, if it waits for the connection. */
+  readonly waitingDecision?: WaitingDecision | undefined
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
   readonly onCancelDecision?: (() => boolean) | undefined
 }
@@ -60,12 +68,13 @@ export interface ApprovalCardProps {
 /** Shows a call that needs approval: what it would do, the form to decide it, and a receipt of what it did. */
 export function ApprovalCard(props: ApprovalCardProps) {
   const { call, approval, onDecide, refusal, votes, delivery = 'confirmed', sum } = props
+  const { waitingDecision: waiting } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
   const pending = isPending(call, approval)
   const hasVoted = votes?.voted === true
-  const statusRef = useFocusStatus(pending && !hasVoted)
+  const statusRef = useFocusStatus(pending && !hasVoted && !waiting)
   const args = getArguments(call)
   const name = getToolName(call)
   const title = toDisplayName(name, labels.tool.names, approval.title ?? call.title)
@@ -115,29 +124,38 @@ export function ApprovalCard(props: ApprovalCardProps) {
         />
       )}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
+      {waiting?.decision.args && (
+        <ArgumentsTable args={args} edited={waiting.decision.args} isUnsent />
+      )}
       <ApprovalDecision
         {...{ approval: { ...approval, preview }, args, votes, refusal, onDecide: decide }}
         schema={props.argsSchema}
         onRefresh={props.onRefresh}
         state={pending ? 'open' : 'closed'}
+        isWaiting={waiting !== undefined}
       />
       <div className="adk-ending">
         {/* While the buttons are visible, only screen readers need the status. The buttons stay after the deadline: the local clock may be wrong, and the server refuses late decisions. */}
         <p
-          className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'}
+          className={pending && !isOverdue && !waiting ? 'adk-hidden' : 'adk-status'}
           role="status"
           tabIndex={-1}
           ref={statusRef}
         >
-          {toLiteral(describeApprovalStatus(call, approval, status))}
+          {toLiteral(
+            waiting
+              ? describeWaiting(waiting, { labels, isQuestion: false })
+              : describeApprovalStatus(call, approval, status),
+          )}
         </p>
         {!pending && <DecidedBy approval={approval} />}
       </div>
       <WaitsForNote waitsFor={props.waitsFor} />
       {!pending && <UnderstoodFrom reply={approval.reply} />}
-      {delivery === 'waiting-for-connection' && props.onCancelDecision && (
-        <CancelDecision onCancelDecision={props.onCancelDecision} />
-      )}
+      <CancelDecision
+        {...props}
+        isWaiting={waiting ? !waiting.mayHaveArrived : delivery === 'waiting-for-connection'}
+      />
       {!pending && <Outcome call={call} approval={approval} />}
     </div>
   )
@@ -207,6 +225,8 @@ interface ApprovalDecisionProps {
   readonly args: Arguments
   readonly schema: Readonly<Record<string, unknown>> | undefined
   readonly state: 'open' | 'closed'
+  /** Whether a decision waits for the connection. */
+  readonly isWaiting: boolean
   readonly votes: Votes | undefined
   readonly refusal: ServerError | undefined
   readonly onRefresh: (() => void) | undefined
@@ -240,12 +260,13 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
         args={args}
         schema={schema}
         action={preview?.action}
+        amount={preview?.amount}
         isHeld={severity === 'high'}
         blocked={isMissing ? labels.approval.previewMissing : preview?.blocked}
         draft={draft}
         onDraft={setDraft}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.
-        hidden={!isOpen || votes.voted}
+        hidden={!isOpen || votes.voted || props.isWaiting}
         editable={editable && Object.keys(args).length > 0}
         onDecide={onDecide}
       />

@@ -1,5 +1,6 @@
 import { createContext, use } from 'react'
 
+import { NONE_WAITING, type WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import type { PendingSum } from '../reading/preview.ts'
 import type { ServerError } from '../reading/problem.ts'
@@ -22,6 +23,8 @@ export interface ApprovalContextValue {
   readonly unconfirmed: ReadonlySet<string>
   /** Whether a decision can be sent now. Default true. */
   readonly isConnected: boolean
+  /** Votes and answers that wait for the connection, by approval id. */
+  readonly waitingDecisions: WaitingDecisions
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
   readonly onCancelDecision?: ((approvalId: string) => boolean) | undefined
 }
@@ -41,6 +44,7 @@ export const ApprovalContext = createContext<CardContext>({
   details: new Map(),
   sums: new Map(),
   unconfirmed: new Set(),
+  waitingDecisions: NONE_WAITING,
   isConnected: true,
 })
 

@@ -1,11 +1,12 @@
 import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from 'react'
 import { useEffect, useId, useRef, useState } from 'react'
 
+import type { PreviewAmount } from '../../protocol/preview.ts'
 import { useIsOnline } from '../hooks/use-is-online.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Decision, Approval } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
-import { type Field, readFields, toFields } from '../reading/edit-arguments.ts'
+import { type Field, limitToAvailable, readFields, toFields } from '../reading/edit-arguments.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import { ArgumentsForm, FormActions } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
@@ -26,6 +27,8 @@ interface ApprovalFormProps {
   readonly schema?: Readonly<Record<string, unknown>> | undefined
   readonly editable: boolean
   readonly hidden: boolean
+  /** The amount of the call and what is available, as the preview says. */
+  readonly amount: PreviewAmount | undefined
   /** What the person approves, for the label of the button. */
   readonly action?: string | undefined
   /** Whether the person has to hold the approve button. */
@@ -61,7 +64,11 @@ export function ApprovalForm(props: ApprovalFormProps) {
     return (
       <ArgumentsForm
         {...shared}
-        fields={draft.fields ?? toFields(args, schema, locale)}
+        fields={limitToAvailable(
+          draft.fields ?? toFields(args, schema, locale),
+          args,
+          props.amount,
+        )}
         onChange={(fields) => onDraft({ ...draft, fields })}
         isHeld={isHeld}
         hidden={hidden}

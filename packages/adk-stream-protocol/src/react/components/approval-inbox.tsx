@@ -1,6 +1,7 @@
 import { type ReactNode, useRef, useState } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
+import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
@@ -16,6 +17,8 @@ import { ShareApproval } from './share-approval.tsx'
 import { LoadMore } from './load-more.tsx'
 import { ApprovalPath } from './approval-path.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
+import { describeWaiting } from './call-labels.ts'
+import { CancelDecision } from './cancel-decision.tsx'
 import { AnswerForm } from './question-card.tsx'
 import { SignInForm } from './sign-in-card.tsx'
 import { PendingDetails, useShownPreview } from './pending-details.tsx'
@@ -35,6 +38,10 @@ export interface ApprovalInboxProps {
   readonly refusals?: ReadonlyMap<string, ServerError> | undefined
   /** The ids of approvals whose decision is being sent. Their forms are hidden. */
   readonly deciding?: ReadonlySet<string> | undefined
+  /** Decisions that wait for the connection, by approval id. */
+  readonly waitingDecisions?: WaitingDecisions | undefined
+  /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
+  readonly onCancelDecision?: ((approvalId: string) => boolean) | undefined
   /** Why the list could not be refreshed. */
   readonly problem?: ServerError | undefined
   /** Withdraws the person's vote. Without it, there is no button to withdraw a vote. */
@@ -66,6 +73,10 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
   const decide = (approvalId: string, decision: Decision): void => {
     focusList()
     void onDecide(approvalId, decision)
+  }
+  const cancel = (approvalId: string): boolean => {
+    focusList()
+    return props.onCancelDecision?.(approvalId) ?? false
   }
   const withdraw = (approvalId: string): void => {
     focusList()
@@ -99,6 +110,8 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
             approval={approval}
             refusal={refusals?.get(approval.id)}
             isSending={deciding?.has(approval.id) === true}
+            waiting={props.waitingDecisions?.get(approval.id)}
+            onCancelDecision={props.onCancelDecision && (() => cancel(approval.id))}
             onDecide={(decision) => decide(approval.id, decision)}
             onWithdraw={onWithdraw && (() => withdraw(approval.id))}
             link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
@@ -115,6 +128,9 @@ interface InboxItemProps {
   readonly refusal: ServerError | undefined
   /** Whether its decision is being sent. */
   readonly isSending: boolean
+  /** Its decision, if it waits for the connection. */
+  readonly waiting: WaitingDecision | undefined
+  readonly onCancelDecision: (() => boolean) | undefined
   readonly onDecide: (decision: Decision) => void
   readonly onWithdraw: (() => void) | undefined
   readonly link: ReactNode
@@ -160,7 +176,8 @@ function useDescription(approval: PendingApproval, headline: string | undefined)
 }
 
 function InboxItem(props: InboxItemProps) {
-  const { approval, refusal, isSending, onDecide, onWithdraw, link, hasSummary } = props
+  const { approval, refusal, waiting, onDecide, onWithdraw, link, hasSummary } = props
+  const isSending = props.isSending || waiting !== undefined
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
   const { toolName, args, hint, severity, deadline, approvals, voted } = approval
@@ -238,6 +255,7 @@ function InboxItem(props: InboxItemProps) {
           args={args}
           schema={approval.argsSchema}
           action={action}
+          amount={preview?.amount}
           isHeld={severity === 'high'}
           blocked={isMissing ? labels.approval.previewMissing : blocked}
           draft={draft}
@@ -260,8 +278,10 @@ function InboxItem(props: InboxItemProps) {
         </div>
       )}
       <p className="adk-status" role="status">
-        {isSending && labels.inbox.sending}
+        {waiting && toLiteral(describeWaiting(waiting, { labels, isQuestion }))}
+        {isSending && !waiting && labels.inbox.sending}
       </p>
+      <CancelDecision {...props} isWaiting={waiting?.mayHaveArrived === false} />
       {isOverdue && <p className="adk-status">{labels.approval.deadlinePassed}</p>}
       <RefusalNote refusal={refusal} />
       {link}

@@ -104,7 +104,10 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
   const id = useId()
   const problemId = `${id}-problem`
   const helpId = `${id}-help`
-  const hasHelp = field.description !== undefined || field.kind === 'list'
+  // A problem names the limit that it is about.
+  const hasLimits = field.kind === 'number' && !problem
+  const limits = hasLimits ? approval.describeLimits(readLimits(field)) : ''
+  const hasHelp = field.description !== undefined || field.kind === 'list' || limits !== ''
   const described = [problem && problemId, hasHelp && helpId]
     .filter((each) => typeof each === 'string')
     .join(' ')
@@ -128,6 +131,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
           <p id={helpId} className="adk-help">
             {field.description !== undefined && <LiteralText text={field.description} />}
             {field.kind === 'list' && ` ${approval.onePerLine}`}
+            {limits !== '' && ` ${limits}`}
           </p>
         )}
         {/* An input does not show hidden characters. The exact value follows below it. */}
@@ -145,6 +149,15 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
       </div>
     </>
   )
+}
+
+/** Returns the limits of a number, to show before the person exceeds them. */
+function readLimits({ rules: { min, max, available } }: Field) {
+  const most = Math.min(max ?? Infinity, available ?? Infinity)
+  return {
+    ...(min !== undefined && { min }),
+    ...(Number.isFinite(most) && { max: most }),
+  }
 }
 
 interface FieldInputProps extends AriaAttributes {

@@ -1,3 +1,4 @@
+import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import type { AdkLabels } from '../labels/labels.ts'
 import type { Approval } from '../reading/approval.ts'
 import { type Call, type CallPhase, isUnfinished, readFailure } from '../reading/call.ts'
@@ -86,6 +87,16 @@ export function describeApprovalStatus(
         ? approval.withReason(approval.outcomes[state], reason)
         : approval.outcomes[state]
   }
+}
+
+/** Says that a decision waits for the connection. */
+export function describeWaiting(
+  { decision: { approved, reason }, mayHaveArrived }: WaitingDecision,
+  { labels: { approval }, isQuestion }: { labels: AdkLabels; isQuestion: boolean },
+): string {
+  const given = approved ? 'approval' : 'denial'
+  const sentence = approval.waitingDecision(isQuestion ? 'answer' : given, mayHaveArrived)
+  return reason === undefined ? sentence : approval.withReason(sentence, reason)
 }
 
 /** Joins the strings and numbers of the arguments to one line. */

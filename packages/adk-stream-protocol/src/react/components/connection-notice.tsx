@@ -16,7 +16,8 @@ export interface ConnectionNoticeProps {
   readonly chat: Pick<
     AdkChat,
     'connection' | 'messages' | 'status' | 'unconfirmed' | 'problem' | 'reconnect'
-  >
+  > &
+    Partial<Pick<AdkChat, 'waitingDecisions'>>
 }
 
 /**
@@ -71,9 +72,10 @@ function findInterrupted({
   messages,
   status,
   unconfirmed,
+  waitingDecisions,
   problem,
 }: ConnectionNoticeProps['chat']): 'message' | 'reply' | 'decision' | 'nothing' {
-  if (unconfirmed.size > 0) return 'decision'
+  if (unconfirmed.size > 0 || (waitingDecisions?.size ?? 0) > 0) return 'decision'
   if (isBusy({ status }) || problem?.kind === 'disconnected') return readLoss(messages)
   return 'nothing'
 }

@@ -1,6 +1,7 @@
 import type { UIMessage } from 'ai'
 import { type ReactNode, useMemo } from 'react'
 
+import { NONE_WAITING } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels } from '../provider.tsx'
 import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
 import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
@@ -45,6 +46,7 @@ export function MessageList(props: MessageListProps) {
   const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
   const { hints = EMPTY, details = EMPTY, onRefresh } = props
   const { unconfirmed = NO_IDS, isConnected = true, onCancelDecision } = props
+  const { waitingDecisions = NONE_WAITING } = props
   const { message: labels } = useAdkLabels()
   const sums = useSums(messages, details)
   const context = useMemo(
@@ -56,6 +58,7 @@ export function MessageList(props: MessageListProps) {
       hints,
       details,
       unconfirmed,
+      waitingDecisions,
       isConnected,
       sums,
       onCancelDecision,
@@ -68,6 +71,7 @@ export function MessageList(props: MessageListProps) {
       hints,
       details,
       unconfirmed,
+      waitingDecisions,
       isConnected,
       sums,
       onCancelDecision,

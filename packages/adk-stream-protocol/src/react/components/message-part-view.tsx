@@ -62,7 +62,7 @@ function CallView({ call, approval, waitsFor }: CallViewProps) {
   const { renderCall } = useRenderers()
   const context = useApprovalContext()
   const { onDecide, onRefresh, refusals, votes, hints, details, sums } = context
-  const { unconfirmed, isConnected, onCancelDecision } = context
+  const { unconfirmed, isConnected, waitingDecisions, onCancelDecision } = context
   if (!approval)
     return renderCall?.(getToolName(call), call) ?? <ToolCard {...{ call, waitsFor }} />
   const { approvalId } = approval
@@ -84,6 +84,7 @@ function CallView({ call, approval, waitsFor }: CallViewProps) {
       votes={votes.get(approvalId)}
       onCancelDecision={onCancelDecision && (() => onCancelDecision(approvalId))}
       waitsFor={waitsFor}
+      waitingDecision={waitingDecisions.get(approvalId)}
       delivery={unconfirmed.has(approvalId) ? sending : 'confirmed'}
     />
   )

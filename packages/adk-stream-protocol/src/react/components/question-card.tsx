@@ -19,19 +19,20 @@ import { QuestionFrame } from './question-frame.tsx'
 import { DecidedBy } from './receipt.tsx'
 
 /** Shows a question of the agent: the form for the answer, and then the answer. */
-export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
+export function QuestionCard(props: ApprovalCardProps) {
+  const { call, approval, onDecide, refusal, waitingDecision, onCancelDecision } = props
   const labels = useAdkLabels()
   const { question } = labels
   const [draft, setDraft] = useState(EMPTY_DRAFT)
   const { state, hint = '', reason } = approval
   const title = toLiteral(toQuestionTitle(approval, call.input, labels))
   const status = state === 'requested' ? question.waiting : question.states[state]
-  const hidden = !isPending(call, approval)
+  const hidden = !isPending(call, approval) || waitingDecision !== undefined
   const url = readUrlQuestion(approval, call.input)
   return (
     <QuestionFrame
       className="adk-question"
-      {...{ call, approval, refusal, title }}
+      {...{ call, approval, refusal, title, waitingDecision, onCancelDecision }}
       label={`${title}: ${toLiteral(hint)}`}
       status={withReason(status, reason)}
       decidedBy={<DecidedBy approval={approval} />}
@@ -49,6 +50,9 @@ export function QuestionCard({ call, approval, onDecide, refusal }: ApprovalCard
             onDraft={setDraft}
           />
         </>
+      )}
+      {waitingDecision?.decision.approved === true && (
+        <Answer answer={waitingDecision.decision.payload} schema={approval.schema} />
       )}
       {state !== 'requested' && (
         <>

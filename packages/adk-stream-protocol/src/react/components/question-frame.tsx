@@ -1,12 +1,16 @@
 import type { ReactNode } from 'react'
 import { useState } from 'react'
 
+import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Approval } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { type Call, getToolName } from '../reading/call.ts'
+import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { RefusalNote } from './approval-form.tsx'
+import { describeWaiting } from './call-labels.ts'
+import { CancelDecision } from './cancel-decision.tsx'
 import { Countdown } from './countdown.tsx'
 
 interface QuestionFrameProps {
@@ -18,6 +22,10 @@ interface QuestionFrameProps {
   readonly label: string
   /** The state of the question, for screen readers while it is pending and for everybody afterwards. */
   readonly status: string
+  /** The answer, if it waits for the connection. */
+  readonly waitingDecision: WaitingDecision | undefined
+  /** Takes back an answer that waits for the connection. */
+  readonly onCancelDecision: (() => boolean) | undefined
   /** Shown next to the status when the question is decided. */
   readonly decidedBy?: ReactNode
   /** Shown below the status when the question is decided. */
@@ -27,11 +35,15 @@ interface QuestionFrameProps {
 
 /** The parts of a card that all questions have: title, countdown, refusal and status. */
 export function QuestionFrame(props: QuestionFrameProps) {
-  const { call, approval, title, status, decidedBy, details } = props
+  const { call, approval, title, decidedBy, details, waitingDecision: waiting } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
   const pending = isPending(call, approval)
   const { state, deadline } = approval
+  const ending = pending && isOverdue ? labels.approval.deadlinePassed : props.status
+  const status = waiting
+    ? toLiteral(describeWaiting(waiting, { labels, isQuestion: true }))
+    : ending
   return (
     <div
       className={`adk-tool adk-approval ${props.className}`}
@@ -56,11 +68,15 @@ export function QuestionFrame(props: QuestionFrameProps) {
       {props.children}
       <RefusalNote refusal={props.refusal} />
       <div className="adk-ending">
-        <p className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'} role="status">
-          {pending && isOverdue ? labels.approval.deadlinePassed : status}
+        <p
+          className={pending && !isOverdue && !waiting ? 'adk-hidden' : 'adk-status'}
+          role="status"
+        >
+          {status}
         </p>
         {!pending && decidedBy}
       </div>
+      <CancelDecision {...props} isWaiting={waiting?.mayHaveArrived === false} />
       {!pending && details}
     </div>
   )

@@ -16,7 +16,8 @@ import { CallDetails } from './call-details.tsx'
 import { QuestionFrame } from './question-frame.tsx'
 
 /** Shows a call that waits until the person has signed in to a service. */
-export function SignInCard({ call, approval, onDecide, refusal }: ApprovalCardProps) {
+export function SignInCard(props: ApprovalCardProps) {
+  const { call, approval, onDecide, refusal, waitingDecision, onCancelDecision } = props
   const { signIn: labels } = useAdkLabels()
   const { state, signIn, reason } = approval
   const status = state === 'requested' ? labels.waiting : labels.states[state]
@@ -25,7 +26,7 @@ export function SignInCard({ call, approval, onDecide, refusal }: ApprovalCardPr
   return (
     <QuestionFrame
       className="adk-sign-in"
-      {...{ call, approval, refusal, title }}
+      {...{ call, approval, refusal, title, waitingDecision, onCancelDecision }}
       label={`${title}: ${service}`}
       status={describe(status, service, reason)}
       details={<CallDetails call={call} />}
@@ -35,7 +36,7 @@ export function SignInCard({ call, approval, onDecide, refusal }: ApprovalCardPr
           approvalId={approval.approvalId}
           signIn={signIn}
           toolName={getToolName(call)}
-          hidden={!isPending(call, approval)}
+          hidden={!isPending(call, approval) || waitingDecision !== undefined}
           onDecide={onDecide}
         />
       )}

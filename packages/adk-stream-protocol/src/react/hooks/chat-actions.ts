@@ -4,8 +4,9 @@ import type { Chat } from '@ai-sdk/react'
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { ToolOutput } from '../../client/sync/attachable-chat.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
+import { AdkError } from '../../client/adk-error.ts'
 import type { Approval, Decision } from '../reading/approval.ts'
-import { readApprovals } from '../reading/approval.ts'
+import { mayWait, readApprovals } from '../reading/approval.ts'
 import { getToolName, isCall } from '../reading/call.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import { readProblem, planRecovery, planLocalRecovery } from '../reading/problem.ts'
@@ -23,11 +24,13 @@ interface DecisionTarget {
   }
   readonly attached: AttachedChat | undefined
   readonly api: Pick<AdkApi, 'decide'> | undefined
+  /** Whether the server can be reached, as far as the page knows. */
+  readonly isConnected: boolean
 }
 
 /** Sends a decision through the `api`, the attached chat, or the plain AI SDK chat. */
 export async function sendDecision(
-  { chat, attached, api }: DecisionTarget,
+  { chat, attached, api, isConnected }: DecisionTarget,
   approvalId: string,
   decision: Decision,
 ): Promise<void> {
@@ -36,7 +39,9 @@ export async function sendDecision(
   // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
   const approval = findApproval(chat.messages, approvalId)
   if (api && ((approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
-    await api.decide(approvalId, decision)
+    await api.decide(approvalId, decision, { keep: mayWait(decision, approval) })
+  } else if (!isConnected && !mayWait(decision, approval)) {
+    throw new AdkError('unavailable', 'The server cannot be reached.')
   } else if (approval?.kind !== undefined) {
     await answerAsOutput(chat, approvalId, decision)
   } else if (!attached) {

@@ -3,12 +3,14 @@ import type { UITools } from 'ai'
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
+import { DECISION_CANCELLED } from '../../client/transports/response-channel.ts'
 import type { ResponseChannel } from '../../client/transports/response-channel.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
 import type { ConnectionState } from '../../client/transports/connection-state.ts'
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
-import { onNetworkBack, retryConnections } from '../../client/network-back.ts'
+import { isBrowserOffline, onNetworkBack, retryConnections } from '../../client/network-back.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { markStopped, sendDecision, recoverChat } from './chat-actions.ts'
@@ -25,6 +27,7 @@ import { useLocalBrowserTools } from './use-local-browser-tools.ts'
 import { usePendingIds } from './use-pending-ids.ts'
 import { useReplayedMessages } from './use-replayed-messages.ts'
 import { useVotes } from './use-votes.ts'
+import { useWaitingDecisions } from './use-waiting-decisions.ts'
 
 /** Options of `useAdkChat`. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
@@ -77,6 +80,8 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly isConnected: boolean
   /** The ids of decisions and tool results that the server has not confirmed. */
   readonly unconfirmed: ReadonlySet<string>
+  /** Votes and answers that wait for the connection, by approval id. Pass it to `MessageList`. Needs a stable `api`. */
+  readonly waitingDecisions: WaitingDecisions
   /** Why there is no reply, for `ProblemCard`. */
   readonly problem: Problem | undefined
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
@@ -114,20 +119,24 @@ export function useAdkChat<Tools extends UITools = UITools>(
   useBrowserTools(attached, tools)
   useLocalBrowserTools({ chat, results, tools: tools as BrowserTools | undefined }, last)
 
+  const latestConnection = useLatest(connection)
+  const latestApi = useLatest(options.api)
+  const waitingDecisions = useWaitingDecisions(options.api)
   const { add, remove } = usePendingIds()
   const decide = useCallback(
     async (approvalId: string, decision: Decision): Promise<void> => {
       if (!add(approvalId)) return
       clearRefusal(approvalId)
       try {
-        await sendDecision({ chat, attached, api }, approvalId, decision)
+        const isConnected = latestConnection.current.state !== 'lost' && !isBrowserOffline()
+        await sendDecision({ chat, attached, api, isConnected }, approvalId, decision)
       } catch (reason) {
-        refuse([approvalId], reason)
+        if (reason !== DECISION_CANCELLED) refuse([approvalId], reason)
       }
       onApproval()
       remove(approvalId)
     },
-    [chat, attached, api, clearRefusal, refuse, onApproval, add, remove],
+    [chat, attached, api, latestConnection, clearRefusal, refuse, onApproval, add, remove],
   )
   // `retryAt` counts from the moment of the error. The messages do not change after it.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
@@ -147,7 +156,9 @@ export function useAdkChat<Tools extends UITools = UITools>(
       stop,
       recover,
       reconnect,
-      cancelDecision: (approvalId: string) => attached?.cancelDecision(approvalId) ?? false,
+      cancelDecision: (approvalId: string) =>
+        attached?.cancelDecision(approvalId) === true ||
+        latestApi.current?.cancelDecision(approvalId) === true,
       decide,
       approve: (
         approvalId: string,
@@ -156,7 +167,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
       deny: (approvalId: string, reason?: string) =>
         decide(approvalId, { approved: false, ...(reason !== undefined && { reason }) }),
     }),
-    [chat, attached, recover, reconnect, decide, stop],
+    [chat, attached, latestApi, recover, reconnect, decide, stop],
   )
   return {
     ...shown,
@@ -171,6 +182,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     connection,
     isConnected: connection.state !== 'lost' && connection.state !== 'closed',
     unconfirmed: useUnconfirmed(channel),
+    waitingDecisions,
     problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
 }

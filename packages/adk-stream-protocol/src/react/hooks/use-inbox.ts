@@ -3,11 +3,15 @@ import { useCallback, useRef, useState } from 'react'
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
-import type { Decision } from '../reading/approval.ts'
+import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
+import { DECISION_CANCELLED } from '../../client/transports/response-channel.ts'
+import { type Decision, mayWait } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
 import { useAutoRefresh } from './use-auto-refresh.ts'
 import { usePendingIds } from './use-pending-ids.ts'
+import { useLatest } from './use-stable.ts'
+import { type OutboxApi, useWaitingDecisions } from './use-waiting-decisions.ts'
 
 /**
  * When the inbox is refreshed, in addition to the server's feed.
@@ -39,6 +43,10 @@ export interface Inbox {
   readonly refusals: Refusals
   /** The ids of approvals whose decision is being sent. Another decision for them is ignored. */
   readonly deciding: ReadonlySet<string>
+  /** Decisions that wait for the connection, by approval id. */
+  readonly waitingDecisions: WaitingDecisions
+  /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
+  readonly cancelDecision: (approvalId: string) => boolean
   /** Sends a decision. If the server refuses it, `refusals` says why. */
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
   /** Withdraws the person's vote while the approval is pending. */
@@ -49,10 +57,11 @@ export interface Inbox {
 
 /**
  * The part of `AdkApi` that the inbox uses. Without `watch`, the inbox only polls. Without `listApprovalsPage`, it loads all
- * approvals at once. Without `withdrawVote`, votes are final.
+ * approvals at once. Without `withdrawVote`, votes are final. Without `cancelDecision`, decisions are not kept while the server cannot
+ * be reached.
  */
 export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
-  Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'>>
+  Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'> & OutboxApi>
 
 /** The number of approvals that the server returns at once. */
 const PAGE_SIZE = 100
@@ -102,7 +111,8 @@ export function useInbox(
       try {
         await ask()
       } catch (error) {
-        setRefusals((known) => new Map([...known, [approvalId, toServerError(error)]]))
+        if (error !== DECISION_CANCELLED)
+          setRefusals((known) => new Map([...known, [approvalId, toServerError(error)]]))
       }
       // Until the list is loaded again, it shows the decided approval as pending.
       await load()
@@ -110,10 +120,19 @@ export function useInbox(
     },
     [load, add, remove],
   )
+  const listed = useLatest(approvals)
   const decide = useCallback(
-    (approvalId: string, decision: Decision) =>
-      change(approvalId, () => api.decide(approvalId, decision)),
-    [api, change],
+    (approvalId: string, decision: Decision) => {
+      const approval = listed.current.find(({ id }) => id === approvalId)
+      const keep = api.cancelDecision !== undefined && mayWait(decision, approval)
+      return change(approvalId, () => api.decide(approvalId, decision, { keep }))
+    },
+    [api, change, listed],
+  )
+  const waitingDecisions = useWaitingDecisions(api)
+  const cancelDecision = useCallback(
+    (approvalId: string) => api.cancelDecision?.(approvalId) ?? false,
+    [api],
   )
   const withdraw = useCallback(
     (approvalId: string) => change(approvalId, async () => api.withdrawVote?.(approvalId)),
@@ -127,6 +146,8 @@ export function useInbox(
     problem,
     refusals,
     deciding,
+    waitingDecisions,
+    cancelDecision,
     decide,
     withdraw,
     refresh,

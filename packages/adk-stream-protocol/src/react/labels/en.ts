@@ -89,6 +89,10 @@ export const en: AdkLabels = {
     sending: 'Sending your decision…',
     waitingForConnection:
       'Your decision will be sent when the connection is back. Nothing has run yet.',
+    waitingDecision: (given, mayHaveArrived) =>
+      mayHaveArrived
+        ? `The connection was lost while your ${given} was being sent. It will be sent again when the connection is back, and counts once.`
+        : `Your ${given} is waiting for the connection. Not sent yet.`,
     cancelDecision: 'Take back',
     maybeSent: 'The decision may have been sent already. Wait for the connection.',
     failed: 'Approved, but the call failed.',
@@ -126,6 +130,11 @@ export const en: AdkLabels = {
     edit: 'Edit…',
     back: 'Back',
     reason: 'Reason (optional)',
+    describeLimits: ({ min, max }) => {
+      if (min !== undefined && max !== undefined) return `From ${decimal(min)} to ${decimal(max)}.`
+      if (min !== undefined) return `${decimal(min)} or more.`
+      return max === undefined ? '' : `${decimal(max)} or less.`
+    },
     describeProblem: (problem) => {
       switch (problem.type) {
         case 'required':
@@ -150,6 +159,8 @@ export const en: AdkLabels = {
           return `Enter more than ${decimal(problem.limit)}.`
         case 'below':
           return `Enter less than ${decimal(problem.limit)}.`
+        case 'available':
+          return `Only ${decimal(problem.limit)} is available.`
         case 'step':
           return `Enter a multiple of ${decimal(problem.limit)}.`
         case 'minLength':

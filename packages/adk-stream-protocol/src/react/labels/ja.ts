@@ -88,6 +88,12 @@ export const ja: AdkLabels = {
     denying: '拒否しました。アシスタントに伝えています…',
     sending: '送信しています…',
     waitingForConnection: '接続が回復したら送信します。まだ実行されていません。',
+    waitingDecision: (given, mayHaveArrived) => {
+      const what = { approval: '承認', denial: '拒否', answer: '回答' }[given]
+      return mayHaveArrived
+        ? `${what}の送信中に接続が切れました。接続が回復したらもう一度送信します。二重に処理されることはありません。`
+        : `${what}は接続の回復を待っています。まだ送信されていません。`
+    },
     cancelDecision: '取り消す',
     maybeSent: 'すでに送信された可能性があり、取り消せません。接続の回復をお待ちください。',
     failed: '承認しましたが、実行に失敗しました。',
@@ -123,6 +129,11 @@ export const ja: AdkLabels = {
     edit: '編集…',
     back: '戻る',
     reason: '理由（任意）',
+    describeLimits: ({ min, max }) => {
+      if (min !== undefined && max !== undefined) return `${decimal(min)}〜${decimal(max)}`
+      if (min !== undefined) return `${decimal(min)}以上`
+      return max === undefined ? '' : `${decimal(max)}以下`
+    },
     describeProblem: (problem) => {
       switch (problem.type) {
         case 'required':
@@ -147,6 +158,8 @@ export const ja: AdkLabels = {
           return `${decimal(problem.limit)}より大きい数値を入力してください。`
         case 'below':
           return `${decimal(problem.limit)}より小さい数値を入力してください。`
+        case 'available':
+          return `利用できるのは${decimal(problem.limit)}までです。`
         case 'step':
           return `${decimal(problem.limit)}の倍数を入力してください。`
         case 'minLength':

@@ -261,6 +261,13 @@ interface ApprovalLabels {
   readonly sending: string
   /** The decision is sent when the connection is back. */
   readonly waitingForConnection: string
+  /** The limits of a number in a form. Empty if it has none. */
+  readonly describeLimits: (limits: { readonly min?: number; readonly max?: number }) => string
+  /** A vote or an answer waits for the connection. `mayHaveArrived`: it was sent before, without a response. */
+  readonly waitingDecision: (
+    given: 'approval' | 'denial' | 'answer',
+    mayHaveArrived: boolean,
+  ) => string
   /** Takes back a decision that waits for the connection. */
   readonly cancelDecision: string
   /** The decision cannot be taken back, because it may have arrived. */

@@ -77,6 +77,14 @@ export function isPending(call: Call, { state, kind }: Approval): boolean {
   return call.state === asked && state === 'requested'
 }
 
+/** Returns whether a decision may be sent later than it was made. An approval of high severity is made with the current state in view. */
+export function mayWait(
+  { approved }: Pick<Decision, 'approved'>,
+  approval: { readonly severity?: Approval['severity'] | undefined } | undefined,
+): boolean {
+  return !approved || approval?.severity !== 'high'
+}
+
 /** Returns whether an entry asks for an answer, in a form by its schema. */
 export function asksForAnswer({ kind }: { readonly kind?: Approval['kind'] | undefined }): boolean {
   return kind === 'input' || kind === 'elicitation'

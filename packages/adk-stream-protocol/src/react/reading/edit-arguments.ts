@@ -1,4 +1,5 @@
 import { isRecord } from '../../protocol/guards.ts'
+import type { PreviewAmount } from '../../protocol/preview.ts'
 import type { Arguments } from './call.ts'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -34,6 +35,8 @@ interface Rules {
   readonly above?: number
   readonly below?: number
   readonly step?: number
+  /** How much of the amount there is, as the preview says. */
+  readonly available?: number
   readonly minLength?: number
   readonly maxLength?: number
   readonly pattern?: string
@@ -56,6 +59,7 @@ export type FieldProblem =
         | 'above'
         | 'below'
         | 'step'
+        | 'available'
         | 'minLength'
         | 'maxLength'
         | 'minItems'
@@ -78,6 +82,40 @@ export function toFields(args: Arguments, schema?: Schema, locale = 'en'): Field
       rules: { required: schema ? required.includes(name) : true, isGiven, ...readRules(own) },
     })
   })
+}
+
+/**
+ * Limits the field of a preview's amount to what is available, and to the decimals of its currency. The field is the only number that has
+ * the value of the amount.
+ */
+export function limitToAvailable(
+  fields: readonly Field[],
+  args: Arguments,
+  amount: PreviewAmount | undefined,
+): readonly Field[] {
+  const names = Object.keys(args).filter((name) => args[name] === amount?.value)
+  if (!amount || names.length !== 1) return fields
+  const { available, currency } = amount
+  const unit = toSmallestUnit(currency)
+  return fields.map((field): Field => {
+    if (field.kind !== 'number' || field.name !== names[0]) return field
+    const { step = unit, available: _before, ...rules } = field.rules
+    const limits = {
+      ...(step !== undefined && { step }),
+      ...(available !== undefined && { available }),
+    }
+    return { ...field, rules: { ...rules, ...limits } }
+  })
+}
+
+/** Returns 0.01 for a currency with cents. Returns undefined for a text that is not the code of a currency. */
+function toSmallestUnit(currency: string): number | undefined {
+  try {
+    const format = new Intl.NumberFormat('en', { style: 'currency', currency })
+    return Number(`1e-${format.resolvedOptions().maximumFractionDigits}`)
+  } catch {
+    return undefined
+  }
 }
 
 /** The name of the only field of an answer that is not an object. */
@@ -375,12 +413,14 @@ function isMatch(value: string, pattern: string | undefined): boolean {
 function readNumber(text: string, rules: Rules, locale: string): FieldReading {
   const value = parseNumber(text, locale)
   if (value === undefined) return { problem: { type: 'number' } }
-  const { min, max, above, below, step, isInteger = false } = rules
+  const { min, max, above, below, step, available, isInteger = false } = rules
   if (isInteger && !Number.isInteger(value)) return { problem: { type: 'integer' } }
   if (min !== undefined && value < min) return { problem: { type: 'min', limit: min } }
   if (above !== undefined && value <= above) return { problem: { type: 'above', limit: above } }
   if (max !== undefined && value > max) return { problem: { type: 'max', limit: max } }
   if (below !== undefined && value >= below) return { problem: { type: 'below', limit: below } }
+  if (available !== undefined && value > available)
+    return { problem: { type: 'available', limit: available } }
   if (step !== undefined && !isMultiple(value, step))
     return { problem: { type: 'step', limit: step } }
   return { value }

@@ -204,8 +204,16 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   const chat = useAdkChat(options)
   onShown(chat)
   const { messages, status, decide, refusals, votes, problem, recover } = chat
-  const { hints, unconfirmed, isConnected, cancelDecision } = chat
-  const desk = { onDecide: decide, refusals, votes, hints, unconfirmed, isConnected }
+  const { hints, unconfirmed, isConnected, waitingDecisions, cancelDecision } = chat
+  const desk = {
+    onDecide: decide,
+    refusals,
+    votes,
+    hints,
+    unconfirmed,
+    isConnected,
+    waitingDecisions,
+  }
   return (
     <>
       <MessageList

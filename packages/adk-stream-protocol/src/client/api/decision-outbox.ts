@@ -1,0 +1,108 @@
+import { withDefaults } from '../../shared/backoff.ts'
+import type { PendingApproval } from '../../protocol/server-views.ts'
+import { AdkError } from '../adk-error.ts'
+import { KeptDecisions } from '../transports/kept-decisions.ts'
+import type { DecisionGiven } from './adk-api.ts'
+
+/**
+ * A decision that waits for the connection.
+ *
+ * @inline
+ */
+export interface WaitingDecision {
+  readonly decision: DecisionGiven
+  /** Whether it was sent before, without a response: it may have arrived, and cannot be taken back. */
+  readonly mayHaveArrived: boolean
+}
+
+/**
+ * Decisions that wait for the connection, by approval id. The map stays the same until it changes.
+ *
+ * @inline
+ */
+export type WaitingDecisions = ReadonlyMap<string, WaitingDecision>
+
+/** No decision waits. One object for all, so that pages do not render again for another empty map. */
+export const NONE_WAITING: WaitingDecisions = new Map()
+
+interface OutboxApi {
+  readonly decide: (approvalId: string, decision: DecisionGiven) => Promise<string>
+  readonly readApproval: (approvalId: string) => Promise<{ readonly approval: PendingApproval }>
+  /** Whether requests are known not to reach the server. */
+  readonly isOffline: () => boolean
+}
+
+/** Keeps decisions in the memory of the page while the server cannot be reached, and sends each of them once it can. */
+export class DecisionOutbox {
+  readonly #api: OutboxApi
+  readonly #kept: KeptDecisions
+  readonly #listeners = new Set<() => void>()
+  #waiting = NONE_WAITING
+
+  constructor(api: OutboxApi) {
+    this.#api = api
+    this.#kept = new KeptDecisions({
+      isOffline: api.isOffline,
+      probe: api.readApproval,
+      backoff: withDefaults(undefined),
+    })
+  }
+
+  get waiting(): WaitingDecisions {
+    return this.#waiting
+  }
+
+  /** Returns a function that unsubscribes. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Resolves with the state of the approval. Rejects if the server rejects the decision, or if it was taken back. */
+  async send(approvalId: string, decision: DecisionGiven): Promise<string> {
+    let mayHaveArrived = false
+    try {
+      return await this.#kept.send({
+        approvalIds: [approvalId],
+        // Nothing aborts a decision but `cancel`: it outlives the component that showed its form.
+        signal: new AbortController().signal,
+        send: (isRepeated) => {
+          mayHaveArrived = true
+          return isRepeated
+            ? this.#repeat(approvalId, decision)
+            : this.#api.decide(approvalId, decision)
+        },
+        report: ({ state }) =>
+          this.#show(approvalId, state === 'lost' ? { decision, mayHaveArrived } : undefined),
+      })
+    } finally {
+      this.#show(approvalId, undefined)
+    }
+  }
+
+  /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
+  cancel(approvalId: string): boolean {
+    return this.#kept.cancel(approvalId)
+  }
+
+  /** Sends a decision again. If the first attempt has arrived, the server rejects the second one, and the outcome is that of the first. */
+  async #repeat(approvalId: string, decision: DecisionGiven): Promise<string> {
+    try {
+      return await this.#api.decide(approvalId, decision)
+    } catch (error) {
+      const code = error instanceof AdkError ? error.code : undefined
+      if (code !== 'approval-voted' && code !== 'approval-decided') throw error
+      const { state } = (await this.#api.readApproval(approvalId)).approval
+      if ((state === 'denied') === decision.approved) throw error
+      return state
+    }
+  }
+
+  #show(approvalId: string, waiting: WaitingDecision | undefined): void {
+    if (!waiting && !this.#waiting.has(approvalId)) return
+    const others = [...this.#waiting].filter(([id]) => id !== approvalId)
+    const all = waiting ? [...others, [approvalId, waiting] as const] : others
+    this.#waiting = all.length === 0 ? NONE_WAITING : new Map(all)
+    for (const listener of this.#listeners) listener()
+  }
+}
