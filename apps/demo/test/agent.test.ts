@@ -7,9 +7,11 @@ import {
 import type { FunctionResponse, Part } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { sampleWeather } from '../src/agent/weather/sample-weather.ts'
 import { createDemoAgent } from '../src/agent/demo-agent.ts'
+import { PaymentRequest } from '../src/agent/tools/process-payment.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { openModel } from '../src/server/model.ts'
 import { readSettings } from '../src/server/settings.ts'
@@ -58,6 +60,14 @@ test.each([
   expect(refusal).toMatchObject({ success: false, transaction_id: null, wallet_balance: 1000 })
   expect(refusal?.['error']).toMatch(sentence)
   expect(stage.wallets.balance('hanako')).toBe(100_000)
+})
+
+test('[DM690] the form of a payment has the limits of the tool', () => {
+  expect(z.toJSONSchema(PaymentRequest, { io: 'input' }).properties).toMatchObject({
+    amount: { type: 'number', minimum: 0.01 },
+    currency: { enum: ['USD'], default: 'USD' },
+    recipient: { minLength: 1, maxLength: 200 },
+  })
 })
 
 test('[DM6] tells the weather', async () => {

@@ -6,9 +6,17 @@ import type { Wallets } from '../wallet/wallets.ts'
 
 export const PaymentRequest = z
   .object({
-    amount: z.number().describe('How much to send, in dollars: positive, at most two decimals.'),
+    // The limits are for the form that edits the amount. A call of the model that exceeds them gets a result that says why.
+    amount: z
+      .number()
+      .meta({ minimum: 0.01 })
+      .describe('How much to send, in dollars: positive, at most two decimals.'),
     recipient: z.string().min(1).max(200).describe('Who gets the money, as the user named them.'),
-    currency: z.string().default('USD').describe('ISO code of the currency; the wallet holds USD.'),
+    currency: z
+      .string()
+      .default('USD')
+      .meta({ enum: ['USD'] })
+      .describe('ISO code of the currency; the wallet holds USD.'),
     description: z.string().max(500).default('').describe('What the payment is for.'),
   })
   .describe("Sends money from the user's wallet to a recipient.")
