@@ -76,7 +76,7 @@ function planQuestion(request: string, context: PlanContext): Plan | undefined {
   if (wantsCalendar(request) && offers(context, 'get_calendar'))
     return toPlan({ name: 'get_calendar', args: {} })
   return wantsTable(request) && offers(context, 'adk_request_input')
-    ? toPlan({ name: 'adk_request_input', args: createTableQuestion(context.language) })
+    ? toPlan({ name: 'adk_request_input', args: createTableQuestion(request, context.language) })
     : undefined
 }
 

@@ -31,7 +31,7 @@ export function continueTrip(
   const texts = TEXTS[language]
   const place = findKnownPlaces(normalise(request))[0]?.name ?? 'Kyoto'
   const name = placeFor(place, language)
-  const booking = { place, nights: NIGHTS, price: PRICE }
+  const booking = { place: name, nights: NIGHTS, price: PRICE }
   const price = formatMoney(PRICE, 'USD', language)
   if (step === 'plan') return { text: texts.planned(name, price) }
   // Of the earlier steps, a step receives what they said and what their tools returned, as text.

@@ -3,6 +3,7 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { Authenticate, AuthenticateRequest, BridgeOptions } from 'adk-stream-protocol/server'
 
 import { APPROVER_ROLE } from './approval-policy.ts'
+import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
 
 /** The path that makes a browser the second approver, together with the code from the terminal. */
@@ -87,11 +88,13 @@ function digest(code: string): Buffer {
 }
 
 /** Returns a short name of a browser for other people: they cannot tell long random ids apart. */
-export function nameBrowser(principalId: string): string | undefined {
+export function nameBrowser(principalId: string, language: Language): string | undefined {
   if (!principalId.startsWith('browser-')) return undefined
   const short = createHash('sha256').update(principalId).digest('hex').slice(0, 4)
-  return `Guest ${short.toUpperCase()}`
+  return `${GUEST[language]} ${short.toUpperCase()}`
 }
+
+const GUEST = { en: 'Guest', ja: 'ゲスト' } as const satisfies Record<Language, string>
 
 /**
  * Returns as whom the holder of a link decides. The person who requested a payment may ask another person with a link: in this demo

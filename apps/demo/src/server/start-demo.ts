@@ -127,7 +127,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     authenticate,
     allowedHosts: settings.allowedHosts,
     allowedOrigins: settings.allowedOrigins,
-    namePrincipal: nameBrowser,
+    namePrincipal: (id) => nameBrowser(id, languages.of(id)),
     approvalLinks: { issue: issueLink },
     // For questions, sign-ins, and tools that request a confirmation themselves.
     approvalDeadlineMs: deadlineMs,

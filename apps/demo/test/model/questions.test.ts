@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { afterCalls, ask, type Call, declare, demoTools, pay, user } from './prompt.ts'
 
@@ -14,6 +15,7 @@ const functions = [
 test.each([
   ['Ask the accountant to send $20 to Alice', 'send $20 to Alice'],
   ['経理に、Aliceへ20ドル送金するように頼んで', 'Aliceへ20ドル送金してください'],
+  ['経理に頼んで、Aliceに20ドル送金して', 'Aliceに20ドル送金して'],
 ])('[ED460] the model passes %j on to the accountant, who pays', (request, task) => {
   const delegation: Call = { name: 'accountant', args: { request: task } }
   expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
@@ -21,6 +23,26 @@ test.each([
   expect(ask(task)).toMatchObject({ calls: [pay(20, 'Alice')] })
   const contents = afterCalls(request, [delegation], [{ result: 'I sent $20.00 to Alice.' }])
   expect(ask(contents, { functions }).text).toBe('I sent $20.00 to Alice.')
+})
+
+test.each([
+  ['Reserve a table for two', 2],
+  ['レストランの席を4名で予約して', 4],
+  ['レストランの席を二人で予約して', 2],
+  ['Reserve a table for me', undefined],
+  ['Reserve a table for 40', undefined],
+])('[ED461] the form for %j has the number of guests that the request names', (request, guests) => {
+  const [call] = ask(request, { functions }).calls
+  const schema = z
+    .object({ response_schema: z.object({ properties: z.object({ guests: z.unknown() }) }) })
+    .parse(call?.args)
+  expect(schema.response_schema.properties.guests).toEqual({
+    type: 'integer',
+    title: /^R/.test(request) ? 'Guests' : '人数',
+    minimum: 1,
+    maximum: 12,
+    ...(guests !== undefined && { default: guests }),
+  })
 })
 
 test.each([
@@ -114,15 +136,15 @@ test('[ED650] a payment with a note is a payment', () => {
 })
 
 test.each([
-  ['Plan a weekend in Paris', 'Paris', 'Paris'],
-  ['京都の週末旅行を計画して', 'Kyoto', '京都'],
-])('[ED522] the model plans, books and confirms in steps for %j', (request, place, name) => {
+  ['Plan a weekend in Paris', 'Paris'],
+  ['京都の週末旅行を計画して', '京都'],
+])('[ED522] the model plans, books and confirms in steps for %j', (request, name) => {
   const transfer: Call = { name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }
   expect(ask(request, { functions })).toMatchObject({ calls: [transfer], text: '' })
   expect(ask(request, { functions, mode: 'live' })).toMatchObject({ calls: [] })
   const soFar = [user(request), describe('[assistant] called tool `transfer_to_agent`')]
   expect(ask(soFar, step('plan')).text).toContain(name)
-  const booking: Call = { name: 'book_trip', args: { place, nights: 2, price: 240 } }
+  const booking: Call = { name: 'book_trip', args: { place: name, nights: 2, price: 240 } }
   expect(ask([...soFar, describe('[plan] said: Fine.')], step('book')).calls).toEqual([booking])
   const booked = (result: Readonly<Record<string, unknown>>) =>
     ask(afterCalls(request, [booking], [result]), step('book')).text

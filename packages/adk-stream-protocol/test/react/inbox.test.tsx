@@ -506,7 +506,7 @@ test('[RE450] an approval shows who asks, in which words, who has approved, and 
     'Requested byHana⟨U+202E⟩ko',
     expect.stringMatching(/^MessageDinner /),
     expect.stringMatching(/^Approved byHana⟨U\+202E⟩ko · \d/),
-    'Who decidesHana⟨U+202E⟩ko (done)anyone with the role “manager” (now)',
+    'Who decidesHana⟨U+202E⟩ko (done)Anyone with the role “manager” (now)',
   ])
   view.unmount()
 })
@@ -514,8 +514,8 @@ test('[RE450] an approval shows who asks, in which words, who has approved, and 
 test('[RE450] the role of approvers is named in words', () => {
   const roles = ['approver', 'manager'] as const
   expect(roles.map(en.inbox.context.role)).toEqual([
-    'any approver',
-    'anyone with the role “manager”',
+    'Any approver',
+    'Anyone with the role “manager”',
   ])
   expect(roles.map(ja.inbox.context.role)).toEqual([
     '承認者のどなたか',

@@ -24,6 +24,8 @@ export function commentOn(
   const sentences = [
     ...(payments.length === 0 ? [] : [phrases.sent(payments)]),
     ...results.flatMap(({ call, outcome }) => describe(call, outcome, style)),
+    // Several results may have the same note.
+    ...new Set(results.flatMap(({ call, outcome }) => noteOf(call, outcome, style))),
     ...balanceOf(payments, style),
     ...(waiting.length === 0
       ? []
@@ -136,10 +138,13 @@ function describe(call: AnsweredCall, outcome: Outcome, style: Style): string[] 
   const { value } = outcome
   const main =
     successfulPayment(call, outcome, style).length > 0 ? [] : [answerOf(call, value, style)]
-  const isKnown = KNOWN_TOOLS.has(call.name)
-  const note =
-    isKnown && typeof value['note'] === 'string' ? [phrases.note(clip(value['note'], 200))] : []
-  return [...main, ...editSentence(call, value, phrases), ...note]
+  return [...main, ...editSentence(call, value, phrases)]
+}
+
+function noteOf({ name }: AnsweredCall, outcome: Outcome, { language }: Style): string[] {
+  if (outcome.state !== 'answered' || !KNOWN_TOOLS.has(name)) return []
+  const { note } = outcome.value
+  return typeof note === 'string' ? [phrasesOf(language).note(clip(note, 200))] : []
 }
 
 function answerOf(

@@ -292,7 +292,7 @@ function RowView({ row, scale, source, reader, isSelected }: RowViewProps) {
           <Breaks scale={scale} />
           <Bar {...{ row, scale }} />
         </span>
-        <span className="row-took">{isOpen ? `${took}…` : took}</span>
+        <span className="row-took">{isOpen ? `${took} +` : took}</span>
       </summary>
       {entry ? (
         <Details entry={entry} place={{ messageId, toolCallId }} reader={reader}>
@@ -314,7 +314,7 @@ function useRowName({ entry, trace }: Row): string {
   if (!entry) return labels.triggers[trace?.trigger ?? ''] ?? ''
   switch (entry.type) {
     case 'model':
-      return entry.model ?? entry.agent ?? labels.lanes.model
+      return entry.model ?? calls.names[entry.agent ?? ''] ?? entry.agent ?? labels.lanes.model
     case 'tool':
     case 'browser-tool':
       return entry.toolName

@@ -45,7 +45,7 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
         <ModelFacts />
         <button
           type="button"
-          className="quiet wide-button"
+          className="quiet wide-button keys-entry"
           onClick={() => {
             document.getElementById(POPOVER_ID)?.hidePopover()
             onShowShortcuts()

@@ -83,8 +83,12 @@ function Step({ step, state }: { readonly step: ShownStep; readonly state: StepS
   const count = needed > 1 && state === 'now' ? ` ${given}/${needed}` : ''
   return (
     <span className="adk-step" data-state={state}>
-      <LiteralText text={context.step({ people, needed })} /> ({context.stepStates[state]}
-      {count})
+      <LiteralText
+        text={context.withStepState(
+          context.step({ people, needed }),
+          `${context.stepStates[state]}${count}`,
+        )}
+      />
     </span>
   )
 }

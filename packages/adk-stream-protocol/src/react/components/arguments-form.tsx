@@ -123,7 +123,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
       <label htmlFor={id}>
         {toLiteral(tool.argumentNames[field.name] ?? field.label ?? field.name)}
         {/* A box that is not ticked is an answer too. */}
-        {field.path && !field.rules.required && field.kind !== 'boolean' && ` ${approval.optional}`}
+        {field.path && !field.rules.required && field.kind !== 'boolean' && approval.optional}
       </label>
       <div className="adk-field-cell">
         <FieldInput {...common} field={field} onField={onChange} />
@@ -245,7 +245,12 @@ export function FormActions(props: FormActionsProps) {
           {label}
         </button>
       )}
-      <button type="button" className="adk-button adk-quiet" onClick={onClose}>
+      <button
+        type="button"
+        // A decision of its own, and not the way back.
+        className={closeLabel === undefined ? 'adk-button adk-quiet' : 'adk-button adk-outlined'}
+        onClick={onClose}
+      >
         {closeLabel ?? back}
       </button>
     </div>

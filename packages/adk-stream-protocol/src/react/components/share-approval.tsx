@@ -54,7 +54,8 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
               readOnly
               aria-label={share.link}
               value={sharing.link.url}
-              onFocus={(event) => event.target.select()}
+              // Backward, so that the beginning of the link stays visible.
+              onFocus={({ target }) => target.setSelectionRange(0, target.value.length, 'backward')}
             />
             <button
               type="button"

@@ -173,7 +173,7 @@ export const en: AdkLabels = {
           return `Enter at most ${decimal(problem.limit)}, one per line.`
       }
     },
-    optional: '(optional)',
+    optional: ' (optional)',
     onePerLine: 'One per line.',
     argument: 'Argument',
     value: 'Value',
@@ -267,9 +267,10 @@ export const en: AdkLabels = {
       you: 'You',
       byLink: (creator, name = 'A person without an account') =>
         `${name}, by a link from ${creator}`,
-      role: (role) => (role === 'approver' ? 'any approver' : `anyone with the role “${role}”`),
+      role: (role) => (role === 'approver' ? 'Any approver' : `Anyone with the role “${role}”`),
       step: ({ people, needed }) =>
         needed === 1 ? people.join(' or ') : `${needed} of: ${people.join(', ')}`,
+      withStepState: (people, state) => `${people} (${state})`,
       stepStates: { done: 'done', now: 'now', later: 'later' },
       whyNot: {
         decided: 'This has been decided.',
@@ -401,7 +402,7 @@ export const en: AdkLabels = {
     end: 'End the conversation',
     endShort: 'End',
     states: {
-      off: 'Voice is off.',
+      off: 'Press the microphone to talk.',
       asking: 'Allow microphone access in the browser…',
       listening: 'Listening…',
       'person-speaking': 'Hearing you…',

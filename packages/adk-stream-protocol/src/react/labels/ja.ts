@@ -278,6 +278,7 @@ export const ja: AdkLabels = {
       role: (role) => (role === 'approver' ? '承認者のどなたか' : `「${role}」の役割を持つ人`),
       step: ({ people, needed }) =>
         needed === 1 ? people.join('または') : `${people.join('、')}のうち${needed}人`,
+      withStepState: (people, state) => `${people}（${state}）`,
       stepStates: { done: '済み', now: '承認待ち', later: '次の段階' },
       whyNot: {
         decided: 'すでに決定されています。',
@@ -322,7 +323,7 @@ export const ja: AdkLabels = {
     copied: 'コピーしました',
     validUntil: '有効期限',
     failed: 'リンクを作成できませんでした。',
-    from: '承認の依頼者：',
+    from: '承認の依頼者',
     invalid: 'このリンクは使用済みか、期限切れか、無効です。新しいリンクをもらってください。',
     thanks: (state) => `決定を記録しました（${state}）。このページは閉じてかまいません。`,
   },
@@ -409,7 +410,7 @@ export const ja: AdkLabels = {
     end: '会話を終了',
     endShort: '終了',
     states: {
-      off: '音声はオフです。',
+      off: 'マイクを押すと話せます。',
       asking: 'ブラウザでマイクの使用を許可してください…',
       listening: '聞いています…',
       'person-speaking': '音声を認識しています…',

@@ -187,6 +187,8 @@ interface ApprovalContextLabels {
   readonly role: (role: string) => string
   /** `people` are those who may approve, `needed` how many of them must. */
   readonly step: (step: { readonly people: readonly string[]; readonly needed: number }) => string
+  /** Adds the state of a step, and how many have approved, to its people. */
+  readonly withStepState: (people: string, state: string) => string
   readonly stepStates: Readonly<Record<'done' | 'now' | 'later', string>>
   /** Why the person cannot decide, by `whyNot`. */
   readonly whyNot: Readonly<Record<string, string>>
@@ -313,7 +315,7 @@ interface ApprovalLabels {
   readonly edit: string
   readonly back: string
   readonly reason: string
-  /** Marks a field that may stay empty. */
+  /** Marks a field that may stay empty. Follows its name, with the space that the language needs. */
   readonly optional: string
   /** How to enter a list. */
   readonly onePerLine: string
