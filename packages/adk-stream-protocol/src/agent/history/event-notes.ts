@@ -232,13 +232,20 @@ export function writeNotes(
   return { ...metadata, [KEY]: { ...others, ...notes } }
 }
 
-/** Returns the notes of an event. An event of another program has none. */
+/** The notes that were read. A chat is read often, and its events have the same notes each time. */
+const known = new WeakMap<object, EventNotes>()
+
+/** Returns the notes of an event. An event of another program has none. Callers do not change them. */
 export function readNotes({
   customMetadata,
 }: {
   readonly customMetadata?: Event['customMetadata'] | undefined
 }): EventNotes {
-  if (customMetadata === undefined) return NO_NOTES
-  const notes = EventNotes.safeParse(customMetadata[KEY])
-  return notes.success ? notes.data : NO_NOTES
+  const stored: unknown = customMetadata?.[KEY]
+  if (!isRecord(stored)) return NO_NOTES
+  const found = known.get(stored)
+  if (found !== undefined) return found
+  const { data = NO_NOTES } = EventNotes.safeParse(stored)
+  known.set(stored, data)
+  return data
 }
