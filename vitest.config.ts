@@ -7,20 +7,10 @@ import { isLong } from './test/support/long-run.ts'
 const conditions = ['@adk-stream-protocol/source', 'node']
 const COMPONENTS = 'packages/*/test/react/**/*.test.tsx'
 
-/** The tests of components that do not use the chat of the AI SDK: one version of it is enough for `npm test`. */
-const WITHOUT_CHAT = [
-  'approval-card',
-  'approval-list',
-  'approval-preview',
-  'attention',
-  'composer',
-  'content',
-  'display-names',
-  'inbox',
-  'messages',
-  'sign-in',
-  'voice',
-].map((name) => `**/${name}.test.tsx`)
+/** The tests of what differs between the versions of the AI SDK. With the other tests, one version is enough for `npm test`. */
+const WITH_EACH_VERSION = ['chat', 'foreign'].map(
+  (name) => `packages/*/test/react/${name}.test.tsx`,
+)
 
 /** Components and hooks run with each version of the AI SDK in the place of the one that they import. */
 const components = (version: '6' | '7', alias: Record<string, string>) => ({
@@ -29,8 +19,7 @@ const components = (version: '6' | '7', alias: Record<string, string>) => ({
   test: {
     name: `react ai ${version}`,
     env: { AI_SDK: version },
-    include: [COMPONENTS],
-    exclude: version === '6' && !isLong ? WITHOUT_CHAT : [],
+    include: version === '6' && !isLong ? WITH_EACH_VERSION : [COMPONENTS],
     // Not an environment of vitest, which puts a browser's `fetch` in the way of the server that runs beside the page.
     setupFiles: ['packages/adk-stream-protocol/test/react/support/dom.ts'],
   },

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { callTool } from '../../src/client/tools/browser-tools.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
-import { TestBrowser, ways } from './support/chat-page.tsx'
+import { TestBrowser, WAYS } from './support/chat-page.tsx'
 
-describe.each(ways)('over %s', (way) => {
+describe.each(WAYS)('over %s', (way) => {
   test('[RE9] a tool runs once, though effects run twice and its function is another at every rendering', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
     await using browser = new TestBrowser(testBridge, way)

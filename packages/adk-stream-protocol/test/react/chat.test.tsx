@@ -1,15 +1,25 @@
+import { Chat } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
 import { act, render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test, vi } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import type { AdkApi } from '../../src/client/index.ts'
 import { useAdkChat } from '../../src/react/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, ways } from './support/chat-page.tsx'
+import { TestBrowser, waysOfVersion } from './support/chat-page.tsx'
+
+/** Declares a test that is not about a transport. The versions of the AI SDK take turns. */
+const it = takeTurns({ group: process.env['AI_SDK'] === '6' ? 0 : 1, groups: 2 })
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
-describe.each(ways)('over %s', (way) => {
+test('[RE19] the tests of components run with the version of the AI SDK that they are meant to', () => {
+  expect(Object.is(Chat, Chat7)).toBe(process.env['AI_SDK'] === '7')
+})
+
+describe.each(waysOfVersion)('over %s', (way) => {
   test('[RE1][RE2] in StrictMode a message is sent once and its answer shown', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
@@ -235,19 +245,22 @@ describe.each(ways)('over %s', (way) => {
   })
 })
 
-test.each(ways)('[RE10] a failed answer is a problem with a way on, over %s', async (way) => {
-  await using testBridge = await TestBridge.open()
-  await using browser = new TestBrowser(testBridge, way)
-  const page = browser.show({ api: browser.api })
-  page.say('[[fail 429 retry=0]]')
-  await screen.findByText('The model is busy')
-  expect(page.chat.problem).toMatchObject({ kind: 'rate-limited' })
-  const asked = testBridge.asked
-  await page.click('Try again')
-  await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
-})
+test.each(waysOfVersion)(
+  '[RE10] a failed answer is a problem with a way on, over %s',
+  async (way) => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[fail 429 retry=0]]')
+    await screen.findByText('The model is busy')
+    expect(page.chat.problem).toMatchObject({ kind: 'rate-limited' })
+    const asked = testBridge.asked
+    await page.click('Try again')
+    await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
+  },
+)
 
-test.each(ways)(
+test.each(waysOfVersion)(
   '[RE2] an api made anew at every rendering is the same one, over %s',
   async (way) => {
     await using testBridge = await TestBridge.open()
@@ -264,7 +277,7 @@ test.each(ways)(
   },
 )
 
-test('[RE162] over the socket, a decision without a connection waits for it and does not claim to run', async () => {
+it('[RE162] over the socket, a decision without a connection waits for it and does not claim to run', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show()
@@ -283,7 +296,7 @@ test('[RE162] over the socket, a decision without a connection waits for it and 
   expect([...page.chat.unconfirmed]).toEqual([])
 })
 
-test.each([true, false])(
+it.each([true, false])(
   '[CL371] [RE378] a decision without a connection can be taken back and given again, hold %s',
   async (hold) => {
     await using testBridge = await TestBridge.open()
@@ -313,7 +326,7 @@ test.each([true, false])(
   },
 )
 
-test('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is sent by itself, and counts once', async () => {
+it('[CL530] [RE162] over HTTP, a decision without a connection waits for it, is sent by itself, and counts once', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
@@ -332,7 +345,7 @@ test('[CL530] [RE162] over HTTP, a decision without a connection waits for it, i
   expect([...page.chat.unconfirmed]).toEqual([])
 })
 
-test('[CL530] over HTTP, a decision whose response was lost is sent again, and counts once', async () => {
+it('[CL530] over HTTP, a decision whose response was lost is sent again, and counts once', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
@@ -348,7 +361,7 @@ test('[CL530] over HTTP, a decision whose response was lost is sent again, and c
   expect([page.chat.problem, page.chat.refusals.size]).toEqual([undefined, 0])
 })
 
-test('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken back and given again', async () => {
+it('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be taken back and given again', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
@@ -372,7 +385,7 @@ test('[CL371] [CL530] [RE378] over HTTP, a decision that was not sent can be tak
   expect(screen.queryByText('Take back')).toBeNull()
 })
 
-test('[CL390] [RE390] a card stays in place while its reply is replayed', async () => {
+it('[CL390] [RE390] a card stays in place while its reply is replayed', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show({ api: browser.api })
@@ -388,7 +401,7 @@ test('[CL390] [RE390] a card stays in place while its reply is replayed', async 
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test.each(ways)(
+test.each(waysOfVersion)(
   '[CL370] [RE377] over %s, a message that found no server is sent by itself when the server is back',
   async (way) => {
     await using testBridge = await TestBridge.open()
@@ -415,7 +428,7 @@ test.each(ways)(
   },
 )
 
-test('[CL370] a decision outlives the attempts after which requests fail', async () => {
+it('[CL370] a decision outlives the attempts after which requests fail', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live', 'hanako', { attempts: 2 })
   const page = browser.show({ api: browser.api })
@@ -433,20 +446,23 @@ test('[CL370] a decision outlives the attempts after which requests fail', async
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', async (way) => {
-  await using testBridge = await TestBridge.open({
-    approvals: { process_payment: () => ({ hint: `Balance: ${testBridge.wallet.balance}.` }) },
-  })
-  await using browser = new TestBrowser(testBridge, way)
-  const page = browser.show({ api: browser.api })
-  page.say(`${callPayment(50, 'Alice')}${callPayment(60, 'Bob')}[[then]][[say Paid.]]`)
-  await page.until('Balance: 1000.')
-  await page.click('Approve')
-  await page.until('Balance: 950.')
-  expect(page.text).not.toContain('Balance: 1000.')
-})
+test.each(waysOfVersion)(
+  '[RE163] over %s, the card that waits shows the hint of now',
+  async (way) => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: () => ({ hint: `Balance: ${testBridge.wallet.balance}.` }) },
+    })
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say(`${callPayment(50, 'Alice')}${callPayment(60, 'Bob')}[[then]][[say Paid.]]`)
+    await page.until('Balance: 1000.')
+    await page.click('Approve')
+    await page.until('Balance: 950.')
+    expect(page.text).not.toContain('Balance: 1000.')
+  },
+)
 
-test('[RE250] several changes of approvals within milliseconds cause one request', async () => {
+it('[RE250] several changes of approvals within milliseconds cause one request', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   let emit: Parameters<AdkApi['watchChat']>[1] | undefined
@@ -468,7 +484,7 @@ test('[RE250] several changes of approvals within milliseconds cause one request
   await waitFor(() => expect(reads()).toBe(3))
 })
 
-test('[RE2] a page that makes its api while rendering comes to rest', async () => {
+it('[RE2] a page that makes its api while rendering comes to rest', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const onRendered = vi.fn()

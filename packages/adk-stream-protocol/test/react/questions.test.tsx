@@ -19,7 +19,7 @@ import { readFields, toAnswer, toAnswerFields } from '../../src/react/reading/ed
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { assistant } from '../support/agents.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
-import { TestBrowser, ways } from './support/chat-page.tsx'
+import { TestBrowser, WAYS } from './support/chat-page.tsx'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 const SCHEMA = {
@@ -358,7 +358,7 @@ const ARGS = {
 }
 const ASK = `[[call adk_request_input ${JSON.stringify(ARGS)}]][[then]][[say Booked.]]`
 
-describe.each(ways)('over %s', (way) => {
+describe.each(WAYS)('over %s', (way) => {
   test('[RE503] a person answers an MCP server in the chat while its call runs', async () => {
     const requestedSchema = { type: 'object', properties: { nights: { type: 'integer' } } }
     const elicit = { message: 'How many?', requestedSchema }

@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, ways } from './support/chat-page.tsx'
+import { TestBrowser, WAYS } from './support/chat-page.tsx'
 import { answer, payment, approvalPart } from './support/messages.ts'
 
 const FAIL_AFTER = `${callPayment(50)}[[then]][[fail 429 retry=0]]`
 
-describe.each(ways)('over %s', (way) => {
+describe.each(WAYS)('over %s', (way) => {
   test.each(['with', 'without'])(
     '[RE20] a payment that ran before the reply failed is kept and not repeated, %s an api',
     async (how) => {

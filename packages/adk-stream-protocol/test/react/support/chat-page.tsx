@@ -19,9 +19,11 @@ import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 
 export type Way = 'live' | 'sse'
 
-/** The transports with which a version of the AI SDK is tried: both in `npm run test:long`. In `npm test` each version has one. */
-export const ways: readonly Way[] = isLong
-  ? ['live', 'sse']
+export const WAYS: readonly Way[] = ['live', 'sse']
+
+/** The transports of tests that run with each version of the AI SDK: both in `npm run test:long`. In `npm test` each version has one. */
+export const waysOfVersion: readonly Way[] = isLong
+  ? WAYS
   : [process.env['AI_SDK'] === '6' ? 'sse' : 'live']
 
 interface BrowserOptions {
