@@ -3,11 +3,10 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import type { Child } from './support/children.ts'
-import { openCrashPair } from './support/crash-pair.ts'
+import { openCrashPair, PATIENCE } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { Person, readEffects } from './support/person.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 100 }
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say Paid.]]'
 const ASK_DESK = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Told.]]`
 

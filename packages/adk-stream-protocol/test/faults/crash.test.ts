@@ -4,13 +4,12 @@ import { expect, test } from 'vitest'
 
 import { isLong, oneOf, times } from '../../../../test/support/long-run.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
+import { PATIENCE } from './support/crash-pair.ts'
 import { databases, type SharedDatabase } from './support/databases.ts'
 import { type Folder, makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
 const GENERATIONS = times(1, 4)
-/** Many lives poll at once. A shorter interval keeps the servers busy with answering them. */
-const PATIENCE = { timeout: 120_000, interval: 200 }
 
 /** How a call is decided, and whether it may be repeated. */
 type Kind = 'approve' | 'inbox' | 'deny' | 'repeat'

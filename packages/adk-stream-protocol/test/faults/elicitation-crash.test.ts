@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
 
 import { serveHttp } from '../support/mcp-servers.ts'
-import { openCrashPair } from './support/crash-pair.ts'
+import { openCrashPair, PATIENCE } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { Person } from './support/person.ts'
 
-const PATIENCE = { timeout: 120_000, interval: 50 }
 const elicit = {
   message: 'Which city?',
   requestedSchema: { type: 'object', properties: { city: { type: 'string' } } },

@@ -3,11 +3,10 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
+import { PATIENCE } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
-
-const PATIENCE = { timeout: 120_000, interval: 50 }
 
 /** Where the process dies, what becomes of the approval, and how often money moves. */
 const deaths = [

@@ -2,6 +2,17 @@ import { bundleChildren, type Child } from './children.ts'
 import type { SharedDatabase } from './databases.ts'
 import { type Folder, makeFolder } from './folder.ts'
 
+/** Many chats poll at once. A shorter interval keeps the servers busy with answering them. */
+export const PATIENCE = { timeout: 120_000, interval: 200 }
+
+/** What people do until their server is killed, and what they find on the next one. */
+export interface Lives {
+  /** Leads each chat to the moment at which the process of its server is going to die. */
+  begin(server: Child, url: string): Promise<void>
+  /** Checks what has become of each chat on the next server. */
+  expectContinued(url: string): Promise<void>
+}
+
 /** Two server processes on one database: one that serves and will be killed, and one that is ready to serve after it. */
 export interface CrashPair extends AsyncDisposable {
   readonly folder: Folder

@@ -1,13 +1,14 @@
-import { expect, test } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
 
-import { oneOf } from '../../../../test/support/long-run.ts'
-import { textOf } from '../support/chat-probe.ts'
-import type { Child } from './support/children.ts'
-import { openCrashPair } from './support/crash-pair.ts'
-import { databases } from './support/databases.ts'
-import { Person, readEffects } from './support/person.ts'
+import { expect } from 'vitest'
 
-const PATIENCE = { timeout: 120_000, interval: 50 }
+import { textOf } from '../../../support/chat-probe.ts'
+import type { Child } from '../children.ts'
+import { type Lives, PATIENCE } from '../crash-pair.ts'
+import type { Folder } from '../folder.ts'
+import { Person, readEffects } from '../person.ts'
+
+const POLL_MS = 50
 const ASK = '[[call charge {"to": "花子", "amount": 50}]][[then]][[say Charged.]]'
 
 /** Where the process dies, how the last question ends, and how often money moves in all. */
@@ -31,29 +32,29 @@ const DEATHS: readonly Death[] = [
   ['after-sign-in-outcome', 'succeeded', 1],
 ]
 
-test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP502] a server killed between an approval, its sign-in and the end of the call loses and repeats nothing, on $name',
-  async ({ open }) => {
-    await using pair = await openCrashPair(open)
-    const { first, second, url, folder } = pair
-    await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, first, url)))
-    expect(await first.kill()).toBe('SIGKILL')
-    const next = await second.serve()
-    await Promise.all(
-      DEATHS.map(async ([moment, ends, effects]) => {
-        const person = personOf(moment, next)
-        await expect.poll(() => settle(person), PATIENCE).toContain('Charged.')
-        expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([
-          moment,
-          effects,
-        ])
-        const shown = JSON.stringify((await person.messages())[1])
-        expect([moment, shown.includes('"state":"unknown"')]).toEqual([moment, ends === 'unknown'])
-        expect([moment, await person.approvals()]).toEqual([moment, []])
-      }),
-    )
-  },
-)
+/** Approved calls that need a sign-in. */
+export function signInLives(folder: Folder): Lives {
+  return {
+    begin: async (server, url) => {
+      await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, server, url)))
+    },
+    expectContinued: async (url) => {
+      await Promise.all(DEATHS.map((death) => expectCharged(death, { url, folder })))
+    },
+  }
+}
+
+async function expectCharged(
+  [moment, ends, effects]: Death,
+  { url, folder }: { readonly url: string; readonly folder: Folder },
+): Promise<void> {
+  const person = personOf(moment, url)
+  await expect.poll(() => settle(person), PATIENCE).toContain('Charged.')
+  expect([moment, readEffects(folder.effects, person.chatId).length]).toEqual([moment, effects])
+  const shown = JSON.stringify((await person.messages())[1])
+  expect([moment, shown.includes('"state":"unknown"')]).toEqual([moment, ends === 'unknown'])
+  expect([moment, await person.approvals()]).toEqual([moment, []])
+}
 
 function personOf(moment: string, url: string): Person {
   const chatId = `g0.${moment}.charge`
@@ -66,7 +67,10 @@ async function liveUntil(moment: string, server: Child, url: string): Promise<vo
   await person.say(ASK)
   const death = new AbortController()
   const deciding = (async () => {
-    while (!death.signal.aborted) await settle(person)
+    while (!death.signal.aborted) {
+      await settle(person)
+      await delay(POLL_MS)
+    }
   })()
   // The last request is never answered.
   deciding.catch(() => undefined)

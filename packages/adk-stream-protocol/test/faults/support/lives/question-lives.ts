@@ -1,0 +1,162 @@
+import { expect } from 'vitest'
+
+import { textOf, toolParts } from '../../../support/chat-probe.ts'
+import type { Child } from '../children.ts'
+import { type Lives, PATIENCE } from '../crash-pair.ts'
+import { Person } from '../person.ts'
+
+const ARGS = {
+  message: 'How many nights?',
+  response_schema: {
+    type: 'object',
+    properties: { nights: { type: 'integer' } },
+    required: ['nights'],
+  },
+}
+const ASK = `[[call adk_request_input ${JSON.stringify(ARGS)}]][[then]][[say Booked.]]`
+/** The same question inside agents that are used as tools: the agency asks the desk, which asks the person. */
+const NESTED = ['desk', 'agency'].reduce(
+  (request, agent) => `[[call ${agent} ${JSON.stringify({ request })}]][[then]][[say Booked.]]`,
+  ASK,
+)
+const ANSWER = { approved: true, payload: { nights: 3 } }
+
+const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
+/** The process died after it had taken the answer: the next one gives the answer to the agent. */
+const REPEATED = ['requested', 'approved', 'started', 'lost', 'started', 'succeeded']
+
+/** Where the process dies, and the audit record of the question in the end. */
+const DEATHS: readonly (readonly [moment: string, history: readonly string[]])[] = [
+  ['before-decision', ANSWERED],
+  ['after-decision', ANSWERED],
+  ['before-claim', ANSWERED],
+  ['after-claim', REPEATED],
+  ['before-outcome', REPEATED],
+  ['after-outcome', ANSWERED],
+  ['before-response', ANSWERED],
+  ['after-response', ANSWERED],
+]
+
+/** The deaths inside agents used as tools: the agents' results are stored one after the other. */
+const NESTED_DEATHS: typeof DEATHS = [
+  ...DEATHS.filter(([moment]) => moment !== 'after-response'),
+  ['before-desk', ANSWERED],
+  ['after-desk', ANSWERED],
+  ['before-agency', ANSWERED],
+]
+
+/** Questions of the agent of the chat, and of agents that are used as tools. */
+export function questionLives(): Lives {
+  let ids: string[] = []
+  let nestedIds: string[] = []
+  return {
+    begin: async (server, url) => {
+      const answer = (place: Place, all: typeof DEATHS) =>
+        Promise.all(all.map(([moment]) => answerUntil(moment, server, { url, place })))
+      ;[ids, nestedIds] = await Promise.all([
+        answer('top', DEATHS),
+        answer('nested', NESTED_DEATHS),
+        new Person(url, WAITING).say(ASK),
+      ])
+    },
+    expectContinued: async (url) => {
+      await Promise.all([
+        ...DEATHS.map(([moment, history], index) =>
+          expectAnswered(personOf(moment, url, 'top'), ids[index] ?? '', { moment, history }),
+        ),
+        ...NESTED_DEATHS.map(([moment, history], index) =>
+          expectAnsweredInside(personOf(moment, url, 'nested'), nestedIds[index] ?? '', {
+            moment,
+            history,
+          }),
+        ),
+      ])
+      const later = new Person(url, WAITING)
+      const [question] = await later.approvals()
+      expect((await later.decide(question?.id ?? '', ANSWER)).status).toBe(200)
+      await expectAnswered(later, question?.id ?? '', { moment: 'none', history: ANSWERED })
+    },
+  }
+}
+
+/** Questions of the node of a workflow. */
+export function nodeQuestionLives(): Lives {
+  let ids: string[] = []
+  return {
+    begin: async (server, url) => {
+      const answers = DEATHS.map(([moment]) => answerUntil(moment, server, { url, place: 'node' }))
+      ids = await Promise.all(answers)
+    },
+    expectContinued: async (url) => {
+      await Promise.all(
+        DEATHS.map(([moment, history], index) =>
+          expectAnswered(personOf(moment, url, 'node'), ids[index] ?? '', { moment, history }),
+        ),
+      )
+    },
+  }
+}
+
+/** Somebody who has not answered when the server dies. */
+const WAITING = { user: 'waiting', chatId: 'waiting' }
+
+/** Whether the agent of the chat asks, one that is used as a tool, or a node of a workflow. */
+type Place = 'top' | 'nested' | 'node'
+
+const TEXTS: Readonly<Record<Place, string>> = { top: ASK, nested: NESTED, node: 'Go.' }
+
+function personOf(moment: string, url: string, place: Place): Person {
+  const chatId = `g0.${moment}.${place}`
+  return new Person(url, { user: chatId, chatId })
+}
+
+/** Asks and answers. The process stops for good at the moment. */
+async function answerUntil(
+  moment: string,
+  server: Child,
+  { url, place }: { readonly url: string; readonly place: Place },
+): Promise<string> {
+  const person = personOf(moment, url, place)
+  await person.say(TEXTS[place])
+  const [question] = await person.approvals()
+  const answering = person.decide(question?.id ?? '', ANSWER)
+  answering.catch(() => undefined)
+  await server.said((line) => line === `at ${person.chatId}`)
+  return question?.id ?? ''
+}
+
+async function expectAnswered(
+  person: Person,
+  id: string,
+  { moment, history }: { moment: string; history: readonly string[] },
+): Promise<void> {
+  if (moment === 'before-decision') await person.decide(id, ANSWER)
+  const read = async () => {
+    const [, reply] = await person.messages()
+    return [moment, textOf(reply), ...toolParts(reply).map(({ output }) => output)]
+  }
+  // When the answer is part of the conversation, only a workflow continues.
+  const isLeft = moment === 'after-response' && !person.chatId.endsWith('.node')
+  const text = isLeft ? '' : 'Booked.'
+  await expect.poll(read, PATIENCE).toEqual([moment, text, { nights: 3 }])
+  const record = await person.approval(id)
+  expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
+  expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
+}
+
+async function expectAnsweredInside(
+  person: Person,
+  id: string,
+  { moment, history }: { moment: string; history: readonly string[] },
+): Promise<void> {
+  if (moment === 'before-decision') await person.decide(id, ANSWER)
+  const read = async () => {
+    const [, reply] = await person.messages()
+    const [agency, question] = toolParts(reply)
+    return [moment, textOf(reply), agency?.output, question?.output]
+  }
+  const ended = [moment, 'Booked.', { result: 'Booked.' }, { nights: 3 }]
+  await expect.poll(read, PATIENCE).toEqual(ended)
+  const record = await person.approval(id)
+  expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
+}
