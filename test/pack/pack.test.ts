@@ -17,8 +17,8 @@ import {
 
 const AI_7 = { ai: 'ai-7', '@ai-sdk/react': '@ai-sdk/react-7' }
 const PROJECTS = [
-  ['6', {}],
-  ['7', AI_7],
+  { name: '6', aliases: {} },
+  { name: '7', aliases: AI_7 },
 ] as const
 const PAIRS = [
   { name: 'ai 6, TypeScript 6', version: '6', typescript: 6 },
@@ -34,8 +34,8 @@ let manifests: Manifest[] = []
 
 beforeAll(async () => {
   tarballs = await packAll(folder)
-  for (const [version, aliases] of PROJECTS)
-    manifests = await installProject(path.join(folder, version), tarballs, aliases)
+  for (const { name, aliases } of oneOf(PROJECTS, '7'))
+    manifests = await installProject(path.join(folder, name), tarballs, aliases)
 })
 
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -94,19 +94,19 @@ test('[DO5] every subpath can be imported', async () => {
   const script = `for (const name of ${JSON.stringify(names)})
     if (Object.keys(await import(name)).length === 0) throw new Error(name)
     console.log('all')`
-  const project = path.join(folder, '6')
+  const project = path.join(folder, '7')
   expect(await runNode(project, '--input-type=module', '-e', script)).toBe('all\n')
 })
 
 test('[DO5] an import that is not declared is found', async () => {
   const script = "await import('hono')"
   await expect(
-    runNode(path.join(folder, '6'), '--input-type=module', '-e', script),
+    runNode(path.join(folder, '7'), '--input-type=module', '-e', script),
   ).rejects.toThrow('ERR_MODULE_NOT_FOUND')
 })
 
 test('[DO5] the command of the emulator runs', async () => {
   const bin = 'node_modules/gemini-emulator/bin/gemini-emulator.js'
-  const { version } = readManifest(path.join(folder, '6/node_modules/gemini-emulator'))
-  expect(await runNode(path.join(folder, '6'), bin, '--version')).toBe(`${version}\n`)
+  const { version } = readManifest(path.join(folder, '7/node_modules/gemini-emulator'))
+  expect(await runNode(path.join(folder, '7'), bin, '--version')).toBe(`${version}\n`)
 })

@@ -39,21 +39,30 @@ async function bundleAnew(file: string): Promise<string> {
   return program
 }
 
+/** The programs that contain ADK. They are bundled together: ADK takes most of the time, and is compiled once for all of them. */
+const WITH_ADK = [
+  'apps/demo/src/server/main.ts',
+  'packages/adk-stream-protocol/src/use/cli.ts',
+  'packages/adk-stream-protocol/test/faults/support/child.ts',
+].map((file) => fileURLToPath(new URL(`../../${file}`, import.meta.url)))
+
 /** Bundles a program, or waits until another worker of the test run has bundled it. */
 async function bundleOnce(file: string): Promise<string> {
-  const hash = createHash('sha256').update(file).digest('hex').slice(0, 16)
+  const group = WITH_ADK.includes(file) ? WITH_ADK : [file]
+  const hash = createHash('sha256').update(group.join()).digest('hex').slice(0, 16)
   const shared = path.join(tmpdir(), `bundle-${hash}`)
-  const result = path.join(shared, 'path')
+  const result = path.join(shared, 'paths')
   for (;;) {
     if (createFolder(shared)) break
-    if (existsSync(result)) return readFileSync(result, 'utf8')
+    if (existsSync(result))
+      return readFileSync(result, 'utf8').split('\n')[group.indexOf(file)] ?? ''
     await delay(20)
   }
   try {
-    const program = await bundleAnew(file)
-    writeFileSync(`${result}.new`, program)
+    const programs = await bundlePrograms(group)
+    writeFileSync(`${result}.new`, programs.join('\n'))
     renameSync(`${result}.new`, result)
-    return program
+    return programs[group.indexOf(file)] ?? ''
   } catch (error) {
     // Another worker tries, and reports its error.
     rmSync(shared, { recursive: true })
