@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import { type AppChatRef, LIVE_LOCK, toChatKey } from '../shared/chat-ref.ts'
 import type { ApprovalStore, ChatLock, ChatLockHolder } from './approval-store.ts'
-import type { WorkerLease } from './worker-lease.ts'
+import type { OwnLease } from './own-lease.ts'
 
 /** The lock of a live session. */
 export interface LiveLock {
@@ -16,12 +16,12 @@ export interface LiveLock {
  */
 export class ChatLocks {
   readonly #store: ApprovalStore
-  readonly #lease: WorkerLease
+  readonly #lease: OwnLease
   readonly #appName: string
   /** The tokens of the locks that this process holds. */
   readonly #tokens = new Map<string, string>()
 
-  constructor(store: ApprovalStore, lease: WorkerLease, appName: string) {
+  constructor(store: ApprovalStore, lease: OwnLease, appName: string) {
     this.#store = store
     this.#lease = lease
     this.#appName = appName

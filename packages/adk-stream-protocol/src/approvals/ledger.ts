@@ -26,7 +26,7 @@ import {
 import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
-import { WorkerLease } from './worker-lease.ts'
+import { OwnLease } from './own-lease.ts'
 import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
@@ -63,7 +63,7 @@ export class Ledger {
   readonly leaseMs: number
   /** The chat locks of this worker. They have the same lease as its calls. */
   readonly locks: ChatLocks
-  readonly #lease: WorkerLease
+  readonly #lease: OwnLease
   readonly #store: ApprovalStore
   readonly #quota: PendingQuota
   readonly #onError: (error: unknown) => void
@@ -88,7 +88,7 @@ export class Ledger {
     this.#onError = options.onError ?? (() => {})
     const { leaseMs } = this
     const { maxBlockedMs = leaseMs * 8 } = options
-    this.#lease = new WorkerLease(store, { worker, leaseMs, maxBlockedMs, onError: this.#onError })
+    this.#lease = new OwnLease(store, { worker, leaseMs, maxBlockedMs, onError: this.#onError })
     this.locks = new ChatLocks(store, this.#lease, appName)
   }
 

@@ -75,7 +75,7 @@ function isFunction(value: unknown): boolean {
 export const PolicyVerdict = z.union([z.boolean(), PolicyTerms])
 export type PolicyVerdict = z.infer<typeof PolicyVerdict>
 
-/** The call that a policy judges. */
+/** The call that a policy function receives, with what the server of an MCP tool claims about it. */
 export interface PolicyCall extends ToolClaims {
   readonly chat: AppChatRef
   readonly toolName: string

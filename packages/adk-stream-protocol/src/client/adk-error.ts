@@ -2,7 +2,7 @@ import type { ErrorCode, ErrorBody } from '../protocol/error-codes.ts'
 import { isErrorBody } from '../protocol/error-codes.ts'
 import type { ShownPreview } from '../protocol/preview.ts'
 
-/** An error that the server reported: a rejected request, or a turn that failed. PROTOCOL.md §9 lists the codes. */
+/** An error that the server reported: a rejected request, or a turn that failed. PROTOCOL.md lists the codes. */
 export class AdkError extends Error {
   override readonly name = 'AdkError'
   readonly code: ErrorCode

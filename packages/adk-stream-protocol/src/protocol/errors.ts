@@ -114,7 +114,10 @@ export interface ProtocolErrorOptions {
   readonly cause?: unknown
 }
 
-/** An error that the server may report to a client: a code and a neutral message. */
+/**
+ * An error that the server may report to a client: a code and a neutral message. Throw it in `authenticate` or `chooseAgent` to reject a
+ * request.
+ */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   readonly code: ErrorCode

@@ -59,7 +59,7 @@ export interface ShownVote {
   readonly linkBy?: ShownPerson | undefined
 }
 
-/** An approval as a principal sees it. */
+/** An approval as a principal sees it in `GET /approvals`. It has an outcome if the list also contains decided ones. */
 export interface PendingApproval {
   readonly id: string
   readonly state: string
@@ -290,7 +290,7 @@ export const isStoredChat = isObjectOf<{
   readonly running: boolean
 }>({ messages: isArrayOf(isStoredMessage), running: isBoolean })
 
-/** An entry of the chat list. */
+/** A chat in the list of `GET /chats`. */
 export interface ChatSummary {
   readonly id: string
   /** The name that the owner chose, or the beginning of the first message. Empty if there is no message. */

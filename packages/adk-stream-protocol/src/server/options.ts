@@ -208,7 +208,7 @@ export interface TurnInfo {
   readonly messageId: string
 }
 
-/** Limits for requests, sockets and principals. */
+/** Limits for requests, sockets and principals: the option `limits` of `createBridge`. Each has a safe default. */
 export interface BridgeLimits extends MessageLimits, SocketLimits {
   /** Maximum size of a request body or a socket frame, in bytes. Default 8 MiB. */
   readonly maxBodyBytes: number

@@ -106,7 +106,7 @@ export interface TimelinePaging {
   readonly before?: string
 }
 
-/** A stored conversation. `messages` leaves out the turn that is running. */
+/** A stored conversation, from `loadChat()` of `adkApi()`. `messages` leaves out the turn that is running. */
 export interface LoadedChat {
   readonly messages: AdkUIMessage[]
   readonly running: boolean

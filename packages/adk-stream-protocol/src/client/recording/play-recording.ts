@@ -41,7 +41,7 @@ interface PlaybackProgress {
   readonly votes: ReadonlyMap<string, VoteCount>
 }
 
-/** A playback in progress. */
+/** A playback in progress, from `playRecording()`: pause it, move it, or stop it. */
 export interface Playback {
   /** Resolves when the playback has ended or was stopped. */
   readonly done: Promise<void>

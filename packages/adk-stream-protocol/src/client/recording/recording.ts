@@ -33,7 +33,7 @@ export type RecordedLine = { readonly at: number } & (
   | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
 )
 
-/** The part of a transport that a chat needs. */
+/** Any chat transport, of this library or of the AI SDK, that a `Recorder` can record. */
 export type AnyTransport = Pick<
   ChatTransport<AdkUIMessage>,
   'sendMessages' | 'reconnectToStream'

@@ -67,7 +67,7 @@ const ATTACHED = new WeakMap<AttachableChat, AttachedChat>()
 
 type WithoutChat<Event> = Event extends unknown ? Omit<Event, 'chat'> : never
 
-/** A chat that `attachChat` keeps in sync with the server. Feeds `nextSync` with events and runs its effects. */
+/** A chat that `attachChat` keeps in sync with the server. Use it to decide approvals, and to detach the chat. */
 export class AttachedChat {
   readonly chat: AttachableChat
   readonly channel: ResponseChannel
@@ -152,6 +152,7 @@ export class AttachedChat {
     for (const waiting of this.#untilIdle.splice(0)) waiting.resolve()
   }
 
+  /** Passes an event to `nextSync`, and runs the effects that it returns. */
   #dispatch(event: WithoutChat<SyncEvent>): Promise<void> | undefined {
     const { chat, channel } = this
     const view = {

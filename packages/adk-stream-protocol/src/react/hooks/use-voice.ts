@@ -11,6 +11,7 @@ export interface VoiceSource<State> {
 
 /** Returns the state of a voice, or `undefined` if there is none, as in a chat over HTTP. */
 export function useVoice<State>(voice: VoiceSource<State>): State
+/** Returns the state of a voice, or `undefined` if there is none. */
 export function useVoice<State>(voice: VoiceSource<State> | undefined): State | undefined
 export function useVoice<State>(voice: VoiceSource<State> | undefined): State | undefined {
   const subscribe = useCallback(

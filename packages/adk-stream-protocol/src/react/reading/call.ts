@@ -7,7 +7,7 @@ import {
   type ReportedFailure,
 } from '../../protocol/tool-failure.ts'
 
-/** A tool call in a message. */
+/** A tool call in a message: a tool part of the AI SDK. */
 export type Call = ToolUIPart | DynamicToolUIPart
 
 /** Whether the output of a call says that it has not ended: it waits in another system, or for an approval inside the agent that it runs. */

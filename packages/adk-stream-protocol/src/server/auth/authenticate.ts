@@ -19,7 +19,7 @@ export interface Principal {
   readonly responseHeaders?: Readonly<Record<string, string>>
 }
 
-/** A request without its body. */
+/** The request that an `Authenticate` function receives. It has no body: the bridge reads the body afterwards. */
 export interface AuthenticateRequest {
   readonly method: string
   readonly url: URL

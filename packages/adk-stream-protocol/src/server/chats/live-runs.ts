@@ -21,7 +21,7 @@ import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-lease
 import type { TurnService } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
-/** Options of Gemini Live sessions. */
+/** Options of Gemini Live sessions: the option `live` of `createBridge`. */
 export interface LiveOptions {
   /** The live model, or its name. Default: the model of the agent. */
   readonly model?: Gemini | string

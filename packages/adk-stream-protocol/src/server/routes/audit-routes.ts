@@ -10,7 +10,7 @@ import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 
-/** Selects audit entries that meet all given conditions. */
+/** Selects the audit entries that `bridge.audit()` returns: those that meet all given conditions. */
 export interface AuditQuery {
   /** Entries of one chat. */
   readonly chat?: ChatRef
@@ -26,7 +26,7 @@ export interface AuditQuery {
   readonly limit?: number
 }
 
-/** A page of the audit record, oldest entry first. */
+/** A page of the audit record, from `bridge.audit()`. The oldest entry is the first. */
 export interface AuditPage {
   readonly entries: readonly AuditRecord[]
   /** Pass it as `after` to read the next page. Undefined on the last page. */

@@ -1,6 +1,6 @@
 import type { ApprovalStore, LeaseRenewal } from './approval-store.ts'
 
-export interface WorkerLeaseOptions {
+export interface OwnLeaseOptions {
   /** Names this process in the store. */
   readonly worker: string
   /** How long the lease is valid without renewal, in ms. */
@@ -11,15 +11,15 @@ export interface WorkerLeaseOptions {
 }
 
 /** The lease of one process, which is renewed while the process holds anything: a chat lock or a running call. */
-export class WorkerLease {
+export class OwnLease {
   readonly worker: string
   readonly leaseMs: number
   readonly #store: ApprovalStore
-  readonly #options: WorkerLeaseOptions
+  readonly #options: OwnLeaseOptions
   readonly #held = new Set<string>()
   #renewal: LeaseRenewal | undefined
 
-  constructor(store: ApprovalStore, options: WorkerLeaseOptions) {
+  constructor(store: ApprovalStore, options: OwnLeaseOptions) {
     this.worker = options.worker
     this.leaseMs = options.leaseMs
     this.#store = store
