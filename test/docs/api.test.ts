@@ -96,7 +96,7 @@ test('[DO150] every option of `createBridge` is explained where users look for i
   const options = [
     ...readFields(path.join(server, 'options.ts'), 'BridgeOptions'),
     ...readFields(path.join(server, 'options.ts'), 'SeveralAgentsOptions'),
-    ...readFields(path.join(server, 'chats/agent-host.ts'), 'AgentServices'),
+    ...readFields(path.join(server, 'chats/turns/agent-host.ts'), 'AgentServices'),
   ]
   expect(options).toEqual(
     expect.arrayContaining(['agent', 'agents', 'approvals', 'exposeState', 'plugins']),

@@ -3,15 +3,19 @@ import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { retentionOf } from '../store/remove-data.ts'
-import { AgentHost } from './chats/agent-host.ts'
+import { AgentHost } from './chats/turns/agent-host.ts'
 import type { Backend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
 import { ChatAgents, hasAgents, readAgents } from './chats/chat-agents.ts'
-import { fenceSessions } from './chats/chat-locker.ts'
+import { fenceSessions } from './chats/turns/chat-locker.ts'
 import { ChatSessions } from './chats/chat-sessions.ts'
 import { findTool, listBrowserTools } from './chats/find-tool.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
-import { createEditCheck, createPreviewCheck, createRefresh } from './chats/policy-checks.ts'
+import {
+  createEditCheck,
+  createPreviewCheck,
+  createRefresh,
+} from './chats/decisions/policy-checks.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
 import { toObservers } from './options.ts'
 import { SignIns } from './sign-in/sign-ins.ts'

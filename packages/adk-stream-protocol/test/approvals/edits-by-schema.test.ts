@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
-import { checkEdit } from '../../src/server/chats/policy-checks.ts'
+import { checkEdit } from '../../src/server/chats/decisions/policy-checks.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'

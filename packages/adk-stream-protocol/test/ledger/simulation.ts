@@ -7,7 +7,7 @@ import type { Ledger, LedgerOptions } from '../../src/approvals/ledger.ts'
 import { argsToRun, type Decider, type Decision } from '../../src/approvals/next-approval.ts'
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
 import { toInputTerms } from '../../src/calls/input-terms.ts'
-import { settleQuestions } from '../../src/server/chats/question-answers.ts'
+import { settleQuestions } from '../../src/server/chats/turns/question-answers.ts'
 import {
   type Action,
   answerOf,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { cancelIfLost } from '../../src/server/chats/lost-elicitations.ts'
+import { cancelIfLost } from '../../src/server/chats/recovery/lost-elicitations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 import { assistant } from '../support/agents.ts'

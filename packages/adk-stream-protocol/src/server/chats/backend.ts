@@ -1,10 +1,10 @@
 import type { BaseTool } from '@google/adk'
 
 import type { Ledger } from '../../approvals/ledger.ts'
-import type { AgentHost } from './agent-host.ts'
+import type { AgentHost } from './turns/agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
-import type { CheckPreview, MayEdit, RefreshApproval } from './policy-checks.ts'
+import type { CheckPreview, MayEdit, RefreshApproval } from './decisions/policy-checks.ts'
 import type { SignIns } from '../sign-in/sign-ins.ts'
 import type { BrowserCallStore } from '../../store/browser-call-store.ts'
 import type { ChatStore } from '../../store/chat-store.ts'

@@ -9,7 +9,7 @@ import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { ModelCalls } from './model-calls.ts'
-import type { TurnsElsewhere } from './turns-elsewhere.ts'
+import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 
 export interface ChatTimelinesOptions {
   readonly backend: LazyBackend

@@ -14,7 +14,7 @@ import type { LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { BrowserCall } from '../../store/browser-call-store.ts'
-import type { StoredCalls } from './stored-calls.ts'
+import type { StoredCalls } from './turns/stored-calls.ts'
 
 export interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }

@@ -18,7 +18,7 @@ import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
-import type { TurnService } from './turn-service.ts'
+import type { TurnService } from './turns/turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** Options of Gemini Live sessions: the option `live` of `createBridge`. */

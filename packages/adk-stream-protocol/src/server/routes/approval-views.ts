@@ -4,8 +4,8 @@ import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, whyUndecidable } from '../../approvals/next-approval.ts'
 import type { ShownPerson } from '../../protocol/server-views.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import { toDecider } from '../chats/decision-results.ts'
-import type { CurrentApproval } from '../chats/policy-checks.ts'
+import { toDecider } from '../chats/decisions/decision-results.ts'
+import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
 
 /** What the ledger does not contain about an approval. */
 export interface Current extends Pick<CurrentApproval, 'preview'> {

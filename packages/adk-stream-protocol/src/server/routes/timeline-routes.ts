@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { ProtocolError } from '../../protocol/errors.ts'
-import { toDecider } from '../chats/decision-results.ts'
+import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { ChatTimelines } from '../chats/chat-timelines.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'

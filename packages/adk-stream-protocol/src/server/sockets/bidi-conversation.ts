@@ -7,9 +7,9 @@ import type { DecisionResponse, OutputResponse } from '../../protocol/read-respo
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { keepNewest } from '../../shared/keep-newest.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
+import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
-import type { StoredCalls } from '../chats/stored-calls.ts'
+import type { StoredCalls } from '../chats/turns/stored-calls.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 
 /** A call or approval that was looked up by its id. */

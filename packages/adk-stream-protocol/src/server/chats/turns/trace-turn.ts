@@ -1,7 +1,7 @@
 import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 
-import type { RunOutcome } from '../../turns/run-turn.ts'
-import type { TurnInfo } from '../options.ts'
+import type { RunOutcome } from '../../../turns/run-turn.ts'
+import type { TurnInfo } from '../../options.ts'
 
 /**
  * Runs a turn inside an OpenTelemetry span. The span records the chat and how the turn ended, never its content (OB2). Without a

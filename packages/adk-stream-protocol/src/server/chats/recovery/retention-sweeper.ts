@@ -3,9 +3,9 @@ import {
   removeOrphans,
   retentionOf,
   runRetention,
-} from '../../store/remove-data.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
-import type { LazyBackend } from './backend.ts'
+} from '../../../store/remove-data.ts'
+import type { AppChatRef } from '../../../shared/chat-ref.ts'
+import type { LazyBackend } from '../backend.ts'
 
 /** How long data is kept. What has no limit is kept forever. */
 export interface RetentionOptions extends RetentionLimits {

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
-import { intercept } from '../../agent/adk-workarounds/checked-sessions.ts'
-import type { Ledger } from '../../approvals/ledger.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
-import type { ChatLockRequest, TurnRegistryOptions } from '../../turns/turn-registry.ts'
+import { intercept } from '../../../agent/adk-workarounds/checked-sessions.ts'
+import type { Ledger } from '../../../approvals/ledger.ts'
+import { ProtocolError } from '../../../protocol/errors.ts'
+import type { ChatLockRequest, TurnRegistryOptions } from '../../../turns/turn-registry.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
-import type { LazyBackend } from './backend.ts'
-import { toApprovalChat } from './backend.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { LazyBackend } from '../backend.ts'
+import { toApprovalChat } from '../backend.ts'
+import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 /** How long a turn that has just started may be unknown to other servers. */
 const APPEAR_MS = 250

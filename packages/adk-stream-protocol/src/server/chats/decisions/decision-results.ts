@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 
-import type { Approval } from '../../approvals/approval.ts'
-import type { Decider } from '../../approvals/next-approval.ts'
-import { argsToRun } from '../../approvals/next-approval.ts'
-import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
-import { isRefusal } from '../../approvals/refusal.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
-import type { DecisionResponse } from '../../protocol/read-responses.ts'
-import type { Principal } from '../auth/authenticate.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import type { Decider } from '../../../approvals/next-approval.ts'
+import { argsToRun } from '../../../approvals/next-approval.ts'
+import type { Refusal, RefusalCode } from '../../../approvals/refusal.ts'
+import { isRefusal } from '../../../approvals/refusal.ts'
+import type { ErrorCode } from '../../../protocol/errors.ts'
+import { ProtocolError } from '../../../protocol/errors.ts'
+import type { DecisionResponse } from '../../../protocol/read-responses.ts'
+import type { Principal } from '../../auth/authenticate.ts'
 
 /** Returns a principal as the ledger knows the person who decides. */
 export function toDecider({ id, roles = [] }: Principal): Decider {

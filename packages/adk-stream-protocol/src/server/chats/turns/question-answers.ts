@@ -1,12 +1,12 @@
 import type { Content } from '@google/genai'
 
-import { describeEnding, toResponse } from '../../agent/call-responses.ts'
-import type { DecidedNote, EventNotes } from '../../agent/history/event-notes.ts'
-import type { Approval } from '../../approvals/approval.ts'
-import type { Ledger } from '../../approvals/ledger.ts'
-import { isRefusal } from '../../approvals/refusal.ts'
-import type { DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { describeEnding, toResponse } from '../../../agent/call-responses.ts'
+import type { DecidedNote, EventNotes } from '../../../agent/history/event-notes.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import type { Ledger } from '../../../approvals/ledger.ts'
+import { isRefusal } from '../../../approvals/refusal.ts'
+import type { DecisionResponse, OutputResponse } from '../../../protocol/read-responses.ts'
+import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 /** Whether the answer to an entry of the ledger is the result of its call, so that no tool runs. */
 export function isInputQuestion({ terms }: Approval): boolean {

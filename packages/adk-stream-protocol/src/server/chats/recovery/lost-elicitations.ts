@@ -1,7 +1,7 @@
-import type { Approval } from '../../approvals/approval.ts'
-import type { Ledger } from '../../approvals/ledger.ts'
-import { isElicitation } from '../../calls/elicitation-terms.ts'
-import type { LazyBackend } from './backend.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import type { Ledger } from '../../../approvals/ledger.ts'
+import { isElicitation } from '../../../calls/elicitation-terms.ts'
+import type { LazyBackend } from '../backend.ts'
 
 const LOST = 'the server that ran the call has stopped'
 const PAGE = 100

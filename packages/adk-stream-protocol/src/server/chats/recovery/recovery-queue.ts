@@ -1,4 +1,4 @@
-import type { Approval } from '../../approvals/approval.ts'
+import type { Approval } from '../../../approvals/approval.ts'
 
 /** How many approvals of one principal are resumed at once. */
 const MAX_PER_PRINCIPAL = 4

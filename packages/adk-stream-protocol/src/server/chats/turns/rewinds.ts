@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 
-import { readRequestedApprovals } from '../../agent/history/cut-events.ts'
-import type { ApprovalStateName } from '../../approvals/approval.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
-import type { MessageRequest } from '../../protocol/stream-request.ts'
-import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
-import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import { readRequestedApprovals } from '../../../agent/history/cut-events.ts'
+import type { ApprovalStateName } from '../../../approvals/approval.ts'
+import { ProtocolError } from '../../../protocol/errors.ts'
+import type { MessageRequest } from '../../../protocol/stream-request.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
+import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { cancelPending } from './approval-endings.ts'
-import type { Backend, LazyBackend } from './backend.ts'
-import { toApprovalChat } from './backend.ts'
+import type { Backend, LazyBackend } from '../backend.ts'
+import { toApprovalChat } from '../backend.ts'
 
 /** Rewinds chats to before a message that a person edits, repeats or has removed. */
 export class Rewinds {

@@ -1,6 +1,6 @@
-import type { Approval } from '../../approvals/approval.ts'
-import type { BrowserCall } from '../../store/browser-call-store.ts'
-import type { LazyBackend } from './backend.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import type { BrowserCall } from '../../../store/browser-call-store.ts'
+import type { LazyBackend } from '../backend.ts'
 import { RecoveryQueue } from './recovery-queue.ts'
 
 export interface RecoverySweeperOptions {

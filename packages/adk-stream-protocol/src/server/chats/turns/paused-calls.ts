@@ -1,5 +1,5 @@
-import type { Call, Translation } from '../../agent/translate/translation.ts'
-import type { Approval } from '../../approvals/approval.ts'
+import type { Call, Translation } from '../../../agent/translate/translation.ts'
+import type { Approval } from '../../../approvals/approval.ts'
 
 type Calls = Translation['calls']
 
