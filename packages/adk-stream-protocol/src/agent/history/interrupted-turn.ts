@@ -1,5 +1,6 @@
 import type { Event } from '@google/adk'
 import { getFunctionResponses } from '@google/adk'
+import type { FunctionResponse } from '@google/genai'
 
 import type { Translation } from '../translate/translation.ts'
 import { isCallWaiting } from '../translate/translation.ts'
@@ -11,13 +12,17 @@ import { replayTurn } from './replay-turn.ts'
 /** How often a turn is continued. Each attempt adds events to the session. */
 const MAX_ATTEMPTS = 5
 
+/** What makes ADK continue a turn: another confirmation of a call, or the answer to a question once more. */
+export type Continuation =
+  | { readonly confirmationId: string }
+  | { readonly answer: FunctionResponse }
+
 /**
- * Returns the confirmation request with which a turn continues whose server stopped after the result of a call was stored. Returns
- * undefined if the turn waits for something, if a person stopped it, or if it has ended. A turn without a workflow is not continued
+ * Returns that with which a turn continues whose server stopped after the result of a call, or an answer, was stored. Returns undefined if the turn waits for something, if a person stopped it, or if it has ended. A turn without a workflow is not continued
  * either if anything was written after the result: then a tool may have started, and must not start twice.
  */
-export function findContinuation(turn: StoredTurn, approved: DecidedCall): string | undefined {
-  return continuationOf(turn.events, callsOf(turn), approved)
+export function findContinuation(turn: StoredTurn, decided: DecidedCall): Continuation | undefined {
+  return continuationOf(turn.events, callsOf(turn), decided)
 }
 
 /** Whether another server continues a turn: it waits, or has not ended after the result of an approved call. */
@@ -48,24 +53,40 @@ function continuationOf(
   events: readonly Event[],
   calls: Calls,
   { id: approvalId, toolCallId, terms }: DecidedCall,
-): string | undefined {
+): Continuation | undefined {
   if (events.some(({ interrupted }) => interrupted)) return undefined
   const open = [...calls.values()].filter((call) => call.state !== 'settled' || isCallWaiting(call))
   const root = findWorkflow(events)
   if (root !== undefined) {
     // A call that ran when the server stopped does not run again. The agent learns that its outcome is unknown.
     const isOver = open.some(({ state }) => state !== 'running') || hasEnded(events, root)
-    return isOver || countResponses(events, approvalId) > MAX_ATTEMPTS ? undefined : approvalId
+    return isOver ? undefined : confirmAgain(events, approvalId)
   }
-  if (open.length > 0 || terms?.kind !== undefined) return undefined
+  if (open.length > 0) return undefined
   let outerId = toolCallId
   for (let id = calls.get(outerId)?.madeBy; id !== undefined; id = calls.get(id)?.madeBy)
     outerId = id
   const index = events.findLastIndex((event) => hasFinalResponse(event, outerId))
   const result = events[index]
   if (!result || endsRun(result) || events.slice(index + 1).some(isProgress)) return undefined
-  const request = outerId === toolCallId ? approvalId : calls.get(outerId)?.resumedBy
-  return countResponses(events, request) > MAX_ATTEMPTS ? undefined : request
+  const isOuter = outerId === toolCallId
+  if (terms?.kind === undefined)
+    return confirmAgain(events, isOuter ? approvalId : calls.get(outerId)?.resumedBy)
+  return isOuter && terms.kind === 'input' ? answerAgain(events, toolCallId) : undefined
+}
+
+function confirmAgain(
+  events: readonly Event[],
+  confirmationId: string | undefined,
+): Continuation | undefined {
+  const isLast = findResponses(events, confirmationId).length > MAX_ATTEMPTS
+  return isLast || confirmationId === undefined ? undefined : { confirmationId }
+}
+
+function answerAgain(events: readonly Event[], toolCallId: string): Continuation | undefined {
+  const answers = findResponses(events, toolCallId)
+  const answer = answers.at(-1)
+  return answer && answers.length <= MAX_ATTEMPTS ? { answer } : undefined
 }
 
 /** Returns the name of the workflow that a turn runs. */
@@ -83,9 +104,8 @@ function hasEnded(events: readonly Event[], root: string): boolean {
   })
 }
 
-function countResponses(events: readonly Event[], request: string | undefined): number {
-  return events.filter((event) => getFunctionResponses(event).some(({ id }) => id === request))
-    .length
+function findResponses(events: readonly Event[], id: string | undefined): FunctionResponse[] {
+  return events.flatMap(getFunctionResponses).filter((response) => response.id === id)
 }
 
 /** Whether an agent ends with a result: the result is its reply, or another agent continues. */

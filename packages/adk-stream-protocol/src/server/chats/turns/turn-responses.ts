@@ -1,6 +1,7 @@
 import type { Content, FunctionResponse } from '@google/genai'
 
 import { toResponse } from '../../../agent/call-responses.ts'
+import type { Continuation } from '../../../agent/history/interrupted-turn.ts'
 import { toBrowserResponse } from '../../../calls/browser-tool.ts'
 import { asBrowserTool } from '../../../calls/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../../../protocol/message.ts'
@@ -142,9 +143,11 @@ export async function isBlockedByRunningCall(
   return isRunning && !approvals.some((approval) => canResume(approval, host))
 }
 
-/** Returns the confirmation of a call that has ended. The ledger knows how, so the call does not run again. */
-export function repeatConfirmation(id: string): Content {
-  return { role: 'user', parts: [{ functionResponse: toConfirmation(id, true) }] }
+/** Returns the content that continues a turn. The ledger knows how a confirmed call has ended, so it does not run again. */
+export function toContinuation(found: Continuation): Content {
+  const functionResponse =
+    'answer' in found ? found.answer : toConfirmation(found.confirmationId, true)
+  return { role: 'user', parts: [{ functionResponse }] }
 }
 
 // The ledger decides whether the call runs. The confirmation only makes ADK call the tool.

@@ -37,7 +37,7 @@ import {
   findForeignOutput,
   isBlockedByRunningCall,
   refuseForeignOutput,
-  repeatConfirmation,
+  toContinuation,
 } from './turn-responses.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
@@ -500,8 +500,8 @@ export class TurnService {
   /** AP661: returns the content that continues a turn, if nothing has continued it meanwhile. */
   async #continueAfter({ sessions }: Backend, approval: Approval): Promise<Content | undefined> {
     const stored = await sessions.findTurn(approval.chat, approval.messageId)
-    const request = stored && findContinuation(stored, approval)
-    return request === undefined ? undefined : repeatConfirmation(request)
+    const found = stored && findContinuation(stored, approval)
+    return found && toContinuation(found)
   }
 
   async #replay(

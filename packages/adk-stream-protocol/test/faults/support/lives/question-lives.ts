@@ -135,10 +135,7 @@ async function expectAnswered(
     const [, reply] = await person.messages()
     return [moment, textOf(reply), ...toolParts(reply).map(({ output }) => output)]
   }
-  // When the answer is part of the conversation, only a workflow continues.
-  const isLeft = moment === 'after-response' && !person.chatId.endsWith('.node')
-  const text = isLeft ? '' : 'Booked.'
-  await expect.poll(read, PATIENCE).toEqual([moment, text, { nights: 3 }])
+  await expect.poll(read, PATIENCE).toEqual([moment, 'Booked.', { nights: 3 }])
   const record = await person.approval(id)
   expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
   expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
