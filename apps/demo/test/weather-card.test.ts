@@ -17,13 +17,15 @@ const REPORT = {
   note: 'Sample data.',
 }
 
-function show(output: unknown, toolName = 'get_weather'): string {
+const PLACE = { location: 'Tokyo' }
+
+function show(output: unknown, toolName = 'get_weather', input: object = PLACE): string {
   const call = {
     type: 'dynamic-tool' as const,
     toolName,
     toolCallId: 'call-1',
     state: 'output-available' as const,
-    input: { location: 'Tokyo' },
+    input,
     output,
   }
   const card = renderCall(toolName, call)
@@ -43,6 +45,11 @@ test('[DM630] a report without a temperature, a failure and other tools have the
   expect(show({ error: 'The weather service cannot be reached.', location: 'Tokyo' })).toBe('')
   expect(show({ condition: 'Cloudy' })).toBe('')
   expect(show(REPORT, 'other')).toBe('')
+})
+
+test('[DM691] the card of the music names the track', () => {
+  const text = show({ success: true, track: 2 }, 'change_bgm', { track: 2 })
+  expect(text.replaceAll(/\s+/g, ' ')).toContain('Track 2')
 })
 
 test('[DM630] each condition of the sample weather has a name in Japanese', async () => {

@@ -38,7 +38,7 @@ test.each([
     .parse(call?.args)
   expect(schema.response_schema.properties.guests).toEqual({
     type: 'integer',
-    title: /^R/.test(request) ? 'Guests' : '人数',
+    title: request.startsWith('R') ? 'Guests' : '人数',
     minimum: 1,
     maximum: 12,
     ...(guests !== undefined && { default: guests }),

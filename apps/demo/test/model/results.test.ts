@@ -48,17 +48,17 @@ describe('payments', () => {
     [
       { success: false, error: 'Insufficient funds. Balance: 1000.0 USD', transaction_id: null },
       'The payment of $50.00 to 花子 did not succeed: Insufficient funds. Balance: 1000.0 USD.',
-      '花子さんへの50.00ドルの送金はできませんでした。理由: Insufficient funds. Balance: 1000.0 USD。',
+      '花子さんへの50.00ドルの送金はできませんでした。理由：Insufficient funds. Balance: 1000.0 USD。',
     ],
     [
       { error: "Error in tool 'process_payment': kaboom" },
       "The payment of $50.00 to 花子 did not succeed: Error in tool 'process_payment': kaboom.",
-      "花子さんへの50.00ドルの送金はできませんでした。理由: Error in tool 'process_payment': kaboom。",
+      "花子さんへの50.00ドルの送金はできませんでした。理由：Error in tool 'process_payment': kaboom。",
     ],
     [
       { result: { ok: false, message: 'closed' } },
       'The payment of $50.00 to 花子 did not succeed: closed.',
-      '花子さんへの50.00ドルの送金はできませんでした。理由: closed。',
+      '花子さんへの50.00ドルの送金はできませんでした。理由：closed。',
     ],
   ])('[ED16] gives the reason of the failure %j', (response, english, japanese) => {
     expect(comment(pay(50, '花子'), response)).toEqual([english, japanese])
@@ -161,7 +161,7 @@ describe('other tools', () => {
       { error: 'API returned status 404', location: 'Atlantis' },
       [
         'The weather lookup for Atlantis did not succeed: API returned status 404.',
-        'Atlantisの天気の確認はできませんでした。理由: API returned status 404。',
+        'Atlantisの天気の確認はできませんでした。理由：API returned status 404。',
       ],
     ],
     [
@@ -197,7 +197,7 @@ describe('other tools', () => {
     const response = { id: 5, status: 'pending', items: ['pen', { size: 'A4' }], paid: null }
     expect(comment(call, response)).toEqual([
       'lookup_order returned id: 5, status: pending, items: [pen, {size: A4}], paid: null.',
-      'lookup_orderの結果: id: 5, status: pending, items: [pen, {size: A4}], paid: null。',
+      'lookup_orderの結果：id: 5, status: pending, items: [pen, {size: A4}], paid: null。',
     ])
     expect(comment(call, { result: 'It is fine' })[0]).toBe('lookup_order returned It is fine.')
     expect(comment(call, { error: 'no such order' })[0]).toBe(

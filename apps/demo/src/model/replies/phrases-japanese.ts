@@ -1,7 +1,7 @@
 import type { NamedPayment, Phrases } from './phrases.ts'
 
 const because = (reason: string | undefined): string =>
-  reason === undefined ? '' : `理由: ${endSentence(reason)}`
+  reason === undefined ? '' : `理由：${endSentence(reason)}`
 const endSentence = (text: string): string => (/[。.!?！？…]$/.test(text) ? text : `${text}。`)
 /** Adds さん to names of people, not to addresses and companies. */
 const withHonorific = (name: string): string =>
@@ -27,7 +27,7 @@ export const japanese: Phrases = {
   needsArguments: (name, keys) =>
     keys.length === 0
       ? `${name}を呼び出すには「${name}()」と書いてください。`
-      : `${name}を呼び出すには引数が必要です。例: ${name} ${keys.map((key) => `${key}=…`).join(' ')}`,
+      : `${name}を呼び出すには引数が必要です。例：${name} ${keys.map((key) => `${key}=…`).join(' ')}`,
   noTool: (name) =>
     `申し訳ありませんが、このチャットでは${name}が使えないため、お手伝いできません。`,
 
@@ -87,7 +87,7 @@ export const japanese: Phrases = {
     `${[`${date}、${String(guests)}名様`, ...details].join('、')}で承りました。このデモには予約先のレストランはありません。`,
   trackPlays: (track) => `BGMをトラック${track}に変更しました。`,
   answered: (name, rendering) =>
-    rendering === '' ? `${name}の結果は空でした。` : `${name}の結果: ${endSentence(rendering)}`,
+    rendering === '' ? `${name}の結果は空でした。` : `${name}の結果：${endSentence(rendering)}`,
   edited: (changes) =>
     changes.length === 0
       ? '内容は実行前に変更されました。'

@@ -13,10 +13,13 @@ import {
 import { createElement, type ReactNode } from 'react'
 import { z } from 'zod'
 
-import { useLabels } from '../i18n/language.tsx'
+import { placeFor } from '../../model/reading/places.ts'
+import { useLabels, useLanguage } from '../i18n/language.tsx'
 
-/** Renders the weather as a card. Returns undefined for other calls, and for one without a report. */
+/** Renders the weather and the music as cards. Returns undefined for other calls, and for one without a report. */
 export function renderCall(toolName: string, call: Call): ReactNode | undefined {
+  const track = toolName === 'change_bgm' ? Track.safeParse(call.input).data?.track : undefined
+  if (track !== undefined) return <MusicCard call={call} track={track} />
   if (toolName !== 'get_weather' || call.state !== 'output-available') return undefined
   const report = Report.safeParse(call.output).data
   return report && <WeatherCard call={call} report={report} />
@@ -31,6 +34,14 @@ const Report = z.object({
   note: z.string().optional(),
 })
 
+const Track = z.object({ track: z.number() })
+const Place = z.object({ location: z.string() })
+
+function MusicCard({ call, track }: { readonly call: Call; readonly track: number }) {
+  const { music } = useLabels()
+  return <ToolCard call={call} summary={music.track(track)} />
+}
+
 interface WeatherCardProps {
   readonly call: Call
   readonly report: z.infer<typeof Report>
@@ -38,6 +49,8 @@ interface WeatherCardProps {
 
 function WeatherCard({ call, report }: WeatherCardProps) {
   const { weather } = useLabels()
+  const { language } = useLanguage()
+  const place = Place.safeParse(call.input).data?.location
   const { temperature, condition, feels_like, humidity, wind_speed } = report
   const facts = [
     feels_like !== undefined && weather.feelsLike(feels_like),
@@ -45,7 +58,7 @@ function WeatherCard({ call, report }: WeatherCardProps) {
     wind_speed !== undefined && weather.wind(wind_speed),
   ].filter((fact) => fact !== false)
   return (
-    <ToolCard call={call}>
+    <ToolCard call={call} summary={place === undefined ? undefined : placeFor(place, language)}>
       <div className="weather">
         {createElement(findIcon(condition), { className: 'weather-icon', 'aria-hidden': true })}
         <p className="weather-now">

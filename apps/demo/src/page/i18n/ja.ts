@@ -25,9 +25,9 @@ export const ja: Labels = {
       location: '現在地をアシスタントと共有',
       located: '現在地をアシスタントと共有しました',
       notLocated: '現在地は共有していません',
-      trip: (place, nights, price) => `${place}に${nights}泊を${price}で予約する`,
-      tripBooked: (place, nights, price) => `${place}に${nights}泊を${price}で予約しました`,
-      notes: (count) => `メモを${count}件削除する`,
+      trip: (place, nights, price) => `${place}${nights}泊を${price}で予約`,
+      tripBooked: (place, nights, price) => `${place}${nights}泊を${price}で予約しました`,
+      notes: (count) => `メモを${count}件削除`,
       notesDeleted: (count) => `メモを${count}件削除しました`,
     },
     names: {

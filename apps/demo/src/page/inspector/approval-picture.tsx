@@ -103,7 +103,11 @@ function AuditRecord({ api, approvalId }: { readonly api: AdkApi; readonly appro
   }, [api, approvalId])
   if (!history) return <p role="status">{labels.reading}</p>
   if (history === 'failed') return <p className="turn-error">{labels.unreadable}</p>
-  return <ScrolledText>{history.map((line) => JSON.stringify(line)).join('\n')}</ScrolledText>
+  return (
+    <ScrolledText>
+      {history.map((line) => JSON.stringify(line, undefined, 2)).join('\n')}
+    </ScrolledText>
+  )
 }
 
 interface StopViewProps {

@@ -13,13 +13,30 @@ export function getLocation(): Promise<Record<string, unknown>> {
   })
 }
 
+/** Returns why there is no position. The card shows it to the person, and the model receives it too. */
 function explain(code: number): string {
+  const texts = TEXTS[document.documentElement.lang === 'ja' ? 'ja' : 'en']
   switch (code) {
     case GeolocationPositionError.PERMISSION_DENIED:
-      return "The user's browser does not allow this page to know the position."
+      return texts.blocked
     case GeolocationPositionError.TIMEOUT:
-      return "The user's browser did not find the position in time."
+      return texts.late
     default:
-      return "The user's browser cannot tell the position."
+      return texts.unknown
   }
+}
+
+const TEXTS = {
+  en: {
+    blocked:
+      "Location is blocked for this page. Allow it in your browser's site settings, then ask again.",
+    late: 'Your browser did not find the location in time. Try again in a moment.',
+    unknown: 'Your browser cannot determine the location.',
+  },
+  ja: {
+    blocked:
+      'このページでは位置情報がブロックされています。ブラウザのサイト設定で許可してから、もう一度お試しください。',
+    late: '時間内に位置情報を取得できませんでした。少し待ってからもう一度お試しください。',
+    unknown: 'ブラウザで位置情報を取得できません。',
+  },
 }

@@ -96,7 +96,7 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
       </p>
       {signIn.scopes.length > 0 && (
         <p className="adk-help">
-          {labels.scopes}: <LiteralText text={signIn.scopes.join(', ')} />
+          {labels.scopes} <LiteralText text={signIn.scopes.join(', ')} />
         </p>
       )}
       {!api && <p className="adk-failure">{labels.unavailable}</p>}

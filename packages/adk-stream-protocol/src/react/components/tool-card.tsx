@@ -17,6 +17,8 @@ export interface ToolCardProps {
   readonly call: Call
   /** What the call waits for inside it, as a sentence. */
   readonly waitsFor?: string | undefined
+  /** What the call is about, next to its title. Default: its arguments in one line. */
+  readonly summary?: string | undefined
   /** Shown above the details, for example the result in a form for people. */
   readonly children?: ReactNode
 }
@@ -25,7 +27,7 @@ export interface ToolCardProps {
  * Shows a tool call: its title and state, what it waits for, and on demand its arguments and result. `renderCall` may return one with
  * content of its own.
  */
-export function ToolCard({ call, waitsFor, children }: ToolCardProps) {
+export function ToolCard({ call, waitsFor, summary, children }: ToolCardProps) {
   const labels = useAdkLabels()
   const name = getToolName(call)
   const title = toDisplayName(name, labels.tool.names, call.title)
@@ -49,7 +51,7 @@ export function ToolCard({ call, waitsFor, children }: ToolCardProps) {
           <LiteralText text={title} />
         </span>
         <span className="adk-tool-input">
-          <LiteralText text={summarise(call.input)} />
+          <LiteralText text={summary ?? summarise(call.input)} />
         </span>
         <span className="adk-tool-state">
           {waitsFor === undefined ? state : labels.tool.waitingInside}

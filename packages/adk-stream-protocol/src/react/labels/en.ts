@@ -226,7 +226,7 @@ export const en: AdkLabels = {
     endedTitle: 'Sign-in',
     asks: (service, toolName) =>
       `The assistant needs access to your account at ${service} for “${toolName}”.`,
-    scopes: 'Access',
+    scopes: 'Access:',
     start: (service) => `Sign in to ${service}`,
     another: 'Use another account',
     opening: 'Opening the sign-in…',
@@ -402,7 +402,7 @@ export const en: AdkLabels = {
     end: 'End the conversation',
     endShort: 'End',
     states: {
-      off: 'Press the microphone to talk.',
+      off: 'Press to talk.',
       asking: 'Allow microphone access in the browser…',
       listening: 'Listening…',
       'person-speaking': 'Hearing you…',

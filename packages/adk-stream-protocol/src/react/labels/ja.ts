@@ -236,7 +236,7 @@ export const ja: AdkLabels = {
     endedTitle: 'サインイン',
     asks: (service, toolName) =>
       `アシスタントは「${toolName}」のために ${service} のアカウントへのアクセスを求めています。`,
-    scopes: 'アクセスの範囲',
+    scopes: 'アクセスの範囲：',
     start: (service) => `${service} にサインイン`,
     another: '別のアカウントを使う',
     opening: 'サインインを開いています…',
@@ -398,7 +398,7 @@ export const ja: AdkLabels = {
     kept: {
       message: '接続が回復したら、メッセージを送信します。',
       reply: '接続が回復したら、回答の続きを表示します。',
-      decision: '接続が回復したら、承認または拒否を送信します。',
+      decision: '接続が回復したら、承認・拒否・回答を送信します。',
       nothing: '入力した内容は保持されます。',
     },
     nextAttempt: (seconds) => `${seconds}秒後に再接続します`,
@@ -410,7 +410,7 @@ export const ja: AdkLabels = {
     end: '会話を終了',
     endShort: '終了',
     states: {
-      off: 'マイクを押すと話せます。',
+      off: '押すと話せます。',
       asking: 'ブラウザでマイクの使用を許可してください…',
       listening: '聞いています…',
       'person-speaking': '音声を認識しています…',

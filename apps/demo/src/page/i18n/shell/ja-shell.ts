@@ -158,8 +158,8 @@ export const jaShell: ShellLabels = {
     {
       title: '承認と質問',
       suggestions: [
-        { text: 'Aliceに30ドル、Bobに40ドル送金してください' },
-        { text: '経理に、Aliceへ20ドル送金するように頼んで', modes: ['sse'] },
+        { text: '花子さんに30ドル、太郎さんに40ドル送金してください' },
+        { text: '経理に、花子さんへ20ドル送金するように頼んで', modes: ['sse'] },
         { text: '京都の週末旅行を計画して', modes: ['sse'] },
         { text: '古いメモを削除して', modes: ['sse'] },
         { text: 'レストランの席を予約して', modes: ['sse', 'live'] },
@@ -174,7 +174,7 @@ export const jaShell: ShellLabels = {
         { text: '現在地を教えて' },
         { text: '新しいメモを書いて', modes: ['sse'] },
         { text: 'トラック2に変更して' },
-        { text: 'Aliceに20ドル送金してから、Bobに30ドル送金してください' },
+        { text: '花子さんに20ドル送金してから、太郎さんに30ドル送金してください' },
       ],
     },
     {
