@@ -19,8 +19,8 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
 /** What the model does first after each suggestion, in their order: its calls, or the kinds of its actions. */
-const OUTCOMES = [
-  [pay(30, 'Alice'), pay(40, 'Bob')],
+const toOutcomes = (one: string, other: string) => [
+  [pay(30, one), pay(40, other)],
   [{ name: 'accountant' }],
   [{ name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }],
   [{ name: 'notebook' }],
@@ -30,7 +30,7 @@ const OUTCOMES = [
   [location],
   [{ name: 'notebook' }],
   [track(2)],
-  [pay(20, 'Alice')],
+  [pay(20, one)],
   ['image', 'say'],
   ['say'],
   ['think', 'say'],
@@ -40,11 +40,11 @@ const OUTCOMES = [
 ]
 
 test.each([
-  ['en', en, 'Alice'],
-  ['ja', ja, '花子'],
+  ['en', en, 'Alice', 'Bob'],
+  ['ja', ja, '花子', '太郎'],
 ] as const)(
   '[DM65] every suggestion leads to what it says, in %s',
-  (_language, texts, recipient) => {
+  (_language, texts, recipient, other) => {
     const { starts, suggestions } = texts.shell
     expect(ask(starts.payment.text, { functions }).calls).toEqual([pay(50, recipient)])
     expect(ask(starts.twoPeople.text, { functions }).calls).toEqual([pay(600, recipient)])
@@ -58,7 +58,8 @@ test.each([
         const { calls, actions } = ask(contents, { functions, includeThoughts: true })
         return calls.length > 0 ? calls : actions.map(({ type }) => type)
       })
-    expect(first).toMatchObject(OUTCOMES)
-    expect(first.map(({ length }) => length)).toEqual(OUTCOMES.map(({ length }) => length))
+    const outcomes = toOutcomes(recipient, other)
+    expect(first).toMatchObject(outcomes)
+    expect(first.map(({ length }) => length)).toEqual(outcomes.map(({ length }) => length))
   },
 )
