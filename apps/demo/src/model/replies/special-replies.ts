@@ -17,7 +17,10 @@ export function createSpecialReply(show: SpecialReply, { language, spoken }: Sty
   const texts = TEXTS[language]
   switch (show) {
     case 'tea':
-      return [say(spoken ? texts.teaSpoken : texts.tea), { type: 'ground', sources: TEA_SOURCES }]
+      return [
+        say(spoken ? texts.teaSpoken : texts.tea),
+        { type: 'ground', sources: TEA_SOURCES[language] },
+      ]
     case 'sources':
       return [say(texts.sources), { type: 'ground', sources: SOURCES }]
     case 'code':
@@ -70,11 +73,18 @@ const SOURCES = [
   { uri: 'https://example.org/search', title: 'Example Search' },
 ]
 
-const TEA_SOURCES = [
-  { uri: 'https://example.com/tea/china', title: 'Tea in ancient China (sample source)' },
-  { uri: 'https://example.com/tea/japan', title: 'Eisai and tea in Japan (sample source)' },
-  { uri: 'https://example.com/tea/europe', title: 'How tea came to Europe (sample source)' },
-]
+const TEA_SOURCES = {
+  en: [
+    { uri: 'https://example.com/tea/china', title: 'Tea in ancient China (sample source)' },
+    { uri: 'https://example.com/tea/japan', title: 'Eisai and tea in Japan (sample source)' },
+    { uri: 'https://example.com/tea/europe', title: 'How tea came to Europe (sample source)' },
+  ],
+  ja: [
+    { uri: 'https://example.com/tea/china', title: '古代中国のお茶（見本の出典）' },
+    { uri: 'https://example.com/tea/japan', title: '栄西と日本のお茶（見本の出典）' },
+    { uri: 'https://example.com/tea/europe', title: 'ヨーロッパへのお茶の伝来（見本の出典）' },
+  ],
+} as const satisfies Record<Language, unknown>
 
 const CODE: Action = {
   type: 'code',

@@ -70,7 +70,11 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
   const [progress, setProgress] = useState<Progress>({ state: 'idle' })
   const service = toLiteral(signIn.label)
   const decline = (
-    <button type="button" className="adk-button" onClick={() => onDecide({ approved: false })}>
+    <button
+      type="button"
+      className="adk-button adk-outlined"
+      onClick={() => onDecide({ approved: false })}
+    >
       {labels.decline}
     </button>
   )
@@ -119,7 +123,7 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
           </button>
           <button
             type="button"
-            className="adk-button"
+            className="adk-button adk-outlined"
             disabled={!api || progress.state === 'opening'}
             onClick={() => void begin({ prompt: 'login' })}
           >
