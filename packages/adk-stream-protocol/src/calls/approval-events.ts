@@ -35,14 +35,6 @@ export function toAskedNote(
   }
 }
 
-/**
- * Whether ADK requests approval with this event. A model that calls the confirmation tool by name requests nothing:
- * only ADK sets `requestedToolConfirmations`.
- */
-export function asksForApproval({ actions }: Event): boolean {
-  return Object.keys(actions.requestedToolConfirmations).length > 0
-}
-
 /** Returns the call that a confirmation request is about. */
 export function readOriginalCall(
   args: Record<string, unknown> | undefined,

@@ -20,7 +20,7 @@ import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import { controlRemoteAgents } from '../agent/adk-workarounds/remote-agent.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
-import { untilStored } from '../agent/adk-workarounds/run-nodes.ts'
+import { prepareNodeCall, untilStored } from '../agent/adk-workarounds/run-nodes.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {
   APPROVAL_UNAVAILABLE,
@@ -33,18 +33,13 @@ import type { PausedNote } from '../agent/history/event-notes.ts'
 import { isAgentWaiting } from '../agent/history/find-steps.ts'
 import { restoreCallNames } from '../agent/history/input-calls.ts'
 import { isModelOutput } from '../agent/history/model-output.ts'
-import { findPause } from '../agent/history/open-questions.ts'
+import { asksForApproval, findPause } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import {
-  annotateEndings,
-  asksForApproval,
-  noteModelTimes,
-  storeHandover,
-} from './approval-events.ts'
+import { annotateEndings, noteModelTimes, storeHandover } from './approval-events.ts'
 import { storeNodeQuestions, storeRequests } from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
 import { CallRunner } from './call-runner.ts'
@@ -152,6 +147,7 @@ export class ApprovalPlugin extends QuietPlugin {
     await untilStored(toolContext.invocationContext)
     // ADK 2.0.0 also finds inherited properties such as `constructor` among the tools.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
+    await prepareNodeCall(call)
     this.errors.guard(call)
     this.#signIns?.prepare(call)
     if (this.runner.ranHere(toolContext)) return undefined

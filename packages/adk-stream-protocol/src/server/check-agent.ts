@@ -1,4 +1,4 @@
-import type { BaseAgent, BaseTool, Workflow } from '@google/adk'
+import type { BaseAgent, BaseTool, LlmAgent, Workflow } from '@google/adk'
 import {
   BaseTool as Tool,
   FunctionTool,
@@ -200,9 +200,7 @@ function reasonOf(obstacle: ApprovalBlocker): string {
     case 'workflow':
       return `but the node ${obstacle.node} of a workflow cannot be resumed after an approval. Give the tool to an LlmAgent that is a node of its own, with a name that no other node has, in the workflow that is the agent of the bridge.`
     case 'node-sub-agent':
-      return `but ${obstacle.agent} is a sub-agent of the node ${obstacle.node}, and ADK continues a node at its own LlmAgent, not at a sub-agent. Make ${obstacle.agent} a node of its own, or an AgentTool of ${obstacle.node}.`
-    case 'tool-node':
-      return `but it is the node ${obstacle.node} of a workflow itself, and ADK makes no call for it that could be confirmed. Give the tool to an LlmAgent that is a node.`
+      return `but ${obstacle.agent} is below the node ${obstacle.node} of a workflow, where only an LlmAgent with a name of its own can be continued, in a node that is not in the mode \`task\`. Make ${obstacle.agent} a node of its own, or an AgentTool of ${obstacle.node}.`
     case 'node-tool':
       return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
   }
@@ -252,11 +250,7 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
     if (isBaseAgent(part)) visitAgent(part, obstacle)
     else if (isBaseTool(part)) visitTool(part, obstacle)
     else if (isWorkflow(part)) visitWorkflow(part, obstacle)
-    else if (part instanceof ToolNode)
-      visit(
-        part.tool,
-        obstacle?.kind === 'node-tool' ? obstacle : { kind: 'tool-node', node: part.name },
-      )
+    else if (part instanceof ToolNode) visit(part.tool, obstacle)
     else if (part instanceof ParallelWorker)
       visit(readInner(part), obstacle ?? { kind: 'workflow', node: part.name })
     else if (!(part instanceof JoinNode)) graph.isOpaque = true
@@ -269,14 +263,21 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
       const node = readInner(own)
       const blocked = { kind: 'workflow', node: own.name } as const
       if (obstacle || !isWorkflow(root) || !canNodeWait(node, root)) {
-        // The nodes of a nested workflow may wait.
-        visit(own, obstacle ?? (isWorkflow(root) && isWorkflow(own) ? undefined : blocked))
+        // The nodes of a nested workflow may wait, and so may a tool.
+        const mayWait = isWorkflow(own) || node instanceof ToolNode
+        visit(node, obstacle ?? (isWorkflow(root) && mayWait ? undefined : blocked))
         continue
       }
-      for (const tool of isLlmAgent(node) ? node.tools : []) visitToolUnion(tool)
-      for (const subAgent of isLlmAgent(node) ? node.subAgents : [])
-        visit(subAgent, { kind: 'node-sub-agent', node: own.name, agent: subAgent.name })
+      if (isLlmAgent(node)) visitNodeAgent(node, own.name)
     }
+  }
+
+  /** Visits an agent that is a node, or to which a node transfers, and that can wait. */
+  function visitNodeAgent(agent: LlmAgent, node: string): void {
+    for (const tool of agent.tools) visitToolUnion(tool)
+    for (const subAgent of agent.subAgents)
+      if (isLlmAgent(subAgent) && canNodeWait(subAgent, root)) visitNodeAgent(subAgent, node)
+      else visit(subAgent, { kind: 'node-sub-agent', node, agent: subAgent.name })
   }
 
   function visitAgent(agent: BaseAgent, obstacle?: ApprovalBlocker): void {

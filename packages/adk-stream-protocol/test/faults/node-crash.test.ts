@@ -15,10 +15,10 @@ interface End {
   readonly reply: string
 }
 
-const ONCE = 'pay charge mail check last'
+const ONCE = 'pay charge mail check post last'
 const DONE: End = {
   effects: ONCE,
-  reply: 'charged mailed checked. Last: charged mailed checked.',
+  reply: 'charged mailed checked. Last: {"posted":"charged mailed checked."}',
 }
 
 /** A function ran when the server was killed. */
@@ -30,7 +30,7 @@ const lost = (name: string, effects: string): End => ({
 /** A tool of an agent ran when the server was killed. The agent continues. */
 const unknown = (effects: string): End => ({
   effects,
-  reply: 'charged mailed unknown. Last: charged mailed unknown.',
+  reply: 'charged mailed unknown. Last: {"posted":"charged mailed unknown."}',
 })
 
 /** The moments at which the server is killed, in their order. */
@@ -50,13 +50,13 @@ const DEATHS: Readonly<Record<string, End>> = {
   'after-done-charge': DONE,
   'before-started-mail': DONE,
   'after-started-mail': DONE,
-  'after-mail': { ...DONE, effects: 'pay charge mail mail check last' },
+  'after-mail': { ...DONE, effects: 'pay charge mail mail check post last' },
   'after-done-mail': DONE,
   'before-started-checker': DONE,
   'after-started-checker': DONE,
   'before-call-checker': DONE,
-  'after-call-checker': unknown('pay charge mail last'),
-  'before-check': unknown('pay charge mail last'),
+  'after-call-checker': unknown('pay charge mail post last'),
+  'before-check': unknown('pay charge mail post last'),
   'after-check': unknown(ONCE),
   'before-result-checker': unknown(ONCE),
   'after-result-checker': DONE,
@@ -64,6 +64,11 @@ const DEATHS: Readonly<Record<string, End>> = {
   'after-output-checker': DONE,
   'before-done-checker': DONE,
   'after-done-checker': DONE,
+  'before-call-post': DONE,
+  'after-call-post': lost('post', 'pay charge mail check'),
+  'after-post': lost('post', 'pay charge mail check post'),
+  'after-result-post': DONE,
+  'after-done-post': DONE,
   'before-started-last': DONE,
   'after-last': { ...lost('last', ONCE) },
   'after-output-last': DONE,

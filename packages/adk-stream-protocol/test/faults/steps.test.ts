@@ -25,7 +25,7 @@ type Database = (typeof databases)[number]
 
 /** Kills a server while calls of a first step wait or run, and continues on another one. Returns how many chats have continued. */
 async function continueElsewhere(
-  kind: 'sequence' | 'workflow',
+  kind: 'sequence' | 'workflow' | 'tool',
   { open }: Database,
 ): Promise<number> {
   await using database = await open()
@@ -75,5 +75,12 @@ test.each(oneOf(CASES, 'workflow on PostgreSQL'))(
   '[AP413] [AP481] [AP661] another server continues the steps of one that was killed, each call, step and node once, in a $name',
   async ({ kind, database }) => {
     expect(await continueElsewhere(kind, database)).toBe(deaths.length)
+  },
+)
+
+test.each(oneOf(databases, 'SQLite'))(
+  '[AP711] [AP481] another server continues a workflow whose payment is a node, and the payment runs once, on $name',
+  async (database) => {
+    expect(await continueElsewhere('tool', database)).toBe(deaths.length)
   },
 )

@@ -9,8 +9,9 @@ import {
 } from '@google/adk'
 
 import type { ToolCall } from '../tool-call.ts'
+import { isNodeCall } from './run-nodes.ts'
 import { isStepAgent, waitsForSteps } from './run-steps.ts'
-import { canNodeWait, listNodes } from './workflow-nodes.ts'
+import { canNodeWait } from './workflow-nodes.ts'
 
 /** The reason why an agent cannot wait for an approval. */
 export type ApprovalBlocker =
@@ -20,7 +21,6 @@ export type ApprovalBlocker =
   | { readonly kind: 'same-name'; readonly agent: string }
   | { readonly kind: 'workflow'; readonly node: string }
   | { readonly kind: 'node-sub-agent'; readonly node: string; readonly agent: string }
-  | { readonly kind: 'tool-node'; readonly node: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
 
 /**
@@ -59,9 +59,9 @@ function goesOn(parent: BaseAgent, subAgent: BaseAgent): boolean {
  * that are unknown at that time, such as those of a toolset.
  */
 export function canWaitIn(root: unknown, call: ToolCall): boolean {
+  if (isNodeCall(call.toolContext)) return true
   const { agent: caller } = call.toolContext.invocationContext
-  const isNode = (node: unknown): boolean => node === caller && canNodeWait(node, root)
-  if (isWorkflow(root) && !listNodes(root).some(isNode)) return false
+  if (isWorkflow(root) && !canNodeWait(caller, root)) return false
   return canWait(call, (agent) => agent === (isWorkflow(root) ? caller : root))
 }
 

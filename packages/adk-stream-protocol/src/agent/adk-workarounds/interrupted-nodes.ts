@@ -1,14 +1,23 @@
-import { isLlmAgent, isWorkflow, JoinNode, type NodeContext, ParallelWorker } from '@google/adk'
+import {
+  isLlmAgent,
+  isWorkflow,
+  JoinNode,
+  type NodeContext,
+  ParallelWorker,
+  ToolNode,
+} from '@google/adk'
 
 import type { NodeNote } from '../history/event-notes.ts'
 import { NODE_INTERRUPTED } from '../translate/model-outcome.ts'
 
 type Node = Parameters<NonNullable<NodeContext['scheduler']>['schedule']>[1]
 
-/** Whether a node runs code of the application, which may have effects. The bridge continues agents where they stopped. */
+/** Whether a node runs a function of the application, which may have effects. Agents and tools store their calls. */
 export function runsCode(node: unknown): boolean {
   if (isWorkflow(node)) return node.graph === undefined
-  return !isLlmAgent(node) && !(node instanceof JoinNode) && !(node instanceof ParallelWorker)
+  return (
+    !isLlmAgent(node) && ![JoinNode, ParallelWorker, ToolNode].some((Own) => node instanceof Own)
+  )
 }
 
 /**
@@ -22,7 +31,7 @@ export function refuseInterrupted(node: Node, path: string, runs: readonly NodeN
 }
 
 /** ADK stores the code and the message of an error in the session. */
-class InterruptedNodeError extends Error {
+export class InterruptedNodeError extends Error {
   readonly code = NODE_INTERRUPTED
 
   constructor(nodeName: string) {

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 
 import type {
+  BaseAgent,
+  Context,
   Event,
   InvocationContext,
   LlmAgent,
@@ -20,6 +22,8 @@ import {
   isLlmAgent,
   isWorkflow,
   ParallelWorker,
+  ToolConfirmation,
+  ToolNode,
 } from '@google/adk'
 
 import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
@@ -28,12 +32,21 @@ import { renameInterrupts } from '../history/input-calls.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
-import { findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
+import { findToolNodeCall, toCallName } from '../history/tool-node-calls.ts'
+import { findLastAgent, findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
+import type { ToolCall } from '../tool-call.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
-import { refuseInterrupted, runsCode } from './interrupted-nodes.ts'
+import { InterruptedNodeError, refuseInterrupted, runsCode } from './interrupted-nodes.ts'
 import { StoredQueue } from './stored-queue.ts'
-import { listNodeAgents, listOwnEdges, listOwnNodes, readInner } from './workflow-nodes.ts'
+import { controlTool, type NodeCall } from './tool-nodes.ts'
+import {
+  listNodeAgents,
+  listOwnEdges,
+  listOwnNodes,
+  listTransferAgents,
+  readInner,
+} from './workflow-nodes.ts'
 
 export interface NodeHooks {
   /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
@@ -54,7 +67,10 @@ type EndedNode = Parameters<PluginManager['runAfterNodeCallback']>[0]
  */
 export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeHooks): void {
   if (!isWorkflow(root)) return
-  for (const agent of listNodeAgents(root)) controlRequests(agent)
+  for (const agent of listNodeAgents(root)) {
+    controlTransfers(agent)
+    for (const each of listTransferAgents(agent)) controlRequests(each)
+  }
   controlInput(root)
   const runs = new Map<string, WorkflowRun>()
   managers.set(manager, runs)
@@ -96,6 +112,19 @@ function controlInput(root: Workflow): void {
   }
 }
 
+const redirected = new WeakSet<LlmAgent>()
+
+/** Continues a node at the agent to which it has transferred. ADK 2.0.0 would call the model of the node itself again. */
+function controlTransfers(node: LlmAgent): void {
+  if (node.subAgents.length === 0 || redirected.has(node)) return
+  redirected.add(node)
+  const run = node.runAsync.bind(node)
+  node.runAsync = (context) => {
+    const agent = findRun(context)?.takeTransfer(node, context)
+    return agent ? agent.runAsync(context) : run(context)
+  }
+}
+
 /** The workflows that run, by ADK invocation. */
 const managers = new WeakMap<PluginManager, Map<string, WorkflowRun>>()
 
@@ -124,6 +153,22 @@ function toSteps(path: string): StepNote[] {
   return names.slice(1).map((step, index) => ({ agent: names[index] ?? '', step }))
 }
 
+/** Prepares a call of a tool that is a node of a workflow. Does nothing for any other call. */
+export async function prepareNodeCall(call: ToolCall): Promise<void> {
+  await findRun(call.toolContext.invocationContext)?.prepareCall(call)
+}
+
+/** Whether a call was made for a tool that is a node of a workflow. */
+export function isNodeCall({ invocationContext, functionCallId }: Context): boolean {
+  return findRun(invocationContext)?.hasCall(functionCallId ?? '') === true
+}
+
+interface StartedCall extends NodeCall {
+  readonly context: NodeContext
+  /** Whether a person was asked. */
+  readonly isAsked: boolean
+}
+
 /** One run of the workflow of a chat. */
 class WorkflowRun {
   readonly messageId: string
@@ -133,6 +178,11 @@ class WorkflowRun {
   /** The progress of each workflow, by path. */
   readonly #progress = new Map<string, ProgressNote>()
   readonly #inputs = new WeakMap<NodeContext, unknown>()
+  /** The agents at which nodes continue that have transferred to them. */
+  readonly #transfers = new Map<string, BaseAgent>()
+  /** The calls of tools that are nodes, by id and by the context of the node. */
+  readonly #calls = new Map<string, StartedCall>()
+  readonly #callOf = new WeakMap<NodeContext, StartedCall>()
 
   constructor(
     root: Workflow,
@@ -163,8 +213,8 @@ class WorkflowRun {
     return texts.length > 0 ? texts.join('') : content
   }
 
-  /** Prepares a node. Returns a value if the node must not run, because it waits. */
-  async start({ node, nodeContext, input }: StartedNode): Promise<null | undefined> {
+  /** Prepares a node. Returns a value if the node must not run: null if it waits, or its result. */
+  async start({ node, nodeContext, input }: StartedNode): Promise<unknown> {
     const { nodePath: path, invocationContext } = nodeContext
     await this.stored()
     // ADK takes a text message for the answer to an older question.
@@ -192,10 +242,74 @@ class WorkflowRun {
       return null
     }
     this.#inputs.set(nodeContext, input)
-    if (isLlmAgent(node)) this.#prepareAgent(nodeContext, hasBegun(events, this.messageId, path))
-    else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
+    const result = node instanceof ToolNode ? this.#prepareTool(node, nodeContext) : undefined
+    if (result !== undefined) {
+      this.#store(nodeContext, { path, state: 'done', output: result })
+      return result
+    }
+    if (isLlmAgent(node)) {
+      this.#prepareAgent(nodeContext, hasBegun(events, this.messageId, path))
+      const agent = node.findSubAgent(findLastAgent(events, this.messageId, path) ?? '')
+      if (agent) this.#transfers.set(toAgentKey(node, invocationContext), agent)
+    } else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
     await this.#noteStart(node, nodeContext)
     return undefined
+  }
+
+  /** Prepares the call of a tool that is a node. Returns the result if the call has ended without the node. */
+  #prepareTool(node: ToolNode, context: NodeContext): Record<string, unknown> | undefined {
+    const { nodePath: path, invocationContext } = context
+    const known = findToolNodeCall(invocationContext.session.events, this.messageId, path)
+    if (known?.isAsked && known.response) return known.response
+    if (known && !known.isAsked && !node.retryConfig) throw new InterruptedNodeError(node.name)
+    const continued = known?.isAsked === true ? known.id : undefined
+    const [name = '', run = ''] = continued?.split(':') ?? [toCallName(randomUUID()), '1']
+    const call = { name, run, context, isAsked: continued !== undefined }
+    this.#calls.set(`${name}:${run}`, call)
+    this.#callOf.set(context, call)
+    controlTool(node, (given) => findRun(given.invocationContext)?.callIn(given))
+    return undefined
+  }
+
+  /** Returns the call that a tool makes in the context of its node. */
+  callIn(context: NodeContext): NodeCall | undefined {
+    return this.#callOf.get(context)
+  }
+
+  /** Whether a call was made for a tool that is a node. */
+  hasCall(toolCallId: string): boolean {
+    return this.#calls.has(toolCallId)
+  }
+
+  /** Stores the call of a tool that is a node, before it runs. A call that was decided is confirmed: the ledger knows whether it may run. */
+  async prepareCall({ tool, toolArgs: args, toolContext }: ToolCall): Promise<void> {
+    const id = toolContext.functionCallId ?? ''
+    const call = this.#calls.get(id)
+    if (!call) return
+    call.args = args
+    if (call.isAsked) {
+      toolContext.toolConfirmation ??= new ToolConfirmation({ confirmed: true })
+      return
+    }
+    const { nodePath: path, branch, invocationId } = call.context
+    call.context.emit(
+      createEvent({
+        author: splitPath(path)[1],
+        invocationId,
+        nodeInfo: { path },
+        content: { role: 'model', parts: [{ functionCall: { id, name: tool.name, args } }] },
+        ...(branch !== undefined && { branch }),
+      }),
+    )
+    await this.stored()
+  }
+
+  /** Returns the agent at which a node continues, once, if it has transferred to another one. */
+  takeTransfer(node: LlmAgent, context: InvocationContext): BaseAgent | undefined {
+    const key = toAgentKey(node, context)
+    const agent = this.#transfers.get(key)
+    this.#transfers.delete(key)
+    return agent
   }
 
   /** Stores how nodes have ended that a server left without a note when it stopped. */
@@ -282,18 +396,25 @@ class WorkflowRun {
     if (calls.waiting.length > 0) return calls.hasResponse
     // The bridge has ended the calls of an agent, or holds it (AP8). The items of a worker wait apart.
     const node = this.#findNode(path)
-    if (isLlmAgent(node) || node instanceof ParallelWorker) return true
+    if (isLlmAgent(node) || node instanceof ParallelWorker || node instanceof ToolNode) return true
+    // A function waits for the calls of the tools that it runs.
+    const first = events.find((event) => event.invocationId === invocationId)
+    const responses = first ? getFunctionResponses(first) : []
+    if (responses.some(({ id = '' }) => interrupts.includes(id))) return true
     const { questions } = readNodeRuns(events, this.messageId)
     return interrupts.every((id) => questions.get(id)?.response !== undefined)
   }
 
   /** Returns what an agent waits for when its run has ended. */
-  #findInterrupts({ name }: LlmAgent, context: NodeContext): string[] {
+  #findInterrupts(node: LlmAgent, context: NodeContext): string[] {
     const { nodePath: path, invocationId, invocationContext } = context
     const { events } = invocationContext.session
     const calls = findNodeCalls(events, this.messageId, { invocationId, path })
     if (calls.waiting.length > 0) return [...calls.waiting]
-    return this.#hooks.isHeld(invocationContext, name) ? [...calls.turnWaiting] : []
+    const isHeld = listTransferAgents(node).some(({ name }) =>
+      this.#hooks.isHeld(invocationContext, name),
+    )
+    return isHeld ? [...calls.turnWaiting] : []
   }
 
   /** Lets ADK read the outcome of nodes from the notes of the turn. */
@@ -415,6 +536,11 @@ function refuseIfStopped({ invocationContext }: NodeContext): void {
   if (invocationContext.abortSignal?.aborted !== true) return
   // ADK recognises its own error, which it does not export, by this name.
   throw Object.assign(new Error('The turn was stopped.'), { name: 'InvocationAbortedError' })
+}
+
+/** The items of a `ParallelWorker` run the same agent in different branches. */
+function toAgentKey({ name }: LlmAgent, { branch = '' }: InvocationContext): string {
+  return `${branch} ${name}`
 }
 
 /** Splits the path of a node into the path of its workflow and its name. */

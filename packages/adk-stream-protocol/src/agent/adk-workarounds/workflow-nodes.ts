@@ -1,5 +1,5 @@
-import type { LlmAgent, Workflow } from '@google/adk'
-import { DEFAULT_ROUTE, isLlmAgent, isWorkflow, ParallelWorker } from '@google/adk'
+import type { BaseTool, LlmAgent, Workflow } from '@google/adk'
+import { DEFAULT_ROUTE, isLlmAgent, isWorkflow, ParallelWorker, ToolNode } from '@google/adk'
 
 import type { StepEdge } from '../../protocol/message.ts'
 
@@ -43,11 +43,30 @@ export function listNodeAgents(workflow: Workflow): LlmAgent[] {
   return listNodes(workflow).filter((node) => isLlmAgent(node))
 }
 
-/** Whether a node of a workflow can wait for the approval of a call. ADK finds the agent of a confirmation by its name. */
-export function canNodeWait(node: unknown, root: unknown): boolean {
-  if (!isWorkflow(root) || !isLlmAgent(node)) return false
-  const named = listNodes(root).filter((it) => nameOf(it) === node.name)
-  return named.length === 1 && named[0] === node
+/** Returns an agent and the agents to which it can transfer. */
+export function listTransferAgents(agent: LlmAgent): LlmAgent[] {
+  const below = agent.subAgents.filter((subAgent) => isLlmAgent(subAgent))
+  return [agent, ...below.flatMap(listTransferAgents)]
+}
+
+/** Returns the tools that are nodes. ADK also runs a tool alone, as a workflow with one node. */
+export function listNodeTools(root: unknown): BaseTool[] {
+  const nodes = isWorkflow(root) ? listNodes(root) : [root]
+  return nodes.flatMap((node) => (node instanceof ToolNode ? node.tool : []))
+}
+
+/**
+ * Whether an agent that is a node of a workflow, or to which such a node transfers, can wait for the approval of a call. ADK finds the
+ * agent of a confirmation by its name. An agent in the mode `task` does not end when another agent has replied for it.
+ */
+export function canNodeWait(agent: unknown, root: unknown): boolean {
+  if (!isWorkflow(root) || !isLlmAgent(agent)) return false
+  const agents = listNodes(root).flatMap((node) => {
+    if (!isLlmAgent(node)) return node
+    return node.mode === 'task' ? [node] : listTransferAgents(node)
+  })
+  const named = agents.filter((it) => nameOf(it) === agent.name)
+  return named.length === 1 && named[0] === agent
 }
 
 function nameOf(node: unknown): unknown {

@@ -15,6 +15,7 @@ import type { ProgressNote, StepNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import type { StoredTurn } from './replay-turn.ts'
 import { replayTurn, splitTurns } from './replay-turn.ts'
+import { readRunOf } from './unnoted-runs.ts'
 
 /** An agent that stopped because one of its calls waited, and the steps that it is part of. */
 export interface ResumePoint {
@@ -142,12 +143,7 @@ export function findFinishedTask(
   messageId: string,
   path: string,
 ): Record<string, unknown> | undefined {
-  const turn = findTurn(events, messageId)?.events ?? []
-  const start = turn.findLastIndex((event) => {
-    const { node } = readNotes(event)
-    return node?.path === path && node.state === 'done'
-  })
-  const run = turn.slice(start + 1)
+  const run = readRunOf(events, messageId, path)
   const finished = new Set(
     run.flatMap((event) =>
       getFunctionResponses(event).flatMap(({ id, name, response }) =>

@@ -55,3 +55,11 @@ function readQuestion({ id, name, args }: FunctionCall, event: Event): NestedQue
   const called = original['args']
   return { ...note, toolName: String(original['name']), args: isRecord(called) ? called : {} }
 }
+
+/**
+ * Whether ADK requests approval with this event. A model that calls the confirmation tool by name requests nothing:
+ * only ADK sets `requestedToolConfirmations`.
+ */
+export function asksForApproval({ actions }: Event): boolean {
+  return Object.keys(actions.requestedToolConfirmations).length > 0
+}

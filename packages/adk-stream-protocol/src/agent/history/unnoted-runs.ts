@@ -30,14 +30,31 @@ export function findUnnotedRuns(
 
 /** Whether the events of a node show that its current run has begun. */
 export function hasBegun(events: readonly Event[], messageId: string, path: string): boolean {
+  return readRunOf(events, messageId, path).some(
+    (event) => event.nodeInfo?.path === path || readNotes(event).node?.path === path,
+  )
+}
+
+/** Returns the name of the agent with which the current run of a node continues: the node itself, or one to which it has transferred. */
+export function findLastAgent(
+  events: readonly Event[],
+  messageId: string,
+  path: string,
+): string | undefined {
+  const last = readRunOf(events, messageId, path).findLast(
+    ({ nodeInfo, content }) => nodeInfo?.path === path && (content?.parts ?? []).length > 0,
+  )
+  return last?.actions.transferToAgent ?? last?.author
+}
+
+/** Returns the events of a turn since a node has last ended. */
+export function readRunOf(events: readonly Event[], messageId: string, path: string): Event[] {
   const turn = splitTurns(events).find((it) => it.messageId === messageId)?.events ?? []
   const end = turn.findLastIndex((event) => {
     const { node } = readNotes(event)
     return node?.path === path && node.state === 'done'
   })
-  return turn
-    .slice(end + 1)
-    .some((event) => event.nodeInfo?.path === path || readNotes(event).node?.path === path)
+  return turn.slice(end + 1)
 }
 
 type ReadRun = (event: Event, path: string, known: NodeNote | undefined) => NodeNote | undefined

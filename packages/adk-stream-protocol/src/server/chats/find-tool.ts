@@ -8,7 +8,7 @@ import {
   isWorkflow,
 } from '@google/adk'
 
-import { listNodeAgents } from '../../agent/adk-workarounds/workflow-nodes.ts'
+import { listNodeAgents, listNodeTools } from '../../agent/adk-workarounds/workflow-nodes.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { agentOf } from '../../calls/nested-agent.ts'
 
@@ -25,10 +25,12 @@ interface ToolList {
 const lists = new WeakMap<BaseToolset, ToolList>()
 
 /**
- * Finds a tool by name in an agent or the agents of a workflow, their sub-agents, and the agents that they use as tools. Tools that agents
+ * Finds a tool by name in an agent or the nodes of a workflow, their sub-agents, and the agents that they use as tools. Tools that agents
  * list themselves come first. A tool of a toolset is for reading only: its list may be a minute old.
  */
 export async function findTool(root: unknown, toolName: string): Promise<BaseTool | undefined> {
+  const node = listNodeTools(root).find(({ name }) => name === toolName)
+  if (node) return node
   const toolsets: BaseToolset[] = []
   // Agents may use each other. The set grows while it is read.
   const agents = new Set(agentsOf(root))

@@ -21,8 +21,8 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 // With `MCP_URL`, the agent has the tools of that MCP server, which may ask people.
 // With `A2A_CARD`, the agent can transfer to the remote agent of that card.
 // With `GATED_DESK`, the call of the agent `desk` needs approval itself.
-// With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`, a workflow that asks a `question`, or the first
-// of several `nodes` with effects. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
+// With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`, a workflow that asks a `question` or
+// pays in a `tool` node, or the first of several `nodes` with effects. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -115,7 +115,7 @@ const paymentServer = await openPaymentServer({
   elicitation: toolsets.length > 0,
   signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
   inSteps: z
-    .enum(['sequence', 'workflow', 'question', 'nodes'])
+    .enum(['sequence', 'workflow', 'tool', 'question', 'nodes'])
     .optional()
     .parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),

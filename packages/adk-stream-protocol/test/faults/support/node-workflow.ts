@@ -1,8 +1,9 @@
 import { appendFileSync } from 'node:fs'
 
-import type { BaseAgent, Event, NodeContext } from '@google/adk'
-import { createEvent, FunctionNode, FunctionTool, Workflow } from '@google/adk'
+import type { BaseAgent, BaseTool, Event, NodeContext } from '@google/adk'
+import { createEvent, FunctionNode, FunctionTool, ToolNode, Workflow } from '@google/adk'
 import type { Responder } from 'gemini-emulator'
+import { z } from 'zod'
 
 import { readNotes } from '../../../src/agent/history/event-notes.ts'
 import { assistant, type EmulatedGemini } from '../../support/agents.ts'
@@ -16,8 +17,8 @@ interface NodeWorkflowOptions {
 }
 
 /**
- * A workflow after an agent that pays: `charge` and `last` are functions, `mail` is one that may run again, and `checker` an agent that
- * calls the tool `check`. Each of them has an effect.
+ * A workflow after an agent that pays: `charge` and `last` are functions, `mail` is one that may run again, `checker` an agent that
+ * calls the tool `check`, and `post` a tool. Each of them has an effect.
  */
 export function nodeWorkflow(
   first: BaseAgent,
@@ -61,11 +62,32 @@ export function nodeWorkflow(
     instruction: 'I am checker.',
     tools: [check],
   })
+  const args = new FunctionNode('args', (_context, input) =>
+    createEvent({ output: { text: String(input) } }),
+  )
+  const post = new FunctionTool({
+    name: 'post',
+    description: 'Posts a text.',
+    parameters: z.object({ text: z.string() }),
+    execute: async ({ text }, context) => {
+      if (context) await act('post', context.invocationContext)
+      return { posted: text }
+    },
+  })
   const last = new FunctionNode('last', async ({ invocationContext }, input) => {
     await act('last', invocationContext)
-    return ` Last: ${String(input)}`
+    return ` Last: ${JSON.stringify(input)}`
   })
-  return new Workflow({ name: 'steps', edges: [['START', first, charge, mail, checker, last]] })
+  return new Workflow({
+    name: 'steps',
+    edges: [['START', first, charge, mail, checker, args, new ToolNode(post), last]],
+  })
+}
+
+/** A workflow whose payment is a node itself. */
+export function payingWorkflow(pay: BaseTool, second: BaseAgent): Workflow {
+  const order = new FunctionNode('order', () => createEvent({ output: { to: '花子', amount: 50 } }))
+  return new Workflow({ name: 'steps', edges: [['START', order, new ToolNode(pay), second]] })
 }
 
 /** The model of `checker`: it calls its tool once, and repeats its input and what it has heard. */

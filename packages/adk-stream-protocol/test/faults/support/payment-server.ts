@@ -8,6 +8,7 @@ import {
   createEvent,
   FunctionNode,
   FunctionTool,
+  isBaseTool,
   RequestInput,
   SequentialAgent,
   Workflow,
@@ -26,7 +27,7 @@ import { type Bridge, type BridgeOptions, createBridge } from '../../../src/serv
 import type { Store } from '../../../src/store/index.ts'
 import { toUpgradeListener } from '../../../src/use/node.ts'
 import { assistant, EmulatedGemini } from '../../support/agents.ts'
-import { checkOnce, nodeWorkflow } from './node-workflow.ts'
+import { checkOnce, nodeWorkflow, payingWorkflow } from './node-workflow.ts'
 
 /** Something that happens on the way of a call, and the chat it happens in. */
 export type Reached = (moment: string, chatId: string) => Promise<void>
@@ -36,10 +37,11 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
   /**
-   * Whether the agent is the first step of a sequence or of a workflow, whose second step says `Second.`, or a workflow whose first
+   * Whether the agent is the first step of a sequence or of a workflow, or the payment itself is a node, and the next step says
+   * `Second.`, or a workflow whose first
    * node asks a person and whose second one says `Booked.`, or the first of several `nodes` with effects. Default: none of them.
    */
-  readonly inSteps?: 'sequence' | 'workflow' | 'question' | 'nodes' | undefined
+  readonly inSteps?: 'sequence' | 'workflow' | 'tool' | 'question' | 'nodes' | undefined
   /** Tools beside the payments. */
   readonly tools?: readonly (BaseTool | BaseToolset)[]
   /** Agents that the agent can transfer to. */
@@ -94,7 +96,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
         ? nodeWorkflow(first, { model, effects, reached })
         : inSteps === undefined
           ? first
-          : addSecondStep(first, model, inSteps),
+          : addSecondStep(inSteps === 'tool' ? paying[0] : first, model, inSteps),
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []
@@ -134,12 +136,14 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
 }
 
 function addSecondStep(
-  first: BaseAgent,
+  first: BaseAgent | BaseTool | undefined,
   model: EmulatedGemini,
-  kind: 'sequence' | 'workflow' | 'question',
+  kind: 'sequence' | 'workflow' | 'tool' | 'question',
 ): BaseAgent | Workflow {
   if (kind === 'question') return askingWorkflow()
   const second = assistant(model, { name: 'second', instruction: 'I am second.' })
+  if (isBaseTool(first)) return payingWorkflow(first, second)
+  if (!first) throw new Error('There is no first step.')
   if (kind === 'workflow') return new Workflow({ name: 'steps', edges: [['START', first, second]] })
   // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
   return new SequentialAgent({ name: 'steps', subAgents: [first, second] })
