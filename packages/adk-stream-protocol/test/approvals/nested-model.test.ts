@@ -1,4 +1,5 @@
-import { AgentTool, FunctionNode, Workflow } from '@google/adk'
+import type { NodeLike } from '@google/adk'
+import { AgentTool, FunctionNode, LlmAgent, ToolNode, Workflow } from '@google/adk'
 import * as fc from 'fast-check'
 import type { Action, Prompt } from 'gemini-emulator'
 import { expect, test } from 'vitest'
@@ -9,7 +10,8 @@ import { agentOf, call, GO, pay, recipients, say } from './support/named-agents.
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
-// The node `front` uses the agent `desk` as a tool, which uses the agent `clerk`. Each of them may pay. The node `last` follows.
+// The agent `front` uses the agent `desk` as a tool, which uses the agent `clerk`. Each of them may pay. `front` is a node, or the node
+// `lobby` transfers to it, or it is a tool that is a node. The node `last` follows.
 
 const AGENTS = ['front', 'desk', 'clerk'] as const
 type AgentName = (typeof AGENTS)[number]
@@ -17,7 +19,10 @@ type AgentName = (typeof AGENTS)[number]
 /** A payment that expires has a deadline that no person meets. */
 type Payment = 'asked' | 'expires'
 
+const SHAPES = ['agent', 'transfer', 'tool'] as const
+
 interface Plan {
+  readonly shape: (typeof SHAPES)[number]
   /** The payments of each agent. */
   readonly payments: Readonly<Record<AgentName, readonly Payment[]>>
   /** How many agents take part. */
@@ -34,6 +39,7 @@ type Command =
 const payments = fc.array(fc.constantFrom<Payment>('asked', 'asked', 'expires'), { maxLength: 2 })
 const pick = fc.nat({ max: 5 })
 const plans: fc.Arbitrary<Plan> = fc.record({
+  shape: fc.constantFrom(...SHAPES),
   payments: fc.record({ front: payments, desk: payments, clerk: payments }),
   depth: fc.integer({ min: 1, max: 3 }),
   commands: fc.array(
@@ -74,10 +80,14 @@ class NestedChat {
 
   /** The model of all agents: it calls everything at once, and then repeats the responses. */
   readonly respond = ({ systemInstruction, contents }: Prompt): Action[] => {
+    if (systemInstruction.includes('I am lobby.'))
+      return [call('transfer_to_agent', { agentName: 'front' })]
     const name = AGENTS.find((it) => systemInstruction.includes(`I am ${it}.`)) ?? 'front'
     const calls = callsOf(name, this.#plan)
     const responses = contents.flatMap(({ parts = [] }) =>
-      parts.flatMap(({ functionResponse }) => functionResponse?.response ?? []),
+      parts.flatMap(({ functionResponse }) =>
+        functionResponse?.name === 'transfer_to_agent' ? [] : (functionResponse?.response ?? []),
+      ),
     )
     if (responses.length === 0 && calls.length > 0) {
       this.log.push(`${name} starts`)
@@ -172,7 +182,21 @@ const approvals = ({ toolName, args }: { toolName: string; args: Record<string, 
   ...(JSON.stringify(args).includes('expires') && { deadlineMs: 1 }),
 })
 
-test('[LG610] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
+/** Returns the nodes before the last one. */
+function nodesOf(
+  { shape }: Plan,
+  front: LlmAgent,
+  lobby: (subAgent: LlmAgent) => LlmAgent,
+): [NodeLike, ...NodeLike[]] {
+  if (shape === 'agent') return [front]
+  if (shape === 'transfer') return [lobby(front)]
+  return [
+    new FunctionNode('args', () => ({ request: 'Pay.' })),
+    new ToolNode(new AgentTool({ agent: front })),
+  ]
+}
+
+test('[LG610] [LG710] no order of decisions, expiries and restarts breaks an invariant of calls inside agents of a node', async () => {
   const property = fc.asyncProperty(plans, async (plan) => {
     const chat = new NestedChat(plan)
     await using testBridge = await TestBridge.open({
@@ -185,16 +209,21 @@ test('[LG610] no order of decisions, expiries and restarts breaks an invariant o
         const desk = new AgentTool({ agent: agentOf(model, 'desk', [...tools, clerk]) })
         const last = new FunctionNode('last', (_context, input) => {
           chat.log.push('last')
-          return `Last: ${String(input)}`
+          return `Last: ${JSON.stringify(input)}`
         })
         const front = agentOf(model, 'front', [...tools, desk])
-        return new Workflow({ name: 'flow', edges: [['START', front, last]] })
+        const lobby = (subAgent: LlmAgent): LlmAgent =>
+          new LlmAgent({ name: 'lobby', model, instruction: 'I am lobby.', subAgents: [subAgent] })
+        return new Workflow({
+          name: 'flow',
+          edges: [['START', ...nodesOf(plan, front, lobby), last]],
+        })
       },
     })
     const page = testBridge.page()
     await chat.follow(page, testBridge)
     expect(await chat.finish(page, testBridge)).toEqual([])
   })
-  const checked = fc.assert(property, { numRuns: times(6, 60) })
+  const checked = fc.assert(property, { numRuns: times(9, 60) })
   await expect(checked).resolves.toBeUndefined()
 })

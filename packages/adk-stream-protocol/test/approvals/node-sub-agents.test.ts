@@ -112,7 +112,7 @@ test.each(CASES)(
       await page.untilMessages(() => true)
       await testBridge.restart()
       const [asked] = await page.inbox()
-      await page.decide(String(asked?.id), { approved: false })
+      await page.decide(String(asked?.id), { approved: false, reason: 'No.' })
       await page.untilMessages((messages) => {
         const parts = toolParts(messages.at(-1)).filter(({ type }) => type.includes('payment'))
         return parts[index]?.state === 'output-denied'

@@ -91,8 +91,8 @@ const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
 const nestedFlow = (node: FlowNode) => new Workflow({ name: 'inner', edges: [['START', node]] })
 const inTaskMode = (tools: NonNullable<Tools>) =>
   new LlmAgent({ name: 'payer', model, tools, mode: 'task' })
-const withSubAgent = (tools: Tools) =>
-  new LlmAgent({ name: 'front', model, subAgents: [agentOf('payer', tools)] })
+const withSubAgent = (tools: Tools, mode: 'single_turn' | 'task' = 'single_turn') =>
+  new LlmAgent({ name: 'front', model, mode, subAgents: [agentOf('payer', tools)] })
 type FlowNode = ConstructorParameters<typeof ParallelWorker>[0]
 const asTool = (agent: BaseAgent) => new AgentTool({ agent })
 const agentTool = (tools: Tools) => asTool(agentOf('inner', tools))
@@ -141,7 +141,18 @@ test.each<Case>([
 })
 
 test.each<Case>([
-  ['a workflow with a gated sub-agent', flow(withSubAgent([payment(true)]))],
+  [
+    'a workflow with a gated sub-agent of the name of another one',
+    flow(withSubAgent([payment(true)]), agentOf('payer')),
+  ],
+  [
+    'a workflow with a gated sub-agent of an agent in task mode',
+    flow(withSubAgent([payment(true)], 'task')),
+  ],
+  [
+    'a workflow with a gated sequence below a node',
+    flow(new LlmAgent({ name: 'front', model, subAgents: [sequence([payment(true)])] })),
+  ],
   ['a workflow with a gated sequence', flow(sequence([payment(true)]))],
   [
     'a workflow with parallel gated workflows',
@@ -159,12 +170,10 @@ test.each<Case>([
     'a gated workflow that is used as a tool',
     agentOf('root', [new NodeTool(flow(agentOf('payer', [payment(true)])))]),
   ],
-  ['a workflow with a gated tool', flow(payment(true))],
-  ['a workflow with a tool that a policy gates', flow(new ToolNode(payment())), BY_NAME],
-  ['a workflow with a policy that is a function', flow(payment()), ANY],
-  ['a workflow in a workflow', flow(flow(payment(true)))],
-  ['a gated tool in parallel workers', flow(new ParallelWorker(payment(true)))],
-  ['a gated tool as root', new ToolNode(payment(true))],
+  [
+    'a gated tool in a workflow that is used as a tool',
+    agentOf('root', [new NodeTool(flow(payment(true)))]),
+  ],
 ])('[AP483] refused: %s', (_name, agent, approvals) => {
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
   expect(create).toThrow(TypeError)
@@ -200,6 +209,13 @@ test.each<Case>([
     'a workflow with parallel gated agents',
     flow(new ParallelWorker(agentOf('a', [payment(true)]))),
   ],
+  ['a workflow with a gated sub-agent', flow(withSubAgent([payment(true)]))],
+  ['a workflow with a gated tool', flow(payment(true))],
+  ['a workflow with a tool that a policy gates', flow(new ToolNode(payment())), BY_NAME],
+  ['a workflow with a policy that is a function', flow(payment()), ANY],
+  ['a workflow in a workflow', flow(flow(payment(true)))],
+  ['a gated tool in parallel workers', flow(new ParallelWorker(payment(true)))],
+  ['a gated tool as root', new ToolNode(payment(true))],
   ['a workflow with a gated toolset', flow(agentOf('payer', [new Toolset()])), { 'pay*': true }],
   ['a function in a workflow, whatever the policy names', flow(fn()), BY_NAME],
   ['a node as tool', agentOf('root', [flow(payment())])],
@@ -351,7 +367,7 @@ describe.each([
   })
 })
 
-test('[AP112] a workflow goes on with the refusal of a tool that asks by itself', async () => {
+test('[AP711] a workflow waits for a tool that is a node and asks by itself', async () => {
   const runs: string[] = []
   await using server = await serve({
     agent: () =>
@@ -368,8 +384,8 @@ test('[AP112] a workflow goes on with the refusal of a tool that asks by itself'
       }),
   })
   const answer = await (await server.browser().say('Pay.')).text()
-  expect(answer).toContain('Not run: this tool needs the approval of a person')
-  expect(answer).not.toContain('waiting')
+  expect(answer).toContain('"type":"tool-approval-request"')
+  expect(answer).not.toContain('It said')
   expect(runs).toEqual([])
 })
 

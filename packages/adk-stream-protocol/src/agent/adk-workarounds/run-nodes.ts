@@ -22,7 +22,6 @@ import {
   isLlmAgent,
   isWorkflow,
   ParallelWorker,
-  ToolConfirmation,
   ToolNode,
 } from '@google/adk'
 
@@ -32,14 +31,13 @@ import { renameInterrupts } from '../history/input-calls.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
-import { findToolNodeCall, toCallName } from '../history/tool-node-calls.ts'
 import { findLastAgent, findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
-import { InterruptedNodeError, refuseInterrupted, runsCode } from './interrupted-nodes.ts'
+import { refuseInterrupted, runsCode } from './interrupted-nodes.ts'
 import { StoredQueue } from './stored-queue.ts'
-import { controlTool, type NodeCall } from './tool-nodes.ts'
+import { controlTool, ToolNodeCalls } from './tool-nodes.ts'
 import {
   listNodeAgents,
   listOwnEdges,
@@ -155,18 +153,12 @@ function toSteps(path: string): StepNote[] {
 
 /** Prepares a call of a tool that is a node of a workflow. Does nothing for any other call. */
 export async function prepareNodeCall(call: ToolCall): Promise<void> {
-  await findRun(call.toolContext.invocationContext)?.prepareCall(call)
+  await findRun(call.toolContext.invocationContext)?.calls.prepare(call)
 }
 
 /** Whether a call was made for a tool that is a node of a workflow. */
 export function isNodeCall({ invocationContext, functionCallId }: Context): boolean {
-  return findRun(invocationContext)?.hasCall(functionCallId ?? '') === true
-}
-
-interface StartedCall extends NodeCall {
-  readonly context: NodeContext
-  /** Whether a person was asked. */
-  readonly isAsked: boolean
+  return findRun(invocationContext)?.calls.has(functionCallId) === true
 }
 
 /** One run of the workflow of a chat. */
@@ -180,9 +172,8 @@ class WorkflowRun {
   readonly #inputs = new WeakMap<NodeContext, unknown>()
   /** The agents at which nodes continue that have transferred to them. */
   readonly #transfers = new Map<string, BaseAgent>()
-  /** The calls of tools that are nodes, by id and by the context of the node. */
-  readonly #calls = new Map<string, StartedCall>()
-  readonly #callOf = new WeakMap<NodeContext, StartedCall>()
+  /** The calls of tools that are nodes. */
+  readonly calls: ToolNodeCalls
 
   constructor(
     root: Workflow,
@@ -196,6 +187,7 @@ class WorkflowRun {
     this.messageId = options.messageId
     this.#queue = options.queue
     this.#hooks = options.hooks
+    this.calls = new ToolNodeCalls(options.messageId, () => this.stored())
   }
 
   async stored(): Promise<void> {
@@ -242,7 +234,7 @@ class WorkflowRun {
       return null
     }
     this.#inputs.set(nodeContext, input)
-    const result = node instanceof ToolNode ? this.#prepareTool(node, nodeContext) : undefined
+    const result = node instanceof ToolNode ? this.calls.start(node, nodeContext) : undefined
     if (result !== undefined) {
       this.#store(nodeContext, { path, state: 'done', output: result })
       return result
@@ -251,57 +243,11 @@ class WorkflowRun {
       this.#prepareAgent(nodeContext, hasBegun(events, this.messageId, path))
       const agent = node.findSubAgent(findLastAgent(events, this.messageId, path) ?? '')
       if (agent) this.#transfers.set(toAgentKey(node, invocationContext), agent)
-    } else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
+    } else if (node instanceof ToolNode)
+      controlTool(node, (given) => findRun(given.invocationContext)?.calls.in(given))
+    else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
     await this.#noteStart(node, nodeContext)
     return undefined
-  }
-
-  /** Prepares the call of a tool that is a node. Returns the result if the call has ended without the node. */
-  #prepareTool(node: ToolNode, context: NodeContext): Record<string, unknown> | undefined {
-    const { nodePath: path, invocationContext } = context
-    const known = findToolNodeCall(invocationContext.session.events, this.messageId, path)
-    if (known?.isAsked && known.response) return known.response
-    if (known && !known.isAsked && !node.retryConfig) throw new InterruptedNodeError(node.name)
-    const continued = known?.isAsked === true ? known.id : undefined
-    const [name = '', run = ''] = continued?.split(':') ?? [toCallName(randomUUID()), '1']
-    const call = { name, run, context, isAsked: continued !== undefined }
-    this.#calls.set(`${name}:${run}`, call)
-    this.#callOf.set(context, call)
-    controlTool(node, (given) => findRun(given.invocationContext)?.callIn(given))
-    return undefined
-  }
-
-  /** Returns the call that a tool makes in the context of its node. */
-  callIn(context: NodeContext): NodeCall | undefined {
-    return this.#callOf.get(context)
-  }
-
-  /** Whether a call was made for a tool that is a node. */
-  hasCall(toolCallId: string): boolean {
-    return this.#calls.has(toolCallId)
-  }
-
-  /** Stores the call of a tool that is a node, before it runs. A call that was decided is confirmed: the ledger knows whether it may run. */
-  async prepareCall({ tool, toolArgs: args, toolContext }: ToolCall): Promise<void> {
-    const id = toolContext.functionCallId ?? ''
-    const call = this.#calls.get(id)
-    if (!call) return
-    call.args = args
-    if (call.isAsked) {
-      toolContext.toolConfirmation ??= new ToolConfirmation({ confirmed: true })
-      return
-    }
-    const { nodePath: path, branch, invocationId } = call.context
-    call.context.emit(
-      createEvent({
-        author: splitPath(path)[1],
-        invocationId,
-        nodeInfo: { path },
-        content: { role: 'model', parts: [{ functionCall: { id, name: tool.name, args } }] },
-        ...(branch !== undefined && { branch }),
-      }),
-    )
-    await this.stored()
   }
 
   /** Returns the agent at which a node continues, once, if it has transferred to another one. */

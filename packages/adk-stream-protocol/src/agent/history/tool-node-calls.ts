@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import type { Event } from '@google/adk'
 import { getFunctionCalls, getFunctionResponses } from '@google/adk'
 
@@ -14,9 +16,9 @@ export function isToolNodeCall(id = ''): boolean {
   return id.startsWith(TOOL_NODE_CALL)
 }
 
-/** Returns the name of a call for ADK, which joins it and the number of a run with `:`. */
-export function toCallName(uuid: string): string {
-  return `${TOOL_NODE_CALL}${uuid}`
+/** Returns an id in the form that ADK gives to such a call: two names and `:` between them. */
+export function createCallId(): string {
+  return `${TOOL_NODE_CALL}${randomUUID()}:1`
 }
 
 /** The call of a tool that is a node, in the current run of the node. */
