@@ -8,7 +8,7 @@ import { z } from 'zod'
 export function createTrip(model: BaseLlm, languageOf: (userId: string) => string): BaseAgent {
   // The steps follow each other, so none of them transfers to another agent.
   const step = { model, disallowTransferToParent: true, disallowTransferToPeers: true }
-  // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, in which a call cannot wait for an approval.
+  // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, which cannot be a sub-agent.
   return new SequentialAgent({
     name: 'weekend_trip',
     description: 'Plans a weekend in a city, books it and confirms it.',
