@@ -72,6 +72,13 @@ const UNAPPROVED = {
   cancelled: 'Not run: the approval was cancelled.',
 } as const
 
+/** The response to a call whose process has stopped. */
+export const UNKNOWN = {
+  status: 'unknown',
+  error:
+    'The server stopped while this call was running. It may or may not have taken effect. Do not repeat it unless the user asks.',
+} as const
+
 /** Why a question has no answer, for the model. */
 const UNANSWERED = {
   denied: 'The person declined to answer.',
@@ -115,11 +122,7 @@ export function describeEnding(approval: Approval): Ending | undefined {
       }
     case 'unknown':
       return {
-        response: {
-          status: 'unknown',
-          error:
-            'The server stopped while this call was running. It may or may not have taken effect. Do not repeat it unless the user asks.',
-        },
+        response: { ...UNKNOWN },
         note: { toolCallId, state: 'unknown' },
       }
     case 'succeeded':

@@ -277,9 +277,13 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Asks for the sign-in of a call that was approved. */
   async #askLate(call: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
     const { ledger } = this.#options
-    const resolved = await resolveQuestionTerms(call, { hint: '' }, this.#options)
+    const run = this.runs.find(call.toolContext.invocationContext)
+    const resolved = await resolveQuestionTerms(call, { hint: '' }, this.#termsOf(run))
     const terms = resolved && this.#signIns?.toTerms(call.toolContext, resolved)
-    return terms ? requestLateSignIn(call, { approval, terms, ledger }) : APPROVAL_UNAVAILABLE
+    const { onAsk: onAskLive } = run?.nested?.root.run.live ?? {}
+    return terms
+      ? requestLateSignIn(call, { approval, terms, ledger, onAskLive })
+      : APPROVAL_UNAVAILABLE
   }
 
   override async onToolErrorCallback(

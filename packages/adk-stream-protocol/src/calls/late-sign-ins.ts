@@ -20,6 +20,21 @@ import type { RunState } from './run-state.ts'
 
 type Response = Record<string, unknown>
 
+interface LateSignInOptions {
+  readonly approval: Approval
+  readonly terms: ResolvedTerms
+  readonly ledger: Ledger
+  /** Called in a live session before the sign-in is requested, because it may end at once. */
+  readonly onAskLive?: ((toolCallId: string) => void) | undefined
+}
+
+/** An approved call that waits, or waited, for a sign-in. */
+export interface LateSignIn {
+  readonly approval: Approval
+  /** The question for the sign-in. */
+  readonly question: Approval
+}
+
 /** The results of approved calls that wait for a sign-in, with its question. */
 const waiting = new WeakMap<object, Approval>()
 
@@ -29,19 +44,22 @@ const waiting = new WeakMap<object, Approval>()
  */
 export async function requestLateSignIn(
   { tool, toolArgs, toolContext }: ToolCall,
-  { approval, terms, ledger }: { approval: Approval; terms: ResolvedTerms; ledger: Ledger },
+  { approval, terms, ledger, onAskLive }: LateSignInOptions,
 ): Promise<Response> {
   const { deadlineMs, ...rest } = terms
-  const { chat, messageId, toolCallId } = approval
+  const { chat, messageId } = approval
   const path = approval.terms.path ?? [toolContext.agentName]
+  const toolCallId = toSignInCallId(approval.toolCallId)
+  onAskLive?.(toolCallId)
   const question = await ledger.request({
     chat,
     messageId,
-    toolCallId: toSignInCallId(toolCallId),
+    toolCallId,
     toolName: tool.name,
     args: toolArgs,
     terms: { ...rest, path },
     deadlineMs,
+    ...(onAskLive && { live: true }),
   })
   if (isRefusal(question)) return describeRefusedRequest(question)
   const result = { ...PENDING_INSIDE }
@@ -61,7 +79,7 @@ export function readLateSignIn(result: unknown): Approval | undefined {
 export function pauseForSignIn(
   { toolContext }: ToolCall,
   run: RunState,
-  { approval, question }: { approval: Approval; question: Approval },
+  { approval, question }: LateSignIn,
 ): Response {
   const toolCallId = toolContext.functionCallId ?? ''
   const { toolName, args } = question
@@ -77,7 +95,7 @@ export function pauseForSignIn(
 export async function findLateSignIn(
   { toolContext }: ToolCall,
   ledger: Ledger,
-): Promise<{ readonly approval: Approval; readonly question: Approval } | undefined> {
+): Promise<LateSignIn | undefined> {
   const toolCallId = toolContext.functionCallId ?? ''
   const chat = chatOf(toolContext.invocationContext.session)
   const question = await ledger.findByCall(chat, toSignInCallId(toolCallId))
@@ -102,7 +120,7 @@ export async function waitsForSignIn(
 export async function storeSignInEnding(
   { toolContext }: ToolCall,
   run: RunState,
-  { approval, question, note }: { approval: Approval; question: Approval; note: DecidedNote },
+  { approval, question, note }: LateSignIn & { readonly note: DecidedNote },
 ): Promise<DecidedNote> {
   const { toolCallId: id, toolName: name } = question
   const { invocationContext, agentName } = toolContext
@@ -119,8 +137,11 @@ export async function storeSignInEnding(
   const nested = { session: question.id, event: ending }
   const customMetadata = writeNotes({ messageId: run.messageId, nested })
   const event = createEvent({ ...root.author, customMetadata })
-  await root.sessions?.appendEvent({ session: root.session, event })
-  root.run.append(event)
+  if (root.run.live) await root.run.live.store(event)
+  else {
+    await root.sessions?.appendEvent({ session: root.session, event })
+    root.run.append(event)
+  }
   run.markEndingPending(id)
   return {
     ...toPendingNote(approval),
@@ -137,6 +158,7 @@ function toPendingNote(approval: Approval): DecidedNote {
   return note
 }
 
-function toSignInCallId(toolCallId: string): string {
+/** Returns the id of the sign-in of an approved call. */
+export function toSignInCallId(toolCallId: string): string {
   return `${toolCallId}.sign-in`
 }

@@ -97,8 +97,10 @@ interface RunResult {
   readonly ended?: Approval | undefined
   /** The terms of an approval that the tool requested itself while it ran. `unavailable`: ADK cannot wait for it here. */
   readonly question?: ResolvedTerms | 'unavailable' | undefined
-  /** What the call waits for, if it runs an agent in which calls need approval. */
-  readonly pause?: Pause | undefined
+  /** What the call waits for, if it runs an agent in which calls need approval, or needs a sign-in. `decided`: the note on its approval. */
+  readonly pause?: (Pause & { readonly decided?: DecidedNote }) | undefined
+  /** The note on a call that ran after the sign-in of its person. */
+  readonly signedIn?: DecidedNote | undefined
   /** Whether the tool returned no result, because the client or the application completes the call. */
   readonly isOpen: boolean
 }
@@ -262,14 +264,15 @@ function takeResult(state: CallState, result: RunResult): Next {
   // The ledger has another outcome. The process that recorded it reports it to the model and to clients.
   if (!isRecorded) return [to(state, { name: 'left' }), [{ type: 'lose' }]]
   if (result.pause) {
-    const ended = approval && toApprovedNote(result.ended ?? approval)
+    const ended = result.pause.decided ?? (approval && toApprovedNote(result.ended ?? approval))
     const paused = { name: 'paused', isWaiting: false } as const
     return [to(state, paused), [{ type: 'pause', pause: result.pause, note: ended }]]
   }
   if (question === 'unavailable') return settle(state, APPROVAL_UNAVAILABLE)
   if (question) return request(state, question)
   // A call that is handed over has no outcome yet.
-  const note = approval && toApprovedNote(isOpen ? approval : (result.ended ?? approval))
+  const own = approval && toApprovedNote(isOpen ? approval : (result.ended ?? approval))
+  const note = result.signedIn ?? own
   if (!isOpen)
     return settle(state, note?.outcome === 'failed' ? markFailed(response) : response, note)
   const delivered = { name: 'delivered', isWaiting: false, ...(note && { note }) } as const

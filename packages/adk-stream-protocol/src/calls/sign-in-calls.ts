@@ -48,10 +48,10 @@ export class SignInCalls {
   readonly #waiting = new WeakMap<Context['actions'], SignInTerms>()
   readonly #signedIn = new WeakMap<Context['actions'], SignedIn>()
   readonly #approved = new WeakMap<Context['actions'], Approval>()
-  readonly #ask: AskLate | undefined
+  readonly #ask: AskLate
 
   /** `ask` asks for the sign-in of a call that was approved. */
-  constructor(source: CredentialSource, ask?: AskLate) {
+  constructor(source: CredentialSource, ask: AskLate) {
     this.#source = source
     this.#ask = ask
   }
@@ -112,7 +112,7 @@ export class SignInCalls {
       else if (!approval) return this.#wait(toolContext, signIn)
       else {
         this.#waiting.set(toolContext.actions, signIn)
-        return this.#ask?.(call, approval) ?? describeLate(signIn)
+        return this.#ask(call, approval)
       }
     }
   }
@@ -190,11 +190,5 @@ export function nameOf({ provider, scopes }: Pick<SignInTerms, 'provider' | 'sco
 function describeUseless({ label }: SignInTerms): Record<string, unknown> {
   return {
     error: `Not run: ${label} did not accept the sign-in of the person. Call the tool again if they want to sign in again.`,
-  }
-}
-
-function describeLate({ label }: SignInTerms): Record<string, unknown> {
-  return {
-    error: `Not run: the call was approved, but it also needs a sign-in to ${label}, which cannot be requested after an approval in a live session.`,
   }
 }

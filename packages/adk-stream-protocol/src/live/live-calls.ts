@@ -3,7 +3,14 @@ import { randomUUID } from 'node:crypto'
 import type { Event, InvocationContext } from '@google/adk'
 import { Context, createEvent, ToolConfirmation } from '@google/adk'
 
-import { describeEnding, toResponse, ApprovalUnavailableError } from '../agent/call-responses.ts'
+import type { Ending } from '../agent/call-responses.ts'
+import {
+  APPROVAL_UNAVAILABLE,
+  ApprovalUnavailableError,
+  describeEnding,
+  toApprovedNote,
+  toResponse,
+} from '../agent/call-responses.ts'
 import {
   confirmCall,
   recordOutcome,
@@ -23,6 +30,15 @@ import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import { toAnswerOutcome } from '../calls/input-terms.ts'
+import type { LateSignIn } from '../calls/late-sign-ins.ts'
+import {
+  findLateSignIn,
+  pauseForSignIn,
+  readLateSignIn,
+  requestLateSignIn,
+  storeSignInEnding,
+  toSignInCallId,
+} from '../calls/late-sign-ins.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ElicitationQueue, LiveElicitation, Pause } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
@@ -217,10 +233,7 @@ export class LiveCalls {
     if (!pause) return
     const call = this.#create(toolCall, isParked)
     call.pause = pause
-    for (const { toolCallId } of pause.asked) {
-      call.inside.add(toolCallId)
-      this.#options.onAskInside(call.id, toolCallId)
-    }
+    for (const { toolCallId } of pause.asked) this.#addInside(call, toolCallId)
     const paused = { name: 'paused', isWaiting: false } as const
     const [state, effects] = nextCall(paused, { type: 'pause-shown' })
     call.state = state
@@ -405,7 +418,9 @@ export class LiveCalls {
           : this.#continue(call, { type: 'claimed', approval: claimed })
       }
       case 'run':
-        return this.#run(call, effect.approval)
+        return effect.approval || !hasLateSignIn(call)
+          ? this.#run(call, effect.approval)
+          : this.#resumeSignIn(call)
       case 'hand-over':
         return this.#handOver(call, effect.note)
       case 'pause':
@@ -415,7 +430,7 @@ export class LiveCalls {
       case 'withdraw-inside':
         return withdrawInside(ledger, call.pause?.asked ?? [], CANCELLED_BY_MODEL)
       case 'end-inside':
-        return this.#endInside(call)
+        return hasLateSignIn(call) ? this.#resumeSignIn(call) : this.#endInside(call)
       case 'settle-with-output': {
         const browser = asBrowserTool(call.tool)
         const { result } = effect.output
@@ -477,24 +492,31 @@ export class LiveCalls {
     if (!state.isCancelled && !this.#isClosed) this.#options.sendPending(id, tool.name)
   }
 
-  async #run(call: OpenCall, approval?: Approval): Promise<void> {
+  /** Runs a call. `late`: the approval of a call that was approved before the sign-in that it runs after. */
+  async #run(call: OpenCall, approval?: Approval, late?: Approval): Promise<void> {
     const { run, terms, ledger, signIns } = this.#options
     const { toolContext } = call
-    if (approval?.terms.kind === 'sign-in') signIns?.markSignedIn(toolContext)
+    if (approval?.terms.kind === 'sign-in')
+      signIns?.markSignedIn(toolContext, { isApproved: late !== undefined })
     else if (approval) signIns?.markApproved(toolContext, approval)
-    if (approval) confirmCall(toolContext, approval)
+    if (approval) confirmCall(toolContext, late ?? approval)
     // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
     else if (await needsConfirmation(call))
       toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
     if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
     let ended: Approval | undefined
+    let signIn: Approval | undefined
     const record = async (made: CallOutcome): Promise<void> => {
+      signIn = readLateSignIn(made.result)
       if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
     }
     const answered = approval && toAnswerOutcome(approval)
     if (answered) await record(answered)
     const outer = this.#createRun(call)
-    const outcome = answered ?? (await run(withEdits(call, approval), record, outer))
+    const edited = late && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
+    const outcome = answered ?? (await run(edited ?? withEdits(call, approval), record, outer))
+    if (signIn && ended) pauseForSignIn(call, outer, { approval: ended, question: signIn })
+    const signedIn = late && ended && (await this.#storeSignIn(call, late, ended))
     outer.markStored()
     call.endings.push(...outer.endingsStored)
     // An agent that the call ran has lost a call to another process.
@@ -518,6 +540,7 @@ export class LiveCalls {
       isRecorded,
       ended,
       pause,
+      signedIn,
       isOpen,
       question:
         question &&
@@ -525,17 +548,69 @@ export class LiveCalls {
     })
   }
 
+  /** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
+  async askForSignIn(toolCall: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
+    const { ledger } = this.#options
+    const terms = await this.#resolveQuestion(toolCall, { hint: '' })
+    if (!terms) return APPROVAL_UNAVAILABLE
+    const call = this.#open.get(approval.toolCallId)
+    const onAskLive = (id: string): void => {
+      if (call) this.#addInside(call, id)
+    }
+    return requestLateSignIn(toolCall, { approval, terms, ledger, onAskLive })
+  }
+
+  /** Continues an approved call whose sign-in has ended: runs it, or settles it without running it. */
+  async #resumeSignIn(call: OpenCall): Promise<void> {
+    const { ledger } = this.#options
+    const late = await findLateSignIn(call, ledger)
+    let { question } = late ?? {}
+    if (late && question?.state.name === 'approved') {
+      const claimed = await ledger.claim(question.id, question)
+      if (!isRefusal(claimed)) return this.#run(call, claimed, late.approval)
+      question = await ledger.get(question.id)
+    }
+    const hasRun = question?.state.name === 'succeeded' || question?.state.name === 'failed'
+    const ending = question && !hasRun ? describeEnding(question) : undefined
+    if (late && question && ending)
+      return this.#settleSignIn(call, { approval: late.approval, question }, ending)
+    // Another process runs the call and reports its result.
+    await this.#continue(call, { type: 'claim-refused', approval: undefined })
+  }
+
+  /** Settles an approved call with the end of its sign-in. */
+  async #settleSignIn(
+    call: OpenCall,
+    { approval, question }: LateSignIn,
+    { response, note }: Ending,
+  ): Promise<void> {
+    await this.#settle(call, response, await this.#storeSignIn(call, approval, question, note))
+  }
+
+  /** Stores how the sign-in of an approved call ended. Returns the note for the call. */
+  async #storeSignIn(
+    call: OpenCall,
+    approval: Approval,
+    question: Approval,
+    note = toApprovedNote(question),
+  ): Promise<DecidedNote> {
+    call.endings.push(question.toolCallId)
+    return storeSignInEnding(call, this.#createRun(call), { approval, question, note })
+  }
+
+  #addInside(call: OpenCall, toolCallId: string): void {
+    call.inside.add(toolCallId)
+    this.#options.onAskInside(call.id, toolCallId)
+  }
+
   /** Creates the run that an agent used as a tool runs in. */
   #createRun(call: OpenCall): RunState {
-    const { terms, messageOf, writeInside, onAskInside } = this.#options
+    const { terms, messageOf, writeInside } = this.#options
     return new RunState(messageOf(call.id), 'message', undefined, {
       deadlineMs: terms.deadlineMs,
       canWait: canWait(call, isAnyRoot),
       store: (event) => writeInside(call.id, event),
-      onAsk: (toolCallId) => {
-        call.inside.add(toolCallId)
-        onAskInside(call.id, toolCallId)
-      },
+      onAsk: (toolCallId) => this.#addInside(call, toolCallId),
       elicitation: this.#createElicitation(call),
     })
   }
@@ -612,7 +687,7 @@ export class LiveCalls {
   }
 
   async #resolveQuestion(
-    call: OpenCall,
+    call: ToolCall,
     question: ToolQuestion,
   ): Promise<ResolvedTerms | undefined> {
     const { terms, signIns } = this.#options
@@ -732,7 +807,11 @@ export class LiveCalls {
         this.#options.onLost()
         return
       }
-      if (call.inside.size > 0) return await this.#endInside(call, NOT_EXECUTABLE)
+      if (hasLateSignIn(call)) {
+        const late = await this.#cancelSignIn(call)
+        const ending = late && describeEnding(late.question)
+        if (ending) return await this.#settleSignIn(call, late, ending)
+      } else if (call.inside.size > 0) return await this.#endInside(call, NOT_EXECUTABLE)
       const { id } = (await ledger.findByCall(chat, call.id)) ?? {}
       if (id !== undefined) ledger.abandon(id)
       if (id !== undefined) await ledger.cancel(id, NOT_EXECUTABLE)
@@ -746,6 +825,22 @@ export class LiveCalls {
       this.#remove(call)
     }
   }
+
+  /** Ends the sign-in of a call whose work failed. Returns undefined if the outcome of the call is not that of the sign-in. */
+  async #cancelSignIn(call: OpenCall): Promise<LateSignIn | undefined> {
+    const { chat, ledger } = this.#options
+    const { id } = (await ledger.findByCall(chat, toSignInCallId(call.id))) ?? {}
+    if (id === undefined) return undefined
+    ledger.abandon(id)
+    await ledger.cancel(id, NOT_EXECUTABLE)
+    const late = await findLateSignIn(call, ledger)
+    return late && { ...late, question: unknownIfExecuting(late.question) }
+  }
+}
+
+/** Whether a call was approved and then asked for a sign-in. */
+function hasLateSignIn({ id, inside }: OpenCall): boolean {
+  return inside.has(toSignInCallId(id))
 }
 
 /** Whether the decision or output that a call waited for has arrived. */

@@ -8,6 +8,8 @@ import { FunctionResponseScheduling } from '@google/genai'
 import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
 import type { RunState } from '../calls/run-state.ts'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
+import type { CredentialSource } from '../calls/sign-in-calls.ts'
+import { SignInCalls } from '../calls/sign-in-calls.ts'
 import { ToolErrors } from '../calls/tool-errors.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -55,12 +57,14 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,
-  'ledger' | 'terms' | 'signIns' | 'browserCalls' | 'onError'
+  'ledger' | 'terms' | 'browserCalls' | 'onError'
 > {
   readonly chat: AppChatRef
   readonly agent: BaseAgent
   /** Whether the model receives the text of an error that a tool threw. */
   readonly exposeErrors: boolean
+  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
+  readonly credentials: CredentialSource | undefined
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
   /** Creates the model of this conversation. */
   readonly createModel: (
@@ -381,11 +385,15 @@ export class LiveConversation {
   }
 
   #createCalls(): LiveCalls {
-    const { agent, onError, exposeErrors, signIns } = this.#options
+    const { agent, onError, exposeErrors, credentials } = this.#options
+    const signIns =
+      credentials &&
+      new SignInCalls(credentials, (call, approval) => this.#calls.askForSignIn(call, approval))
     const errors = new ToolErrors({ exposeErrors, onNestedError: onError })
     const host = { agent, onError, hostPlugins: this.#hostPlugins, errors, signIns }
     return new LiveCalls({
       ...this.#options,
+      signIns,
       run: (call, record, outer) =>
         runLiveCall(call, { ...host, nest: (nested) => this.#options.nest(nested, outer) }, record),
       write: (toolCallId, event) => this.#write(toolCallId, event),

@@ -32,6 +32,8 @@ test.each(databases.slice(0, 1))(
     expect(reply?.parts.find(({ type }) => type === 'data-approval')).toMatchObject({
       data: { kind: 'elicitation', state: 'cancelled' },
     })
+    const call = async () => JSON.stringify((await after.calls())[0])
+    await expect.poll(call, PATIENCE).toContain('It may or may not have taken effect')
     expect(files.calls()).toEqual(['ask'])
   },
 )

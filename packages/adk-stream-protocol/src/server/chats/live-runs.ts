@@ -9,7 +9,6 @@ import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
 import { LiveConversation } from '../../live/live-conversation.ts'
-import { SignInCalls } from '../../calls/sign-in-calls.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Quota } from '../../shared/quota.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -521,7 +520,7 @@ export class LiveRuns {
       completesCalls: completesCalls(model.model),
       ledger,
       terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
-      ...(signIns && { signIns: new SignInCalls(signIns) }),
+      credentials: signIns,
       openTurn: (messageId, stream) =>
         turnService.streamLive(chat, messageId, { ...stream, graceMs }),
       listener,

@@ -101,8 +101,13 @@ export class LiveClient implements AsyncDisposable {
     this.#chatId = chatId
   }
 
-  static async join(url: string, chatId: string, audio?: 'binary'): Promise<LiveClient> {
-    const socket = await SocketClient.open(url, { headers: HEADERS })
+  static async join(
+    url: string,
+    chatId: string,
+    audio?: 'binary',
+    headers: Record<string, string> = HEADERS,
+  ): Promise<LiveClient> {
+    const socket = await SocketClient.open(url, { headers })
     socket.send({ type: 'watch', id: chatId, ...(audio && { audio }) })
     await socket.sync()
     return new LiveClient(socket, chatId)

@@ -1,7 +1,10 @@
+import { UNKNOWN } from '../../../agent/call-responses.ts'
+import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
+import { isRefusal } from '../../../approvals/refusal.ts'
 import { isElicitation } from '../../../calls/elicitation-terms.ts'
-import type { LazyBackend } from '../backend.ts'
+import type { Backend, LazyBackend } from '../backend.ts'
 
 const LOST = 'the server that ran the call has stopped'
 const PAGE = 100
@@ -16,7 +19,8 @@ export class LostElicitations {
   }
 
   async sweep(): Promise<void> {
-    const { ledger } = await this.#backend.get()
+    const backend = await this.#backend.get()
+    const { ledger } = backend
     // A process that crashed keeps its chats locked for as long as its lease.
     if (performance.now() - this.#sweptAt < ledger.leaseMs) return
     this.#sweptAt = performance.now()
@@ -28,27 +32,54 @@ export class LostElicitations {
         ...(after !== undefined && { after }),
       })
       // A store of an application may not know the kind.
-      for (const approval of pending.filter(isElicitation)) await cancelIfLost(ledger, approval)
+      for (const approval of pending.filter(isElicitation)) await endIfLost(backend, approval)
       after = pending.at(-1)?.id
       if (pending.length < PAGE) return
     }
   }
 }
 
-/** Cancels a question if no process runs the call that asked it. */
-export async function cancelIfLost(ledger: Ledger, approval: Approval): Promise<void> {
+/** Cancels a question if no process runs the call that asked it, and ends the call in the conversation. */
+async function endIfLost(backend: Pick<Backend, 'ledger' | 'sessions'>, approval: Approval) {
+  if (await cancelIfLost(backend.ledger, approval)) await endAskingCall(backend, approval)
+}
+
+/** Cancels a question if no process runs the call that asked it. Returns whether it was cancelled. */
+export async function cancelIfLost(ledger: Ledger, approval: Approval): Promise<boolean> {
   const { id, chat, toolCallId, liveWorker } = approval
-  if (liveWorker === ledger.worker) return
+  if (liveWorker === ledger.worker) return false
   // A turn locks its chat for as long as it runs, and a live session has a lock of its own.
-  if ((await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return
-  if (await ledger.locks.isLiveElsewhere(chat)) return
-  await ledger.cancel(id, LOST)
+  if ((await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return false
+  if (await ledger.locks.isLiveElsewhere(chat)) return false
+  const cancelled = await ledger.cancel(id, LOST)
   await ledger.markReported(chat, [toolCallId])
+  return !isRefusal(cancelled)
+}
+
+/** Stores that the outcome of the call that asked is unknown, so that people and the model learn it. */
+async function endAskingCall(
+  { ledger, sessions }: Pick<Backend, 'ledger' | 'sessions'>,
+  { chat, messageId, toolCallId }: Approval,
+): Promise<void> {
+  const turn = await sessions.findTurn(chat, messageId)
+  const calls = turn && replayTurn(turn, { exposeState: () => false }).state.calls
+  const id = calls?.get(toolCallId)?.madeBy ?? ''
+  const call = calls?.get(id)
+  // The response to a call inside an agent is one for that agent, which does not continue.
+  if (call?.state !== 'running' || call.madeBy !== undefined) return
+  // The ledger has the outcome of an approved call.
+  if (await ledger.findByCall(chat, id)) return
+  const functionResponse = { id, name: call.toolName, response: { ...UNKNOWN } }
+  const content = { role: 'user', parts: [{ functionResponse }] }
+  await sessions.append(chat, messageId, { content, notes: {} })
 }
 
 /** Records that the conversation shows how a question ended. The call that asked it, or the end of its turn, has shown it. */
-export async function endElicitation(ledger: Ledger, approval: Approval): Promise<void> {
+export async function endElicitation(
+  backend: Pick<Backend, 'ledger' | 'sessions'>,
+  approval: Approval,
+): Promise<void> {
   const { state, chat, toolCallId } = approval
-  if (state.name === 'approved' || state.name === 'requested') return cancelIfLost(ledger, approval)
-  await ledger.markReported(chat, [toolCallId])
+  if (state.name === 'approved' || state.name === 'requested') return endIfLost(backend, approval)
+  await backend.ledger.markReported(chat, [toolCallId])
 }
