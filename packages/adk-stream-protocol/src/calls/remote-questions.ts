@@ -5,6 +5,7 @@ import type { RemoteCallNote } from '../agent/history/event-notes.ts'
 import { isDeeperThan } from '../approvals/plain-json.ts'
 import { isRecord } from '../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import { toRemoteTitle } from '../protocol/remote-titles.ts'
 import { readOriginalCall } from './approval-events.ts'
 import { isSecretField } from './elicitation-terms.ts'
 
@@ -64,7 +65,7 @@ export function isShownInQuestion({ text }: RemotePause, questions: readonly Rem
 }
 
 function toInput(agent: string): Omit<RemoteInput, 'args'> {
-  return { kind: 'input', toolName: INPUT_CALL, title: `The remote agent ${agent} asks` }
+  return { kind: 'input', toolName: INPUT_CALL, title: toRemoteTitle('answer', agent) }
 }
 
 /** The person signs in elsewhere. The answer only says that the agent can continue. */
@@ -72,7 +73,7 @@ function toSignIn(agent: string, text: string): RemoteInput {
   const message = toMessage(text) ?? `The agent ${agent} waits until you have signed in.`
   return {
     ...toInput(agent),
-    title: `The remote agent ${agent} asks you to sign in`,
+    title: toRemoteTitle('signIn', agent),
     signsIn: true,
     args: { agent, message, response_schema: NO_FIELDS, ...findLink(text) },
   }
@@ -125,7 +126,7 @@ function toApproval(
   const words = (typeof hint === 'string' ? toMessage(hint) : undefined) ?? toMessage(text)
   return {
     kind: 'approval',
-    title: `The remote agent ${agent} asks for approval`,
+    title: toRemoteTitle('approval', agent),
     toolName: `${agent}.${original.name}`,
     args: original.args,
     hint: words ?? `The agent ${agent} asks to run ${original.name}.`,

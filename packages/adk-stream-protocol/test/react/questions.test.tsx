@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
+import { toRemoteTitle } from '../../src/protocol/remote-titles.ts'
 import type { PendingApproval } from '../../src/protocol/server-views.ts'
 import {
   AdkProvider,
@@ -338,6 +339,37 @@ test('[RE593] a remote agent that asks for a sign-in is named, its link is no an
   expect(decided).toEqual([])
   await user.click(screen.getByRole('button', { name: 'Continue' }))
   expect(decided).toEqual([{ approved: true, payload: {} }])
+})
+
+test.each([
+  ['answer', 'input', 'リモートエージェント「helper」からの質問'],
+  ['approval', undefined, 'リモートエージェント「helper」が承認を求めています'],
+  ['signIn', 'input', 'リモートエージェント「helper」がサインインを求めています'],
+] as const)(
+  '[RE593] the title of a remote agent that asks (%s) is in the language of the page, and its words stay as they are',
+  (asks, kind, title) => {
+    const data = {
+      title: toRemoteTitle(asks, 'helper'),
+      hint: 'Which city?',
+      ...(kind && { kind }),
+    }
+    const call = kind
+      ? { type: 'tool-adk_request_input', state: 'input-available', approval: undefined }
+      : { type: 'dynamic-tool', toolName: 'helper.pay' }
+    render(
+      <AdkProvider locale="ja">
+        <MessageList messages={[answer(payment(call as never), approvalPart(data))]} />
+      </AdkProvider>,
+    )
+    expect(screen.getByText(title)).toBeDefined()
+    expect(screen.getAllByText('Which city?').length).toBeGreaterThan(0)
+    expect(document.body.textContent).not.toContain('The remote agent')
+  },
+)
+
+test('[RE593] a title of the application that resembles that of a remote agent stays as it is', () => {
+  show({ title: 'The remote agent team asks everybody' }, 'ja')
+  expect(screen.getByText('The remote agent team asks everybody')).toBeDefined()
 })
 
 test.each(['http://login.example.com/', 'javascript:alert(1)'])(

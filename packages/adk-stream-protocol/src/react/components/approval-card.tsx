@@ -5,6 +5,7 @@ import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { toDisplayName } from '../reading/display-name.ts'
+import { toShownTitle } from '../reading/question.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { Call, Arguments } from '../reading/call.ts'
 import { getArguments, getToolName, readFailure } from '../reading/call.ts'
@@ -77,7 +78,8 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const statusRef = useFocusStatus(pending && !hasVoted && !waiting)
   const args = getArguments(call)
   const name = getToolName(call)
-  const title = toDisplayName(name, labels.tool.names, approval.title ?? call.title)
+  const shownTitle = toShownTitle(approval.title ?? call.title, labels)
+  const title = toDisplayName(name, labels.tool.names, shownTitle)
   const phase = readPhase(call, approval)
   const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
   const { headline } = (phase === 'pending' ? preview : approval.receipt) ?? {}

@@ -6,7 +6,7 @@ import { asksForAnswer } from '../reading/approval.ts'
 import type { CallPhase } from '../reading/call.ts'
 import { toDisplayName } from '../reading/display-name.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { toQuestionTitle } from '../reading/question.ts'
+import { toQuestionTitle, toShownTitle } from '../reading/question.ts'
 import { ApprovalList } from './approval-list.tsx'
 import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
@@ -86,7 +86,7 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
           text={
             kind === 'elicitation'
               ? toQuestionTitle(approval, args, labels)
-              : toDisplayName(toolName, tool.names, title)
+              : toDisplayName(toolName, tool.names, toShownTitle(title, labels))
           }
         />
       </span>

@@ -9,7 +9,7 @@ import { asksForAnswer } from '../reading/approval.ts'
 import { toDisplayName } from '../reading/display-name.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { readAskingTool, toQuestionTitle } from '../reading/question.ts'
+import { readAskingTool, toQuestionTitle, toShownTitle } from '../reading/question.ts'
 import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
 import { ApprovalList } from './approval-list.tsx'
 import { Time } from './receipt.tsx'
@@ -172,7 +172,10 @@ function useDescription(approval: PendingApproval, headline: string | undefined)
   const described = useCallDescription(toolName, args, { phase: 'pending', headline })
   return asksForAnswer(approval) && hint !== undefined
     ? { name: toQuestionTitle(approval, args, labels), description: hint, isDescribed: true }
-    : { name: toDisplayName(toolName, labels.tool.names, title), ...described }
+    : {
+        name: toDisplayName(toolName, labels.tool.names, toShownTitle(title, labels)),
+        ...described,
+      }
 }
 
 function InboxItem(props: InboxItemProps) {

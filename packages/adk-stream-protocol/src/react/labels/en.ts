@@ -1,3 +1,4 @@
+import { toRemoteTitle } from '../../protocol/remote-titles.ts'
 import type { AdkLabels } from './labels.ts'
 
 function money(amount: number, currency: string): string {
@@ -203,6 +204,11 @@ export const en: AdkLabels = {
   question: {
     title: 'Question',
     from: (server) => `Question from ${server}`,
+    remote: {
+      answer: (agent) => toRemoteTitle('answer', agent),
+      approval: (agent) => toRemoteTitle('approval', agent),
+      signIn: (agent) => toRemoteTitle('signIn', agent),
+    },
     yes: 'Yes',
     no: 'No',
     field: 'Your answer',

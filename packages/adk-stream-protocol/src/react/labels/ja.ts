@@ -213,6 +213,11 @@ export const ja: AdkLabels = {
   question: {
     title: '質問',
     from: (server) => `「${server}」からの質問`,
+    remote: {
+      answer: (agent) => `リモートエージェント「${agent}」からの質問`,
+      approval: (agent) => `リモートエージェント「${agent}」が承認を求めています`,
+      signIn: (agent) => `リモートエージェント「${agent}」がサインインを求めています`,
+    },
     yes: 'はい',
     no: 'いいえ',
     field: '回答',

@@ -229,6 +229,8 @@ interface QuestionLabels {
   readonly title: string
   /** The title of a question of an MCP server. */
   readonly from: (server: string) => string
+  /** The titles of what a remote agent asks. */
+  readonly remote: Readonly<Record<'answer' | 'approval' | 'signIn', (agent: string) => string>>
   /** What an answer shows for a box that is ticked, and for one that is not. */
   readonly yes: string
   readonly no: string

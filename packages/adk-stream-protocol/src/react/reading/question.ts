@@ -1,4 +1,6 @@
 import { isRecord } from '../../protocol/guards.ts'
+import type { RemoteRequestKind } from '../../protocol/remote-titles.ts'
+import { readRemoteTitle } from '../../protocol/remote-titles.ts'
 import type { Approval } from './approval.ts'
 import { toDisplayName } from './display-name.ts'
 import { findOptionName } from './edit-arguments.ts'
@@ -10,18 +12,32 @@ interface Question {
 }
 
 interface TitleLabels {
-  readonly question: { readonly title: string; readonly from: (asker: string) => string }
+  readonly question: {
+    readonly title: string
+    readonly from: (asker: string) => string
+    readonly remote: Readonly<Record<RemoteRequestKind, (agent: string) => string>>
+  }
   readonly tool: { readonly names: Readonly<Record<string, string>> }
+}
+
+/** Returns the title of an approval. Says in the language of the page what a remote agent asks. */
+export function toShownTitle(
+  title: string | undefined,
+  { question }: Pick<TitleLabels, 'question'>,
+): string | undefined {
+  const remote = title === undefined ? undefined : readRemoteTitle(title)
+  return remote ? question.remote[remote.kind](remote.agent) : title
 }
 
 /** Returns the title of a question. That of an MCP server names the server, or its tool if the server has no name. */
 export function toQuestionTitle(
   { kind, title }: Question,
   args: unknown,
-  { question, tool }: TitleLabels,
+  labels: TitleLabels,
 ): string {
+  const { question, tool } = labels
   const asker = kind === 'elicitation' ? readAsker(args) : undefined
-  if (asker === undefined) return title ?? question.title
+  if (asker === undefined) return toShownTitle(title, labels) ?? question.title
   return question.from(toDisplayName(asker, tool.names))
 }
 
