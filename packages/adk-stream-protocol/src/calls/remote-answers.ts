@@ -22,10 +22,10 @@ const ENDINGS: Readonly<Record<Unsent, (agent: string) => string>> = {
   expired: (agent) => `The question of the agent ${agent} expired without an answer.`,
   cancelled: (agent) => `The question of the agent ${agent} was cancelled.`,
   unknown: (agent) =>
-    `The server stopped while it sent the decision to the agent ${agent}. The agent may or may not have received it.`,
-  failed: (agent) => `The decision could not be sent to the agent ${agent}.`,
+    `The server stopped while it sent the response to the agent ${agent}. The agent may or may not have received it.`,
+  failed: (agent) => `The response could not be sent to the agent ${agent}.`,
   sent: (agent) =>
-    `The decision was sent to the agent ${agent}, and the server stopped before it replied.`,
+    `The response was sent to the agent ${agent}, and the server stopped before it replied.`,
 }
 
 /** The result of an approved call of a remote agent. */

@@ -18,13 +18,14 @@ import type {
   RemoteMessage,
   RunRemote,
 } from '../agent/adk-workarounds/remote-agent.ts'
-import { cancelRemoteTask } from '../agent/adk-workarounds/remote-agent.ts'
+import { cancelRemoteTask, getRemoteTask } from '../agent/adk-workarounds/remote-agent.ts'
 import type { RemotePause, RemoteTask } from '../agent/adk-workarounds/remote-events.ts'
 import {
   confineRemoteEvent,
   isRemoteEvent,
   readPause,
   readTask,
+  readTaskStatus,
   toRemoteCall,
 } from '../agent/adk-workarounds/remote-events.ts'
 import { PENDING, toResponse } from '../agent/call-responses.ts'
@@ -46,6 +47,8 @@ import type { RemoteCall, Unsent } from './remote-answers.ts'
 import { describeUnsent, HELD, NOT_SENT, SENT, toAnswer } from './remote-answers.ts'
 import type { RemoteQuestion } from './remote-questions.ts'
 import { isShownInQuestion, toQuestions } from './remote-questions.ts'
+import type { WaitingTask } from './remote-tasks.ts'
+import { REMOTE_CALL } from './remote-tasks.ts'
 import type { CallOutcome } from './run-call.ts'
 import type { RunState } from './run-state.ts'
 
@@ -172,7 +175,7 @@ export class RemotePauses {
     const asked: { toolCallId: string; question: RemoteQuestion; terms: ResolvedTerms }[] = []
     for (const question of questions) {
       // The remote server must not choose the id: the ledger knows calls by their ids.
-      const toolCallId = `remote-${randomUUID()}`
+      const toolCallId = `${REMOTE_CALL}${randomUUID()}`
       const call = toToolCall(context, { toolCallId, ...question })
       if (!canWait(call, run)) return undefined
       const terms = await resolveTerms(call, question, termsOf(run))
@@ -227,9 +230,13 @@ export class RemotePauses {
     const claimed: ToolCall[] = []
     let isOpen = false
     let isSent = false
+    let mayBeSent = false
     for (const call of pause.calls) {
-      if ((await find(call))?.state.name === 'requested') isOpen = true
+      const before = (await find(call))?.state.name
+      if (before === 'requested') isOpen = true
       else if (!isSettled(call)) {
+        // A server that crashed may have sent the answer, or the denial.
+        if (before === 'succeeded' || before === 'denied') mayBeSent = true
         const resumed = toToolCall(context, call)
         const response = await this.#options.runner.runForAdk(resumed, run)
         if (response) settled.push(toFunctionResponse(resumed, response))
@@ -262,6 +269,14 @@ export class RemotePauses {
     }
     const messageId = `answer-${pause.calls[0]?.toolCallId ?? ''}`
     const { taskId, contextId } = pause
+    // An approval that is sent now was not sent before, nor anything together with it.
+    const isRepeated = mayBeSent && claimed.length === 0
+    const reply = isRepeated ? await this.#findReply(remote, pause, messageId) : undefined
+    if (reply) {
+      if (settled.length > 0) yield createReply(context, agent, settled)
+      yield* this.#relay(remote, only(reply))
+      return
+    }
     const events = start({
       messageId,
       parts,
@@ -277,6 +292,42 @@ export class RemotePauses {
     )
     if (settled.length > 0) yield createReply(context, agent, settled)
     if (!first.done) yield* this.#relay(remote, prepend(first.value, events))
+  }
+
+  /** Returns what a task has replied to an answer that may have been sent. Returns undefined if the task still waits for the answer. */
+  async #findReply(
+    { agent, context }: RemoteRun,
+    pause: StoredPause,
+    messageId: string,
+  ): Promise<Event | undefined> {
+    try {
+      const { event, messageIds } = readTaskStatus(await getRemoteTask(agent, pause.taskId))
+      const waiting = readPause(event)
+      const isReceived = messageIds.includes(messageId)
+      if (waiting && !isReceived && asksTheSame(agent, waiting, pause)) return undefined
+      const parts = event.content?.parts ?? []
+      return parts.length > 0 || waiting
+        ? { ...event, ...pickAuthor(context, agent) }
+        : createText(context, agent, describeUnsent('sent', agent.name))
+    } catch (error) {
+      this.#options.onError(error)
+      return createText(context, agent, describeUnsent('unknown', agent.name))
+    }
+  }
+
+  /** Cancels tasks whose questions were cancelled and whose agents do not continue. Never rejects. */
+  async cancel(
+    tasks: readonly WaitingTask[],
+    findAgent: (name: string) => RemoteA2AAgent | undefined,
+  ): Promise<void> {
+    for (const { agent: name, taskId } of tasks) {
+      try {
+        const agent = findAgent(name)
+        if (agent) await cancelRemoteTask(agent, taskId)
+      } catch (error) {
+        this.#options.onError(error)
+      }
+    }
   }
 
   /** Ends a task that gets no answer. Returns what to tell the person and the model. */
@@ -350,19 +401,13 @@ function toFunctionResponse(
 
 type Author = Pick<InvocationContext, 'invocationId' | 'branch'>
 
-function createAgentEvent(
-  { invocationId, branch }: Author,
-  { name }: RemoteA2AAgent,
-  parts: Part[],
-): Event {
+function pickAuthor({ invocationId, branch }: Author, { name }: RemoteA2AAgent) {
+  return { author: name, invocationId, ...(branch !== undefined && { branch }) }
+}
+
+function createAgentEvent(context: Author, agent: RemoteA2AAgent, parts: Part[]): Event {
   const role = parts.some(({ text }) => text !== undefined) ? 'model' : 'user'
-  const content = { role, parts }
-  return createEvent({
-    author: name,
-    invocationId,
-    content,
-    ...(branch !== undefined && { branch }),
-  })
+  return createEvent({ ...pickAuthor(context, agent), content: { role, parts } })
 }
 
 function createReply(context: Author, agent: RemoteA2AAgent, responses: FunctionResponse[]): Event {
@@ -393,6 +438,20 @@ function createRequest(
   return event
 }
 
+/** Whether a task still asks what it asked in a pause. It may have received the answer, and wait for another one. */
+function asksTheSame(
+  { name }: RemoteA2AAgent,
+  waiting: RemotePause,
+  { calls }: StoredPause,
+): boolean {
+  const questions = toQuestions(name, waiting) ?? []
+  return calls.every(({ request, args }, index) => {
+    const now = questions[index]
+    if (request) return now?.request?.id === request.id
+    return now?.request === undefined && now?.args['message'] === args['message']
+  })
+}
+
 /** Returns the error of a message that was not sent. ADK yields it as an event. */
 function readSendFailure(event: Event): Error | undefined {
   return event.errorMessage !== undefined && !isRemoteEvent(event)
@@ -405,6 +464,10 @@ async function* confine(events: RemoteEvents): RemoteEvents {
     confineRemoteEvent(event)
     yield event
   }
+}
+
+async function* only(event: Event): RemoteEvents {
+  yield event
 }
 
 async function* prepend(first: Event, rest: RemoteEvents): RemoteEvents {

@@ -84,6 +84,8 @@ export interface LiveCallsOptions {
   readonly sendPending: (toolCallId: string, name: string) => void
   /** Returns the id of the message that made a call. */
   readonly messageOf: (toolCallId: string) => string
+  /** Cancels the tasks of remote agents that asked what these calls stand for. */
+  readonly cancelRemoteTasks: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
   /** Records which calls wait for a client, and for how long. The records outlive this run. */
   readonly browserCalls: {
     add(call: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
@@ -673,6 +675,7 @@ export class LiveCalls {
     const { ledger, writeInside, messageOf } = this.#options
     const pause = call.pause ?? { session: '', asked: [] }
     await withdrawInside(ledger, pause.asked, reason)
+    await this.#options.cancelRemoteTasks(pause.asked)
     const where = { messageId: messageOf(call.id), context: contextOf(call) }
     const { response, events } = await describeInside(ledger, pause, where)
     for (const event of events) await writeInside(call.id, event)

@@ -57,7 +57,7 @@ import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,
-  'ledger' | 'terms' | 'browserCalls' | 'onError'
+  'ledger' | 'terms' | 'browserCalls' | 'cancelRemoteTasks' | 'onError'
 > {
   readonly chat: AppChatRef
   readonly agent: BaseAgent

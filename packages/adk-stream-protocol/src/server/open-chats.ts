@@ -253,8 +253,7 @@ function createResume({ backend, runs, decidedTurns, owners, onError }: ResumePa
   return async (approval, isNew = false) => {
     try {
       // The call that asked continues by itself. If it cannot, nothing resumes.
-      if (isElicitation(approval))
-        return await endElicitation(await backend.get(), approval)
+      if (isElicitation(approval)) return await endElicitation(await backend.get(), approval)
       // A live session, here or in another process, runs its own calls.
       if (runs?.holds(approval)) runs.approvalChanged(approval)
       else if (!(await owners.leave(approval)))

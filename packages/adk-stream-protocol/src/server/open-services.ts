@@ -196,7 +196,7 @@ function createDeletion(
   { runs, turns }: ChatParts,
 ): Bridge['deletePrincipal'] {
   return async (principalId, { audit, waitMs = DRAIN_MS }) => {
-    const { store, ledger, sessions, appName } = await backend.get()
+    const { store, ledger, host, sessions, appName } = await backend.get()
     modelCalls?.forget(principalId)
     await deletePrincipalData(store, {
       appName,
@@ -209,7 +209,10 @@ function createDeletion(
         await runs?.leave(chat)
         await turns.stop(chat)
       },
-      cancel: (chat) => ledger.deleteChat(chat, 'the data of the principal was deleted'),
+      cancel: async (chat) => {
+        const reason = 'the data of the principal was deleted'
+        await host.cancelRemoteTasks(chat, await ledger.deleteChat(chat, reason))
+      },
       onRemoved: (chat) => events.chatChanged(chat),
     })
   }

@@ -6,6 +6,7 @@ import type { A2aServer } from '../support/a2a-server.ts'
 import { type CrashPair, type Lives, openCrashPair } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { nodeQuestionLives, questionLives } from './support/lives/question-lives.ts'
+import { remoteAnswerLives } from './support/lives/remote-answer-lives.ts'
 import { remoteLives, serveRemote } from './support/lives/remote-lives.ts'
 import { signInLives } from './support/lives/sign-in-lives.ts'
 
@@ -23,6 +24,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   let questions: Lives
   let signIns: Lives
   let remoteQuestions: Lives
+  let remoteAnswers: Lives
   // The chats of all tests wait for the same crash.
   beforeAll(async () => {
     remote = await serveRemote()
@@ -30,7 +32,8 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
     questions = questionLives()
     signIns = signInLives(pair.folder)
     remoteQuestions = remoteLives(remote)
-    next = await crash(pair, [questions, signIns, remoteQuestions])
+    remoteAnswers = remoteAnswerLives(remote)
+    next = await crash(pair, [questions, signIns, remoteQuestions, remoteAnswers])
   })
   afterAll(async () => {
     await pair[Symbol.asyncDispose]()
@@ -45,6 +48,9 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
 
   test('[AP597] a server killed while a remote agent waits sends an approval at most once, and another one continues the task', () =>
     remoteQuestions.expectContinued(next))
+
+  test('[AP694] a server killed with the answer for a remote agent, or a denial, sends it once, and another one shows the reply or the next question', () =>
+    remoteAnswers.expectContinued(next))
 })
 
 test.each(oneOf(databases, 'SQLite'))(

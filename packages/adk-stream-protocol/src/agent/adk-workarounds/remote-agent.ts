@@ -97,15 +97,33 @@ const addMessage: AfterA2ARequestCallback = (context, response) => {
 
 interface TaskClient {
   cancelTask(params: { id: string }, options: { signal: AbortSignal }): Promise<unknown>
+  getTask(
+    params: { id: string; historyLength: number },
+    options: { signal: AbortSignal },
+  ): Promise<unknown>
 }
 
-const CANCEL_MS = 10_000
+const REQUEST_MS = 10_000
+
+/** How many of the newest messages of a task are read. */
+const HISTORY_LENGTH = 50
 
 /** Cancels a task of a remote agent. Throws if its server refuses or does not respond. */
 export async function cancelRemoteTask(agent: RemoteA2AAgent, id: string): Promise<void> {
+  const client = await clientOf(agent)
+  await client.cancelTask({ id }, { signal: AbortSignal.timeout(REQUEST_MS) })
+}
+
+/** Returns a task of a remote agent, with its newest messages. Throws if its server refuses or does not respond. */
+export async function getRemoteTask(agent: RemoteA2AAgent, id: string): Promise<unknown> {
+  const client = await clientOf(agent)
+  const params = { id, historyLength: HISTORY_LENGTH }
+  return client.getTask(params, { signal: AbortSignal.timeout(REQUEST_MS) })
+}
+
+async function clientOf(agent: RemoteA2AAgent): Promise<TaskClient> {
   // ADK declares both private.
   const init = Reflect.get(agent, 'init') as () => Promise<void>
   await init.call(agent)
-  const client = Reflect.get(agent, 'client') as TaskClient
-  await client.cancelTask({ id }, { signal: AbortSignal.timeout(CANCEL_MS) })
+  return Reflect.get(agent, 'client') as TaskClient
 }

@@ -1,4 +1,5 @@
 import type { Event } from '@google/adk'
+import { createEvent } from '@google/adk'
 import type { Part } from '@google/genai'
 import { z } from 'zod'
 
@@ -99,6 +100,40 @@ export function readPause(event: Event): RemotePause | undefined {
   const requests = parts.flatMap((part) => ('data' in part ? part.data : []))
   return { ...task, state, text, requests, partCount: parts.length }
 }
+
+/** What the server of a remote agent says about a task. */
+export interface RemoteTaskStatus {
+  /** The event that ADK would have made of it. Its content is empty if the task has no words. */
+  readonly event: Event
+  /** The ids of the messages that the task has received, as far as its server keeps them. */
+  readonly messageIds: readonly string[]
+}
+
+/** Reads the response of a server to `tasks/get`. Throws if it is none. */
+export function readTaskStatus(task: unknown): RemoteTaskStatus {
+  const { id, contextId, status, artifacts, history } = StoredTask.parse(task)
+  const replies = [...artifacts, ...(status.message ? [status.message] : [])]
+  const texts = replies.flatMap(({ parts }) => parts.flatMap((part) => part.text ?? []))
+  const customMetadata = {
+    [RESPONSE_KEY]: task,
+    'a2a:task_id': id,
+    ...(contextId !== undefined && { 'a2a:context_id': contextId }),
+  }
+  const parts = texts.map((text) => ({ text }))
+  return {
+    event: createEvent({ content: { role: 'model', parts }, customMetadata }),
+    messageIds: history.map(({ messageId }) => messageId),
+  }
+}
+
+const Spoken = z.object({ parts: z.array(z.object({ text: z.string().optional() })) })
+const StoredTask = z.object({
+  id: z.string(),
+  contextId: z.string().optional(),
+  status: z.object({ message: Spoken.optional() }),
+  artifacts: z.array(Spoken).default([]),
+  history: z.array(z.object({ messageId: z.string() })).default([]),
+})
 
 const Text = z.object({ kind: z.literal('text'), text: z.string() })
 const Request = z.object({

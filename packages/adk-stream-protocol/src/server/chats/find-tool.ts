@@ -6,6 +6,7 @@ import {
   isBaseToolset,
   isLlmAgent,
   isWorkflow,
+  RemoteA2AAgent,
 } from '@google/adk'
 
 import { listNodeAgents, listNodeTools } from '../../agent/adk-workarounds/workflow-nodes.ts'
@@ -32,15 +33,10 @@ export async function findTool(root: unknown, toolName: string): Promise<BaseToo
   const node = listNodeTools(root).find(({ name }) => name === toolName)
   if (node) return node
   const toolsets: BaseToolset[] = []
-  // Agents may use each other. The set grows while it is read.
-  const agents = new Set(agentsOf(root))
-  for (const agent of agents) {
+  for (const agent of listAgents(root)) {
     for (const tool of isLlmAgent(agent) ? agent.tools : []) {
       if (isBaseToolset(tool)) toolsets.push(tool)
-      if (!isBaseTool(tool)) continue
-      if (tool.name === toolName) return tool
-      const inner = isAgentTool(tool) ? agentOf(tool) : undefined
-      for (const each of inner ? agentsOf(inner) : []) agents.add(each)
+      if (isBaseTool(tool) && tool.name === toolName) return tool
     }
   }
   for (const toolset of toolsets) {
@@ -48,6 +44,25 @@ export async function findTool(root: unknown, toolName: string): Promise<BaseToo
     if (found) return found
   }
   return undefined
+}
+
+/** Finds a remote agent by name in the same places. */
+export function findRemoteAgent(root: unknown, name: string): RemoteA2AAgent | undefined {
+  for (const agent of listAgents(root))
+    if (agent instanceof RemoteA2AAgent && agent.name === name) return agent
+  return undefined
+}
+
+function listAgents(root: unknown): ReadonlySet<BaseAgent> {
+  // Agents may use each other. The set grows while it is read.
+  const agents = new Set(agentsOf(root))
+  for (const agent of agents) {
+    for (const tool of isLlmAgent(agent) ? agent.tools : []) {
+      const inner = isAgentTool(tool) ? agentOf(tool) : undefined
+      for (const each of inner ? agentsOf(inner) : []) agents.add(each)
+    }
+  }
+  return agents
 }
 
 async function findInToolset(

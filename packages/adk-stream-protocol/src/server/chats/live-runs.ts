@@ -521,6 +521,7 @@ export class LiveRuns {
       ledger,
       terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
       credentials: signIns,
+      cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
       openTurn: (messageId, stream) =>
         turnService.streamLive(chat, messageId, { ...stream, graceMs }),
       listener,

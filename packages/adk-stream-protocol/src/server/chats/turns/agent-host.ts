@@ -29,6 +29,7 @@ import { withShown } from '../../../calls/shown-events.ts'
 import { toClaim } from '../../../calls/approved-call.ts'
 import type { ToolCall } from '../../../agent/tool-call.ts'
 import { prepareCall } from '../../../calls/prepare-call.ts'
+import { findWaitingTasks, REMOTE_CALL } from '../../../calls/remote-tasks.ts'
 import { toNestedEnding } from '../../../agent/history/nested-ending.ts'
 import { canBeContinued } from '../../../agent/history/interrupted-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../../agent/history/repair-session.ts'
@@ -47,6 +48,7 @@ import { isClosing } from '../../../turns/turn.ts'
 import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { findTurnIn, toSessionKey } from '../chat-sessions.ts'
+import { findRemoteAgent } from '../find-tool.ts'
 import { readError } from '../../http/exchange.ts'
 import { repeats, RunAppends } from './run-appends.ts'
 import type { StateDelta } from '../request-context.ts'
@@ -116,6 +118,8 @@ export class AgentHost {
   readonly #runConfig: RunConfig
   readonly #runs = new Set<RunState>()
   readonly #appends = new RunAppends()
+  /** Requests to remote agents to cancel tasks. */
+  readonly #cancelling = new Set<Promise<void>>()
   /** Sessions of runs that start: session id → session. The chat is locked, so ADK need not read them again. */
   readonly #prepared = new Map<string, Session>()
 
@@ -153,8 +157,9 @@ export class AgentHost {
     this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
   }
 
-  /** Whether a run with an approved call is active, even if its turn was stopped. */
+  /** Whether a run with an approved call is active, even if its turn was stopped, or a task of a remote agent is being cancelled. */
   get busy(): boolean {
+    if (this.#cancelling.size > 0) return true
     return [...this.#runs].some((run) => run.all.some(({ decided }) => decided.size > 0))
   }
 
@@ -282,6 +287,25 @@ export class AgentHost {
     if (marks || reply.parts.length > 0)
       await storePartialReply(this.#sessions.service, session, reply)
     await respondToDanglingCalls(this.#sessions.service, session)
+  }
+
+  /**
+   * Cancels the tasks of remote agents that asked what these calls stand for, and that do not continue. Resolves when the tasks are
+   * known; the chat may be deleted then. Errors are reported.
+   */
+  async cancelRemoteTasks(
+    chat: AppChatRef,
+    calls: readonly { readonly toolCallId: string }[],
+  ): Promise<void> {
+    const ids = calls.map(({ toolCallId }) => toolCallId).filter((id) => id.startsWith(REMOTE_CALL))
+    if (ids.length === 0) return
+    const { runner, gate } = await this.#find(chat)
+    const session = await this.#sessions.get(chat)
+    const tasks = findWaitingTasks(session?.events ?? [], new Set(ids))
+    const cancelled = gate.remote
+      .cancel(tasks, (name) => findRemoteAgent(runner.agent, name))
+      .finally(() => this.#cancelling.delete(cancelled))
+    this.#cancelling.add(cancelled)
   }
 
   // A single generator: every additional one would cost each token another microtask.

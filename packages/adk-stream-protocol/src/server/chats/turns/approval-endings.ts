@@ -20,11 +20,15 @@ export async function cancelPending(
   chat: AppChatRef,
   { isWritten = () => false }: { readonly isWritten?: (approval: Approval) => boolean } = {},
 ): Promise<void> {
+  const ended: Approval[] = []
   for (const approval of await backend.ledger.pendingOf(chat)) {
     const written = isWritten(approval)
     const cancelled = await backend.ledger.cancel(approval.id, MOVED_ON)
-    if (!isRefusal(cancelled) && !written) await writeEnding(backend, cancelled)
+    if (isRefusal(cancelled) || written) continue
+    await writeEnding(backend, cancelled)
+    ended.push(cancelled)
   }
+  await backend.host.cancelRemoteTasks(chat, ended)
 }
 
 /** Writes the end of an approval whose call does not run into the session. */

@@ -1,12 +1,13 @@
 import type { Part } from '@a2a-js/sdk'
 import { expect } from 'vitest'
 
-import type { A2aServer } from '../../../support/a2a-server.ts'
+import type { A2aServer, RemoteReply } from '../../../support/a2a-server.ts'
 import { serveA2a } from '../../../support/a2a-server.ts'
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
 import { type Lives, PATIENCE } from '../crash-pair.ts'
 import { Person } from '../person.ts'
+import { replyToAnswer } from './remote-answer-lives.ts'
 
 const LOST = 'The agent may or may not have received it.'
 const STOPPED = 'the server stopped before it replied'
@@ -22,13 +23,15 @@ const DEATHS: readonly (readonly [moment: string, sent: number, text: string])[]
   ['before-response', 1, STOPPED],
 ]
 
-/** Starts a remote agent that asks for an approval. */
-export function serveRemote(): Promise<A2aServer> {
-  return serveA2a(({ parts }) =>
-    isAnswer(parts)
-      ? { state: 'completed', parts: [{ kind: 'text', text: 'Paid.' }] }
-      : { state: 'input-required', parts: [REQUEST] },
-  )
+/** Starts a remote agent that asks for an approval, or for an answer. */
+export async function serveRemote(): Promise<A2aServer> {
+  const remote = await serveA2a((request): RemoteReply => {
+    const { parts, taskId } = request
+    if (isAnswer(parts)) return { state: 'completed', parts: [{ kind: 'text', text: 'Paid.' }] }
+    const first = remote.received.find((received) => received.taskId === taskId)
+    return replyToAnswer(request, first) ?? { state: 'input-required', parts: [REQUEST] }
+  })
+  return remote
 }
 
 /** Approvals for which a remote agent asks. */

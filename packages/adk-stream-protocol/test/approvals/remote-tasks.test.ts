@@ -1,0 +1,116 @@
+import type { Part } from '@a2a-js/sdk'
+import type { BaseLlm } from '@google/adk'
+import { AgentTool } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+
+import { assistant } from '../support/agents.ts'
+import type { A2aServer, RemoteReply } from '../support/a2a-server.ts'
+import { serveA2a } from '../support/a2a-server.ts'
+import { textOf } from '../support/chat-probe.ts'
+import { joinLive, openLiveTestBridge } from '../live/support/live-test-bridge.ts'
+import { clientsWith } from './support/approving-chat.ts'
+import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
+
+const say = (text: string): Part => ({ kind: 'text', text })
+const QUESTION: RemoteReply = { state: 'input-required', parts: [say('Which city?')] }
+
+/** Where a remote agent can wait, with a message that reaches it. */
+const PLACES = {
+  'a sub-agent': {
+    agent: (model: BaseLlm, remote: A2aServer) => assistant(model, { subAgents: [remote.agent] }),
+    send: '[[call transfer_to_agent {"agentName":"helper"}]]',
+  },
+  'an agent used as a tool': {
+    agent: (model: BaseLlm, remote: A2aServer) =>
+      assistant(model, { tools: [new AgentTool({ agent: remote.agent })] }),
+    send: '[[call helper {"request":"Plan a trip."}]][[then]][[say Planned.]]',
+  },
+} as const
+
+const [stock] = clientsWith('7')
+if (!stock) throw new Error('There is a stock client.')
+const client = stock
+
+describe.each(Object.entries(PLACES))('%s', (_place, { agent, send }) => {
+  /** Opens a chat in which a remote agent waits. */
+  async function openWaiting(options: TestBridgeOptions = {}) {
+    const remote = await serveA2a(({ text }) =>
+      text.includes('Something else') ? { state: 'completed', parts: [say('Sure.')] } : QUESTION,
+    )
+    const bridge = await TestBridge.open({
+      isLive: false,
+      ...options,
+      agent: (model) => agent(model, remote),
+    })
+    const page = bridge.page()
+    const chat = await page.open(client)
+    await chat.send(send)
+    expect(await page.inbox()).toHaveLength(1)
+    const stateOf = () => remote.stateOf(remote.received[0]?.taskId ?? '')
+    expect(await stateOf()).toBe('input-required')
+    return {
+      bridge,
+      page,
+      chat,
+      stateOf,
+      async [Symbol.asyncDispose]() {
+        await bridge[Symbol.asyncDispose]()
+        await remote[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  test('[AP693] deleting a chat cancels the task that waits in it', async () => {
+    await using waiting = await openWaiting()
+    const { bridge, page, stateOf } = waiting
+    expect(await page.delete()).toMatchObject({ status: 204 })
+    await expect.poll(stateOf).toBe('canceled')
+    expect(bridge.errors).toEqual([])
+  })
+
+  test('[AP693] a new message that cancels the question cancels its task', async () => {
+    await using waiting = await openWaiting({ whilePending: 'cancel' })
+    const { bridge, page, chat, stateOf } = waiting
+    await chat.send('[[say Something else.]]')
+    await expect.poll(stateOf).toBe('canceled')
+    expect(await page.inbox()).toEqual([])
+    expect(textOf(chat.lastMessage)).toBe('Something else.')
+    expect(bridge.errors).toEqual([])
+  })
+})
+
+test('[AP693] deleting the data of a person cancels the tasks that wait for them', async () => {
+  const { agent, send } = PLACES['a sub-agent']
+  await using remote = await serveA2a(() => QUESTION)
+  await using bridge = await TestBridge.open({ isLive: false, agent: (m) => agent(m, remote) })
+  const chat = await bridge.page().open(client)
+  await chat.send(send)
+  await bridge.bridge.deletePrincipal('hanako', { audit: 'keep' })
+  await expect.poll(() => remote.stateOf(remote.received[0]?.taskId ?? '')).toBe('canceled')
+})
+
+test('[AP693] a task that cannot be cancelled is reported, and the chat is deleted', async () => {
+  const { agent, send } = PLACES['a sub-agent']
+  const remote = await serveA2a(() => QUESTION)
+  await using bridge = await TestBridge.open({ isLive: false, agent: (m) => agent(m, remote) })
+  const page = bridge.page()
+  const chat = await page.open(client)
+  await chat.send(send)
+  await remote[Symbol.asyncDispose]()
+  expect(await page.delete()).toMatchObject({ status: 204 })
+  await expect.poll(() => bridge.errors.length).toBe(1)
+  expect(await page.inbox()).toEqual([])
+})
+
+test('[AP693] a live model that withdraws the call of a remote agent cancels its task', async () => {
+  await using remote = await serveA2a(() => QUESTION)
+  await using bridge = await openLiveTestBridge({
+    agent: (model) => PLACES['an agent used as a tool'].agent(model, remote),
+  })
+  await using socket = await joinLive(bridge)
+  socket.say('[[call helper {"request":"Plan."}]] [[wait seen]] [[cancel]]')
+  await expect.poll(() => bridge.page().inbox()).toHaveLength(1)
+  bridge.emulator.release('seen')
+  await expect.poll(() => remote.stateOf(remote.received[0]?.taskId ?? '')).toBe('canceled')
+  expect(await bridge.page().inbox()).toEqual([])
+})
