@@ -120,58 +120,74 @@ export class ChatService {
     request: ResponsesRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
-    const { decisions, turnService, runs } = this.#parts
+    const { runs, remoteTurns } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
-    const run = runs?.find(chat)
     const isResolved = request.results.length + request.outputs.length === 0
     const responses = isResolved ? request : await this.#resolve(chat, request)
+    const recorded = await this.#record(principal, chat, { responses, onDecided })
+    const { messageId, seen } = recorded.decided
+    const from: ReadFrom = seen === undefined ? 'pause' : { after: seen }
+    if (recorded.live) return { turn: recorded.live, from }
+    const continued = await this.#readAfterQuestion(chat, recorded.decided)
+    if (continued) return continued
+    const approvalIds = responses.decisions.map(({ approvalId }) => approvalId)
+    const undoNote = remoteTurns.noteRead(chat, messageId, approvalIds)
+    try {
+      return await this.#resumeTurn(chat, recorded)
+    } catch (thrown) {
+      undoNote()
+      // A live session has taken the call meanwhile.
+      const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined
+      const turn = await taker?.turnOf(messageId)
+      if (!turn) throw thrown
+      return { turn, from }
+    }
+  }
+
+  /** Records responses. Gives those for calls of the live session to the session. */
+  async #record(
+    principal: Principal,
+    chat: ChatRef,
+    { responses, onDecided }: { responses: Responses; onDecided: (() => void) | undefined },
+  ): Promise<RecordedResponses> {
+    const { decisions, runs } = this.#parts
+    const run = runs?.find(chat)
     const record = async () => {
       const decided = await decisions.decideAll(principal, chat, responses)
       const { messageId, taken } = decided
       onDecided?.()
-      const unknown = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
+      const outputs = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
       // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
-      const isNew = taken.length > 0 || unknown.length < responses.outputs.length
+      const isNew = taken.length > 0 || outputs.length < responses.outputs.length
       const isRead = isNew || run?.isStreaming(messageId) === true
       // Not awaited: the turn may start only after others have ended, which `keepOpen` prevents.
-      return { decided, unknown, opening: isRead ? run?.turnOf(messageId) : undefined }
+      return { decided, outputs, opening: isRead ? run?.turnOf(messageId) : undefined }
     }
-    const { decided, unknown, opening } = await (run ? run.keepOpen(record) : record())
-    const live = await opening
+    const { decided, outputs, opening } = await (run ? run.keepOpen(record) : record())
+    return { decided, outputs, live: await opening }
+  }
+
+  /** Returns the turn that continues a message with recorded responses: of this process, or of the one that has the live session. */
+  async #resumeTurn(chat: ChatRef, { decided, outputs }: RecordedResponses): Promise<OpenedTurn> {
+    const { decisions, turnService } = this.#parts
     const { messageId, seen, taken } = decided
-    if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
-    const continued = await this.#readAfterQuestion(chat, decided)
-    if (continued) return continued
-    const undoNote = this.#parts.remoteTurns.noteRead(
-      chat,
+    if (decided.turn) return { turn: await decided.turn, from: 'pause' }
+    const left = await this.#leaveToOwners(chat, {
       messageId,
-      responses.decisions.map(({ approvalId }) => approvalId),
-    )
-    try {
-      if (decided.turn) return { turn: await decided.turn, from: 'pause' }
-      const { own, outputs, follow } = await this.#leaveToOwners(chat, {
-        messageId,
-        taken: taken.filter((approval) => !isElicitation(approval)),
-        outputs: unknown,
-      })
-      const followed = await follow()
-      if (followed) return { turn: followed, from: seen === undefined ? 'pause' : { after: seen } }
-      const [approval] = own
-      const turn = await turnService.resume(chat, messageId, {
-        outputs,
-        ...(seen !== undefined && { seen }),
-        // ADK runs several calls one after the other, in its own order.
-        ...(approval && taken.length === 1 && { approval }),
-        refuse: () => decisions.refuseOutputs(chat, outputs),
-      })
-      return { turn, from: 'pause' }
-    } catch (thrown) {
-      undoNote()
-      const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined
-      const turn = await taker?.turnOf(messageId)
-      if (!turn) throw thrown
-      return { turn, from: seen === undefined ? 'pause' : { after: seen } }
-    }
+      taken: taken.filter((approval) => !isElicitation(approval)),
+      outputs,
+    })
+    const followed = await left.follow()
+    if (followed) return { turn: followed, from: seen === undefined ? 'pause' : { after: seen } }
+    const [approval] = left.own
+    const turn = await turnService.resume(chat, messageId, {
+      outputs: left.outputs,
+      ...(seen !== undefined && { seen }),
+      // ADK runs several calls one after the other, in its own order.
+      ...(approval && taken.length === 1 && { approval }),
+      refuse: () => decisions.refuseOutputs(chat, left.outputs),
+    })
+    return { turn, from: 'pause' }
   }
 
   /**
@@ -306,6 +322,15 @@ export class ChatService {
 
 /** A reply over HTTP does not decide an approval of a live session. */
 const isInReach = ({ liveWorker }: Approval): boolean => liveWorker === undefined
+
+/** The responses of a request, as they were recorded. */
+interface RecordedResponses {
+  readonly decided: Continuation
+  /** The outputs that no live session of this process took. */
+  readonly outputs: readonly OutputResponse[]
+  /** The turn in which the live session continues. */
+  readonly live: Turn | undefined
+}
 
 interface LiveResponses {
   readonly messageId: string
