@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
-import type { Event, InvocationContext } from '@google/adk'
-import { Context, createEvent, ToolConfirmation } from '@google/adk'
+import type { Event } from '@google/adk'
+import { Context, ToolConfirmation } from '@google/adk'
 
 import type { Ending } from '../agent/call-responses.ts'
 import {
@@ -19,13 +19,12 @@ import {
   withEdits,
 } from '../calls/approved-call.ts'
 import { BROWSER_TIMED_OUT, toBrowserResponse, asBrowserTool } from '../calls/browser-tool.ts'
-import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
-import { writeNotes } from '../agent/history/event-notes.ts'
+import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { findPause } from '../agent/history/open-questions.ts'
 import type { CallCheck, ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
-import type { CallEffect, CallEvent, CallState } from '../calls/next-call.ts'
+import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
@@ -57,6 +56,16 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { describeInside, readInside, withdrawInside } from './inside-calls.ts'
 import type { WaitingCall } from './live-snapshot.ts'
+import type { OpenCall } from './open-call.ts'
+import {
+  contextOf,
+  createOpenCall,
+  isAsking,
+  readOwnQuestion,
+  toResultEvent,
+  toWaitingCall,
+  wasAsked,
+} from './open-call.ts'
 import type { EndedCall, Parking } from './parked-calls.ts'
 import { toParkedResponse } from './parked-calls.ts'
 
@@ -108,38 +117,6 @@ export interface LiveCallsOptions {
  * - `asking`: it runs, and its MCP server waits for the answer of a person.
  */
 export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
-
-/** A call that has not ended. */
-interface OpenCall extends Omit<ToolCall, 'toolContext'> {
-  readonly id: string
-  /** A call that continues after a pause has a new context, because the pause has stored the changes of the old one. */
-  toolContext: Context
-  state: CallState
-  /** The calls inside the agent that the call runs for which an approval was requested. */
-  readonly inside: Set<string>
-  /** What the call waits for inside its agent. */
-  pause?: Pause
-  /** Calls whose outcomes the session has, and which are reported when the event of this call is stored. */
-  endings: string[]
-  /** The call's approval, if one was requested. */
-  approvalId?: string
-  /** Set if the model has a status of the call as its function response. */
-  parking?: Parking
-  /** Expires a browser call. */
-  timer?: NodeJS.Timeout
-  /** When it expires, in ms since 1970. */
-  expiresAt?: number
-  /** Whether the result is in the session. */
-  isStored: boolean
-  /** Whether the call is recorded in `browserCalls`. */
-  isBrowserCall: boolean
-  /** Whether the result contains the text of an error, which clients must not see. */
-  hidesError: boolean
-  /** Whether its MCP server waits for the answer of a person. */
-  isEliciting: boolean
-  /** Aborted when nothing waits for the call any more. Ends the questions of its MCP server. */
-  readonly unwanted: AbortController
-}
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
@@ -251,39 +228,16 @@ export class LiveCalls {
   /** The calls that wait for a client. */
   get waiting(): readonly WaitingCall[] {
     const waiting: WaitingCall[] = []
-    for (const { id, tool, state, approvalId, expiresAt, parking } of this.#open.values()) {
-      const isAsked = state.name === 'asked' && approvalId !== undefined
-      const isHandedOver = state.name === 'delivered' && state.isWaiting && expiresAt !== undefined
-      const isPaused = state.name === 'paused' && state.isWaiting
-      if (state.isCancelled || (!isAsked && !isHandedOver && !isPaused)) continue
-      const call = {
-        toolCallId: id,
-        toolName: tool.name,
-        messageId: this.#options.messageOf(id),
-        ...(parking && { isParked: true }),
-      }
-      if (isPaused) waiting.push({ ...call, isPaused })
-      else waiting.push({ ...call, ...(isAsked ? { approvalId } : { expiresAt }) })
+    for (const call of this.#open.values()) {
+      const found = toWaitingCall(call, this.#options.messageOf)
+      if (found) waiting.push(found)
     }
     return waiting
   }
 
   #create(toolCall: ToolCall, isParked = false): OpenCall {
-    const id = toolCall.toolContext.functionCallId ?? ''
-    const call: OpenCall = {
-      ...toolCall,
-      id,
-      state: { name: 'new' },
-      inside: new Set(),
-      endings: [],
-      isStored: false,
-      isBrowserCall: false,
-      hidesError: false,
-      ...(isParked && { parking: 'known' }),
-      isEliciting: false,
-      unwanted: new AbortController(),
-    }
-    this.#open.set(id, call)
+    const call = createOpenCall(toolCall, isParked)
+    this.#open.set(call.id, call)
     return call
   }
 
@@ -742,22 +696,8 @@ export class LiveCalls {
     note?: DecidedNote,
   ): Promise<void> {
     const { write, messageOf } = this.#options
-    const { id, tool, toolContext } = call
-    const { invocationId, agent, branch } = contextOf(call)
-    const notes: EventNotes = {
-      messageId: messageOf(id),
-      ...(note && { decided: [note] }),
-      ...(call.hidesError && { failed: [id] }),
-    }
-    const author = agent?.name
-    const event = createEvent({
-      invocationId,
-      content: { role: 'user', parts: [{ functionResponse: { id, name: tool.name, response } }] },
-      actions: toolContext.actions,
-      customMetadata: writeNotes(notes),
-      ...(author !== undefined && { author }),
-      ...(branch !== undefined && { branch }),
-    })
+    const { id } = call
+    const event = toResultEvent(call, { response, note, messageId: messageOf(id) })
     if (!call.isStored) await write(id, event)
     call.isStored = true
     await this.#report(call, note)
@@ -854,18 +794,6 @@ function isResponse({ type }: CallEvent, effects: readonly CallEffect[]): boolea
   return isDecision && !effects.some((effect) => effect.type === 'read')
 }
 
-/** Whether an approval was requested for a call, or inside the agent that it runs. */
-function wasAsked({ approvalId, inside }: OpenCall): boolean {
-  return approvalId !== undefined || inside.size > 0
-}
-
-/** Whether a call waits for a decision. */
-function isAsking({ state, isEliciting }: OpenCall): boolean {
-  return (
-    isEliciting || state.name === 'asked' || state.name === 'deciding' || state.name === 'paused'
-  )
-}
-
 // A live run uses a copy of the agent, and never runs a workflow.
 function isAnyRoot(): boolean {
   return true
@@ -877,12 +805,4 @@ function unknownIfExecuting(approval: Approval): Approval {
   return state.name === 'executing'
     ? { ...approval, state: { ...state, name: 'unknown' } }
     : approval
-}
-
-function contextOf({ toolContext }: ToolCall): InvocationContext {
-  return toolContext.invocationContext
-}
-
-function readOwnQuestion({ actions, functionCallId = '' }: Context): ToolQuestion | undefined {
-  return actions.requestedToolConfirmations[functionCallId]
 }

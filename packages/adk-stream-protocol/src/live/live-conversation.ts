@@ -49,6 +49,7 @@ import type { LiveListener } from './live-watchers.ts'
 import type { EndedCall } from './parked-calls.ts'
 import { describeParkedResult } from './parked-calls.ts'
 import { SessionWriter } from './session-writer.ts'
+import { SnapshotSaver } from './snapshot-saver.ts'
 import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
 import type { ShownQuestion } from './spoken-replies.ts'
 import { SpokenReplies } from './spoken-replies.ts'
@@ -92,10 +93,6 @@ type DecideSpoken = (reply: Reply, isInReach: (approval: Approval) => boolean) =
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000
 
-/** How long after a handle the session is stored: ADK yields the events of the turn after the handle. */
-const REST_MS = 200
-const REST_ATTEMPTS = 5
-
 /** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. */
 export class LiveConversation {
   readonly #options: LiveConversationOptions
@@ -128,9 +125,7 @@ export class LiveConversation {
   /** Results of parked calls that wait until the model has the results of its other calls: a text would cancel those. */
   readonly #unsentResults: string[] = []
   #lostError: ProtocolError | undefined
-  #restTimer: NodeJS.Timeout | undefined
-  /** Whether the last stored snapshot has calls. */
-  #hasSavedCalls = false
+  readonly #snapshots: SnapshotSaver
   /** Messages that are being stored and are not sent to the model yet. */
   #sending = 0
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -158,6 +153,10 @@ export class LiveConversation {
         if (this.#turnTaking.speaker === message) this.interrupt()
       },
       onError: options.onError,
+    })
+    this.#snapshots = new SnapshotSaver({
+      take: () => (this.#state === 'open' ? this.#takeSnapshot() : undefined),
+      save: options.onRest,
     })
     this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
     this.#calls = this.#createCalls()
@@ -338,31 +337,6 @@ export class LiveConversation {
     return this.#state === 'open' && !this.isBusy && this.#sending === 0 && !this.#session.isWriting
   }
 
-  /** Stores a snapshot when the conversation is at rest. */
-  #saveSoon(attempts = REST_ATTEMPTS): void {
-    clearTimeout(this.#restTimer)
-    if (attempts === 0 || this.#state !== 'open') return
-    this.#restTimer = setTimeout(() => {
-      const snapshot = this.#takeSnapshot()
-      if (snapshot.handle === undefined) this.#saveSoon(attempts - 1)
-      else this.#save(snapshot)
-    }, REST_MS)
-    this.#restTimer.unref()
-  }
-
-  /** Stores which calls wait. The conversation may not be at rest again before a crash. */
-  #saveCalls(): void {
-    // The call is in its new state after this step.
-    queueMicrotask(() => {
-      if (this.#state === 'open') this.#save(this.#takeSnapshot())
-    })
-  }
-
-  #save(snapshot: LiveSnapshot): void {
-    this.#hasSavedCalls = snapshot.calls.length > 0
-    this.#options.onRest(snapshot)
-  }
-
   /** Returns the handle of an earlier session, if it covers everything that is stored. */
   #resumeFrom(): string | undefined {
     const { handle, eventId } = this.#options.continues ?? {}
@@ -416,7 +390,8 @@ export class LiveConversation {
         this.#messages.setCallState(toolCallId, state)
         if (state === 'waiting') this.#shownAt.set(toolCallId, performance.now())
         else this.#shownAt.delete(toolCallId)
-        if (state === 'waiting' || (state === 'ended' && this.#hasSavedCalls)) this.#saveCalls()
+        if (state === 'waiting' || (state === 'ended' && this.#snapshots.hasCalls))
+          this.#snapshots.saveCalls()
       },
     })
   }
@@ -464,7 +439,7 @@ export class LiveConversation {
         this.#adoptCalls()
         this.#resolveReady()
       },
-      onHandle: () => this.#saveSoon(),
+      onHandle: () => this.#snapshots.saveAtRest(),
       onCancelled: (ids) => this.#cancelCalls(ids),
       onOutput: (parts) => {
         this.#audio.record(parts)
@@ -491,7 +466,7 @@ export class LiveConversation {
 
   #end(failure: unknown): void {
     this.#state = 'closed'
-    clearTimeout(this.#restTimer)
+    this.#snapshots.close()
     this.#calls.close()
     this.#rejectReady(failure ?? new ProtocolError('unavailable'))
     this.#messages.end(failure)
@@ -651,7 +626,7 @@ export class LiveConversation {
 
   /** Parks the calls that wait for people, before input reaches a model that would cancel them. */
   #prepareInput(): void {
-    if (!this.#options.hasNonBlockingCalls && this.#calls.park()) this.#saveCalls()
+    if (!this.#options.hasNonBlockingCalls && this.#calls.park()) this.#snapshots.saveCalls()
   }
 
   /** Sends the result of a parked call as text. Other calls of the model stay unaffected. */
