@@ -4,7 +4,7 @@ import type { Backend } from './chats/backend.ts'
 import { ChatTimelines } from './chats/chat-timelines.ts'
 import { LostElicitations } from './chats/recovery/lost-elicitations.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
-import { PrincipalNames } from './chats/principal-names.ts'
+import { createNameLookup } from './chats/principal-names.ts'
 import { RecoverySweeper } from './chats/recovery/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/recovery/retention-sweeper.ts'
 import type { Bridge } from './create-bridge.ts'
@@ -22,9 +22,8 @@ import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes } from './routes/chat-list-routes.ts'
 import { chatRoutes } from './routes/chat-routes.ts'
-import { modelCallRoutes } from './routes/model-call-routes.ts'
 import { signInRoutes } from './routes/sign-in-routes.ts'
-import { timelineRoutes } from './routes/timeline-routes.ts'
+import { modelCallRoutes, timelineRoutes } from './routes/timeline-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { createCallFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
@@ -124,7 +123,7 @@ function createRoutes(
   const { chats, turns, elsewhere, asking, runs } = opened
   const { artifactService, exposeState = () => false, mayReadAudit } = options
   const { onError } = toObservers(options)
-  const names = new PrincipalNames(options.namePrincipal, onError)
+  const findNames = createNameLookup(options.namePrincipal, onError)
   return [
     ...chatListRoutes({ backend, turns, events, feeds, limits }),
     ...chatRoutes({
@@ -140,9 +139,9 @@ function createRoutes(
       limits,
       exposeState,
     }),
-    ...approvalRoutes({ backend, chats, limits, names }),
+    ...approvalRoutes({ backend, chats, limits, findNames }),
     ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
-    ...approvalLinkRoutes({ backend, chats, limits, names, links: options.approvalLinks }),
+    ...approvalLinkRoutes({ backend, chats, limits, findNames, links: options.approvalLinks }),
     ...auditRoutes(backend, mayReadAudit),
     ...timelineRoutes(timelines, mayReadAudit),
     ...modelCallRoutes(modelCalls),

@@ -3,35 +3,30 @@ export type NamePrincipal = (
   principalId: string,
 ) => string | undefined | Promise<string | undefined>
 
+/** Returns the names of principals. Leaves out a principal without a name, or whose name cannot be determined. */
+export type FindNames = (principalIds: Iterable<string>) => Promise<ReadonlyMap<string, string>>
+
 /** The maximum length of a name, in UTF-16 code units. */
 const MAX_LENGTH = 200
 
-/** Looks up the names of principals with the application's `namePrincipal`. */
-export class PrincipalNames {
-  readonly #name: NamePrincipal | undefined
-  readonly #onError: (error: unknown) => void
-
-  constructor(name: NamePrincipal | undefined, onError: (error: unknown) => void) {
-    this.#name = name
-    this.#onError = onError
-  }
-
-  /** Returns the names of these principals. A principal without a name, or whose name cannot be determined, is left out. */
-  async of(principalIds: Iterable<string>): Promise<ReadonlyMap<string, string>> {
-    if (!this.#name) return new Map()
-    const ids = [...new Set(principalIds)]
-    const names = await Promise.all(ids.map(async (id) => [id, await this.#find(id)] as const))
-    return new Map(names.flatMap(([id, name]) => (name === undefined ? [] : [[id, name]])))
-  }
-
-  async #find(principalId: string): Promise<string | undefined> {
+/** Returns a function that looks up names with the application's `namePrincipal`. */
+export function createNameLookup(
+  namePrincipal: NamePrincipal | undefined,
+  onError: (error: unknown) => void,
+): FindNames {
+  const find = async (id: string): Promise<[string, string][]> => {
     try {
       // The types of the application are not checked at run time.
-      const name: unknown = await this.#name?.(principalId)
-      return typeof name === 'string' && name !== '' ? name.slice(0, MAX_LENGTH) : undefined
+      const name: unknown = await namePrincipal?.(id)
+      return typeof name === 'string' && name !== '' ? [[id, name.slice(0, MAX_LENGTH)]] : []
     } catch (error) {
-      this.#onError(error)
-      return undefined
+      onError(error)
+      return []
     }
+  }
+  return async (principalIds) => {
+    if (!namePrincipal) return new Map()
+    const found = await Promise.all(Array.from(new Set(principalIds), find))
+    return new Map(found.flat())
   }
 }

@@ -12,7 +12,7 @@ import type { Principal } from '../auth/authenticate.ts'
 import { BAD_LINK, toDecider, toError } from '../chats/decisions/decision-results.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
-import type { PrincipalNames } from '../chats/principal-names.ts'
+import type { FindNames } from '../chats/principal-names.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AnonymousRequest, AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -62,7 +62,7 @@ interface LinkRoutesOptions {
   readonly backend: LazyBackend
   readonly chats: ChatService
   readonly limits: BridgeLimits
-  readonly names: PrincipalNames
+  readonly findNames: FindNames
   readonly links: ApprovalLinkOptions | undefined
 }
 
@@ -70,7 +70,7 @@ const DEFAULT_EXPIRES_MS = 10 * 60_000
 
 /** The routes of links: create one, open it once, read the approval, and decide it once. */
 export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, names, links } = options
+  const { backend, chats, limits, findNames, links } = options
   if (!links) return []
 
   const create = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
@@ -150,7 +150,7 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
     if (!link) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
     const { refresh } = await backend.get()
     const current = await refresh(approval, link.as.id)
-    const known = await names.of([...listPeople(approval), link.by])
+    const known = await findNames([...listPeople(approval), link.by])
     const sender = known.get(link.by)
     return {
       approval: viewApproval(current.approval, link.as, { ...current, names: known }),

@@ -7,7 +7,7 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import { UncheckedObject } from '../../protocol/raw-message.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { PrincipalNames } from '../chats/principal-names.ts'
+import type { FindNames } from '../chats/principal-names.ts'
 import { toDecider, toError } from '../chats/decisions/decision-results.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -22,17 +22,17 @@ export interface ApprovalRoutesOptions {
   readonly backend: LazyBackend
   readonly chats: ChatService
   readonly limits: BridgeLimits
-  readonly names: PrincipalNames
+  readonly findNames: FindNames
 }
 
 /** The routes of approvals, for inboxes, bots and phones: list, read, decide, and withdraw a vote. */
 export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, names } = options
+  const { backend, chats, limits, findNames } = options
 
   const view = async (approval: Approval, principal: Principal): Promise<unknown> =>
     viewApproval(approval, principal, {
       preview: { state: 'none' },
-      names: await names.of(listPeople(approval)),
+      names: await findNames(listPeople(approval)),
     })
 
   const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
@@ -57,7 +57,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
       })),
     )
     const next = found.length > limit ? page.at(-1)?.id : undefined
-    const known = await names.of(page.flatMap(listPeople))
+    const known = await findNames(page.flatMap(listPeople))
     return reply(200, {
       approvals: approvals.map((current) =>
         viewApproval(current.approval, principal, { ...current, names: known }),
@@ -77,7 +77,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     const current = {
       ...(await refresh(approval, principal.id)),
       schema,
-      names: await names.of(listPeople(approval)),
+      names: await findNames(listPeople(approval)),
     }
     return reply(200, { approval: viewApproval(current.approval, principal, current), history })
   }

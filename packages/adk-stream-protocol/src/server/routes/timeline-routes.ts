@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { ChatTimelines } from '../chats/chat-timelines.ts'
+import type { ModelCalls } from '../chats/model-calls.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -30,6 +31,22 @@ export function timelineRoutes(
     return reply(200, timeline)
   }
   return [{ method: 'GET', path: '/chats/:id/timeline', handle: show }]
+}
+
+/** The route of recorded model calls, for the owner of the chat. Without a recorder there is none. */
+export function modelCallRoutes(modelCalls: ModelCalls | undefined): readonly Route[] {
+  if (!modelCalls) return []
+  return [
+    {
+      method: 'GET',
+      path: '/chats/:id/model-calls/:name',
+      handle: async ({ principal, id: chatId, name }) => {
+        const call = modelCalls.find({ principalId: principal.id, chatId }, name)
+        if (!call) throw new ProtocolError('not-found')
+        return reply(200, call)
+      },
+    },
+  ]
 }
 
 const MAX_TURNS = 100

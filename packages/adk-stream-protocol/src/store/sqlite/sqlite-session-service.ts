@@ -13,8 +13,7 @@ import {
   type Session,
 } from '@google/adk'
 import { describePage, readPage } from '../list-page.ts'
-import { continueHistory, shareEvents } from '../session-history.ts'
-import { extendHistory } from './extend-history.ts'
+import { addToHistory, continueHistory, shareEvents } from '../session-history.ts'
 import type { SessionCache, SessionHistory } from '../session-cache.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
@@ -46,6 +45,7 @@ import {
   type ListStatements,
   prepareSessionStatements,
   type RewindRow,
+  type SessionRow,
   type SessionStatements,
   type SessionView,
 } from './session-statements.ts'
@@ -227,4 +227,27 @@ function inOrder(
 function nextState(delta: StateDelta, readRows: () => { state: string }[]): string | null {
   if (delta.length === 0) return null
   return encodeState(applyDelta(decodeState(readRows()[0]?.state ?? null), delta))
+}
+
+/** How many events to read at once, and for how many ms. */
+const PAGE_EVENTS = 256
+const PAGE_MS = 8
+
+/** Reads further events of a session for a few ms. Returns whether the history is complete. */
+function extendHistory(
+  history: SessionHistory,
+  row: SessionRow,
+  statements: SessionStatements,
+): boolean {
+  const until = performance.now() + PAGE_MS
+  while (history.seq < row.seq) {
+    const rows = statements.readEvents.rows(row.session, history.seq, PAGE_EVENTS)
+    for (const event of rows) {
+      addToHistory(history, event)
+      if (performance.now() > until) return history.seq >= row.seq
+    }
+    // The numbers of events may have gaps.
+    if (rows.length < PAGE_EVENTS) history.seq = row.seq
+  }
+  return true
 }

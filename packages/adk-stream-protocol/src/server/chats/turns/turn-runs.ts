@@ -1,4 +1,5 @@
 import type { Event } from '@google/adk'
+import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 
 import { ChunkWriter } from '../../../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
@@ -15,7 +16,6 @@ import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { TurnInfo } from '../../options.ts'
 import type { Backend } from '../backend.ts'
 import { toApprovalChat } from '../backend.ts'
-import { traceTurn } from './trace-turn.ts'
 
 export interface TurnRunsOptions extends TranslationOptions {
   /** Whether MCP servers may ask questions during a call. */
@@ -151,4 +151,25 @@ function closeSteps(state: Translation): Translation {
   const writer = new ChunkWriter(state)
   writer.closeStep()
   return writer.state
+}
+
+/**
+ * Runs a turn inside an OpenTelemetry span. The span records the chat and how the turn ended, never its content (OB2). Without a
+ * registered provider it records nothing.
+ */
+async function traceTurn(turn: TurnInfo, run: () => Promise<RunOutcome>): Promise<RunOutcome> {
+  const span = trace.getTracer('adk-stream-protocol').startSpan('turn', {
+    attributes: {
+      'gen_ai.conversation.id': turn.chatId,
+      'adk_stream_protocol.message_id': turn.messageId,
+    },
+  })
+  try {
+    const outcome = await context.with(trace.setSpan(context.active(), span), run)
+    span.setAttribute('adk_stream_protocol.end', outcome.end)
+    if (outcome.end === 'failed') span.setStatus({ code: SpanStatusCode.ERROR })
+    return outcome
+  } finally {
+    span.end()
+  }
 }
