@@ -34,7 +34,7 @@ export interface Relay extends Signals {
 
   /** Sends a hint to all servers. */
   notify(hint: Hint): Promise<void>
-  /** Receives hints. Returns a function that ends this. */
+  /** Passes hints to the listener. Returns a function that unsubscribes. */
   listen(listener: HintListener): Promise<() => Promise<void>>
 }
 

@@ -11,7 +11,7 @@ export function markLine(id: string | undefined): string {
   return JSON.stringify({ mark: id ?? null })
 }
 
-/** Lines of this library come back as they were written. */
+/** Parses a line. Only this library writes lines, so their shape is not checked. */
 export function readLine(line: string): TurnLine {
   return JSON.parse(line) as TurnLine
 }

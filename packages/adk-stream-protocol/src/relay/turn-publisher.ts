@@ -192,7 +192,7 @@ class PublishedTurn {
     this.#losable = known.filter(({ update }) => update.seq <= seq)
     this.#pending = known.flatMap(({ update }) => (update.seq > seq ? [update] : []))
     const [first] = this.#pending
-    // Cannot happen unless the database was restored from a backup. Readers elsewhere are disconnected.
+    // Only if the database was restored from a backup. Readers elsewhere are disconnected.
     if (first && first.seq > seq + 1)
       this.#pending = [{ ...first, seq: seq + 1, lines: [], replayable: false }]
     const isWritten = this.#pending.length === 0 && known.at(-1)?.update.ended === true
@@ -216,7 +216,7 @@ class PublishedTurn {
   }
 }
 
-/** Stands for the readers on other servers. They have logs of their own, so they take everything. */
+/** Represents the readers on other servers. They have logs of their own, so this sink is never full. */
 const ELSEWHERE: Sink = {
   write: () => true,
   end: () => undefined,

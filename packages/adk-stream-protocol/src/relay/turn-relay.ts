@@ -16,7 +16,7 @@ export interface TurnRelayOptions extends TurnLogLimits {
   readonly relay: Relay
   /** The name of this server. */
   readonly worker: string
-  /** How long a server that does not respond is taken for alive. */
+  /** How long a server that does not respond still counts as alive. */
   readonly leaseMs: number
   readonly timing?: Partial<RelayTiming>
   /** Whether a client waits for turns of other servers. */

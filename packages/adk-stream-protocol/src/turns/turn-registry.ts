@@ -127,7 +127,7 @@ export class TurnRegistry {
     })
     this.#running.set(key, turn)
     const free = (): void => {
-      // Another one than `turn` if the run has asked a question.
+      // Not `turn` if the run has asked a question and continued in another turn.
       const last = this.#running.get(key)
       this.#running.delete(key)
       release()
