@@ -10,6 +10,7 @@ import { ArrowLeft } from 'lucide-react'
 import { useCallback, useEffect, useRef } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
+import type { Chats } from '../chats/chats-store.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { api } from '../wire/wire.ts'
 import { ChatLink } from './chat-link.tsx'
@@ -17,11 +18,13 @@ import { closeApprovals, useApprovalsLocation } from './use-approvals-location.t
 
 interface ApprovalsPageProps {
   readonly inbox: Inbox
+  /** The chats of the person. */
+  readonly chats: Chats['chats']
   readonly onOpenChat: (chatId: string) => void
 }
 
 /** The pending approvals of all chats, and the history of those that were decided. */
-export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
+export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) {
   const { inbox: labels, history: historyLabels } = useAdkLabels()
   const { approvalsPage, approver } = useLabels().shell
   const demo = useDemo()
@@ -35,8 +38,8 @@ export function ApprovalsPage({ inbox, onOpenChat }: ApprovalsPageProps) {
   const headingRef = useRef<HTMLHeadingElement>(null)
   useEffect(() => headingRef.current?.focus(), [])
   const renderChatLink = useCallback(
-    (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
-    [onOpenChat],
+    (chatId: string) => <ChatLink chatId={chatId} chats={chats} onOpenChat={onOpenChat} />,
+    [chats, onOpenChat],
   )
   return (
     <main className="scroller approvals-page">

@@ -3,12 +3,15 @@ import { ApprovalInbox, useAdkLabels } from 'adk-stream-protocol/react'
 import { Inbox as InboxIcon } from 'lucide-react'
 import { useCallback } from 'react'
 
+import type { Chats } from '../chats/chats-store.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { ChatLink } from './chat-link.tsx'
 import { approvalsUrl, openApprovals } from './use-approvals-location.ts'
 
 interface InboxProps {
   readonly inbox: InboxState
+  /** The chats of the person. */
+  readonly chats: Chats['chats']
   readonly onOpenChat: (chatId: string) => void
 }
 
@@ -28,7 +31,7 @@ function closeInbox(): void {
 }
 
 /** A button with the number of pending approvals, which opens their list. */
-export function Inbox({ inbox, onOpenChat }: InboxProps) {
+export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
   const { inbox: labels } = useAdkLabels()
   const { approvalsPage } = useLabels().shell
   const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
@@ -38,13 +41,14 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
     (chatId: string) => (
       <ChatLink
         chatId={chatId}
+        chats={chats}
         onOpenChat={(id) => {
           closeInbox()
           onOpenChat(id)
         }}
       />
     ),
-    [onOpenChat],
+    [chats, onOpenChat],
   )
   return (
     <>

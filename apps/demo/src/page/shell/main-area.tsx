@@ -29,7 +29,7 @@ export function MainArea({
   onShowShortcuts,
   ...bar
 }: MainAreaProps) {
-  const { location, inbox, startNew, open, onStarted, onSent } = workspace
+  const { location, inbox, list, startNew, open, onStarted, onSent } = workspace
   return (
     <div className="main-area">
       <TopBar
@@ -44,10 +44,10 @@ export function MainArea({
         }
       >
         <MusicControl />
-        <Inbox inbox={inbox} onOpenChat={open} />
+        <Inbox inbox={inbox} chats={list.chats} onOpenChat={open} />
         <SettingsMenu onShowShortcuts={onShowShortcuts} />
       </TopBar>
-      {isApprovals && <ApprovalsPage inbox={inbox} onOpenChat={open} />}
+      {isApprovals && <ApprovalsPage inbox={inbox} chats={list.chats} onOpenChat={open} />}
       {recording !== undefined && <Replay recording={recording} onClose={onEndReplay} />}
       <OpenChat
         key={location.id}

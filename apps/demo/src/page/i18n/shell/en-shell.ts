@@ -133,6 +133,7 @@ export const enShell: ShellLabels = {
     back: 'Back to the chat',
     linkTitle: 'Your approval is needed',
     open: 'All approvals and history',
+    openChat: (title) => `Open chat “${title}”`,
     keys: 'J and K move between approvals, Enter opens one, Escape closes it.',
   },
   starts: {

@@ -134,6 +134,7 @@ export const jaShell: ShellLabels = {
     back: 'チャットに戻る',
     linkTitle: '承認のお願い',
     open: 'すべての承認と履歴',
+    openChat: (title) => `チャット「${title}」を開く`,
     keys: 'J と K で移動、Enter で開き、Esc で閉じます。',
   },
   starts: {

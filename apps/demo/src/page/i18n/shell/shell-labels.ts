@@ -149,6 +149,8 @@ export interface ShellLabels {
     readonly linkTitle: string
     /** The link to the page. */
     readonly open: string
+    /** The link from an approval to its chat. */
+    readonly openChat: (title: string) => string
     readonly keys: string
   }
   readonly starts: {
