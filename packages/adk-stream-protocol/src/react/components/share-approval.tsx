@@ -16,7 +16,11 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
   const inputRef = useRef<HTMLInputElement>(null)
   const isShown = sharing.state === 'shown'
   useEffect(() => {
-    if (isShown) inputRef.current?.focus()
+    const input = inputRef.current
+    if (!isShown || !input) return
+    input.focus()
+    // The selection scrolls to its end. The beginning says where the link leads.
+    input.scrollLeft = 0
   }, [isShown])
   if (!create) return null
   const show = async (): Promise<void> => {
@@ -54,8 +58,7 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
               readOnly
               aria-label={share.link}
               value={sharing.link.url}
-              // Backward, so that the beginning of the link stays visible.
-              onFocus={({ target }) => target.setSelectionRange(0, target.value.length, 'backward')}
+              onFocus={(event) => event.target.select()}
             />
             <button
               type="button"
