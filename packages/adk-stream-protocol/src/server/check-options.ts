@@ -12,7 +12,9 @@ import { checkAllowedHosts, readOrigin } from './http/hosts-and-origins.ts'
 import { isNetwork } from './http/trusted-proxies.ts'
 import { SignInOptionsSchema } from './sign-in/sign-in-options.ts'
 import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
-import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
+import type { BridgeLimits } from './limits.ts'
+import type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
+import type { TurnRunConfig } from './chats/turns/agent-host.ts'
 
 /** Throws a `TypeError` that names the first unknown or invalid option. */
 export function checkOptions(options: unknown): void {

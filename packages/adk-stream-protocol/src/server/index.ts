@@ -14,7 +14,8 @@ export { signedCookie } from './auth/signed-cookie.ts'
 export type { LiveOptions } from './chats/live-runs.ts'
 export { type Bridge, createBridge } from './create-bridge.ts'
 export { type AllowedHosts, isAllowedHost } from './http/hosts-and-origins.ts'
-export type { BridgeLimits, BridgeOptions, SeveralAgentsOptions } from './options.ts'
+export type { BridgeLimits } from './limits.ts'
+export type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
 export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 export type {
   ApiKeyProvider,

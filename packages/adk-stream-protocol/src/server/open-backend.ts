@@ -6,7 +6,8 @@ import { retentionOf } from '../store/remove-data.ts'
 import { AgentHost } from './chats/turns/agent-host.ts'
 import type { Backend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
-import { ChatAgents, hasAgents, readAgents } from './chats/chat-agents.ts'
+import { ChatAgents } from './chats/chat-agents.ts'
+import { hasAgents, readAgents } from './options.ts'
 import { fenceSessions } from './chats/turns/chat-locker.ts'
 import { ChatSessions } from './chats/chat-sessions.ts'
 import { findTool, listBrowserTools } from './chats/find-tool.ts'
@@ -16,8 +17,9 @@ import {
   createPreviewCheck,
   createRefresh,
 } from './chats/decisions/policy-checks.ts'
-import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
-import { toObservers } from './options.ts'
+import type { BridgeLimits } from './limits.ts'
+import type { AnyBridgeOptions } from './options.ts'
+import { toObservers } from './observers.ts'
 import { SignIns } from './sign-in/sign-ins.ts'
 
 /** Opens the store, and creates the ledger, the agents and their host. */

@@ -3,7 +3,6 @@ import type { RunnerConfig } from '@google/adk'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
 import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
@@ -52,17 +51,7 @@ export interface ChosenAgent {
 }
 
 /** The name of the only agent of a bridge with `agent`. */
-const ONLY = ''
-
-/** Returns the agents of a bridge by name. The agent of a bridge with `agent` has an empty name. */
-export function readAgents(options: AnyBridgeOptions): ReadonlyMap<string, RootAgent> {
-  return new Map(hasAgents(options) ? Object.entries(options.agents) : [[ONLY, options.agent]])
-}
-
-/** Whether a bridge has named agents. */
-export function hasAgents(options: AnyBridgeOptions): options is SeveralAgentsOptions {
-  return 'agents' in options && (options.agents as unknown) !== undefined
-}
+export const ONLY = ''
 
 export interface ChatAgentsOptions {
   /** The names of the agents, the default agent first. */

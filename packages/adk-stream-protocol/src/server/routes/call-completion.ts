@@ -12,7 +12,7 @@ import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { Route, AuthenticatedRequest } from '../http/http-router.ts'
 import { readJson } from '../http/read-request.ts'
-import type { BridgeLimits } from '../options.ts'
+import type { BridgeLimits } from '../limits.ts'
 
 /** Identifies a tool call. A background job stores it to complete the call later. */
 export interface CallAddress extends ChatRef {

@@ -17,7 +17,7 @@ import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import { readJson } from '../http/read-request.ts'
-import type { BridgeLimits } from '../options.ts'
+import type { BridgeLimits } from '../limits.ts'
 
 export interface ChatListRoutesOptions {
   readonly backend: LazyBackend

@@ -18,7 +18,7 @@ import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import { readAgent, readDialect, readJson } from '../http/read-request.ts'
-import type { BridgeLimits } from '../options.ts'
+import type { BridgeLimits } from '../limits.ts'
 
 export interface ChatRoutesOptions {
   readonly backend: LazyBackend

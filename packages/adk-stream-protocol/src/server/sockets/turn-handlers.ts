@@ -7,7 +7,7 @@ import type { ChatService } from '../chats/chat-service.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import { readReply } from '../chats/decisions/reply-decisions.ts'
 import { readAgent, readDialect } from '../http/read-request.ts'
-import type { BridgeLimits } from '../options.ts'
+import type { BridgeLimits } from '../limits.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { AudioMode } from './turn-readers.ts'
 

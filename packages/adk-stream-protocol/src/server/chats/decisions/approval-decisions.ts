@@ -17,7 +17,7 @@ import type {
 import type { NamedApproval } from '../../../protocol/bidi-events.ts'
 import { readToolResult, createAwaitingApprovalError } from '../../../protocol/bidi-events.ts'
 import type { Principal } from '../../auth/authenticate.ts'
-import type { BridgeLimits } from '../../options.ts'
+import type { BridgeLimits } from '../../limits.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toApprovalChat } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'

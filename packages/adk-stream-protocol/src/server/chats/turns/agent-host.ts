@@ -52,8 +52,22 @@ import { findRemoteAgent } from '../find-tool.ts'
 import { readError } from '../../http/exchange.ts'
 import { repeats, RunAppends } from './run-appends.ts'
 import type { StateDelta } from '../request-context.ts'
-import type { TurnRunConfig } from '../../options.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
+
+/**
+ * The part of ADK's `RunConfig` that an application may set for a turn.
+ *
+ * @inline
+ */
+export interface TurnRunConfig {
+  /** The maximum number of model calls for one request. A turn that reaches it ends with an error. Default 100. */
+  readonly maxLlmCalls?: number
+  /**
+   * Whether ADK stores the files of a message as artifacts and sends their names to the model instead of their content. Stored
+   * messages then contain the names. Needs `artifactService`. Default false.
+   */
+  readonly saveInputBlobsAsArtifacts?: boolean
+}
 
 /** ADK services that the bridge passes to ADK's `Runner`. */
 export interface AgentServices {

@@ -13,7 +13,7 @@ import { runTurn } from '../../../turns/run-turn.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
-import type { TurnInfo } from '../../options.ts'
+import type { TurnInfo } from '../../observers.ts'
 import type { Backend } from '../backend.ts'
 import { toApprovalChat } from '../backend.ts'
 
