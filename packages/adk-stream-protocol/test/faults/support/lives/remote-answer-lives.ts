@@ -72,7 +72,7 @@ export function remoteAnswerLives(remote: A2aServer): Lives {
 
 interface Answering {
   readonly person: Person
-  readonly then: Then
+  readonly isDenied: boolean
   /** The text that the remote agent reads, which says whose task it is. */
   readonly words: string
 }
@@ -80,18 +80,18 @@ interface Answering {
 function personOf(moment: string, then: Then, url: string): Answering {
   const chatId = `g0.${moment}.${then}`
   const person = new Person(url, { user: chatId, chatId })
-  return { person, then, words: `${moment} then ${then}` }
+  return { person, isDenied: then === 'denied', words: `${moment} then ${then}` }
 }
 
 /** Asks the remote agent and answers what it asks. The process stops for good at the moment. Returns the task. */
 async function answerUntil(
-  { person, then, words }: Answering,
+  { person, isDenied, words }: Answering,
   server: Child,
   remote: A2aServer,
 ): Promise<string | undefined> {
   await person.say(`${words} [[call transfer_to_agent {"agentName":"helper"}]]`)
   const [asked] = await person.approvals()
-  const deciding = person.decide(asked?.id ?? '', then === 'denied' ? { approved: false } : ANSWER)
+  const deciding = person.decide(asked?.id ?? '', isDenied ? { approved: false } : ANSWER)
   deciding.catch(() => undefined)
   await server.said((line) => line === `at ${person.chatId}`)
   return remote.received.find(({ text }) => text.includes(words))?.taskId
