@@ -54,7 +54,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
 })
 
 test.each(oneOf(databases, 'SQLite'))(
-  '[AP613] a server killed while the question of a workflow node is open, or after its answer was stored, loses no answer, on $name',
+  '[AP613] [AP710] a server killed while the question of a workflow node is open, or after its answer was stored, loses no answer, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { IN_STEPS: 'question' })
     const questions = nodeQuestionLives()

@@ -21,13 +21,15 @@ export function runsCode(node: unknown): boolean {
 }
 
 /**
- * Throws if a node ran when its server stopped, unless it declares with `retryConfig` that it may run again. A node that waits for a
- * node that it has run has not gone on.
+ * Throws if a node ran when its server stopped, unless it declares with `retryConfig` that it may run again. A node has not gone on if
+ * a node that it runs has asked since it started. `notes` are those of the turn, in the order in which they were stored.
  */
-export function refuseInterrupted(node: Node, path: string, runs: readonly NodeNote[]): void {
-  if (node.retryConfig || runs.findLast((run) => run.path === path)?.state !== 'started') return
-  const isWaiting = runs.some((run) => run.state === 'waiting' && run.path.startsWith(`${path}.`))
-  if (!isWaiting) throw new InterruptedNodeError(node.name)
+export function refuseInterrupted(node: Node, path: string, notes: readonly NodeNote[]): void {
+  const last = notes.findLastIndex((note) => note.path === path)
+  if (node.retryConfig || notes[last]?.state !== 'started') return
+  const later = notes.slice(last + 1)
+  if (later.some((note) => note.state === 'waiting' && note.path.startsWith(`${path}.`))) return
+  throw new InterruptedNodeError(node.name)
 }
 
 /** ADK stores the code and the message of an error in the session. */

@@ -29,7 +29,7 @@ import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/ev
 import { writeNotes } from '../history/event-notes.ts'
 import { renameInterrupts } from '../history/input-calls.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
-import { readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
+import { readNodeNotes, readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
 import { splitTurns } from '../history/replay-turn.ts'
 import { findLastAgent, findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
 import type { ToolCall } from '../tool-call.ts'
@@ -272,8 +272,7 @@ class WorkflowRun {
     const { nodePath: path, branch, invocationContext } = context
     if (!runsCode(node)) return this.#report(context, 'running')
     refuseIfStopped(context)
-    const { runs } = readNodeRuns(invocationContext.session.events, this.messageId)
-    refuseInterrupted(node, path, runs)
+    refuseInterrupted(node, path, readNodeNotes(invocationContext.session.events, this.messageId))
     const note = { path, state: 'started' as const, ...(branch !== undefined && { branch }) }
     this.#report(context, 'running', { node: note })
     await this.stored()

@@ -24,6 +24,12 @@ interface NodeQuestion {
   isAnswer?: boolean
 }
 
+/** Returns the notes about nodes of a turn, in the order in which they were stored. */
+export function readNodeNotes(events: readonly Event[], messageId: string): NodeNote[] {
+  const turn = splitTurns(events).find((it) => it.messageId === messageId)?.events ?? []
+  return turn.flatMap((event) => readNotes(event).node ?? [])
+}
+
 /** Reads the runs of nodes from the stored events of a turn. Those before the last end of the given workflow are left out. */
 export function readNodeRuns(
   events: readonly Event[],

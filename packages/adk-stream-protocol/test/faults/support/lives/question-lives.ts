@@ -45,6 +45,24 @@ const NESTED_DEATHS: typeof DEATHS = [
   ['before-agency', ANSWERED],
 ]
 
+/** The deaths in a workflow: the node that asks runs again with the answer, and the next one books. */
+const NODE_DEATHS: typeof DEATHS = [
+  ...DEATHS,
+  ['before-output-ask', ANSWERED],
+  ['after-output-ask', ANSWERED],
+  ['after-done-ask', ANSWERED],
+  ['before-started-book', ANSWERED],
+  ['after-started-book', ANSWERED],
+  ['after-output-book', ANSWERED],
+  ['before-done-steps', ANSWERED],
+]
+
+/** The function that runs at these moments may have taken effect. */
+const LOST: Readonly<Record<string, string>> = {
+  'before-output-ask': 'ask',
+  'after-started-book': 'book',
+}
+
 /** Questions of the agent of the chat, and of agents that are used as tools. */
 export function questionLives(): Lives {
   let ids: string[] = []
@@ -84,12 +102,14 @@ export function nodeQuestionLives(): Lives {
   let ids: string[] = []
   return {
     begin: async (server, url) => {
-      const answers = DEATHS.map(([moment]) => answerUntil(moment, server, { url, place: 'node' }))
+      const answers = NODE_DEATHS.map(([moment]) =>
+        answerUntil(moment, server, { url, place: 'node' }),
+      )
       ids = await Promise.all(answers)
     },
     expectContinued: async (url) => {
       await Promise.all(
-        DEATHS.map(([moment, history], index) =>
+        NODE_DEATHS.map(([moment, history], index) =>
           expectAnswered(personOf(moment, url, 'node'), ids[index] ?? '', { moment, history }),
         ),
       )
@@ -133,9 +153,14 @@ async function expectAnswered(
   if (moment === 'before-decision') await person.decide(id, ANSWER)
   const read = async () => {
     const [, reply] = await person.messages()
-    return [moment, textOf(reply), ...toolParts(reply).map(({ output }) => output)]
+    const { error } = (reply?.metadata ?? {}) as { error?: { message: string } }
+    const words = error?.message.split('. ')[0]
+    const said = words === undefined ? textOf(reply) : `${words}.`
+    return [moment, said, ...toolParts(reply).map(({ output }) => output)]
   }
-  await expect.poll(read, PATIENCE).toEqual([moment, 'Booked.', { nights: 3 }])
+  const lost = LOST[moment]
+  const text = lost === undefined ? 'Booked.' : `The server stopped while the step ${lost} ran.`
+  await expect.poll(read, PATIENCE).toEqual([moment, text, { nights: 3 }])
   const record = await person.approval(id)
   expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
   expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
