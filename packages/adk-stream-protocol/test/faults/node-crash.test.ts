@@ -83,16 +83,17 @@ function errorOf(message: ChatMessage | undefined): string | undefined {
   return error?.message
 }
 
+function personOf(moment: string, url: string): Person {
+  const chatId = `g0.${moment}.nodes`
+  return new Person(url, { user: chatId, chatId })
+}
+
 test.each(oneOf(databases, 'SQLite'))(
   '[AP710] a workflow whose server is killed between or in its nodes continues elsewhere, and each node takes effect once or is reported, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { IN_STEPS: 'nodes' })
     const { first, second, folder } = pair
     const asked = new Map<string, Asked>()
-    const personOf = (moment: string, url: string): Person => {
-      const chatId = `g0.${moment}.nodes`
-      return new Person(url, { user: chatId, chatId })
-    }
     await Promise.all(
       Object.keys(DEATHS).map(async (moment) => {
         const person = personOf(moment, pair.url)

@@ -18,8 +18,9 @@ export type Continuation =
   | { readonly answer: FunctionResponse }
 
 /**
- * Returns that with which a turn continues whose server stopped after the result of a call, or an answer, was stored. Returns undefined if the turn waits for something, if a person stopped it, or if it has ended. A turn without a workflow is not continued
- * either if anything was written after the result: then a tool may have started, and must not start twice.
+ * Returns that with which a turn continues whose server stopped after the result of a call, or an answer, was stored. Returns undefined
+ * if the turn waits for something, if a person stopped it, or if it has ended. A turn without a workflow is not continued either if
+ * anything was written after the result: then a tool may have started, and must not start twice.
  */
 export function findContinuation(turn: StoredTurn, decided: DecidedCall): Continuation | undefined {
   return continuationOf(turn.events, callsOf(turn), decided)
@@ -33,6 +34,11 @@ export function canBeContinued(turn: StoredTurn): boolean {
     if (isCallWaiting(call)) return true
     return id !== undefined && continuationOf(turn.events, calls, { id, toolCallId }) !== undefined
   })
+}
+
+/** Whether a turn is a workflow that has continued after a decision or an answer, so that its agents reply again after a crash. */
+export function repeatsReplies({ events, resumedBy }: StoredTurn): boolean {
+  return resumedBy.size > 0 && findWorkflow(events) !== undefined
 }
 
 interface DecidedCall {

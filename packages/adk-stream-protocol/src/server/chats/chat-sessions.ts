@@ -9,6 +9,7 @@ import type { Cut } from '../../agent/history/cut-events.ts'
 import { cutEvents } from '../../agent/history/cut-events.ts'
 import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
+import { repeatsReplies } from '../../agent/history/interrupted-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
 import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
@@ -179,7 +180,10 @@ export class ChatSessions {
     if (session) await respondToDanglingCalls(this.service, session, { isFinal: true })
   }
 
-  /** Stores the streamed text of a message that the session does not contain, because the server that wrote it has crashed. */
+  /**
+   * Stores the streamed text of a message that the session does not contain, because the server that wrote it has crashed. AP710: an
+   * agent of a workflow that continues writes it again.
+   */
   async keepStreamed(
     chat: AppChatRef,
     messageId: string,
@@ -187,7 +191,7 @@ export class ChatSessions {
   ): Promise<void> {
     const session = await this.get(chat)
     const turn = session && findTurnIn(session, messageId)
-    if (!session || !turn) return
+    if (!session || !turn || repeatsReplies(turn)) return
     const parts = findUnstored(streamed, replayTurn(turn, { exposeState: () => false }).chunks)
     if (parts.length === 0) return
     const events = turn.runs.flat()

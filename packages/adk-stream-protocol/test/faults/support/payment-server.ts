@@ -91,12 +91,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   const tools = [...paying, desk, agency, ...more]
   const first = assistant(model, { tools, subAgents: [...subAgents] })
   const bridge = createBridge({
-    agent:
-      inSteps === 'nodes'
-        ? nodeWorkflow(first, { model, effects, reached })
-        : inSteps === undefined
-          ? first
-          : addSecondStep(inSteps === 'tool' ? paying[0] : first, model, inSteps),
+    agent: addSteps(),
     authenticate: ({ headers }) => {
       const id = headers.get('x-user')
       const roles = headers.get('x-roles')?.split(',') ?? []
@@ -112,6 +107,11 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     ...bridgeOptions,
     approvals: bridgeOptions.approvals ?? { top_up: { idempotent: true } },
   })
+  function addSteps(): BaseAgent | Workflow {
+    if (inSteps === undefined) return first
+    if (inSteps === 'nodes') return nodeWorkflow(first, { model, effects, reached })
+    return addSecondStep(inSteps === 'tool' ? paying[0] : first, model, inSteps)
+  }
   const server = createServer((request, response) => {
     void bridge.node(request, response)
   }).listen(0, '127.0.0.1')
