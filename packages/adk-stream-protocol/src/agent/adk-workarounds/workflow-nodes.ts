@@ -26,7 +26,7 @@ export function listOwnEdges({ graph }: Workflow): StepEdge[] | undefined {
 }
 
 /** Returns the nodes of a workflow at any depth. The node that a `ParallelWorker` runs for each item takes its place. */
-export function listNodes(workflow: Workflow): unknown[] {
+function listNodes(workflow: Workflow): unknown[] {
   return listOwnNodes(workflow).flatMap((node) =>
     isWorkflow(node) ? [node, ...listNodes(node)] : [readInner(node)],
   )
