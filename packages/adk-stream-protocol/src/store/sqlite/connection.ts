@@ -59,16 +59,20 @@ export class Connection {
     translateErrors(() => this.#open().exec(sql))
   }
 
-  /** Prepares a statement. The caller guarantees that `Row` matches the selected columns. */
+  /**
+   * Prepares a statement when it is used first: a store has dozens, and a server may never use half of them. The caller
+   * guarantees that `Row` matches the selected columns.
+   */
   prepare<Row = never>(sql: string): Statement<Row> {
-    let prepared: Database.Statement<SqlValue[]> | undefined = translateErrors(() =>
-      this.#open().prepare<SqlValue[]>(sql),
-    )
+    let prepared: Database.Statement<SqlValue[]> | undefined
     this.#release.push(() => {
       prepared = undefined
     })
     const use = <Result>(work: (statement: Database.Statement<SqlValue[]>) => Result): Result =>
-      translateErrors(() => work(prepared ?? refuseClosed()))
+      translateErrors(() => {
+        prepared ??= this.#open().prepare<SqlValue[]>(sql)
+        return work(prepared)
+      })
     // Never use `get`: libsql keeps the statement open if more rows could follow, and its lock blocks the next
     // commit.
     const rows = (...values: SqlValue[]) => use((statement) => statement.all(...values)) as Row[]
