@@ -15,9 +15,9 @@ import { DEADLINE_MS } from './ledger/plan.ts'
 import type { Backing, MakeLedger } from './ledger/simulation.ts'
 import { openTestStores } from './support/postgres-stores.ts'
 
-const RUNS_IN_MEMORY = times(250, 9_000)
-const RUNS_ON_SQLITE = times(40, 1_200)
-const RUNS_ON_POSTGRES = times(8, 300)
+const RUNS_IN_MEMORY = times(150, 9_000)
+const RUNS_ON_SQLITE = times(20, 1_200)
+const RUNS_ON_POSTGRES = times(5, 300)
 
 const makeLedger: MakeLedger = (options) => new Ledger(options)
 

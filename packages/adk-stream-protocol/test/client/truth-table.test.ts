@@ -59,9 +59,9 @@ async function open(testBridge: TestBridge, version: Version, way: Way): Promise
 
 describe.each(versions)('$name', (version) => {
   describe.each(WAYS)('%s', (way) => {
-    const group = versions.indexOf(version) + WAYS.indexOf(way)
-    // Each way runs each case: the versions of the AI SDK share them.
-    test.each(shareOf(CASES, { group, groups: versions.length }))(
+    const groups = versions.length * WAYS.length
+    const group = versions.indexOf(version) * WAYS.length + WAYS.indexOf(way)
+    test.each(shareOf(CASES, { group, groups }))(
       '[CL2] earlier $earlier, then "$between", then $approved: each answer is sent once',
       async ({ earlier, between, approved }) => {
         const refuse = (): void => {

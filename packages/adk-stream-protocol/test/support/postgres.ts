@@ -27,7 +27,8 @@ async function postgresUrl(): Promise<string> {
 export async function createDatabase(): Promise<TestDatabase> {
   const server = await postgresUrl()
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await runOnce(server, `CREATE DATABASE ${name} TEMPLATE template0`)
+  // A copy of the files takes half of the time of a copy by the write-ahead log.
+  await runOnce(server, `CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY`)
   const url = new URL(server)
   url.pathname = `/${name}`
   const pool = new Pool({ connectionString: url.href, max: 1, allowExitOnIdle: true })
