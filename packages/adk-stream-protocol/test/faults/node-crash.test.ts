@@ -3,11 +3,9 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
-import { openCrashPair } from './support/crash-pair.ts'
+import { openCrashPair, PATIENCE } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
-
-const PATIENCE = { timeout: 120_000, interval: 50 }
 
 /** How often each node and tool has had its effect in the end, and what the workflow has replied. */
 interface End {
