@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { bundleChildren, type Children } from '../faults/support/children.ts'
+import { bundleChildren } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
+import { ServerPool } from '../faults/support/server-pool.ts'
 import { FLASH_LIVE, NATIVE_AUDIO } from '../live/support/reconnecting-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -13,16 +14,29 @@ import { LiveClient, ModelSockets } from './support/live-pair.ts'
 import { createRelayDatabase } from './support/relays.ts'
 
 let database: TestDatabase
-let children: Children
 let emulator: Emulator
 let folder: Folder & AsyncDisposable
+/** Servers whose live model speaks on while a call waits, and whose live model does not. */
+let pool: ServerPool
+let waitingPool: ServerPool
 beforeAll(async () => {
   database = await createRelayDatabase()
-  children = await bundleChildren()
   emulator = await startEmulator()
   folder = await makeFolder()
+  const children = await bundleChildren()
+  const env = {
+    DATABASE_URL: database.url,
+    MODEL_URL: emulator.baseUrl,
+    GRACE_MS: '60000',
+    LEASE_MS: '1000',
+    MAX_BLOCKED_MS: '1000',
+  }
+  pool = new ServerPool(children, folder, { ...env, LIVE_MODEL: NATIVE_AUDIO })
+  waitingPool = new ServerPool(children, folder, { ...env, LIVE_MODEL: FLASH_LIVE })
 })
 afterAll(async () => {
+  await pool[Symbol.asyncDispose]()
+  await waitingPool[Symbol.asyncDispose]()
   await emulator.close()
   await folder[Symbol.asyncDispose]()
   await database[Symbol.asyncDispose]()
@@ -30,36 +44,13 @@ afterAll(async () => {
 
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]'
 
-async function startTwo(liveModel = NATIVE_AUDIO) {
-  const env = {
-    DATABASE_URL: database.url,
-    MODEL_URL: emulator.baseUrl,
-    // By default one that speaks on while a call waits.
-    LIVE_MODEL: liveModel,
-    GRACE_MS: '60000',
-    LEASE_MS: '1000',
-    MAX_BLOCKED_MS: '1000',
-  }
-  const one = children.start(folder, 'one', env)
-  const two = children.start(folder, 'two', env)
-  const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])
-  return {
-    one,
-    urlOne,
-    urlTwo,
-    async [Symbol.asyncDispose]() {
-      await Promise.all([one.kill(), two.kill()])
-    },
-  }
-}
-
 test('[LV327] [RL30] after kill -9, the live session continues elsewhere with its pending approval and what was said', async () => {
-  await using servers = await startTwo()
-  const { one, urlOne, urlTwo } = servers
+  await using servers = await pool.borrowTwo()
+  const { one, two } = servers
   const chatId = `killed-${randomUUID()}`
   const model = new ModelSockets(emulator)
-  const atTwo = new Person(urlTwo, { chatId })
-  const first = await LiveClient.join(urlOne, chatId)
+  const atTwo = new Person(two.url, { chatId })
+  const first = await LiveClient.join(one.url, chatId)
   await first.say(PAY)
   const speaking = first.begin('[[say Half of it.]][[wait never]]')
   await first.socket.untilText('Half of it.', speaking)
@@ -67,8 +58,8 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   await expect
     .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%Half of it.%'`))
     .not.toHaveLength(0)
-  await one.kill()
-  await using second = await LiveClient.join(urlTwo, chatId)
+  await one.child.kill()
+  await using second = await LiveClient.join(two.url, chatId)
   await second.status('open')
   await expect.poll(async () => (await atTwo.messages()).map(textOf)).toContain('Half of it.')
   const [asked] = await atTwo.approvals()
@@ -81,18 +72,19 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   expect(await second.say('[[say And on.]]')).toBe('And on.')
   expect(model).toMatchObject({ most: 1, open: 1 })
   model.stop()
+  servers.giveBack(two)
 })
 
 test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
-  await using servers = await startTwo(FLASH_LIVE)
-  const { one, urlOne, urlTwo } = servers
+  await using servers = await waitingPool.borrowTwo()
+  const { one, two } = servers
   const chatId = `parked-${randomUUID()}`
-  const atTwo = new Person(urlTwo, { chatId })
-  const first = await LiveClient.join(urlOne, chatId)
+  const atTwo = new Person(two.url, { chatId })
+  const first = await LiveClient.join(one.url, chatId)
   await first.say(PAY)
   expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
-  await one.kill()
-  await using second = await LiveClient.join(urlTwo, chatId)
+  await one.child.kill()
+  await using second = await LiveClient.join(two.url, chatId)
   await second.status('open')
   const [asked] = await atTwo.approvals()
   expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
@@ -107,15 +99,15 @@ test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and 
 })
 
 test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
-  await using servers = await startTwo()
-  const { one, urlOne, urlTwo } = servers
+  await using servers = await pool.borrowTwo()
+  const { one, two } = servers
   const chatId = `nested-${randomUUID()}`
-  const atTwo = new Person(urlTwo, { chatId })
-  const first = await LiveClient.join(urlOne, chatId)
+  const atTwo = new Person(two.url, { chatId })
+  const first = await LiveClient.join(one.url, chatId)
   const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
   await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
-  await one.kill()
-  await using second = await LiveClient.join(urlTwo, chatId)
+  await one.child.kill()
+  await using second = await LiveClient.join(two.url, chatId)
   await second.status('open')
   const [asked] = await atTwo.approvals()
   expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
@@ -124,25 +116,26 @@ test('[LV491] after kill -9, a call that waits inside agents is decided elsewher
     .toContain('"output":{"result":"Passed on."}')
   expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
   expect(await second.say('[[say And on.]]')).toBe('And on.')
+  servers.giveBack(two)
 })
 
 test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
-  await using servers = await startTwo()
-  const { one, urlOne, urlTwo } = servers
+  await using servers = await pool.borrowTwo()
+  const { one, two } = servers
   const chatId = `suspended-${randomUUID()}`
-  const first = await LiveClient.join(urlOne, chatId)
+  const first = await LiveClient.join(one.url, chatId)
   await first.say('[[say One.]]')
   const [own] = emulator.live.sessions.slice(-1)
-  one.pause()
-  await using second = await LiveClient.join(urlTwo, chatId)
+  one.child.pause()
+  await using second = await LiveClient.join(two.url, chatId)
   expect(await second.say('[[say Two.]]')).toBe('Two.')
   const frames = own?.received.length
-  one.resume()
+  one.child.resume()
   // It closes its connection by itself, and has sent nothing more to the model.
   await own?.ended
   expect(own?.received).toHaveLength(frames ?? 0)
   await first[Symbol.asyncDispose]()
   expect(await second.say('[[say Three.]]')).toBe('Three.')
-  const texts = (await new Person(urlTwo, { chatId }).messages()).map(textOf)
+  const texts = (await new Person(two.url, { chatId }).messages()).map(textOf)
   expect(texts.filter((_, index) => index % 2 === 1)).toEqual(['One.', 'Two.', 'Three.'])
 })
