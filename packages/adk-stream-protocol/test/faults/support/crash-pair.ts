@@ -22,6 +22,9 @@ export interface CrashPair extends AsyncDisposable {
   readonly url: string
 }
 
+/** On a busy machine, a server may not renew its lease for seconds. */
+const LEASE = { LEASE_MS: '4000' }
+
 export async function openCrashPair(
   open: () => Promise<SharedDatabase>,
   env: Readonly<Record<string, string>> = {},
@@ -29,7 +32,7 @@ export async function openCrashPair(
   const database = await open()
   const folder = await makeFolder()
   const children = await bundleChildren()
-  const start = (name: string) => children.start(folder, name, { ...database.env, ...env })
+  const start = (name: string) => children.start(folder, name, { ...LEASE, ...database.env, ...env })
   const [first, second] = [start('g0'), start('g1')]
   return {
     folder,
