@@ -6,7 +6,7 @@ import { countSpeech } from '../agent/translate/count-usage.ts'
 import type { AudioCount } from '../protocol/message.ts'
 import { AsyncQueue } from '../shared/async-queue.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { LiveCallState } from './live-calls.ts'
+import type { LiveCallState } from './call-effects.ts'
 import type { TurnTaking } from './turn-taking.ts'
 
 export interface LiveMessageOptions {
