@@ -59,11 +59,15 @@ export async function storeResponses(
   { session, sessionService }: InvocationContext,
   { event, pending }: { readonly event: Event; readonly pending: readonly string[] },
 ): Promise<void> {
-  const parts = [...run.results].map(([id, { name, response }]) => ({
+  // A call of a parallel branch that is about to ask has a request of its own.
+  const own = [...run.results].filter(
+    ([id]) => pending.includes(id) || !(run.asking.has(id) || run.pausing.has(id)),
+  )
+  const parts = own.map(([id, { name, response }]) => ({
     functionResponse: { id, name, response },
   }))
-  const failed = [...run.results.keys()].filter((id) => run.failed.has(id))
-  run.results.clear()
+  const failed = own.flatMap(([id]) => (run.failed.has(id) ? [id] : []))
+  for (const [id] of own) run.results.delete(id)
   const { invocationId, author, branch, actions } = event
   const { requestedToolConfirmations } = actions
   const kept = createEvent({
