@@ -20,7 +20,7 @@ import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import { controlRemoteAgents } from '../agent/adk-workarounds/remote-agent.ts'
 import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
-import { prepareNodeCall, untilStored } from '../agent/adk-workarounds/run-nodes.ts'
+import { prepareNodeCall, untilStored } from '../agent/adk-workarounds/workflow-run.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {
   APPROVAL_UNAVAILABLE,

@@ -9,7 +9,7 @@ import {
 } from '@google/adk'
 
 import type { ToolCall } from '../tool-call.ts'
-import { isNodeCall } from './run-nodes.ts'
+import { isNodeCall } from './workflow-run.ts'
 import { isStepAgent, waitsForSteps } from './run-steps.ts'
 import { canNodeWait } from './workflow-nodes.ts'
 

@@ -1,0 +1,416 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+
+import type {
+  BaseAgent,
+  Context,
+  Event,
+  InvocationContext,
+  LlmAgent,
+  NodeContext,
+  PluginManager,
+  Session,
+  Workflow,
+} from '@google/adk'
+import {
+  createEvent,
+  getFunctionResponses,
+  isLlmAgent,
+  isWorkflow,
+  ParallelWorker,
+  ToolNode,
+} from '@google/adk'
+
+import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
+import { writeNotes } from '../history/event-notes.ts'
+import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
+import { readNodeNotes, readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
+import { splitTurns } from '../history/replay-turn.ts'
+import { findLastAgent, findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
+import type { ToolCall } from '../tool-call.ts'
+import { intercept } from './checked-sessions.ts'
+import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
+import { refuseInterrupted, runsCode } from './interrupted-nodes.ts'
+import type { StoredQueue } from './stored-queue.ts'
+import { controlTool, ToolNodeCalls } from './tool-nodes.ts'
+import { listOwnEdges, listOwnNodes, listTransferAgents, readInner } from './workflow-nodes.ts'
+
+export interface NodeHooks {
+  /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
+  readonly findMessageId: (context: InvocationContext) => string | undefined
+  /** Whether an agent waits for responses to other calls of its turn. */
+  readonly isHeld: (context: InvocationContext, agentName: string) => boolean
+}
+
+type StartedNode = Parameters<PluginManager['runBeforeNodeCallback']>[0]
+type EndedNode = Parameters<PluginManager['runAfterNodeCallback']>[0]
+
+/** The workflows that run, by ADK invocation. */
+const managers = new WeakMap<PluginManager, Map<string, WorkflowRun>>()
+
+/** Returns the runs of the workflow of a plugin manager, by ADK invocation. They are found from here on. */
+export function registerRuns(manager: PluginManager): Map<string, WorkflowRun> {
+  const runs = new Map<string, WorkflowRun>()
+  managers.set(manager, runs)
+  return runs
+}
+
+/** Returns the run of the workflow that a node is part of. A node that is used as a tool is not part of one. */
+export function findRun(context: InvocationContext): WorkflowRun | undefined {
+  const { pluginManager, invocationId, nodeToolDepth } = context
+  return nodeToolDepth > 0 ? undefined : managers.get(pluginManager)?.get(invocationId)
+}
+
+/** Resolves when all earlier events of a workflow are stored. Elsewhere, ADK stores each event before it continues. */
+export async function untilStored(context: InvocationContext): Promise<void> {
+  await findRun(context)?.stored()
+}
+
+/** Prepares a call of a tool that is a node of a workflow. Does nothing for any other call. */
+export async function prepareNodeCall(call: ToolCall): Promise<void> {
+  await findRun(call.toolContext.invocationContext)?.calls.prepare(call)
+}
+
+/** Whether a call was made for a tool that is a node of a workflow. */
+export function isNodeCall({ invocationContext, functionCallId }: Context): boolean {
+  return findRun(invocationContext)?.calls.has(functionCallId) === true
+}
+
+/** One run of the workflow of a chat. */
+export class WorkflowRun {
+  readonly messageId: string
+  readonly #root: Workflow
+  readonly #queue: StoredQueue
+  readonly #hooks: NodeHooks
+  /** The progress of each workflow, by path. */
+  readonly #progress = new Map<string, ProgressNote>()
+  readonly #inputs = new WeakMap<NodeContext, unknown>()
+  /** The agents at which nodes continue that have transferred to them. */
+  readonly #transfers = new Map<string, BaseAgent>()
+  /** The calls of tools that are nodes. */
+  readonly calls: ToolNodeCalls
+
+  constructor(
+    root: Workflow,
+    options: {
+      readonly messageId: string
+      readonly queue: StoredQueue
+      readonly hooks: NodeHooks
+    },
+  ) {
+    this.#root = root
+    this.messageId = options.messageId
+    this.#queue = options.queue
+    this.#hooks = options.hooks
+    this.calls = new ToolNodeCalls(options.messageId, () => this.stored())
+  }
+
+  async stored(): Promise<void> {
+    await this.#queue.stored()
+  }
+
+  /** Returns the input of the workflow. ADK starts it with the response if it continues after a pause. */
+  readInput({ invocationContext, nodePath }: NodeContext, given: unknown): unknown {
+    const { session, invocationId } = invocationContext
+    const turn = splitTurns(session.events).find((it) => it.messageId === this.messageId)
+    const isFirst = turn === undefined || turn.firstEvent.invocationId === invocationId
+    if (isFirst || nodePath !== this.#root.name) return given
+    const { content } = turn.firstEvent
+    const texts = content?.parts?.flatMap(({ text }) => text ?? []) ?? []
+    return texts.length > 0 ? texts.join('') : content
+  }
+
+  /** Prepares a node. Returns a value if the node must not run: null if it waits, or its result. */
+  async start({ node, nodeContext, input }: StartedNode): Promise<unknown> {
+    const { nodePath: path, invocationContext } = nodeContext
+    await this.stored()
+    // ADK takes a text message for the answer to an older question.
+    if (node === this.#root) {
+      nodeContext.resumeInputs = {}
+      await this.#noteRuns(nodeContext)
+    }
+    if (isWorkflow(node)) {
+      if (!node.graph) {
+        await this.#noteStart(node, nodeContext)
+        viewEntryRuns(nodeContext, () => this.#viewSession(nodeContext))
+        return undefined
+      }
+      this.#setSession(nodeContext)
+      this.#openProgress(node, nodeContext)
+      this.#report(nodeContext, 'running')
+      return undefined
+    }
+    const { events } = invocationContext.session
+    const { runs } = readNodeRuns(events, this.messageId)
+    const last = runs.findLast((run) => run.path === path)
+    const waiting = last?.state === 'waiting' ? last : undefined
+    if (waiting && !this.#canContinue(nodeContext, waiting)) {
+      nodeContext.interruptIds = [...(waiting.interrupts ?? [])]
+      return null
+    }
+    this.#inputs.set(nodeContext, input)
+    const result = node instanceof ToolNode ? this.calls.start(node, nodeContext) : undefined
+    if (result !== undefined) {
+      this.#store(nodeContext, { path, state: 'done', output: result })
+      return result
+    }
+    if (isLlmAgent(node)) {
+      this.#prepareAgent(nodeContext, hasBegun(events, this.messageId, path))
+      const agent = node.findSubAgent(findLastAgent(events, this.messageId, path) ?? '')
+      if (agent) this.#transfers.set(toAgentKey(node, invocationContext), agent)
+    } else if (node instanceof ToolNode)
+      controlTool(node, (given) => findRun(given.invocationContext)?.calls.in(given))
+    else viewRuns(nodeContext, () => this.#viewSession(nodeContext))
+    await this.#noteStart(node, nodeContext)
+    return undefined
+  }
+
+  /** Returns the agent at which a node continues, once, if it has transferred to another one. */
+  takeTransfer(node: LlmAgent, context: InvocationContext): BaseAgent | undefined {
+    const key = toAgentKey(node, context)
+    const agent = this.#transfers.get(key)
+    this.#transfers.delete(key)
+    return agent
+  }
+
+  /** Stores how nodes have ended that a server left without a note when it stopped. */
+  async #noteRuns(context: NodeContext): Promise<void> {
+    const { events } = context.invocationContext.session
+    const isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
+    for (const node of findUnnotedRuns(events, this.messageId, isAgent))
+      this.#emit(context, { node })
+    await this.stored()
+  }
+
+  /** Stores that a node has started, before it can have an effect. Throws if it ran when a server stopped. */
+  async #noteStart(node: StartedNode['node'], context: NodeContext): Promise<void> {
+    const { nodePath: path, branch, invocationContext } = context
+    if (!runsCode(node)) return this.#report(context, 'running')
+    refuseIfStopped(context)
+    refuseInterrupted(node, path, readNodeNotes(invocationContext.session.events, this.messageId))
+    const note = { path, state: 'started' as const, ...(branch !== undefined && { branch }) }
+    this.#report(context, 'running', { node: note })
+    await this.stored()
+  }
+
+  /** Stores how a node has ended. A node that is not done waits. */
+  async end({ node, nodeContext, output: given }: EndedNode): Promise<void> {
+    const { nodePath: path, branch, route } = nodeContext
+    await this.stored()
+    // A stopped agent ends like one that has no result.
+    if (isLlmAgent(node)) refuseIfStopped(nodeContext)
+    const output: unknown = given ?? this.#findTaskResult(node, nodeContext)
+    if (given === undefined && output !== undefined) nodeContext.output = output
+    if (isLlmAgent(node)) nodeContext.interruptIds = this.#findInterrupts(node, nodeContext)
+    const interrupts = [...nodeContext.interruptIds]
+    const note = { path, ...(branch !== undefined && { branch }) }
+    if (interrupts.length > 0) {
+      // A workflow waits as long as one of its nodes does.
+      if (isWorkflow(node)) {
+        if (runsCode(node)) this.#store(nodeContext, { ...note, state: 'waiting' })
+        return
+      }
+      const input = this.#inputs.get(nodeContext)
+      const started = input === undefined ? {} : { input }
+      this.#store(nodeContext, { ...note, state: 'waiting', interrupts, ...started })
+      return
+    }
+    if (node.waitForOutput && output === undefined && route === undefined) {
+      if (runsCode(node)) this.#store(nodeContext, { ...note, state: 'waiting' })
+      return
+    }
+    this.#store(nodeContext, {
+      ...note,
+      state: 'done',
+      ...(output !== undefined && { output }),
+      ...(route !== undefined && { route }),
+    })
+    // ADK shows the result of a workflow again if its last node ended in an earlier run.
+    if (node === this.#root && this.#isShown(nodeContext, output)) nodeContext.output = undefined
+  }
+
+  /** Whether an earlier run of the turn has shown a result. */
+  #isShown({ invocationContext, invocationId }: NodeContext, output: unknown): boolean {
+    const { events } = invocationContext.session
+    const turn = splitTurns(events).find((it) => it.messageId === this.messageId)
+    return (turn?.events ?? []).some(
+      (event) =>
+        event.output !== undefined &&
+        event.invocationId !== invocationId &&
+        isDeepStrictEqual(event.output, output),
+    )
+  }
+
+  /** Returns the result with which an agent in the task mode has finished while another of its calls waited. ADK has lost it. */
+  #findTaskResult(node: unknown, { nodePath, invocationContext }: NodeContext): unknown {
+    if (!isLlmAgent(node) || node.mode !== 'task') return undefined
+    const args = findFinishedTask(invocationContext.session.events, this.messageId, nodePath)
+    return args && node.finishTaskTool.extractOutput(args)
+  }
+
+  /** Whether a node that waits has a response to continue with. */
+  #canContinue(context: NodeContext, { path, interrupts = [] }: NodeNote): boolean {
+    const { invocationId } = context
+    const { events } = context.invocationContext.session
+    const calls = findNodeCalls(events, this.messageId, { invocationId, path })
+    if (calls.waiting.length > 0) return calls.hasResponse
+    // The bridge has ended the calls of an agent, or holds it (AP8). The items of a worker wait apart.
+    const node = this.#findNode(path)
+    if (isLlmAgent(node) || node instanceof ParallelWorker || node instanceof ToolNode) return true
+    // A function waits for the calls of the tools that it runs.
+    const first = events.find((event) => event.invocationId === invocationId)
+    const responses = first ? getFunctionResponses(first) : []
+    if (responses.some(({ id = '' }) => interrupts.includes(id))) return true
+    const { questions } = readNodeRuns(events, this.messageId)
+    return interrupts.every((id) => questions.get(id)?.response !== undefined)
+  }
+
+  /** Returns what an agent waits for when its run has ended. */
+  #findInterrupts(node: LlmAgent, context: NodeContext): string[] {
+    const { nodePath: path, invocationId, invocationContext } = context
+    const { events } = invocationContext.session
+    const calls = findNodeCalls(events, this.messageId, { invocationId, path })
+    if (calls.waiting.length > 0) return [...calls.waiting]
+    const isHeld = listTransferAgents(node).some(({ name }) =>
+      this.#hooks.isHeld(invocationContext, name),
+    )
+    return isHeld ? [...calls.turnWaiting] : []
+  }
+
+  /** Lets ADK read the outcome of nodes from the notes of the turn. */
+  #setSession(context: NodeContext): void {
+    Object.defineProperty(context, 'session', { value: this.#viewSession(context) })
+  }
+
+  #viewSession({ invocationContext, invocationId, nodePath }: NodeContext): Session {
+    const { session } = invocationContext
+    const isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
+    const get = (): Event[] =>
+      toResumeEvents(readNodeRuns(session.events, this.messageId, nodePath), {
+        invocationId,
+        isAgent,
+      })
+    return Object.create(session, { events: { get } }) as Session
+  }
+
+  /** Stores the input of an agent as ADK does, with a note. Does not store it again if the agent continues. */
+  #prepareAgent(nodeContext: NodeContext, isResumed: boolean): void {
+    const { nodePath: path, invocationContext: context } = nodeContext
+    const { session, sessionService: sessions } = context
+    const sessionService =
+      sessions &&
+      intercept(sessions, {
+        appendEvent: async ({ event }) => {
+          if (isResumed) return event
+          const node = { path, state: 'started' as const }
+          const customMetadata = writeNotes({ node }, event.customMetadata)
+          return sessions.appendEvent({ session, event: { ...event, customMetadata } })
+        },
+      })
+    Object.defineProperties(nodeContext, {
+      session: { value: this.#viewSession(nodeContext) },
+      invocationContext: { value: context.clone({ ...(sessionService && { sessionService }) }) },
+      getInvocationContext: { value: () => context },
+    })
+  }
+
+  /** Returns the node of a path. The item of a parallel worker is `worker.worker@0`. */
+  #findNode(path: string): unknown {
+    let found: unknown = this.#root
+    for (const { step } of toSteps(path)) {
+      if (found instanceof ParallelWorker) found = readInner(found)
+      else if (isWorkflow(found)) found = listOwnNodes(found).find(({ name }) => name === step)
+    }
+    return found
+  }
+
+  #openProgress(workflow: Workflow, { nodePath: path, invocationContext }: NodeContext): void {
+    const { name } = workflow
+    const { events } = invocationContext.session
+    const { runs } = readNodeRuns(events, this.messageId, path)
+    const isResumed = runs.some((run) => run.path.startsWith(`${path}.`))
+    const last = isResumed ? findProgress(events, this.messageId, name) : undefined
+    const steps = listOwnNodes(workflow).map((node) => ({
+      name: node.name,
+      state: 'pending' as const,
+    }))
+    const edges = listOwnEdges(workflow)
+    const first: ProgressNote = {
+      id: randomUUID(),
+      agent: name,
+      kind: 'workflow',
+      steps,
+      ...(edges && { edges }),
+    }
+    this.#progress.set(path, last ? withEnds(last, path, runs) : first)
+  }
+
+  #store(context: NodeContext, node: NodeNote): void {
+    this.#report(context, node.state === 'done' ? 'done' : 'running', { node })
+  }
+
+  /** Writes an event without content: the progress of the workflow of a node, if it has changed, and notes. */
+  #report(context: NodeContext, state: 'running' | 'done', notes: EventNotes = {}): void {
+    const [workflowPath, step] = splitPath(context.nodePath)
+    const last = this.#progress.get(workflowPath)
+    const index = last?.steps.findIndex(({ name }) => name === step) ?? -1
+    const hasChanged = last !== undefined && index >= 0 && last.steps[index]?.state !== state
+    if (!hasChanged && notes.node === undefined) return
+    const progress = hasChanged
+      ? { ...last, steps: last.steps.with(index, { name: step, state }) }
+      : undefined
+    if (progress) {
+      const { edges: _stored, ...next } = progress
+      this.#progress.set(workflowPath, next)
+    }
+    this.#emit(context, { ...notes, ...(progress && { progress }) })
+  }
+
+  #emit(context: NodeContext, notes: EventNotes): void {
+    const { nodePath, branch, invocationId } = context
+    const { messageId } = this
+    context.emit(
+      createEvent({
+        author: splitPath(nodePath)[1],
+        invocationId,
+        ...(branch !== undefined && { branch }),
+        customMetadata: writeNotes({ messageId, ...notes }),
+      }),
+    )
+  }
+}
+
+/** Returns the progress of a workflow with the ends of nodes that a server left without a note when it stopped. */
+function withEnds(progress: ProgressNote, path: string, runs: readonly NodeNote[]): ProgressNote {
+  const hasEnded = (name: string): boolean =>
+    runs.findLast((run) => run.path === `${path}.${name}`)?.state === 'done'
+  const steps = progress.steps.map(({ name, state }) => ({
+    name,
+    state: state === 'running' && hasEnded(name) ? ('done' as const) : state,
+  }))
+  return { ...progress, steps }
+}
+
+/** The items of a `ParallelWorker` run the same agent in different branches. */
+function toAgentKey({ name }: LlmAgent, { branch = '' }: InvocationContext): string {
+  return `${branch} ${name}`
+}
+
+/** Splits the path of a node into the path of its workflow and its name. */
+function splitPath(path: string): [workflowPath: string, name: string] {
+  const end = path.lastIndexOf('.')
+  return [path.slice(0, Math.max(end, 0)), path.slice(end + 1)]
+}
+
+/** Returns the steps that lead to a node: `flow.inner.node` is the node of `inner`, which is a node of `flow`. */
+export function toSteps(path: string): StepNote[] {
+  const names = path.split('.').map((name) => name.split('@')[0] ?? '')
+  return names.slice(1).map((step, index) => ({ agent: names[index] ?? '', step }))
+}
+
+/** Ends the workflow if its turn was stopped. ADK 2.0.0 would start the next node. */
+export function refuseIfStopped({ invocationContext }: NodeContext): void {
+  if (invocationContext.abortSignal?.aborted !== true) return
+  // ADK recognises its own error, which it does not export, by this name.
+  throw Object.assign(new Error('The turn was stopped.'), { name: 'InvocationAbortedError' })
+}
