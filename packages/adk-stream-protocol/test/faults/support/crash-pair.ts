@@ -32,7 +32,8 @@ export async function openCrashPair(
   const database = await open()
   const folder = await makeFolder()
   const children = await bundleChildren()
-  const start = (name: string) => children.start(folder, name, { ...LEASE, ...database.env, ...env })
+  const start = (name: string) =>
+    children.start(folder, name, { ...LEASE, ...database.env, ...env })
   const [first, second] = [start('g0'), start('g1')]
   return {
     folder,
