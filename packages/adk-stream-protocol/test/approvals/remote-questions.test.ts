@@ -1,13 +1,6 @@
 import type { Part } from '@a2a-js/sdk'
 import type { BaseLlm, BaseTool, RunConfig } from '@google/adk'
-import {
-  AgentTool,
-  LongRunningFunctionTool,
-  node,
-  RequestInput,
-  SequentialAgent,
-  Workflow,
-} from '@google/adk'
+import { LongRunningFunctionTool, node, RequestInput, SequentialAgent, Workflow } from '@google/adk'
 import type { Prompt } from 'gemini-emulator'
 import { scriptResponder, startEmulator } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
@@ -20,6 +13,7 @@ import { textOf, toolParts } from '../support/chat-probe.ts'
 import { clientsWith, liveClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { paymentTool, Wallet } from './support/payments.ts'
+import { PLACES_BELOW } from './support/remote-places.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
 const TOOL = 'adk_request_input'
@@ -33,15 +27,7 @@ const PLACES = {
     agent: (_model: BaseLlm, remote: A2aServer) => remote.agent,
     send: 'Plan a trip.',
   },
-  'a sub-agent': {
-    agent: (model: BaseLlm, remote: A2aServer) => assistant(model, { subAgents: [remote.agent] }),
-    send: '[[call transfer_to_agent {"agentName":"helper"}]]',
-  },
-  'an agent used as a tool': {
-    agent: (model: BaseLlm, remote: A2aServer) =>
-      assistant(model, { tools: [new AgentTool({ agent: remote.agent })] }),
-    send: '[[call helper {"request":"Plan a trip."}]][[then]][[say Planned.]]',
-  },
+  ...PLACES_BELOW,
 } as const
 
 const [stock] = clientsWith('7')

@@ -1,37 +1,22 @@
 import type { Part } from '@a2a-js/sdk'
-import type { BaseLlm } from '@google/adk'
-import { AgentTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
-import { assistant } from '../support/agents.ts'
-import type { A2aServer, RemoteReply } from '../support/a2a-server.ts'
+import type { RemoteReply } from '../support/a2a-server.ts'
 import { serveA2a } from '../support/a2a-server.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { joinLive, openLiveTestBridge } from '../live/support/live-test-bridge.ts'
 import { clientsWith } from './support/approving-chat.ts'
+import { PLACES_BELOW } from './support/remote-places.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
 const say = (text: string): Part => ({ kind: 'text', text })
 const QUESTION: RemoteReply = { state: 'input-required', parts: [say('Which city?')] }
 
-/** Where a remote agent can wait, with a message that reaches it. */
-const PLACES = {
-  'a sub-agent': {
-    agent: (model: BaseLlm, remote: A2aServer) => assistant(model, { subAgents: [remote.agent] }),
-    send: '[[call transfer_to_agent {"agentName":"helper"}]]',
-  },
-  'an agent used as a tool': {
-    agent: (model: BaseLlm, remote: A2aServer) =>
-      assistant(model, { tools: [new AgentTool({ agent: remote.agent })] }),
-    send: '[[call helper {"request":"Plan a trip."}]][[then]][[say Planned.]]',
-  },
-} as const
-
 const [stock] = clientsWith('7')
 if (!stock) throw new Error('There is a stock client.')
 const client = stock
 
-describe.each(Object.entries(PLACES))('%s', (_place, { agent, send }) => {
+describe.each(Object.entries(PLACES_BELOW))('%s', (_place, { agent, send }) => {
   /** Opens a chat in which a remote agent waits. */
   async function openWaiting(options: TestBridgeOptions = {}) {
     const remote = await serveA2a(({ text }) =>
@@ -80,7 +65,7 @@ describe.each(Object.entries(PLACES))('%s', (_place, { agent, send }) => {
 })
 
 test('[AP693] deleting the data of a person cancels the tasks that wait for them', async () => {
-  const { agent, send } = PLACES['a sub-agent']
+  const { agent, send } = PLACES_BELOW['a sub-agent']
   await using remote = await serveA2a(() => QUESTION)
   await using bridge = await TestBridge.open({ isLive: false, agent: (m) => agent(m, remote) })
   const chat = await bridge.page().open(client)
@@ -90,7 +75,7 @@ test('[AP693] deleting the data of a person cancels the tasks that wait for them
 })
 
 test('[AP693] a task that cannot be cancelled is reported, and the chat is deleted', async () => {
-  const { agent, send } = PLACES['a sub-agent']
+  const { agent, send } = PLACES_BELOW['a sub-agent']
   const remote = await serveA2a(() => QUESTION)
   await using bridge = await TestBridge.open({ isLive: false, agent: (m) => agent(m, remote) })
   const page = bridge.page()
@@ -105,7 +90,7 @@ test('[AP693] a task that cannot be cancelled is reported, and the chat is delet
 test('[AP693] a live model that withdraws the call of a remote agent cancels its task', async () => {
   await using remote = await serveA2a(() => QUESTION)
   await using bridge = await openLiveTestBridge({
-    agent: (model) => PLACES['an agent used as a tool'].agent(model, remote),
+    agent: (model) => PLACES_BELOW['an agent used as a tool'].agent(model, remote),
   })
   await using socket = await joinLive(bridge)
   socket.say('[[call helper {"request":"Plan."}]] [[wait seen]] [[cancel]]')

@@ -10,10 +10,10 @@ import { Person, readEffects } from './support/person.ts'
 const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say Paid.]]'
 const ASK_DESK = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Told.]]`
 
-/** Where the process dies, whether the approved call of the agent has an unknown outcome, and how often money moves. */
-type Death = readonly [moment: string, isUnknown: boolean, effects: number]
+/** Where the process is killed, whether the approved call of the agent has an unknown outcome, and how often money moves. */
+type KillPoint = readonly [moment: string, isUnknown: boolean, effects: number]
 
-const DEATHS: readonly Death[] = [
+const KILL_POINTS: readonly KillPoint[] = [
   ['before-outcome', true, 0],
   ['after-outcome', false, 1],
   ['before-response', false, 1],
@@ -25,11 +25,11 @@ test.each(oneOf(databases, 'SQLite'))(
   async ({ open }) => {
     await using pair = await openCrashPair(open, { GATED_DESK: 'yes' })
     const { first, second, url, folder } = pair
-    await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, first, url)))
+    await Promise.all(KILL_POINTS.map(([moment]) => runUntilKilled(moment, first, url)))
     expect(await first.kill()).toBe('SIGKILL')
     const next = await second.serve()
     await Promise.all(
-      DEATHS.map(async ([moment, isUnknown, effects]) => {
+      KILL_POINTS.map(async ([moment, isUnknown, effects]) => {
         const person = personOf(moment, next)
         await expect.poll(() => settle(person), PATIENCE).toContain('Told.')
         const [desk] = toolParts((await person.messages())[1])
@@ -51,7 +51,7 @@ function personOf(moment: string, url: string): Person {
 }
 
 /** Approves the call of the agent, until the process stops for good at the moment. */
-async function liveUntil(moment: string, server: Child, url: string): Promise<void> {
+async function runUntilKilled(moment: string, server: Child, url: string): Promise<void> {
   const person = personOf(moment, url)
   await person.say(ASK_DESK)
   // The request is never answered.

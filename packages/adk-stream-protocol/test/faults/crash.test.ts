@@ -14,10 +14,16 @@ const GENERATIONS = times(1, 4)
 /** How a call is decided, and whether it may be repeated. */
 type Kind = 'approve' | 'inbox' | 'deny' | 'repeat'
 
-/** Where the process dies, in which kind of life, what becomes of the approval by itself, and how often money moves in all. */
-type Death = readonly [moment: string, kind: Kind, becomes: string, effects: number, depth?: number]
+/** Where the process is killed, in which kind of scenario, what becomes of the approval by itself, and how often money moves in all. */
+type KillPoint = readonly [
+  moment: string,
+  kind: Kind,
+  becomes: string,
+  effects: number,
+  depth?: number,
+]
 
-const deaths: readonly Death[] = [
+const killPoints: readonly KillPoint[] = [
   ['before-question', 'approve', 'nothing', 0],
   ['after-question', 'inbox', 'requested', 0],
   ['before-decision', 'approve', 'requested', 1],
@@ -47,9 +53,9 @@ const deaths: readonly Death[] = [
   ['after-the-end', 'approve', 'succeeded', 1],
 ]
 
-/** The deaths in the life of a call inside agents that are used as tools, and how deep it is. */
-const nestedDeaths: readonly Death[] = [
-  ...deaths.flatMap(([moment, kind, becomes, effects]): Death[] =>
+/** The kill points of a call inside agents that are used as tools, and how deep it is. */
+const nestedKillPoints: readonly KillPoint[] = [
+  ...killPoints.flatMap(([moment, kind, becomes, effects]): KillPoint[] =>
     moment === 'after-telling' ? [] : [[moment, kind, becomes, effects, 2]],
   ),
   ['before-question', 'approve', 'nothing', 0, 1],
@@ -64,8 +70,8 @@ const nestedDeaths: readonly Death[] = [
   ['after-agency', 'approve', 'succeeded', 1, 2],
 ]
 
-/** Returns the first life of each moment: `npm test` has all decisions at the top level. */
-function firstOfEach(all: readonly Death[]): readonly Death[] {
+/** Returns the first scenario of each moment: `npm test` has all decisions at the top level. */
+function firstOfEach(all: readonly KillPoint[]): readonly KillPoint[] {
   return all.filter(([moment], index) => all.findIndex(([other]) => other === moment) === index)
 }
 
@@ -87,59 +93,64 @@ test.each(oneOf(databases, 'SQLite'))(
     await using database = await open()
     await using folder = await makeFolder()
     const children = await bundleChildren()
-    const groups = isLong ? [deaths, nestedDeaths] : [[...deaths, ...firstOfEach(nestedDeaths)]]
+    const groups = isLong
+      ? [killPoints, nestedKillPoints]
+      : [[...killPoints, ...firstOfEach(nestedKillPoints)]]
     for (const all of groups) {
-      const lives = await dieAndGoOn(children, folder, { env: database.env, deaths: all })
-      expect(lives).toBe(all.length * GENERATIONS)
-      expect(lives).toBeGreaterThan(times(40, 100))
+      const scenarios = await killAndContinue(children, folder, {
+        env: database.env,
+        killPoints: all,
+      })
+      expect(scenarios).toBe(all.length * GENERATIONS)
+      expect(scenarios).toBeGreaterThan(times(40, 100))
     }
   },
 )
 
-/** Kills one server after the other in the midst of many lives; the next one, loaded while it lived, takes over its database. */
-async function dieAndGoOn(
+/** Kills one server after the other in the midst of many scenarios; the next one, loaded meanwhile, takes over its database. */
+async function killAndContinue(
   children: Children,
   folder: Folder,
-  { env, deaths: all }: { env: SharedDatabase['env']; deaths: readonly Death[] },
+  { env, killPoints: all }: { env: SharedDatabase['env']; killPoints: readonly KillPoint[] },
 ): Promise<number> {
-  let lives = 0
+  let scenarios = 0
   let standby = children.start(folder, 'g0', env)
   let url = await standby.serve()
   try {
     for (let generation = 0; generation < GENERATIONS; generation += 1) {
       await using victim = standby
       standby = children.start(folder, `g${generation + 1}`, env)
-      const begun = await Promise.all(all.map((death) => live(death, { victim, url, generation })))
+      const begun = await Promise.all(all.map((point) => live(point, { victim, url, generation })))
       expect(await victim.kill()).toBe('SIGKILL')
       url = await standby.serve()
-      await Promise.all(begun.map((life) => continueLife(life, url, folder)))
-      lives += begun.length
+      await Promise.all(begun.map((scenario) => continueScenario(scenario, url, folder)))
+      scenarios += begun.length
     }
   } finally {
     await standby.kill()
   }
-  return lives
+  return scenarios
 }
 
-interface Life {
+interface Scenario {
   readonly chatId: string
   readonly kind: Kind
   readonly becomes: string
   readonly effects: number
   /** How many agents lead to the one that pays. */
   readonly depth: number
-  /** Nothing when the process died before the person was asked. */
+  /** Nothing when the process was killed before the person was asked. */
   readonly asked: Asked | undefined
 }
 
 /** Leads an approval to the moment at which its process is going to die. */
 async function live(
-  [moment, kind, becomes, effects, depth = 0]: Death,
+  [moment, kind, becomes, effects, depth = 0]: KillPoint,
   { victim, url, generation }: { victim: Child; url: string; generation: number },
-): Promise<Life> {
+): Promise<Scenario> {
   const chatId = `g${generation}.${moment}.${kind}.${depth}`
   const person = new Person(url, { user: chatId, chatId })
-  const life = { chatId, kind, becomes, effects, depth }
+  const scenario = { chatId, kind, becomes, effects, depth }
   const tool = kind === 'repeat' ? 'top_up' : 'pay'
   const call = ['desk', 'agency']
     .slice(0, depth)
@@ -150,13 +161,13 @@ async function live(
   const asking = person.ask(moment === 'after-telling' ? `${call}[[then]][[pause 5000]]` : call)
   if (moment.endsWith('question')) {
     await diesIn(victim, chatId, asking)
-    return { ...life, asked: undefined }
+    return { ...scenario, asked: undefined }
   }
   const asked = await asking
   const answering = decide(person, asked, kind)
   if (moment === 'after-the-end') await answering
   else await diesIn(victim, chatId, answering)
-  return { ...life, asked }
+  return { ...scenario, asked }
 }
 
 /** The request will never be answered: its process stops while it is made. */
@@ -175,12 +186,12 @@ async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {
 }
 
 /** What a person finds who comes back, and does. */
-async function continueLife(life: Life, url: string, folder: Folder): Promise<void> {
-  const { chatId, becomes, effects } = life
+async function continueScenario(scenario: Scenario, url: string, folder: Folder): Promise<void> {
+  const { chatId, becomes, effects } = scenario
   const person = new Person(url, { user: chatId, chatId })
-  const asked = life.asked ?? (await findAsked(person))
+  const asked = scenario.asked ?? (await findAsked(person))
   expect([chatId, asked === undefined]).toEqual([chatId, becomes === 'nothing'])
-  if (asked) await expectEnd(life, person, asked)
+  if (asked) await expectEnd(scenario, person, asked)
   const { chunks, body } = await sayWhenFree(person)
   expect([chatId, body, chunks.at(-1)?.type]).toEqual([chatId, body, 'finish'])
   expect(body).toContain('Fine.')
@@ -207,17 +218,17 @@ async function findAsked(person: Person): Promise<Asked | undefined> {
   return { approvalId: approval.id, messageId, toolCallId }
 }
 
-async function expectEnd(life: Life, person: Person, asked: Asked): Promise<void> {
-  const { chatId, kind, becomes } = life
+async function expectEnd(scenario: Scenario, person: Person, asked: Asked): Promise<void> {
+  const { chatId, kind, becomes } = scenario
   const read = async () => [chatId, (await person.approval(asked.approvalId))?.approval.state]
   await expect.poll(read, PATIENCE).toEqual([chatId, becomes])
   if (becomes === 'requested') await decide(person, asked, kind)
-  const end = endOf(life)
+  const end = endOf(scenario)
   await expect.poll(read, PATIENCE).toEqual([chatId, end])
   // The agent of the chat did not make a call inside another agent, so nothing shows one that was never asked about.
-  const isShown = life.depth === 0 || life.asked !== undefined
+  const isShown = scenario.depth === 0 || scenario.asked !== undefined
   if (isShown) await expectTold(person, asked)
-  if (isShown && life.depth > 0) await expectReplied(person)
+  if (isShown && scenario.depth > 0) await expectReplied(person)
   // Once more, from another tab: nothing comes of it.
   const again = await person.decide(asked.approvalId, { approved: true })
   expect(again.code).toBe(end === 'cancelled' ? 'approval-cancelled' : 'approval-decided')
@@ -227,7 +238,7 @@ async function expectEnd(life: Life, person: Person, asked: Asked): Promise<void
 }
 
 /** What becomes of it when the person has decided what was still open. */
-function endOf({ becomes, kind, asked }: Life): string {
+function endOf({ becomes, kind, asked }: Scenario): string {
   if (becomes !== 'requested') return becomes
   // The conversation does not know the question, so there is nothing that could go on.
   if (!asked) return 'cancelled'

@@ -100,7 +100,7 @@ function beginAtA(chatId: string, by: 'stream' | 'inbox' = 'stream') {
   return beginAt(servers.a, servers.atA(chatId), by)
 }
 
-async function readLife(person: Person, { approvalId }: Asked): Promise<readonly unknown[]> {
+async function readOutcome(person: Person, { approvalId }: Asked): Promise<readonly unknown[]> {
   const { approval, history } = (await person.approval(approvalId)) ?? {}
   return [approval?.state, ...(history ?? []).map(({ type }) => type)]
 }
@@ -115,16 +115,16 @@ async function passLeases(count: number): Promise<void> {
 
 test('[LG80] a clock that is set forwards and backwards takes nothing from a process that runs it', async () => {
   const chats = [0, 1, 2, 3].flatMap((n) => [`a.hold.${n}.pay`, `a.hold.${n}.top_up`])
-  const lives = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))
+  const begun = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))
   for (const jump of [60_000, -60_000, 0]) {
     servers.database.exec(`UPDATE ${JUMP_TABLE} SET ms = ${jump}`)
     await passLeases(3)
   }
   servers.a.tell('go')
   for (const [index, chatId] of chats.entries()) {
-    const asked = lives[index]?.asked ?? { approvalId: '', toolCallId: '', messageId: '' }
-    const life = () => readLife(servers.atB(chatId), asked)
-    await expect.poll(life, PATIENCE).toEqual(WHOLE)
+    const asked = begun[index]?.asked ?? { approvalId: '', toolCallId: '', messageId: '' }
+    const outcome = () => readOutcome(servers.atB(chatId), asked)
+    await expect.poll(outcome, PATIENCE).toEqual(WHOLE)
     expect([chatId, readEffects(servers.folder.effects, chatId).length]).toEqual([chatId, 1])
   }
 })
@@ -133,7 +133,7 @@ test('[LG81] a process whose event loop is blocked for some leases keeps what it
   const chatId = 'a.block.pay'
   const { asked, answer } = await beginAtA(chatId)
   expect(await (await answer).text()).toContain('"type":"tool-output-available"')
-  expect(await readLife(servers.atB(chatId), asked)).toEqual(WHOLE)
+  expect(await readOutcome(servers.atB(chatId), asked)).toEqual(WHOLE)
   expect(readEffects(servers.folder.effects, chatId)).toHaveLength(1)
 })
 
@@ -144,13 +144,13 @@ test('[LG81] a process whose event loop does not come back in time loses what it
   const atC = new Person(await child.serve(), { user: chatId, chatId })
   const { asked, answer } = await beginAt(child, atC, 'stream')
   const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
-  const life = () => readLife(servers.atB(chatId), asked)
-  await expect.poll(life, PATIENCE).toEqual(lost)
+  const outcome = () => readOutcome(servers.atB(chatId), asked)
+  await expect.poll(outcome, PATIENCE).toEqual(lost)
   // It reads what the other one wrote, or is refused to write beside it; the call that it ran is no success in either case.
   const body = await (await answer).text()
   expect(body).not.toContain('"type":"tool-output-available"')
   expect(body).toMatch(/"code":"turn-lost"|"state":"unknown"/)
-  expect(await life()).toEqual(lost)
+  expect(await outcome()).toEqual(lost)
 })
 
 /** Pauses the first process while it holds no lock on the SQLite database. A lock would block the other process as well. */
@@ -186,9 +186,9 @@ test.each(usedDatabases)(
     const answer = await begun.answer
     await pauseA()
     const atB = servers.atB(chatId)
-    const life = () => readLife(atB, asked)
+    const outcome = () => readOutcome(atB, asked)
     const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
-    await expect.poll(life, PATIENCE).toEqual(lost)
+    await expect.poll(outcome, PATIENCE).toEqual(lost)
     const told = async () => (await atB.calls()).map(({ state }) => state)
     await expect.poll(told, PATIENCE).toEqual(['output-error'])
     expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
@@ -198,7 +198,7 @@ test.each(usedDatabases)(
     await expectLost(answer)
     // The tool ran, and nobody could know it: that is what `unknown` says.
     await expect.poll(() => readEffects(servers.folder.effects, chatId), PATIENCE).toHaveLength(1)
-    expect(await life()).toEqual(lost)
+    expect(await outcome()).toEqual(lost)
     // The lost turn may still be ending.
     await expect.poll(() => servers.atA(chatId).messages()).toEqual(before)
     expect((await servers.atA(chatId).say('[[say Again.]]')).body).toContain('Again.')
@@ -215,9 +215,9 @@ test.each(usedDatabases)(
     const answer = await begun.answer
     await pauseA()
     const atB = servers.atB(chatId)
-    const life = () => readLife(atB, asked)
+    const outcome = () => readOutcome(atB, asked)
     const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
-    await expect.poll(life, PATIENCE).toEqual(again)
+    await expect.poll(outcome, PATIENCE).toEqual(again)
     const told = async () => (await atB.calls()).map(({ state }) => state)
     await expect.poll(told, PATIENCE).toEqual(['output-available'])
     const before = await atB.messages()
@@ -227,7 +227,7 @@ test.each(usedDatabases)(
     const keys = () => readEffects(servers.folder.effects, chatId).map(({ key }) => key)
     await expect.poll(keys, PATIENCE).toHaveLength(2)
     expect(new Set(keys()).size).toBe(1)
-    expect(await life()).toEqual(again)
+    expect(await outcome()).toEqual(again)
     expect(await servers.atA(chatId).messages()).toEqual(before)
   },
 )

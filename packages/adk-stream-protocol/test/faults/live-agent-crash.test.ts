@@ -21,8 +21,8 @@ const ASK_FILES = '[[call files_ask {}]][[then]][[say Told.]]'
 /** What the model says about a result: its script, or the result as a restored session receives it. */
 const REPLY = /Told\.|(?:desk|charge) returned|Result of the call/g
 
-/** Where the process dies, whether the agent then finishes and the model replies, and how often money moves. */
-type AgentDeath = readonly [moment: string, expected: AgentEnd]
+/** Where the process is killed, whether the agent then finishes and the model replies, and how often money moves. */
+type AgentKillPoint = readonly [moment: string, expected: AgentEnd]
 interface AgentEnd {
   readonly ends: boolean
   readonly replies: boolean
@@ -30,7 +30,7 @@ interface AgentEnd {
 }
 
 const CONTINUED = { ends: true, replies: true, paid: 1 }
-const AGENT_DEATHS: readonly AgentDeath[] = [
+const AGENT_KILL_POINTS: readonly AgentKillPoint[] = [
   ['before-question', { ends: false, replies: false, paid: 0 }],
   ['after-question', { ends: false, replies: false, paid: 0 }],
   ['before-decision', CONTINUED],
@@ -45,10 +45,10 @@ const AGENT_DEATHS: readonly AgentDeath[] = [
   ['after-desk', CONTINUED],
 ]
 
-/** Where the process dies, how the approved call that needs a sign-in ends, and how often money moves. */
-type SignInDeath = readonly [moment: string, ends: 'succeeded' | 'unknown', paid: number]
+/** Where the process is killed, how the approved call that needs a sign-in ends, and how often money moves. */
+type SignInKillPoint = readonly [moment: string, ends: 'succeeded' | 'unknown', paid: number]
 
-const SIGN_IN_DEATHS: readonly SignInDeath[] = [
+const SIGN_IN_KILL_POINTS: readonly SignInKillPoint[] = [
   // While the approved call asks for the sign-in, it runs: its outcome is unknown.
   ['before-sign-in-question', 'unknown', 0],
   ['before-outcome', 'unknown', 0],
@@ -77,8 +77,8 @@ interface AfterCrash {
 }
 
 describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', ({ open }) => {
-  const agents = shareOf(AGENT_DEATHS, { group: 0, groups: 3 })
-  const signIns = shareOf(SIGN_IN_DEATHS, { group: 0, groups: 2 })
+  const agents = shareOf(AGENT_KILL_POINTS, { group: 0, groups: 3 })
+  const signIns = shareOf(SIGN_IN_KILL_POINTS, { group: 0, groups: 2 })
   const opened: AsyncDisposable[] = []
   let after: AfterCrash
 
@@ -92,8 +92,8 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
     opened.push(pair)
     const { first, second, url, folder } = pair
     await Promise.all([
-      ...agents.map(([moment]) => liveUntil(ASK_DESK, personOf(moment, 'desk', url), first)),
-      ...signIns.map(([moment]) => liveUntil(CHARGE, personOf(moment, 'charge', url), first)),
+      ...agents.map(([moment]) => runUntilKilled(ASK_DESK, personOf(moment, 'desk', url), first)),
+      ...signIns.map(([moment]) => runUntilKilled(CHARGE, personOf(moment, 'charge', url), first)),
     ])
     await askFiles(personOf('never', 'files', url))
     await first.kill()
@@ -104,12 +104,12 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
   })
 
   test('[LV640] [LV491] an agent that ran or waited continues once, in the next live session or in a turn', async () => {
-    const checked = await Promise.all(agents.map((death) => checkAgent(death, after)))
+    const checked = await Promise.all(agents.map((point) => checkAgent(point, after)))
     expect(checked).toHaveLength(agents.length)
   })
 
   test('[AP691] an approved call that asks for a sign-in, or waits for it, loses and repeats nothing', async () => {
-    const checked = await Promise.all(signIns.map((death) => checkSignIn(death, after)))
+    const checked = await Promise.all(signIns.map((point) => checkSignIn(point, after)))
     expect(checked).toHaveLength(signIns.length)
   })
 
@@ -136,7 +136,7 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
 })
 
 async function checkAgent(
-  [moment, { ends, replies, paid }]: AgentDeath,
+  [moment, { ends, replies, paid }]: AgentKillPoint,
   { url, effects }: AfterCrash,
 ): Promise<void> {
   const person = personOf(moment, 'desk', url)
@@ -156,7 +156,7 @@ async function checkAgent(
 }
 
 async function checkSignIn(
-  [moment, ends, paid]: SignInDeath,
+  [moment, ends, paid]: SignInKillPoint,
   { url, effects }: AfterCrash,
 ): Promise<void> {
   const person = personOf(moment, 'charge', url)
@@ -187,7 +187,7 @@ function join({ url, user, chatId }: Person): Promise<LiveClient> {
 }
 
 /** Approves and signs in wherever the person is asked, until the process stops for good at the moment of the chat. */
-async function liveUntil(text: string, person: Person, server: Child): Promise<void> {
+async function runUntilKilled(text: string, person: Person, server: Child): Promise<void> {
   const client = await join(person)
   client.begin(text)
   const stopped = new AbortController()

@@ -32,7 +32,7 @@ const unknown = (effects: string): End => ({
 })
 
 /** The moments at which the server is killed, in their order. */
-const DEATHS: Readonly<Record<string, End>> = {
+const KILL_POINTS: Readonly<Record<string, End>> = {
   'after-response': DONE,
   'before-output-assistant': DONE,
   'after-output-assistant': DONE,
@@ -93,7 +93,7 @@ test.each(oneOf(databases, 'SQLite'))(
     const { first, second, folder } = pair
     const asked = new Map<string, Asked>()
     await Promise.all(
-      Object.keys(DEATHS).map(async (moment) => {
+      Object.keys(KILL_POINTS).map(async (moment) => {
         const person = personOf(moment, pair.url)
         const question = await person.ask()
         asked.set(moment, question)
@@ -104,7 +104,7 @@ test.each(oneOf(databases, 'SQLite'))(
     expect(await first.kill()).toBe('SIGKILL')
     const next = await second.serve()
     await Promise.all(
-      Object.entries(DEATHS).map(async ([moment, { effects, reply }]) => {
+      Object.entries(KILL_POINTS).map(async ([moment, { effects, reply }]) => {
         const person = personOf(moment, next)
         const read = async () => {
           const message = (await person.messages()).at(-1)
@@ -116,6 +116,6 @@ test.each(oneOf(databases, 'SQLite'))(
         expect((await person.calls()).map(({ state }) => state)[0]).toBe('output-available')
       }),
     )
-    expect(asked.size).toBe(Object.keys(DEATHS).length)
+    expect(asked.size).toBe(Object.keys(KILL_POINTS).length)
   },
 )

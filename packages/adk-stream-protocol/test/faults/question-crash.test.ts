@@ -3,16 +3,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { A2aServer } from '../support/a2a-server.ts'
-import { type CrashPair, type Lives, openCrashPair } from './support/crash-pair.ts'
+import { type CrashPair, type CrashScenarios, openCrashPair } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
-import { nodeQuestionLives, questionLives } from './support/lives/question-lives.ts'
-import { remoteAnswerLives } from './support/lives/remote-answer-lives.ts'
-import { remoteLives, serveRemote } from './support/lives/remote-lives.ts'
-import { signInLives } from './support/lives/sign-in-lives.ts'
+import {
+  nodeQuestionScenarios,
+  questionScenarios,
+} from './support/crash-scenarios/question-scenarios.ts'
+import { remoteAnswerScenarios } from './support/crash-scenarios/remote-answer-scenarios.ts'
+import { remoteScenarios, serveRemote } from './support/crash-scenarios/remote-scenarios.ts'
+import { signInScenarios } from './support/crash-scenarios/sign-in-scenarios.ts'
 
 /** Leads all chats to their moment, kills the server, and starts the next one. Returns its URL. */
-async function crash({ first, second, url }: CrashPair, all: readonly Lives[]): Promise<string> {
-  await Promise.all(all.map((lives) => lives.begin(first, url)))
+async function crash(
+  { first, second, url }: CrashPair,
+  all: readonly CrashScenarios[],
+): Promise<string> {
+  await Promise.all(all.map((scenarios) => scenarios.begin(first, url)))
   expect(await first.kill()).toBe('SIGKILL')
   return second.serve()
 }
@@ -24,18 +30,18 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   let remote: A2aServer
   let pair: CrashPair
   let next: string
-  let questions: Lives
-  let signIns: Lives
-  let remoteQuestions: Lives
-  let remoteAnswers: Lives
+  let questions: CrashScenarios
+  let signIns: CrashScenarios
+  let remoteQuestions: CrashScenarios
+  let remoteAnswers: CrashScenarios
   // The chats of all tests wait for the same crash.
   beforeAll(async () => {
     remote = await serveRemote()
     pair = await openCrashPair(open, { A2A_CARD: JSON.stringify(remote.card), ...LONG_LEASE })
-    questions = questionLives()
-    signIns = signInLives(pair.folder)
-    remoteQuestions = remoteLives(remote)
-    remoteAnswers = remoteAnswerLives(remote)
+    questions = questionScenarios()
+    signIns = signInScenarios(pair.folder)
+    remoteQuestions = remoteScenarios(remote)
+    remoteAnswers = remoteAnswerScenarios(remote)
     next = await crash(pair, [questions, signIns, remoteQuestions, remoteAnswers])
   })
   afterAll(async () => {
@@ -60,7 +66,7 @@ test.each(oneOf(databases, 'SQLite'))(
   '[AP613] [AP710] a server killed while the question of a workflow node is open, or after its answer was stored, loses no answer, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { IN_STEPS: 'question' })
-    const questions = nodeQuestionLives()
+    const questions = nodeQuestionScenarios()
     await questions.expectContinued(await crash(pair, [questions]))
   },
 )

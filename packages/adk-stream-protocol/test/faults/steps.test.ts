@@ -8,8 +8,8 @@ import { databases } from './support/databases.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
-/** Where the process dies, what becomes of the approval, and how often money moves. */
-const deaths = [
+/** Where the process is killed, what becomes of the approval, and how often money moves. */
+const killPoints = [
   ['hold', 'unknown', 0],
   ['before-decision', 'succeeded', 1],
   ['after-decision', 'succeeded', 1],
@@ -37,7 +37,7 @@ async function continueElsewhere(
   const first = await victim.serve()
   const asked = new Map<string, Asked>()
   await Promise.all(
-    deaths.map(async ([moment]) => {
+    killPoints.map(async ([moment]) => {
       const chatId = `a.${moment}.steps`
       const person = new Person(first, { user: chatId, chatId })
       const question = await person.ask()
@@ -50,7 +50,7 @@ async function continueElsewhere(
   expect(await victim.kill()).toBe('SIGKILL')
   const second = await heir.serve()
   await Promise.all(
-    deaths.map(async ([moment, state, effects]) => {
+    killPoints.map(async ([moment, state, effects]) => {
       const chatId = `a.${moment}.steps`
       const person = new Person(second, { user: chatId, chatId })
       const id = asked.get(moment)?.approvalId ?? ''
@@ -74,13 +74,13 @@ const CASES = (['sequence', 'workflow'] as const).flatMap((kind) =>
 test.each(oneOf(CASES, 'workflow on PostgreSQL'))(
   '[AP413] [AP481] [AP661] another server continues the steps of one that was killed, each call, step and node once, in a $name',
   async ({ kind, database }) => {
-    expect(await continueElsewhere(kind, database)).toBe(deaths.length)
+    expect(await continueElsewhere(kind, database)).toBe(killPoints.length)
   },
 )
 
 test.each(oneOf(databases, 'SQLite'))(
   '[AP711] [AP481] another server continues a workflow whose payment is a node, and the payment runs once, on $name',
   async (database) => {
-    expect(await continueElsewhere('tool', database)).toBe(deaths.length)
+    expect(await continueElsewhere('tool', database)).toBe(killPoints.length)
   },
 )

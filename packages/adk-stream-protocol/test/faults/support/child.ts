@@ -27,7 +27,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
 function report(line: string): void {
-  // Synchronous: what was said before a death is heard.
+  // Synchronous: what was said before a kill is heard.
   writeSync(1, `${line}\n`)
 }
 
@@ -55,7 +55,7 @@ async function reached(moment: string, chatId: string): Promise<void> {
     if (at === 'block') block(Number(process.env['BLOCK_MS']))
   }
   const isHere = victim === name && at === moment.replace(' ', '-')
-  // Nothing else of this process may go on with the chat, such as a sweep: here it has died.
+  // Nothing else of this process may go on with the chat, such as a sweep: here it counts as killed.
   if (!isHere && !stopped.has(chatId)) return
   stopped.add(chatId)
   report(`at ${chatId}`)

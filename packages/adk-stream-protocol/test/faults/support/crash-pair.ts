@@ -6,8 +6,8 @@ import { type Folder, makeFolder } from './folder.ts'
 export const PATIENCE = { timeout: 120_000, interval: 200 }
 
 /** What people do until their server is killed, and what they find on the next one. */
-export interface Lives {
-  /** Leads each chat to the moment at which the process of its server is going to die. */
+export interface CrashScenarios {
+  /** Leads each chat to the moment at which the process of its server is killed. */
   begin(server: Child, url: string): Promise<void>
   /** Checks what has become of each chat on the next server. */
   expectContinued(url: string): Promise<void>

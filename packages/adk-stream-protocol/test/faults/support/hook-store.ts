@@ -21,7 +21,7 @@ function momentOf(moment: string, { terms }: Approval): string {
   return terms.kind === 'sign-in' ? `sign-in-${moment}` : moment
 }
 
-/** Chats whose process dies between the decision and the claim. */
+/** Chats whose process is killed between the decision and the claim. */
 const TWO_COMMITS = /\.(?:after-decision|before-claim)\./
 
 /** The agent whose reply an event stores as the result of the call that used it as a tool, at any depth. */
@@ -37,7 +37,7 @@ function agentOfReply(event: Event): string | undefined {
 
 const AGENTS: ReadonlySet<string | undefined> = new Set(['desk', 'agency'])
 
-/** Makes the store tell before and after it writes what belongs to an approval's life. */
+/** Makes the store tell before and after it writes what belongs to an approval's scenario. */
 export function hookStore(store: Store, reached: Reached): Store {
   const { approvals, sessions } = store
   const insert = approvals.insert.bind(approvals)

@@ -5,15 +5,15 @@ import type { A2aServer, RemoteReply } from '../../../support/a2a-server.ts'
 import { serveA2a } from '../../../support/a2a-server.ts'
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type Lives, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
 import { Person } from '../person.ts'
-import { replyToAnswer } from './remote-answer-lives.ts'
+import { replyToAnswer } from './remote-answer-scenarios.ts'
 
 const LOST = 'The agent may or may not have received it.'
 const STOPPED = 'the server stopped before it replied'
 
-/** Where the process dies, how often the remote agent got the approval, and what the person reads in the end. */
-const DEATHS: readonly (readonly [moment: string, sent: number, text: string])[] = [
+/** Where the process is killed, how often the remote agent got the approval, and what the person reads in the end. */
+const KILL_POINTS: readonly (readonly [moment: string, sent: number, text: string])[] = [
   ['before-decision', 1, 'Paid.'],
   ['after-decision', 1, 'Paid.'],
   ['before-claim', 1, 'Paid.'],
@@ -35,16 +35,16 @@ export async function serveRemote(): Promise<A2aServer> {
 }
 
 /** Approvals for which a remote agent asks. */
-export function remoteLives(remote: A2aServer): Lives {
+export function remoteScenarios(remote: A2aServer): CrashScenarios {
   let begun: Awaited<ReturnType<typeof approveUntil>>[] = []
   return {
     begin: async (server, url) => {
-      const approvals = DEATHS.map(([moment]) => approveUntil(moment, server, { url, remote }))
+      const approvals = KILL_POINTS.map(([moment]) => approveUntil(moment, server, { url, remote }))
       begun = await Promise.all(approvals)
     },
     expectContinued: async (url) => {
       await Promise.all(
-        DEATHS.map(async ([moment, sent, text], index) => {
+        KILL_POINTS.map(async ([moment, sent, text], index) => {
           const person = personOf(moment, url)
           const { approvalId = '', taskId = '' } = begun[index] ?? {}
           if (moment === 'before-decision') await person.decide(approvalId, { approved: true })

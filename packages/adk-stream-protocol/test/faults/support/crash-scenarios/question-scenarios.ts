@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import { textOf, toolParts } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type Lives, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 
 const ARGS = {
@@ -22,11 +22,11 @@ const NESTED = ['desk', 'agency'].reduce(
 const ANSWER = { approved: true, payload: { nights: 3 } }
 
 const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
-/** The process died after it had taken the answer: the next one gives the answer to the agent. */
+/** The process was killed after it had taken the answer: the next one gives the answer to the agent. */
 const REPEATED = ['requested', 'approved', 'started', 'lost', 'started', 'succeeded']
 
-/** Where the process dies, and the audit record of the question in the end. */
-const DEATHS: readonly (readonly [moment: string, history: readonly string[]])[] = [
+/** Where the process is killed, and the audit record of the question in the end. */
+const KILL_POINTS: readonly (readonly [moment: string, history: readonly string[]])[] = [
   ['before-decision', ANSWERED],
   ['after-decision', ANSWERED],
   ['before-claim', ANSWERED],
@@ -37,17 +37,17 @@ const DEATHS: readonly (readonly [moment: string, history: readonly string[]])[]
   ['after-response', ANSWERED],
 ]
 
-/** The deaths inside agents used as tools: the agents' results are stored one after the other. */
-const NESTED_DEATHS: typeof DEATHS = [
-  ...DEATHS.filter(([moment]) => moment !== 'after-response'),
+/** The kill points inside agents used as tools: the agents' results are stored one after the other. */
+const NESTED_KILL_POINTS: typeof KILL_POINTS = [
+  ...KILL_POINTS.filter(([moment]) => moment !== 'after-response'),
   ['before-desk', ANSWERED],
   ['after-desk', ANSWERED],
   ['before-agency', ANSWERED],
 ]
 
-/** The deaths in a workflow: the node that asks runs again with the answer, and the next one books. */
-const NODE_DEATHS: typeof DEATHS = [
-  ...DEATHS,
+/** The kill points of a workflow: the node that asks runs again with the answer, and the next one books. */
+const NODE_KILL_POINTS: typeof KILL_POINTS = [
+  ...KILL_POINTS,
   ['before-output-ask', ANSWERED],
   ['after-output-ask', ANSWERED],
   ['after-done-ask', ANSWERED],
@@ -64,25 +64,25 @@ const LOST: Readonly<Record<string, string>> = {
 }
 
 /** Questions of the agent of the chat, and of agents that are used as tools. */
-export function questionLives(): Lives {
+export function questionScenarios(): CrashScenarios {
   let ids: string[] = []
   let nestedIds: string[] = []
   return {
     begin: async (server, url) => {
-      const answer = (place: Place, all: typeof DEATHS) =>
+      const answer = (place: Place, all: typeof KILL_POINTS) =>
         Promise.all(all.map(([moment]) => answerUntil(moment, server, { url, place })))
       ;[ids, nestedIds] = await Promise.all([
-        answer('top', DEATHS),
-        answer('nested', NESTED_DEATHS),
+        answer('top', KILL_POINTS),
+        answer('nested', NESTED_KILL_POINTS),
         new Person(url, WAITING).say(ASK),
       ])
     },
     expectContinued: async (url) => {
       await Promise.all([
-        ...DEATHS.map(([moment, history], index) =>
+        ...KILL_POINTS.map(([moment, history], index) =>
           expectAnswered(personOf(moment, url, 'top'), ids[index] ?? '', { moment, history }),
         ),
-        ...NESTED_DEATHS.map(([moment, history], index) =>
+        ...NESTED_KILL_POINTS.map(([moment, history], index) =>
           expectAnsweredInside(personOf(moment, url, 'nested'), nestedIds[index] ?? '', {
             moment,
             history,
@@ -98,18 +98,18 @@ export function questionLives(): Lives {
 }
 
 /** Questions of the node of a workflow. */
-export function nodeQuestionLives(): Lives {
+export function nodeQuestionScenarios(): CrashScenarios {
   let ids: string[] = []
   return {
     begin: async (server, url) => {
-      const answers = NODE_DEATHS.map(([moment]) =>
+      const answers = NODE_KILL_POINTS.map(([moment]) =>
         answerUntil(moment, server, { url, place: 'node' }),
       )
       ids = await Promise.all(answers)
     },
     expectContinued: async (url) => {
       await Promise.all(
-        NODE_DEATHS.map(([moment, history], index) =>
+        NODE_KILL_POINTS.map(([moment, history], index) =>
           expectAnswered(personOf(moment, url, 'node'), ids[index] ?? '', { moment, history }),
         ),
       )
@@ -117,7 +117,7 @@ export function nodeQuestionLives(): Lives {
   }
 }
 
-/** Somebody who has not answered when the server dies. */
+/** Somebody who has not answered when the server is killed. */
 const WAITING = { user: 'waiting', chatId: 'waiting' }
 
 /** Whether the agent of the chat asks, one that is used as a tool, or a node of a workflow. */
@@ -161,9 +161,18 @@ async function expectAnswered(
   const lost = LOST[moment]
   const text = lost === undefined ? 'Booked.' : `The server stopped while the step ${lost} ran.`
   await expect.poll(read, PATIENCE).toEqual([moment, text, { nights: 3 }])
+  await expectHistory(person, id, { moment, history })
+  expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
+}
+
+/** Expects the audit entries of a question. */
+async function expectHistory(
+  person: Person,
+  id: string,
+  { moment, history }: { moment: string; history: readonly string[] },
+): Promise<void> {
   const record = await person.approval(id)
   expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
-  expect((await person.decide(id, ANSWER)).code).toBe('approval-decided')
 }
 
 async function expectAnsweredInside(
@@ -179,6 +188,5 @@ async function expectAnsweredInside(
   }
   const ended = [moment, 'Booked.', { result: 'Booked.' }, { nights: 3 }]
   await expect.poll(read, PATIENCE).toEqual(ended)
-  const record = await person.approval(id)
-  expect([moment, ...(record?.history ?? []).map(({ type }) => type)]).toEqual([moment, ...history])
+  await expectHistory(person, id, { moment, history })
 }

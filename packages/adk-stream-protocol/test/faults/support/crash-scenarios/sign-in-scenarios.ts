@@ -4,17 +4,17 @@ import { expect } from 'vitest'
 
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type Lives, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
 import type { Folder } from '../folder.ts'
 import { Person, readEffects } from '../person.ts'
 
 const POLL_MS = 50
 const ASK = '[[call charge {"to": "花子", "amount": 50}]][[then]][[say Charged.]]'
 
-/** Where the process dies, how the last question ends, and how often money moves in all. */
-type Death = readonly [moment: string, ends: 'succeeded' | 'unknown', effects: number]
+/** Where the process is killed, how the last question ends, and how often money moves in all. */
+type KillPoint = readonly [moment: string, ends: 'succeeded' | 'unknown', effects: number]
 
-const DEATHS: readonly Death[] = [
+const KILL_POINTS: readonly KillPoint[] = [
   // While the approved call asks for the sign-in, it runs: its outcome is unknown.
   ['before-sign-in-question', 'unknown', 0],
   ['before-outcome', 'unknown', 0],
@@ -33,19 +33,19 @@ const DEATHS: readonly Death[] = [
 ]
 
 /** Approved calls that need a sign-in. */
-export function signInLives(folder: Folder): Lives {
+export function signInScenarios(folder: Folder): CrashScenarios {
   return {
     begin: async (server, url) => {
-      await Promise.all(DEATHS.map(([moment]) => liveUntil(moment, server, url)))
+      await Promise.all(KILL_POINTS.map(([moment]) => runUntilKilled(moment, server, url)))
     },
     expectContinued: async (url) => {
-      await Promise.all(DEATHS.map((death) => expectCharged(death, { url, folder })))
+      await Promise.all(KILL_POINTS.map((point) => expectCharged(point, { url, folder })))
     },
   }
 }
 
 async function expectCharged(
-  [moment, ends, effects]: Death,
+  [moment, ends, effects]: KillPoint,
   { url, folder }: { readonly url: string; readonly folder: Folder },
 ): Promise<void> {
   const person = personOf(moment, url)
@@ -62,12 +62,12 @@ function personOf(moment: string, url: string): Person {
 }
 
 /** Approves the call and signs in, until the process stops for good at the moment. */
-async function liveUntil(moment: string, server: Child, url: string): Promise<void> {
+async function runUntilKilled(moment: string, server: Child, url: string): Promise<void> {
   const person = personOf(moment, url)
   await person.say(ASK)
-  const death = new AbortController()
+  const killed = new AbortController()
   const deciding = (async () => {
-    while (!death.signal.aborted) {
+    while (!killed.signal.aborted) {
       await settle(person)
       await delay(POLL_MS)
     }
@@ -75,7 +75,7 @@ async function liveUntil(moment: string, server: Child, url: string): Promise<vo
   // The last request is never answered.
   deciding.catch(() => undefined)
   await server.said((line) => line === `at ${person.chatId}`)
-  death.abort()
+  killed.abort()
 }
 
 /** Approves and signs in wherever the person is asked. Returns the text of the reply. */

@@ -4,14 +4,14 @@ import { expect } from 'vitest'
 import type { A2aServer, RemoteReply, RemoteRequest } from '../../../support/a2a-server.ts'
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type Lives, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 
 /** What the remote agent does with the answer: it ends or asks again. Or the person denies the approval that it asks for. */
 type Then = 'ends' | 'asks' | 'denied'
 
-/** Where the process dies with an answer or a denial, and what the person reads. */
-const DEATHS: readonly (readonly [moment: string, then: Then, text: string])[] = [
+/** Where the process is killed with an answer or a denial, and what the person reads. */
+const KILL_POINTS: readonly (readonly [moment: string, then: Then, text: string])[] = [
   ['before-decision', 'ends', 'Kyoto it is.'],
   ['after-outcome', 'ends', 'Kyoto it is.'],
   ['before-response', 'ends', 'Kyoto it is.'],
@@ -41,17 +41,19 @@ export function replyToAnswer(
 }
 
 /** Questions of a remote agent that are answered, and approvals that are denied. */
-export function remoteAnswerLives(remote: A2aServer): Lives {
+export function remoteAnswerScenarios(remote: A2aServer): CrashScenarios {
   let tasks: (string | undefined)[] = []
   return {
     begin: async (server, url) => {
       tasks = await Promise.all(
-        DEATHS.map(([moment, then]) => answerUntil(personOf(moment, then, url), server, remote)),
+        KILL_POINTS.map(([moment, then]) =>
+          answerUntil(personOf(moment, then, url), server, remote),
+        ),
       )
     },
     expectContinued: async (url) => {
       await Promise.all(
-        DEATHS.map(async ([moment, then, text], index) => {
+        KILL_POINTS.map(async ([moment, then, text], index) => {
           const { person } = personOf(moment, then, url)
           if (moment === 'before-decision')
             for (const { id } of await person.approvals()) await person.decide(id, ANSWER)
