@@ -47,7 +47,7 @@ export class LiveCalls {
   constructor(options: LiveCallsOptions) {
     this.#options = options
     this.#effects = new CallEffects(options, {
-      advance: (call, event) => this.#continue(call, event),
+      advance: (call, event) => this.#advance(call, event),
       apply: (call, event) => this.#apply(call, event),
       isOpen: (call) => this.#open.get(call.id) === call,
       remove: (call) => this.#remove(call),
@@ -83,7 +83,7 @@ export class LiveCalls {
       const check: CallCheck = this.#options.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
         : await checkCall(toolCall, this.#options.terms)
-      await this.#continue(call, {
+      await this.#advance(call, {
         type: 'checked',
         check,
         canWait: check.verdict === 'ask' && canWait(toolCall, isAnyRoot),
@@ -249,7 +249,7 @@ export class LiveCalls {
   }
 
   /** Applies an event that the work on a call produced, and runs its effects as part of that work. */
-  async #continue(call: OpenCall, event: CallEvent): Promise<void> {
+  async #advance(call: OpenCall, event: CallEvent): Promise<void> {
     const [state, effects] = nextCall(call.state, event)
     call.state = state
     await this.#effects.performAll(call, effects)
@@ -279,7 +279,7 @@ export class LiveCalls {
         this.#options.onError(error)
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
-          : this.#continue(call, { type: 'failed' })
+          : this.#advance(call, { type: 'failed' })
       })
       .finally(() => this.#work.delete(done))
     this.#work.add(done)

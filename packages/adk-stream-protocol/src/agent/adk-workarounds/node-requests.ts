@@ -7,7 +7,7 @@ import {
   isLlmAgent,
 } from '@google/adk'
 
-import { splitTurns } from '../history/replay-turn.ts'
+import { findTurn } from '../history/replay-turn.ts'
 import { findRun, untilStored } from './workflow-run.ts'
 
 /** Makes the model of an agent that is a node read what the session of its own turn contains. */
@@ -50,7 +50,7 @@ function viewTurn(
   agentName: string,
 ): InvocationContext {
   const { session } = context
-  const turn = splitTurns(session.events).find((it) => it.messageId === messageId)?.events ?? []
+  const turn = findTurn(session.events, messageId)?.events ?? []
   const calls = turn.flatMap((event) =>
     event.author === agentName && event.branch === context.branch ? getFunctionCalls(event) : [],
   )

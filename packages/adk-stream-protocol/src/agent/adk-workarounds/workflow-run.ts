@@ -25,7 +25,7 @@ import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/ev
 import { writeNotes } from '../history/event-notes.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import { readNodeNotes, readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
-import { splitTurns } from '../history/replay-turn.ts'
+import { findTurn } from '../history/replay-turn.ts'
 import { findLastAgent, findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { intercept } from './checked-sessions.ts'
@@ -112,7 +112,7 @@ export class WorkflowRun {
   /** Returns the input of the workflow. ADK starts it with the response if it continues after a pause. */
   readInput({ invocationContext, nodePath }: NodeContext, given: unknown): unknown {
     const { session, invocationId } = invocationContext
-    const turn = splitTurns(session.events).find((it) => it.messageId === this.messageId)
+    const turn = findTurn(session.events, this.messageId)
     const isFirst = turn === undefined || turn.firstEvent.invocationId === invocationId
     if (isFirst || nodePath !== this.#root.name) return given
     const { content } = turn.firstEvent
@@ -232,7 +232,7 @@ export class WorkflowRun {
   /** Whether an earlier run of the turn has shown a result. */
   #isShown({ invocationContext, invocationId }: NodeContext, output: unknown): boolean {
     const { events } = invocationContext.session
-    const turn = splitTurns(events).find((it) => it.messageId === this.messageId)
+    const turn = findTurn(events, this.messageId)
     return (turn?.events ?? []).some(
       (event) =>
         event.output !== undefined &&

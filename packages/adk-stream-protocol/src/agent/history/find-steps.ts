@@ -13,8 +13,7 @@ import { isRecord } from '../../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { ProgressNote, StepNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
-import type { StoredTurn } from './replay-turn.ts'
-import { replayTurn, splitTurns } from './replay-turn.ts'
+import { findTurn, replayTurn } from './replay-turn.ts'
 import { readRunOf } from './unnoted-runs.ts'
 
 /** An agent that stopped because one of its calls waited, and the steps that it is part of. */
@@ -254,8 +253,4 @@ function toKey({ agent, steps }: ResumePoint): string {
     agent,
     ...steps.map(({ agent: name, step, iteration }) => [name, step, iteration]),
   ])
-}
-
-function findTurn(events: readonly Event[], messageId: string): StoredTurn | undefined {
-  return splitTurns(events).find((turn) => turn.messageId === messageId)
 }

@@ -18,9 +18,9 @@ export type Continuation =
   | { readonly answer: FunctionResponse }
 
 /**
- * Returns that with which a turn continues whose server stopped after the result of a call, or an answer, was stored. Returns undefined
- * if the turn waits for something, if a person stopped it, or if it has ended. A turn without a workflow is not continued either if
- * anything was written after the result: then a tool may have started, and must not start twice.
+ * Returns what makes ADK continue a turn whose server stopped after it had stored the result of a call, or an answer. Returns undefined
+ * if the turn waits for something, if a person stopped it, or if it has ended. Without a workflow, it also returns undefined if anything
+ * was stored after the result: a tool may have started then, and must not start twice.
  */
 export function findContinuation(turn: StoredTurn, decided: DecidedCall): Continuation | undefined {
   return continuationOf(turn.events, callsOf(turn), decided)

@@ -5,7 +5,8 @@ import type { FunctionCall } from '@google/genai'
 import type { NodeNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { INPUT_CALL, isInterrupt } from './input-calls.ts'
-import { splitTurns } from './replay-turn.ts'
+import { findTurn } from './replay-turn.ts'
+import { readRunOf } from './unnoted-runs.ts'
 
 /** The runs of the nodes of a workflow in one turn. */
 export interface NodeRuns {
@@ -26,7 +27,7 @@ interface NodeQuestion {
 
 /** Returns the notes about nodes of a turn, in the order in which they were stored. */
 export function readNodeNotes(events: readonly Event[], messageId: string): NodeNote[] {
-  const turn = splitTurns(events).find((it) => it.messageId === messageId)?.events ?? []
+  const turn = findTurn(events, messageId)?.events ?? []
   return turn.flatMap((event) => readNotes(event).node ?? [])
 }
 
@@ -36,14 +37,13 @@ export function readNodeRuns(
   messageId: string,
   workflowPath?: string,
 ): NodeRuns {
-  const turn = splitTurns(events).find((it) => it.messageId === messageId)?.events ?? []
-  const start = turn.findLastIndex((event) => {
-    const { node } = readNotes(event)
-    return workflowPath !== undefined && node?.path === workflowPath && node.state === 'done'
-  })
+  const since =
+    workflowPath === undefined
+      ? (findTurn(events, messageId)?.events ?? [])
+      : readRunOf(events, messageId, workflowPath)
   const runs: NodeNote[] = []
   const questions = new Map<string, NodeQuestion>()
-  for (const event of turn.slice(start + 1)) {
+  for (const event of since) {
     for (const call of getFunctionCalls(event))
       if (isInterrupt(call)) questions.set(String(call.args?.['interruptId']), { call })
     if (event.author === 'user') addResponses(event, questions)

@@ -27,6 +27,11 @@ export interface StoredTurn {
   readonly events: Event[]
 }
 
+/** Returns a turn, or undefined if the session does not contain it. */
+export function findTurn(events: readonly Event[], messageId: string): StoredTurn | undefined {
+  return splitTurns(events).find((turn) => turn.messageId === messageId)
+}
+
 /** Splits the events of a session into turns, in start order. */
 export function splitTurns(events: readonly Event[]): StoredTurn[] {
   const turns = new Map<string, StoredTurn>()

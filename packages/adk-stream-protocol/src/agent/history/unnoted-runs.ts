@@ -5,7 +5,7 @@ import { isRecord } from '../../protocol/guards.ts'
 import type { NodeNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { isInterrupt } from './input-calls.ts'
-import { splitTurns } from './replay-turn.ts'
+import { findTurn } from './replay-turn.ts'
 
 /**
  * Returns the runs of workflow nodes that have ended or wait, as their own events show, and that have no note about it: the server
@@ -16,7 +16,7 @@ export function findUnnotedRuns(
   messageId: string,
   isAgent: (path: string) => boolean,
 ): NodeNote[] {
-  const turn = splitTurns(events).find((it) => it.messageId === messageId)?.events ?? []
+  const turn = findTurn(events, messageId)?.events ?? []
   const found = new Map<string, NodeNote | undefined>()
   for (const event of turn) {
     const { node } = readNotes(event)
@@ -49,7 +49,7 @@ export function findLastAgent(
 
 /** Returns the events of a turn since a node has last ended. */
 export function readRunOf(events: readonly Event[], messageId: string, path: string): Event[] {
-  const turn = splitTurns(events).find((it) => it.messageId === messageId)?.events ?? []
+  const turn = findTurn(events, messageId)?.events ?? []
   const end = turn.findLastIndex((event) => {
     const { node } = readNotes(event)
     return node?.path === path && node.state === 'done'

@@ -234,11 +234,11 @@ export class AdkApi {
    */
   async signIn(approvalId: string, request: SignInRequest = {}): Promise<string | undefined> {
     const path = `/sign-ins/${encodeURIComponent(approvalId)}`
-    const begun = await this.#http.read(path, isStartedSignIn, {
+    const started = await this.#http.read(path, isStartedSignIn, {
       method: 'POST',
       body: { ...request },
     })
-    return begun.url
+    return started.url
   }
 
   /** Lists the services that this user is signed in to. */

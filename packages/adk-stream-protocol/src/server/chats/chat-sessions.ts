@@ -12,7 +12,12 @@ import { writeNotes } from '../../agent/history/event-notes.ts'
 import { repeatsReplies } from '../../agent/history/interrupted-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
-import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
+import {
+  findTurn,
+  readConversation,
+  replayTurn,
+  splitTurns,
+} from '../../agent/history/replay-turn.ts'
 import { findUnstored } from '../../agent/history/unstored-text.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -76,7 +81,7 @@ export class ChatSessions {
   /** Returns a stored turn, or undefined if it does not exist. */
   async findTurn(chat: AppChatRef, messageId: string): Promise<StoredTurn | undefined> {
     const session = await this.get(chat)
-    return session && findTurnIn(session, messageId)
+    return session && findTurn(session.events, messageId)
   }
 
   /** Returns all stored turns of a chat, in order. */
@@ -162,7 +167,7 @@ export class ChatSessions {
     event: { content?: Content; notes: EventNotes },
   ): Promise<void> {
     const session = await this.get(chat)
-    const turn = session && findTurnIn(session, messageId)
+    const turn = session && findTurn(session.events, messageId)
     if (!session || !turn) return
     const author = turn.runs.flat().at(-1)?.author ?? 'model'
     const { content, notes } = event
@@ -174,7 +179,7 @@ export class ChatSessions {
     })
   }
 
-  /** Stores that the outcome of calls is unknown which ran when their server stopped. */
+  /** Stores an unknown outcome for the calls that were running when their server stopped. */
   async endLostCalls(chat: AppChatRef): Promise<void> {
     const session = await this.get(chat)
     if (session) await respondToDanglingCalls(this.service, session, { isFinal: true })
@@ -190,7 +195,7 @@ export class ChatSessions {
     streamed: readonly Chunk[],
   ): Promise<void> {
     const session = await this.get(chat)
-    const turn = session && findTurnIn(session, messageId)
+    const turn = session && findTurn(session.events, messageId)
     if (!session || !turn || repeatsReplies(turn)) return
     const parts = findUnstored(streamed, replayTurn(turn, { exposeState: () => false }).chunks)
     if (parts.length === 0) return
@@ -239,9 +244,4 @@ export class ChatSessions {
 /** Returns how ADK names a chat. */
 export function toSessionKey({ appName, principalId, chatId }: AppChatRef) {
   return { appName, userId: principalId, sessionId: chatId }
-}
-
-/** Returns a turn of a session, or undefined if it does not exist. */
-export function findTurnIn({ events }: Session, messageId: string): StoredTurn | undefined {
-  return splitTurns(events).find((turn) => turn.messageId === messageId)
 }

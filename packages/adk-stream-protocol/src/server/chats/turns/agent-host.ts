@@ -47,7 +47,8 @@ import type { RunOutcome } from '../../../turns/run-turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
-import { findTurnIn, toSessionKey } from '../chat-sessions.ts'
+import { findTurn } from '../../../agent/history/replay-turn.ts'
+import { toSessionKey } from '../chat-sessions.ts'
 import { findRemoteAgent } from '../find-tool.ts'
 import { readError } from '../../http/exchange.ts'
 import { repeats, RunAppends } from './run-appends.ts'
@@ -295,7 +296,7 @@ export class AgentHost {
       repeats(last, unstored) &&
       session.events.some(({ id }) => id === last.id)
     const reply = isStored ? { ...unstored, parts: [] } : unstored
-    const turn = isLeft ? findTurnIn(session, unstored.messageId) : undefined
+    const turn = isLeft ? findTurn(session.events, unstored.messageId) : undefined
     const continues = turn !== undefined && canBeContinued(turn)
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
     if (marks || reply.parts.length > 0)
