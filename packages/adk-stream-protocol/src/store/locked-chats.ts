@@ -16,8 +16,9 @@ export class LockedChats {
     this.#tokens.set(JSON.stringify(key), token)
   }
 
-  release(key: Key, token: string): void {
-    if (this.tokenOf(key) === token) this.#tokens.delete(JSON.stringify(key))
+  /** Returns false if this process does not hold this lock any more. */
+  release(key: Key, token: string): boolean {
+    return this.tokenOf(key) === token && this.#tokens.delete(JSON.stringify(key))
   }
 }
 

@@ -72,7 +72,10 @@ export interface FirstMessageReader {
 export interface LockedSessionReader {
   /** Returns the session as it was when this process locked its chat, once. Afterwards, like `getSession`. */
   getLockedSession(request: CompositeSessionKey): Promise<Session | undefined>
-  /** The same, and creates the session if it does not exist. */
+  /**
+   * The same, and creates the session if it does not exist. A store MAY store a new session with its first event. If the lock is
+   * released before, the session does not exist.
+   */
   getOrCreateLockedSession(request: CompositeSessionKey): Promise<Session>
 }
 

@@ -69,7 +69,7 @@ export class ChatSessions {
     return canReadLocked(service) ? service.getLockedSession(key) : service.getSession(key)
   }
 
-  /** Like `getLocked`, and creates the session of a new chat. */
+  /** Like `getLocked`, and creates the session of a new chat. It may be stored only with its first event. */
   async getOrCreateLocked(chat: AppChatRef): Promise<Session> {
     const { service } = this
     const key = toSessionKey(chat)
@@ -223,12 +223,12 @@ export class ChatSessions {
     return session && cutEvents(session.events, userMessageId)
   }
 
-  /** Like `rewind`, for a session that the caller has read. Changes it in place. */
-  async rewindSession(session: Session, userMessageId: string): Promise<void> {
+  /** Like `rewind`, for a session that the caller has read. Changes its events in place. Returns false if there is nothing to remove. */
+  async rewindSession(session: Session, userMessageId: string): Promise<boolean> {
     if (!isRewindable(this.service)) throw new ProtocolError('not-rewindable')
     const cut = cutEvents(session.events, userMessageId)
     // The message failed before it was stored.
-    if (!cut) return
+    if (!cut) return false
     const { appName, userId, id: sessionId } = session
     const { firstEvent, kept } = cut
     const eventId = firstEvent.id
@@ -236,8 +236,9 @@ export class ChatSessions {
     await this.service.rewind({ appName, userId, sessionId, eventId, keep })
     session.events.splice(session.events.indexOf(firstEvent), Infinity, ...kept)
     // The chat has no title while it contains only messages of the agent, such as a greeting.
-    if (session.events.some(({ author }) => author === 'user')) return
-    await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
+    if (!session.events.some(({ author }) => author === 'user'))
+      await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
+    return true
   }
 }
 

@@ -265,6 +265,36 @@ function lockedSessionContract(test: ContractTest, open: Open): void {
       await approvals.unlockChat(CHAT, token)
     }
   })
+
+  test('[ST730] the session of a new chat exists with its first event, and not after its lock has ended', async () => {
+    await using database = await open()
+    const [{ sessions, approvals }, two] = [await database.open(), await database.open()]
+    if (!canReadLocked(sessions)) return
+    const other = await two.sessions.createSession({ ...key, sessionId: 'other' })
+    const event = deltaEvent('e-0', { 'app:size': 'large' })
+    await two.sessions.appendEvent({ session: other, event })
+    expect(await approvals.lockChat(CHAT, reading('first'))).toBe(true)
+    const session = await sessions.getOrCreateLockedSession(key)
+    expect(session.state).toEqual({ 'app:size': 'large' })
+    const append = (id: string) => sessions.appendEvent({ session, event: textEvent(id) })
+    await Promise.all([append('e-1'), append('e-2')])
+    expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2'])
+    await sessions.deleteSession(key)
+    await expectRefusal(append('e-3'), 'session-gone')
+    await approvals.unlockChat(CHAT, 'first')
+  })
+
+  test('[ST730] a process that has lost its lock does not create a session', async () => {
+    await using database = await open()
+    const [{ sessions, approvals }, two] = [await database.open(), await database.open()]
+    if (!canReadLocked(sessions)) return
+    expect(await approvals.lockChat(CHAT, reading('first'))).toBe(true)
+    const session = await sessions.getOrCreateLockedSession(key)
+    expect(await two.approvals.lockChat(CHAT, lock('second', 0))).toBe(true)
+    await expectRefusal(sessions.appendEvent({ session, event: textEvent('e-1') }), 'lock-lost')
+    expect((await two.sessions.getSession(key))?.events ?? []).toEqual([])
+    await approvals.unlockChat(CHAT, 'first')
+  })
 }
 
 function lock(token: string, leaseMs: number): ChatLock {

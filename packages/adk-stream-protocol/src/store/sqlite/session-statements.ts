@@ -7,11 +7,19 @@ export interface SessionRow {
   readonly epoch: number
 }
 
-export interface SessionView extends SessionRow {
-  readonly updated_at: number
-  readonly state: string
+interface SharedStates {
   readonly app_state: string | null
   readonly user_state: string | null
+}
+
+export interface SessionView extends SessionRow, SharedStates {
+  readonly updated_at: number
+  readonly state: string
+}
+
+/** The row of a session that does not exist. */
+export interface MissingView extends SharedStates {
+  readonly session: null
 }
 
 export interface RewindRow {
@@ -37,10 +45,11 @@ export function prepareSessionStatements(connection: Connection) {
       INSERT INTO sessions (app_name, user_id, session_id, seq, epoch, created_at, updated_at, initial_state, state)
       VALUES (?1, ?2, ?3, 0, 0, ?4, ?4, ?5, ?5)
       ON CONFLICT DO NOTHING`),
-    viewSession: connection.prepare<SessionView>(`
+    // Always returns one row: a new session begins with the shared states.
+    viewSession: connection.prepare<SessionView | MissingView>(`
       SELECT session, seq, epoch, updated_at, sessions.state, app_states.state AS app_state, user_states.state AS user_state
-      FROM sessions LEFT JOIN app_states USING (app_name) LEFT JOIN user_states USING (app_name, user_id)
-      WHERE app_name = ? AND user_id = ? AND session_id = ?`),
+      FROM (SELECT ?1 AS app_name, ?2 AS user_id, ?3 AS session_id) LEFT JOIN sessions USING (app_name, user_id, session_id)
+        LEFT JOIN app_states USING (app_name) LEFT JOIN user_states USING (app_name, user_id)`),
     readState: connection.prepare<{ state: string }>(`
       SELECT state FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?`),
     deleteSession: connection.prepare<{ session: number }>(`

@@ -48,6 +48,7 @@ import type { Connection, Statement } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { ThreadedRenewal } from './lease-thread-host.ts'
+import type { SqliteSessionService } from './sqlite-session-service.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export interface SqliteApprovalStoreOptions {
@@ -56,6 +57,8 @@ export interface SqliteApprovalStoreOptions {
   readonly leaseClock?: LeaseClock
   /** The locks of this process, shared with the session service. */
   readonly held?: LockedChats
+  /** Reads the session of a chat that is locked. Without it, sessions are read later. */
+  readonly sessions?: Pick<SqliteSessionService, 'readLocked' | 'dropLocked'>
   /** The database file, if other processes can open it. Another thread then renews leases. */
   readonly path?: string
 }
@@ -68,6 +71,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   readonly #audits = new Map<string, Statement<AuditRow>>()
   readonly #leaseNow: LeaseClock
   readonly #held: LockedChats
+  readonly #sessions: SqliteApprovalStoreOptions['sessions']
   readonly #path: string | undefined
   /** The renewals of leases, by worker. */
   readonly #renewals = new Map<string, ThreadedRenewal>()
@@ -82,6 +86,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#statements = prepareApprovalStatements(connection, clock)
     this.#leaseNow = leaseClock
     this.#held = held
+    this.#sessions = options.sessions
     this.#path = options.path
   }
 
@@ -265,18 +270,19 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean> {
-    const { token, leaseMs } = lock
+    const { token, leaseMs, reads } = lock
+    const { appName, principalId: userId, chatId: sessionId } = chat
     const key = chatColumns(chat)
     const names = [checkName('worker', lock.worker), checkName('token', token)]
     const row = [...key, ...names, Number(lock.background)]
     // Locks and leases only concern running processes. After a power failure there are none.
-    const locked = await this.#connection.write(
-      () => this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs),
-      'process-death',
-    )
-    if (locked === 0) return false
-    this.#held.hold(key, token)
-    return true
+    const isLocked = await this.#connection.write(() => {
+      if (this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs) === 0) return false
+      if (reads) this.#sessions?.readLocked({ appName, userId, sessionId })
+      return true
+    }, 'process-death')
+    if (isLocked) this.#held.hold(key, token)
+    return isLocked
   }
 
   async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
@@ -307,7 +313,7 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   async unlockChat(chat: AppChatRef, token: string): Promise<void> {
     const key = chatColumns(chat)
-    this.#held.release(key, token)
+    if (this.#held.release(key, token)) this.#sessions?.dropLocked(key)
     const row = [...key, checkName('token', token)]
     await this.#connection.write(() => this.#statements.unlockChat.run(...row), 'process-death')
   }

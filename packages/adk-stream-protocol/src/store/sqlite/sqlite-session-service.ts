@@ -27,7 +27,12 @@ import {
   type StateDelta,
   withoutTemp,
 } from '../session-state.ts'
-import type { FirstMessageReader, RewindableSessionService, RewindRequest } from '../store.ts'
+import type {
+  FirstMessageReader,
+  LockedSessionReader,
+  RewindableSessionService,
+  RewindRequest,
+} from '../store.ts'
 import {
   type Append,
   checkTimestamp,
@@ -43,6 +48,7 @@ import { LockedChats } from '../locked-chats.ts'
 import {
   type ListedSession,
   type ListStatements,
+  type MissingView,
   prepareSessionStatements,
   type RewindRow,
   type SessionRow,
@@ -56,23 +62,60 @@ import {
  */
 export class SqliteSessionService
   extends StoredSessionService
-  implements RewindableSessionService, FirstMessageReader
+  implements RewindableSessionService, FirstMessageReader, LockedSessionReader
 {
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
-  readonly #locked: LockedChats
+  readonly #held: LockedChats
+  /** Sessions that were read when their chats were locked, until they are used. */
+  readonly #locked = new Map<string, ReadSession>()
+  /** New sessions of locked chats. The first append stores the session with its event. */
+  readonly #unstored = new Set<string>()
 
-  constructor(connection: Connection, cache: SessionCache, locked = new LockedChats()) {
+  constructor(connection: Connection, cache: SessionCache, held = new LockedChats()) {
     super()
-    this.#locked = locked
+    this.#held = held
     this.#connection = connection
     this.#statements = prepareSessionStatements(connection)
     this.#cache = cache
   }
 
   override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
-    return this.#read(request)
+    return toStored(await this.#read(request))
+  }
+
+  async getLockedSession(request: CompositeSessionKey): Promise<Session | undefined> {
+    return toStored(this.#takeLocked(request) ?? (await this.#read(request)))
+  }
+
+  async getOrCreateLockedSession(request: CompositeSessionKey): Promise<Session> {
+    const { session, isStored } = this.#takeLocked(request) ?? (await this.#read(request))
+    if (isStored) return session
+    const key = sessionKey(request)
+    if (this.#held.tokenOf(key) === undefined) return this.insertOrGet(request)
+    this.#unstored.add(JSON.stringify(key))
+    return session
+  }
+
+  /** Reads the session of a chat within the transaction that locks the chat. */
+  readLocked(request: CompositeSessionKey): void {
+    const read = this.#readPage(request)
+    // The rest of a long history is read without the write lock.
+    if (read !== 'incomplete') this.#locked.set(JSON.stringify(sessionKey(request)), read)
+  }
+
+  /** Forgets what belongs to the lock of a chat. */
+  dropLocked(key: readonly string[]): void {
+    this.#locked.delete(JSON.stringify(key))
+    this.#unstored.delete(JSON.stringify(key))
+  }
+
+  #takeLocked(request: CompositeSessionKey): ReadSession | undefined {
+    const key = JSON.stringify(sessionKey(request))
+    const locked = this.#locked.get(key)
+    this.#locked.delete(key)
+    return locked
   }
 
   override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
@@ -101,6 +144,7 @@ export class SqliteSessionService
     const [deleted] = await this.#connection.write(() =>
       this.#statements.deleteSession.rows(...key),
     )
+    this.dropLocked(key)
     if (deleted === undefined) return
     this.#cache.drop(deleted.session)
     await this.#connection.emptyLog()
@@ -118,12 +162,13 @@ export class SqliteSessionService
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
-      this.#checkLock(key, this.#locked.tokenOf(key) ?? null)
+      this.#checkLock(key, this.#held.tokenOf(key) ?? null)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
       if (event === undefined) throw noSuchEvent(eventId)
       this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
       this.#restore(key, row)
     })
+    this.dropLocked(key)
   }
 
   protected override async insert(request: CreateSessionRequest): Promise<Session | undefined> {
@@ -138,24 +183,28 @@ export class SqliteSessionService
     }, 'process-death')
   }
 
-  async #read(request: GetSessionRequest): Promise<Session | undefined> {
-    const key = sessionKey(request)
-    let history: SessionHistory | undefined
+  async #read(request: GetSessionRequest): Promise<ReadSession> {
+    const known: KnownHistory = {}
     for (;;) {
-      const step = await this.#connection.read(() => {
-        const [row] = this.#statements.viewSession.rows(...key)
-        if (row === undefined) return 'missing'
-        history = continueHistory(row.epoch, [this.#cache.get(row.session), history])
-        const isComplete = extendHistory(history, row, this.#statements)
-        this.#cache.keep(row.session, history)
-        return isComplete ? { row, events: shareEvents(history) } : 'incomplete'
-      })
-      if (step === 'missing') return undefined
-      if (step !== 'incomplete') return viewSession(request, step.row, step.events)
+      const read = await this.#connection.read(() => this.#readPage(request, known))
+      if (read !== 'incomplete') return read
       // A long history is read page by page, and other work runs in between. The pages stay valid as long as the
       // epoch does.
       await yieldToEventLoop()
     }
+  }
+
+  /** Reads a session, or a page of a long one. `known` keeps the pages, because the cache may drop them. */
+  #readPage(request: GetSessionRequest, known: KnownHistory = {}): ReadSession | 'incomplete' {
+    const [row] = this.#statements.viewSession.rows(...sessionKey(request))
+    if (row === undefined || row.session === null)
+      return { session: viewSession(request, row, []), isStored: false }
+    const history = continueHistory(row.epoch, [this.#cache.get(row.session), known.history])
+    known.history = history
+    const isComplete = extendHistory(history, row, this.#statements)
+    this.#cache.keep(row.session, history)
+    if (!isComplete) return 'incomplete'
+    return { session: viewSession(request, row, shareEvents(history)), isStored: true }
   }
 
   protected override async append({ session, event, delta, calls }: Append): Promise<boolean> {
@@ -165,13 +214,15 @@ export class SqliteSessionService
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
-    return this.#connection.write(() => {
+    const isStored = await this.#connection.write(() => {
       // Read when it is written: this process may have unlocked the chat, or locked it again, while the write waited.
-      const token = this.#locked.tokenOf(key) ?? null
+      const token = this.#held.tokenOf(key) ?? null
       const isMissing =
         calls.length > 0 &&
         statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
       if (isMissing) return false
+      if (this.#unstored.has(JSON.stringify(key)))
+        statements.insertSession.run(...key, Date.now(), encodeState({}))
       const state = nextState(delta.session, () => statements.readState.rows(...key))
       const isNew = statements.insertEvent.run(...row, token) === 1
       if (!isNew) {
@@ -183,6 +234,8 @@ export class SqliteSessionService
       this.#appendShared(session, delta)
       return true
     }, 'process-death')
+    if (isStored) this.dropLocked(key)
+    return isStored
   }
 
   /** Throws if another process has locked the chat since this process did. */
@@ -207,13 +260,32 @@ export class SqliteSessionService
   }
 }
 
-function viewSession(request: GetSessionRequest, row: SessionView, events: Event[]): Session {
-  const state = mergeScopes(
-    decodeState(row.state),
-    decodeState(row.app_state),
-    decodeState(row.user_state),
+function viewSession(
+  request: GetSessionRequest,
+  row: SessionView | MissingView | undefined,
+  events: Event[],
+): Session {
+  const { state = null, updated_at: updatedAt = Date.now() } = row?.session == null ? {} : row
+  const merged = mergeScopes(
+    decodeState(state),
+    decodeState(row?.app_state ?? null),
+    decodeState(row?.user_state ?? null),
   )
-  return toSession(request, { state, updatedAt: row.updated_at, events })
+  return toSession(request, { state: merged, updatedAt, events })
+}
+
+/** A session that was read, or as it would be created. */
+interface ReadSession {
+  readonly session: Session
+  readonly isStored: boolean
+}
+
+interface KnownHistory {
+  history?: SessionHistory
+}
+
+function toStored({ session, isStored }: ReadSession): Session | undefined {
+  return isStored ? session : undefined
 }
 
 function inOrder(

@@ -84,7 +84,8 @@ class SqliteStore implements Store {
     this.#cache = cache
     this.sessions = new SqliteSessionService(connection, cache, held)
     const file = path === ':memory:' ? {} : { path }
-    this.approvals = new SqliteApprovalStore(connection, { held, ...clocks, ...file })
+    const { sessions } = this
+    this.approvals = new SqliteApprovalStore(connection, { held, sessions, ...clocks, ...file })
     this.browserCalls = new SqliteBrowserCallStore(connection, clocks.clock, clocks.leaseClock)
     this.chats = new SqliteChatStore(connection)
     this.retention = new SqliteRetentionStore(connection, clocks.clock, clocks.leaseClock)

@@ -191,10 +191,10 @@ export class AgentHost {
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<{ session?: Session }> => {
       const session = await this.#sessions.getOrCreateLocked(chat)
-      if (replaces) await this.#sessions.rewindSession(session, userMessageId)
+      const isRewound = replaces && (await this.#sessions.rewindSession(session, userMessageId))
       await respondToDanglingCalls(this.#sessions.service, session)
       // A rewind also changes the state of the session.
-      return replaces ? {} : { session }
+      return isRewound ? {} : { session }
     }
     const notes = { messageId, userMessageId }
     const how = { notes, cause: 'message' as const, signal, prepare, state }
