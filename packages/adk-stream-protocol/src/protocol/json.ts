@@ -9,6 +9,8 @@ const MAX_JSON_DEPTH = 64
  */
 const MAX_JSON_VALUES = 250_000
 
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
+
 const QUOTE = 0x22
 const COMMA = 0x2c
 const OPEN_LIST = 0x5b
@@ -21,7 +23,7 @@ const CLOSE_OBJECT = 0x7d
 export function parseJson(bytes: Uint8Array): unknown {
   checkCost(bytes)
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+    return JSON.parse(UTF_8.decode(bytes)) as unknown
   } catch (cause) {
     throw new ProtocolError('malformed-json', { cause })
   }

@@ -7,14 +7,10 @@ import { StoreError } from './store-error.ts'
  * PostgreSQL would cut off or replace.
  */
 export function encodeJson(value: unknown): string {
-  if (isDeeperThan(value, MAX_DEPTH)) {
-    throw new StoreError(
-      'invalid',
-      `The value is circular or nested deeper than ${MAX_DEPTH} levels. Store flatter data.`,
-    )
-  }
+  const isPlain = checkPlain(value, MAX_DEPTH)
   try {
-    return JSON.stringify(value, tagBytes)
+    // With a function that looks at each value, JSON.stringify takes several times as long.
+    return isPlain ? JSON.stringify(value) : JSON.stringify(value, tagBytes)
   } catch (cause) {
     throw new StoreError(
       'invalid',
@@ -44,9 +40,21 @@ export function decodeJson(text: string): unknown {
 // unreadable forever.
 const MAX_DEPTH = 500
 
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (!isRecord(value) || ArrayBuffer.isView(value)) return false
-  return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1))
+/** Returns whether JSON preserves a value without tags. Throws if the value is nested too deep. */
+function checkPlain(value: unknown, levels: number): boolean {
+  if (!isRecord(value)) return true
+  if (ArrayBuffer.isView(value)) return false
+  if (levels === 0) throw tooDeep()
+  let isPlain = typeof value['toJSON'] !== 'function' && tagOf(value) === undefined
+  for (const item of Object.values(value)) isPlain = checkPlain(item, levels - 1) && isPlain
+  return isPlain
+}
+
+function tooDeep(): StoreError {
+  return new StoreError(
+    'invalid',
+    `The value is circular or nested deeper than ${MAX_DEPTH} levels. Store flatter data.`,
+  )
 }
 
 const BYTES = '$bytes'
@@ -80,8 +88,9 @@ function untagBytes(value: unknown): unknown {
 
 function tagOf(value: unknown): { key: string; value: unknown } | undefined {
   if (!isRecord(value) || Array.isArray(value)) return undefined
-  const [key, ...others] = Object.keys(value)
-  return key !== undefined && others.length === 0 && TAG.test(key)
+  const keys = Object.keys(value)
+  const [key] = keys
+  return key !== undefined && keys.length === 1 && TAG.test(key)
     ? { key, value: value[key] }
     : undefined
 }

@@ -78,13 +78,17 @@ export function intercept<Service extends BaseSessionService>(
   service: Service,
   methods: Partial<Pick<BaseSessionService, 'appendEvent' | 'getSession'>>,
 ): Service {
+  const bound = new Map<string | symbol, unknown>(Object.entries(methods))
   return new Proxy(service, {
     get(target, name) {
-      const own: unknown = Reflect.get(methods, name)
-      if (own !== undefined) return own
+      const known = bound.get(name)
+      if (known !== undefined) return known
       const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
       // Private fields exist on the service, not on the proxy.
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      const method: unknown = value.bind(target)
+      bound.set(name, method)
+      return method
     },
   })
 }

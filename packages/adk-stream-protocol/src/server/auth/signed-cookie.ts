@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
+import { keepNewest } from '../../shared/keep-newest.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 
 /**
@@ -27,6 +28,7 @@ export function signedCookie(options: SignedCookieOptions): Authenticate {
   const maxAge = Math.round((options.maxAgeDays ?? 365) * 86_400)
   const { secret } = options
   let loaded: Promise<string | Uint8Array> | undefined
+  const verified = new Set<string>()
   return async (request) => {
     loaded ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
     const key = await loaded
@@ -34,7 +36,7 @@ export function signedCookie(options: SignedCookieOptions): Authenticate {
     const secure = options.secure ?? request.url.protocol === 'https:'
     const name =
       secure && !/^__(?:Host|Secure)-/.test(plainName) ? `__Host-${plainName}` : plainName
-    const known = readPrincipal(request, name, key)
+    const known = readPrincipal(request, name, { key, verified })
     return known === undefined ? createCookie(key, { name, maxAge, secure }) : { id: known }
   }
 }
@@ -42,16 +44,28 @@ export function signedCookie(options: SignedCookieOptions): Authenticate {
 function readPrincipal(
   { headers }: AuthenticateRequest,
   name: string,
-  key: string | Uint8Array,
+  { key, verified }: SignatureCheck,
 ): string | undefined {
   for (const pair of (headers.get('cookie') ?? '').split(';')) {
     const [cookieName, value = ''] = pair.trim().split('=', 2)
     if (cookieName !== name) continue
     const [id = '', signature = ''] = value.split('.', 2)
-    if (isSignature(signature, sign(id, key))) return id
+    const signed = `${id}.${signature}`
+    if (!verified.has(signed) && !isSignature(signature, sign(id, key))) continue
+    verified.add(signed)
+    keepNewest(verified, MAX_VERIFIED)
+    return id
   }
   return undefined
 }
+
+interface SignatureCheck {
+  readonly key: string | Uint8Array
+  /** Ids with valid signatures. The key never changes. */
+  readonly verified: Set<string>
+}
+
+const MAX_VERIFIED = 1_000
 
 function createCookie(
   key: string | Uint8Array,

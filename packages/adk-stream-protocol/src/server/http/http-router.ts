@@ -36,17 +36,19 @@ const MAX_REPORTED = 100
 /** Checks the origin, path, host and principal of a request, in this order, and calls its route. Converts every error to a reply. */
 export class HttpRouter {
   readonly #options: HttpRouterOptions
+  readonly #routes: readonly SplitRoute[]
   /** Messages about refused origins and hosts that were reported. */
   readonly #reported = new Set<string>()
 
   constructor(options: HttpRouterOptions) {
     this.#options = options
+    this.#routes = options.routes.map((route) => ({ route, expected: route.path.split('/') }))
   }
 
   /** Whether the bridge serves this path. */
   handles(pathname: string): boolean {
     const path = this.#strip(pathname)
-    return path !== undefined && isKnownPath(this.#options.routes, path)
+    return path !== undefined && matchRoutes(this.#routes, path).length > 0
   }
 
   /** Whether this is the path of sockets. */
@@ -65,7 +67,7 @@ export class HttpRouter {
         return withHeaders(reply(204), { ...headers, ...PREFLIGHT_HEADERS })
       const pathname = this.#strip(exchange.url.pathname)
       if (pathname === undefined) throw new ProtocolError('not-found')
-      const { route, id, name } = findRoute(this.#options.routes, exchange.method, pathname)
+      const { route, id, name } = findRoute(this.#routes, exchange.method, pathname)
       if (route.public) return withHeaders(await route.handle({ id, name, exchange }), headers)
       this.#checkHost(exchange)
       if (isNewWork(route)) this.#options.drain.refuseNewWork()
@@ -222,17 +224,26 @@ interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
   readonly route: Route
 }
 
-/** Whether the path has a route for any method. */
-function isKnownPath(routes: readonly Route[], pathname: string): boolean {
-  return routes.some((route) => matchPath(route.path, pathname) !== undefined)
+/** A route with the segments of its path. */
+interface SplitRoute {
+  readonly route: Route
+  readonly expected: readonly string[]
+}
+
+/** Returns the routes of a path, for any method. */
+function matchRoutes(routes: readonly SplitRoute[], pathname: string): RouteMatch[] {
+  const segments = pathname.split('/')
+  const matches: RouteMatch[] = []
+  for (const { route, expected } of routes) {
+    const names = matchPath(expected, segments)
+    if (names !== undefined) matches.push({ route, ...names })
+  }
+  return matches
 }
 
 /** Returns the route of a request. Throws if there is none, or if an id in the path is invalid. */
-function findRoute(routes: readonly Route[], method: string, pathname: string): RouteMatch {
-  const matches = routes.flatMap((route) => {
-    const names = matchPath(route.path, pathname)
-    return names === undefined ? [] : [{ route, ...names }]
-  })
+function findRoute(routes: readonly SplitRoute[], method: string, pathname: string): RouteMatch {
+  const matches = matchRoutes(routes, pathname)
   if (matches.length === 0) throw new ProtocolError('not-found')
   const match = matches.find(({ route }) => route.method === method)
   if (!match) throw new ProtocolError('method-not-allowed')
@@ -245,11 +256,9 @@ function findRoute(routes: readonly Route[], method: string, pathname: string): 
 
 /** Returns the parameters of a path, or undefined if the path does not match. */
 function matchPath(
-  path: string,
-  pathname: string,
+  expected: readonly string[],
+  segments: readonly string[],
 ): Pick<AuthenticatedRequest, 'id' | 'name'> | undefined {
-  const expected = path.split('/')
-  const segments = pathname.split('/')
   if (expected.length !== segments.length) return undefined
   let id = ''
   let name = ''
