@@ -43,6 +43,34 @@ class Reader implements Sink {
   }
 }
 
+/** A reader that sends held chunks in one piece. */
+class HoldingReader implements Sink {
+  readonly pieces: string[] = []
+  isFull = false
+  #held: string | undefined
+
+  write(json: string): boolean {
+    const { delta: text } = JSON.parse(json) as { delta: string }
+    if (this.#held === undefined) this.pieces.push(text)
+    else this.#held += text
+    return true
+  }
+
+  hold(): void {
+    this.#held = ''
+  }
+
+  flush(): boolean {
+    this.pieces.push(this.#held ?? '')
+    this.#held = undefined
+    return !this.isFull
+  }
+
+  end(): void {}
+
+  abandon(): void {}
+}
+
 describe('reading', () => {
   test('[TU1] a reader at the tip gets every chunk as it is', () => {
     const log = new TurnLog(LIMITS)
@@ -52,6 +80,28 @@ describe('reading', () => {
     log.end()
     expect(reader.chunks).toEqual([delta('a'), delta('b')])
     expect(reader.ended).toBe(true)
+  })
+
+  test('[TU730] chunks that are appended together reach a sink that holds them in one piece, and others one by one', () => {
+    const log = new TurnLog(LIMITS)
+    const [plain, holding] = [new Reader(), new HoldingReader()]
+    log.attach(plain)
+    const reader = log.attach(holding)
+    const append = (...ids: string[]): void =>
+      log.appendTogether(() => {
+        for (const id of ids) log.append(delta(id, id))
+      })
+    append('a', 'b')
+    holding.isFull = true
+    append('c', 'd')
+    append('e', 'f')
+    expect(holding.pieces).toEqual(['ab', 'cd'])
+    holding.isFull = false
+    reader?.drained()
+    append('g', 'h')
+    log.end()
+    expect(holding.pieces).toEqual(['ab', 'cd', 'e', 'f', 'gh'])
+    expect(plain.text).toBe('abcdefgh')
   })
 
   test('[TU1] a late reader gets neighbouring deltas joined, and the rest live', () => {

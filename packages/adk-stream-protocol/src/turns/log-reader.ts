@@ -5,6 +5,10 @@ import type { Position, TurnLog } from './turn-log.ts'
 export interface Sink {
   /** Writes the JSON of one chunk. Returns false if the sink is full until it drains. */
   write(json: string): boolean
+  /** Called before chunks that belong together. The sink may keep them until `flush` and send them in one piece. */
+  hold?(): void
+  /** Sends what was kept since `hold`. Returns false if the sink is full until it drains. */
+  flush?(): boolean
   /** Writes a piece of audio, or drops it. Audio is never sent later. */
   pass?(sound: AudioChunk): void
   /** Called when the turn has ended and everything was written. */
@@ -52,6 +56,17 @@ export class LogReader {
   offer(json: string): void {
     if (this.#state.name === 'lagging') this.#lag += json.length
     else if (this.#state.name === 'live' && !this.#sink.write(json))
+      this.#fallBehind(this.#options.log.tip)
+  }
+
+  /** Called before chunks that belong together. */
+  hold(): void {
+    if (this.#state.name === 'live') this.#sink.hold?.()
+  }
+
+  /** Called after chunks that belong together. */
+  flush(): void {
+    if (this.#state.name === 'live' && this.#sink.flush?.() === false)
       this.#fallBehind(this.#options.log.tip)
   }
 

@@ -146,9 +146,11 @@ class TurnWriter {
     }
     const end = stopped ? 'stopped' : 'completed'
     const left = !stopped && this.#options.leavesCalls?.() === true
-    // If the translation of an event threw, the state includes what was written before.
-    for (const chunk of this.#chunks.take()) this.append(chunk)
-    for (const chunk of finishTranslation(this.#state, left ? 'left' : end)) this.append(chunk)
+    this.#turn.log.appendTogether(() => {
+      // If the translation of an event threw, the state includes what was written before.
+      for (const chunk of this.#chunks.take()) this.append(chunk)
+      for (const chunk of finishTranslation(this.#state, left ? 'left' : end)) this.append(chunk)
+    })
     this.#turn.log.end()
     const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')
     return {
@@ -190,10 +192,9 @@ class TurnWriter {
     if (!event.partial && event.content && !isAudioOnly(event)) this.#unstored = []
     if (!event.partial && event.author !== 'user') this.#lastStored = event.id
     if (chunks.length > 0) this.#firstChunkAt ??= performance.now()
-    for (const chunk of chunks) {
-      if (event.partial) this.#recordUnstored(chunk)
-      this.append(chunk)
-    }
+    if (event.partial) for (const chunk of chunks) this.#recordUnstored(chunk)
+    if (chunks.length > 1) this.#turn.log.appendTogether(() => chunks.forEach(this.append, this))
+    else for (const chunk of chunks) this.append(chunk)
   }
 
   #recordUnstored(chunk: Chunk): void {

@@ -107,6 +107,13 @@ export class TurnLog {
     if (!this.#replayable) this.#dropRead()
   }
 
+  /** Appends what `write` writes. Sinks may send it in one piece. */
+  appendTogether(write: () => void): void {
+    for (const reader of this.#readers) reader.hold()
+    write()
+    for (const reader of this.#readers) reader.flush()
+  }
+
   /** Passes audio to the present readers. It is kept only for a first reader that has not attached yet. */
   pass(sound: AudioChunk): void {
     if (this.#awaited && this.#early.length < MAX_EARLY) this.#early.push(sound)

@@ -27,8 +27,21 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
   }, options.keepAliveMs)
+  let held: string | undefined
   const sink: Sink = {
-    write: (json) => response.write(sseFrame(json)),
+    write: (json) => {
+      if (held === undefined) return response.write(sseFrame(json))
+      held += sseFrame(json)
+      return true
+    },
+    hold: () => {
+      held = ''
+    },
+    flush: () => {
+      const frames = held ?? ''
+      held = undefined
+      return frames === '' || response.write(frames)
+    },
     end: () => {
       // A slow client keeps the response open, and writing after `end` would be an unhandled error.
       clearInterval(keepAlive)
