@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import canonicalizeExport from 'canonicalize'
 import { ApprovalError } from './approval-error.ts'
 import { isDeeperThan, MAX_DEPTH } from './plain-json.ts'
@@ -18,14 +18,12 @@ export interface Call {
 export function digestCall({ chat, toolCallId, toolName, args }: Call): string {
   const { appName, principalId, chatId } = chat
   const text = canonicalText([appName, principalId, chatId, toolCallId, toolName, args])
-  return createHash('sha256').update(text).digest('base64url')
+  return hash('sha256', text, 'base64url')
 }
 
 /** Returns SHA-256, in base64url, over the canonical JSON of a value. */
 export function digestJson(value: unknown): string {
-  return createHash('sha256')
-    .update(canonicalText([value]))
-    .digest('base64url')
+  return hash('sha256', canonicalText([value]), 'base64url')
 }
 
 // canonicalize 2.1.0 is a CommonJS module that exports the function itself. Its types describe an ES module.

@@ -14,6 +14,7 @@ import { ChatLocks } from './chat-locks.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
   type ApprovalCommand,
+  type Commands,
   type CreateLink,
   type OpenLink,
   type Decider,
@@ -21,7 +22,8 @@ import {
   type Failure,
   maySee,
   nextApproval,
-  type Transition,
+  nextApprovals,
+  type Transitions,
 } from './next-approval.ts'
 import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
@@ -510,9 +512,6 @@ export interface DecidedCall {
   readonly claimed: Approval | undefined
 }
 
-/** A command, and the command to execute in the same commit if the first one makes the approval `approved`. */
-type Commands = readonly [ApprovalCommand, ApprovalCommand?]
-type Transitions = readonly [Transition, ...Transition[]]
 /** The approval after each command. */
 type Steps = readonly [Approval, ...Approval[]]
 
@@ -524,18 +523,6 @@ function toCommand(decision: Decision): ApprovalCommand {
     ...(editedArgs !== undefined && { editedArgs: plainJson('`editedArgs`', editedArgs) }),
     ...(payload !== undefined && { payload: plainJson('`payload`', payload) }),
   }
-}
-
-function nextApprovals(
-  approval: Approval,
-  [command, following]: Commands,
-  now: number,
-): Transitions | Refusal {
-  const first = nextApproval(approval, command, now)
-  if (isRefusal(first)) return first
-  const isApproved = first.next.state.name === 'approved'
-  const second = following && isApproved ? nextApproval(first.next, following, now) : undefined
-  return second && !isRefusal(second) ? [first, second] : [first]
 }
 
 function toSteps([first, ...rest]: Transitions): Steps {

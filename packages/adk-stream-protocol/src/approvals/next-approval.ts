@@ -9,7 +9,7 @@ import type {
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
 import { findBySecret, findLink } from './approval-links.ts'
-import type { Refusal } from './refusal.ts'
+import { isRefusal, type Refusal } from './refusal.ts'
 import type { Reply } from './understand-reply.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 
@@ -107,6 +107,30 @@ export function nextApproval(
   command: ApprovalCommand,
   now: number,
 ): Transition | Refusal {
+  const result = advance(approval, command, now)
+  if (isRefusal(result) || (command.type !== 'decide' && command.type !== 'claim')) return result
+  return isIntact(approval) ? result : { refused: 'mismatch' }
+}
+
+/** A command, and the command to execute with it if the first one makes the approval `approved`. */
+export type Commands = readonly [ApprovalCommand, ApprovalCommand?]
+export type Transitions = readonly [Transition, ...Transition[]]
+
+/** Returns the transitions that commands cause, to be stored in one commit, or the reason why the first one changes nothing. */
+export function nextApprovals(
+  approval: Approval,
+  [command, following]: Commands,
+  now: number,
+): Transitions | Refusal {
+  const first = nextApproval(approval, command, now)
+  if (isRefusal(first)) return first
+  if (!following || first.next.state.name !== 'approved') return [first]
+  // The first command has checked that the approval is intact.
+  const second = advance(first.next, following, now)
+  return isRefusal(second) ? [first] : [first, second]
+}
+
+function advance(approval: Approval, command: ApprovalCommand, now: number): Transition | Refusal {
   switch (command.type) {
     case 'decide':
       return decide(approval, command, now)
@@ -178,12 +202,12 @@ export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decide
 
 /** Whether the ledger accepts a decision, if it is stored before the deadline. */
 export function isAccepted(approval: Approval, decision: Decision): boolean {
-  return 'next' in nextApproval(approval, { type: 'decide', ...decision }, approval.requestedAt)
+  return 'next' in decide(approval, decision, approval.requestedAt)
 }
 
 /** Whether a decision completes an approval, if it is stored before the deadline. */
 export function isCompletedBy(approval: Approval, decision: Decision): boolean {
-  const result = nextApproval(approval, { type: 'decide', ...decision }, approval.requestedAt)
+  const result = decide(approval, decision, approval.requestedAt)
   return 'next' in result && result.next.state.name === 'approved'
 }
 
@@ -255,7 +279,7 @@ function refuseDecision(
   if (approved && isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
   if (approved && payload !== undefined && terms.payload === undefined && !isQuestion)
     return { refused: 'no-payload' }
-  return isIntact(approval) ? undefined : { refused: 'mismatch' }
+  return undefined
 }
 
 /** Whether a reply of this principal in the chat may decide an approval. */
@@ -363,7 +387,7 @@ function claim(
   const { state, toolCallId, toolName, digest } = approval
   const isSameCall =
     call.toolCallId === toolCallId && call.toolName === toolName && call.digest === digest
-  if (!isSameCall || !isIntact(approval)) return { refused: 'mismatch' }
+  if (!isSameCall) return { refused: 'mismatch' }
   if (state.name !== 'approved') return refuseState(state)
   const { worker } = call
   const executing = { name: 'executing', at: now, worker, ...changesOf(state) } as const

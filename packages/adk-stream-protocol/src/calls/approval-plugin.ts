@@ -1,4 +1,5 @@
 import type {
+  BaseAgent,
   BaseTool,
   Context,
   Event,
@@ -193,42 +194,41 @@ export class ApprovalPlugin extends QuietPlugin {
 
   /** Runs the agent of an `AgentTool` in place of ADK. Returns true if the call only resumes after a pause, which needs no approval. */
   async #nest(call: ToolCall, outer: RunState): Promise<boolean> {
-    const { toolConfirmation } = call.toolContext
+    const agent = findNestedAgent(call.tool)
+    if (!agent) return false
     const { ledger } = this.#options
-    const pause = toolConfirmation
+    const pause = call.toolContext.toolConfirmation
       ? (findPauseOf(call) ?? (await restorePause(call, outer, ledger)))
       : undefined
-    const canCallWait = this.#canWait(call, outer)
-    return this.#replace(call, outer, { pause, canWait: canCallWait }) && pause !== undefined
+    this.#replace(call, outer, { agent, pause, canWait: this.#canWait(call, outer) })
+    return pause !== undefined
   }
 
   /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
   nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
     const { canWait: canCallWait = false } = outer.live ?? {}
     this.#elicitations?.prepare(call, outer)
-    this.#replace(call, outer, { pause: findPauseOf(call), canWait: canCallWait, plugins })
+    const agent = findNestedAgent(call.tool)
+    if (!agent) return
+    this.#replace(call, outer, { agent, pause: findPauseOf(call), canWait: canCallWait, plugins })
   }
 
-  /** Runs the agent of an `AgentTool` in place of the tool. Returns false for any other tool. */
+  /** Runs an agent in place of the `AgentTool` that a call names. */
   #replace(
-    { tool, toolArgs, toolContext }: ToolCall,
+    { toolArgs, toolContext }: ToolCall,
     outer: RunState,
-    options: Pick<NestedAgentOptions, 'pause' | 'canWait' | 'plugins'>,
-  ): boolean {
-    const agent = isAgentTool(tool) ? agentOf(tool) : undefined
-    if (!agent) return false
+    options: Pick<NestedAgentOptions, 'agent' | 'pause' | 'canWait' | 'plugins'>,
+  ): void {
     const request = { args: toolArgs, toolContext }
-    wrapRun(toolContext, agent, () =>
+    wrapRun(toolContext, options.agent, () =>
       runNestedAgent(request, {
         ...options,
-        agent,
         outer,
         ledger: this.#options.ledger,
         onOpen: (opened, run) => this.runs.openNested(opened, run),
         onClose: (run) => this.runs.closeNested(run),
       }),
     )
-    return true
   }
 
   /** Returns the terms of the calls of a run. A live session has a deadline of its own. */
@@ -420,6 +420,11 @@ export class ApprovalPlugin extends QuietPlugin {
     const terms = await resolveQuestionTerms(call, question, this.#termsOf(run))
     return terms && (this.#signIns?.toTerms(call.toolContext, terms) ?? terms)
   }
+}
+
+/** Returns the agent of an `AgentTool`. Returns undefined for any other tool. */
+function findNestedAgent(tool: BaseTool): BaseAgent | undefined {
+  return isAgentTool(tool) ? agentOf(tool) : undefined
 }
 
 /** Returns the last pause of a call that runs an agent. Returns undefined for a new call. */

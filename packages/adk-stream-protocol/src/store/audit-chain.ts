@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import type { AuditCheck, AuditHead, AuditVerification } from '../approvals/approval-store.ts'
@@ -20,7 +20,7 @@ export const GENESIS = ''
 export function hashEntry(previous: string, row: Omit<ChainedRow, 'hash'>): string {
   const { seq, approval_id, version, entry } = row
   const content = JSON.stringify([previous, seq, approval_id, version, entry])
-  return createHash('sha256').update(content).digest('hex')
+  return digest('sha256', content, 'hex')
 }
 
 /** The start of the `approval_id` of an entry that records a removal. */
