@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 
 import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import { shareToolsets } from '../agent/adk-workarounds/shared-toolsets.ts'
@@ -127,9 +128,11 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
   const drain = createDrain()
   const feeds = new Feeds(limits)
   const events = new ChatEvents()
+  // A decided call starts before its log entry is written and before feeds receive the change.
+  const later = (tell: () => void): void => void setImmediate().then(tell).catch(onError)
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
-    events.approvalChanged(approval, state)
+    later(() => events.approvalChanged(approval, state))
     if (change.elsewhere) services.changedElsewhere(change)
   })
   const audit = createAuditCheck(options.whenTampered ?? 'report', onError)
@@ -138,7 +141,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     await audit.check((await store.open()).approvals)
     const opened = await openBackend(options, limits, store, modelCalls)
     opened.ledger.onChange((approval, event) => {
-      operations.approvalChanged(approval, event)
+      later(() => operations.approvalChanged(approval, event))
       news.changed(approval)
       services.approvalChanged(approval)
     })

@@ -14,24 +14,24 @@ export function credentialCheck(
   /** The cookie that the handshake set, as the client sends it back. */
   const cookie = responseHeaders && readSetCookie(responseHeaders)
   return async () => {
-    // The request of a socket parses its URL and headers on access.
-    const { method, url, headers } = request
-    const principal = await identify({ method, url, headers: withCookie(headers, cookie) })
+    const principal = await identify(cookie === undefined ? request : withCookie(request, cookie))
     if (principal.id !== id) throw new ProtocolError('unauthenticated')
     return principal
   }
 }
 
-/** Returns the headers of the client's next request, which include the cookie of the handshake. */
-function withCookie(headers: Headers, cookie: string | undefined): Headers {
-  if (cookie === undefined) return headers
+/** Returns the request with the cookie of the handshake, as the client sends its next one. */
+function withCookie(
+  { method, url, headers }: AuthenticateRequest,
+  cookie: string,
+): AuthenticateRequest {
   const next = new Headers(headers)
   const [name] = cookie.split('=', 1)
   const kept = (headers.get('cookie') ?? '')
     .split(';')
     .filter((pair) => pair.trim() !== '' && pair.trim().split('=', 1)[0] !== name)
   next.set('cookie', [...kept, cookie].join('; '))
-  return next
+  return { method, url, headers: next }
 }
 
 function readSetCookie(responseHeaders: Readonly<Record<string, string>>): string | undefined {
