@@ -12,6 +12,8 @@ const Base64 = z.base64().min(1)
 /** The agent of a new chat, if the bridge has several. */
 const Agent = z.string().max(64)
 const MimeType = z.string().min(1).max(128)
+/** How a client that does not watch the chat gets the audio of a requested turn. Default `base64`. */
+const RequestAudio = z.enum(['base64', 'none'])
 
 /** The frames that a client may send. The first three are exactly those of the AI SDK's `WebSocketChatTransport`. */
 const FRAMES = [
@@ -34,12 +36,14 @@ const FRAMES = [
         hold: z.boolean().optional(),
       })
       .optional(),
+    audio: RequestAudio.optional(),
   }),
   z.object({
     type: z.literal('resume'),
     requestId: Id,
     id: ChatId,
     body: z.object({ dialect: z.string().max(64).optional() }).optional(),
+    audio: RequestAudio.optional(),
   }),
   z.object({ type: z.literal('abort'), requestId: Id, stop: z.boolean().optional() }),
   z.object({ type: z.literal('leave'), requestId: Id }),

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { MessageView } from '../../src/client/sync/chat-messages.ts'
 import { showTurn, showUserMessage } from '../../src/client/sync/chat-messages.ts'
-import type { LiveEvent } from '../../src/client/index.ts'
+import type { LiveEvent, WireEvent } from '../../src/client/index.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
@@ -93,6 +93,23 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(sound.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(10_000)
     expect(events.map(({ type }) => type)).toContain('transcript')
     expect(JSON.stringify(chat.messages)).not.toContain('data-pcm')
+  })
+
+  test('[RE750] a chat that nobody listens to receives a spoken reply without its audio', async () => {
+    await using testBridge = await TestBridge.open(SPOKEN)
+    const received: string[] = []
+    const observe = (event: WireEvent): void => {
+      if (event.type === 'frame' && event.direction === 'in') received.push(JSON.stringify(event))
+    }
+    await using page = new ClientPage({ url: testBridge.url, version, live: { observe } })
+    const chat = await page.open()
+    await chat.send('[[say Good morning.]]')
+    await chat.untilShown('Good morning.')
+    expect(received.filter((frame) => frame.includes('data-pcm'))).toEqual([])
+    page.transport.watch('chat-1', undefined, { audio: 'base64' })
+    await chat.send('[[say Good evening.]]')
+    await chat.untilShown('Good evening.')
+    expect(received.some((frame) => frame.includes('data-pcm'))).toBe(true)
   })
 })
 

@@ -16,6 +16,7 @@ interface Dependencies {
   readonly responses: ResponseStates
   readonly findObserver: FindObserver
   readonly observe: WireObserver | undefined
+  readonly isWatched: (chatId: string) => boolean
 }
 
 /** The streams that chats requested over a socket. Resumes them when the socket was lost. */
@@ -177,7 +178,12 @@ export class SocketRequests {
     this.#requests.delete(request.id)
     const frame = request.nextFrame(type)
     this.#requests.set(request.id, request)
-    return socket.send(frame)
+    return socket.send(this.#isHeard(request) ? frame : { ...frame, audio: 'none' })
+  }
+
+  /** Whether anybody may use the audio of a request. An attached chat does not: `watch` does. */
+  #isHeard({ chatId, chat }: SocketRequest): boolean {
+    return chat === undefined || this.#dependencies.isWatched(chatId)
   }
 
   #start(request: SocketRequest): void {

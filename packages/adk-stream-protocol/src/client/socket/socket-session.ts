@@ -44,7 +44,8 @@ export class SocketSession {
     this.#findObserver = findObserver
     const { observe } = options
     const socket = (): ReconnectingSocket => this.socket
-    this.requests = new SocketRequests({ socket, findObserver, observe, responses })
+    const isWatched = (chatId: string): boolean => this.#subscriptions.audioOf(chatId) !== undefined
+    this.requests = new SocketRequests({ socket, findObserver, observe, responses, isWatched })
     this.acks = new PendingAcks(socket)
     this.#turns = new ServerTurns({
       findObserver,

@@ -41,8 +41,10 @@ export class ChatSubscriptions {
     )
   }
 
-  audioOf(chatId: string): AudioMode {
-    return this.#chats.get(chatId)?.audio ?? 'base64'
+  /** Returns how a watched chat is heard. Undefined if it is not watched: then each request says how. */
+  audioOf(chatId: string): AudioMode | undefined {
+    const known = this.#chats.get(chatId)
+    return known?.watches ? known.audio : undefined
   }
 
   /**
@@ -85,7 +87,7 @@ export class ChatSubscriptions {
     read(requestId, turn, {
       from: 'start',
       dialect: readDialect(exchange()),
-      audio: this.audioOf(chatId),
+      audio: this.audioOf(chatId) ?? 'base64',
     })
   }
 

@@ -16,8 +16,8 @@ export interface TurnHandlersOptions {
   /** Sends new messages to live sessions. Default: they start runs of the agent. */
   readonly live?: LiveSender
   readonly limits: BridgeLimits
-  /** Returns how the client receives the audio of a chat. Default: as parts of its messages. */
-  readonly audioOf?: (chatId: string) => AudioMode
+  /** Returns how the client receives the audio of a watched chat. Default: as the request says, or as parts of its messages. */
+  readonly audioOf?: (chatId: string) => AudioMode | undefined
 }
 
 /** Creates the handlers of a socket without live sessions. It works like `POST /stream`. */
@@ -152,7 +152,7 @@ class SocketRequests {
       if (aborted) return turn.stop()
       send({ type: 'start', requestId })
       this.#own.add(requestId)
-      read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame) })
       // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
       if (this.#closed || this.#left.has(requestId)) leave(requestId)
     } finally {
@@ -174,7 +174,7 @@ class SocketRequests {
     if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
     if (!turn) return send({ type: 'no-active', requestId })
     send({ type: 'start', requestId })
-    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })
+    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(frame) })
   }
 
   /**
@@ -204,8 +204,8 @@ class SocketRequests {
     this.#stopping.clear()
   }
 
-  #audioOf(chatId: string): AudioMode {
-    return this.#options.audioOf?.(chatId) ?? 'base64'
+  #audioOf({ id, audio }: ClientFrameOf<'send' | 'resume'>): AudioMode {
+    return this.#options.audioOf?.(id) ?? audio ?? 'base64'
   }
 
   #checkRequest({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
