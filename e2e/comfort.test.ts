@@ -169,7 +169,7 @@ describe('access', () => {
 
   test('[DM375] at 400 % zoom, the voice controls leave a third of the height to the conversation', async () => {
     const page = await testDemo.visit({ viewport: { width: 320, height: 225 }, mode: 'live' })
-    await page.locator('.adk-voice').waitFor()
+    await page.locator('.adk-stage').waitFor()
     const heightOf = async (part: string) => (await page.locator(part).boundingBox())?.height ?? 0
     expect(await heightOf('.scroller')).toBeGreaterThan(225 / 3)
     expect(await heightOf('.top-bar')).toBeGreaterThan(30)

@@ -118,17 +118,27 @@ test('[DM90] [DM48] [DM680] a payment is approved while one talks on a phone, an
   await approve.waitFor()
   await snap(page, 'talk-approval-live')
   await expect.poll(() => isUncovered(approve)).toBe(true)
-  // The other controls share the row of the send button.
+  // The other controls are in the row of the round button.
   const middleOf = async (part: string) => {
     const box = await page.locator(part).boundingBox()
     return box ? Math.round(box.y + box.height / 2) : undefined
   }
-  expect(await middleOf('.microphone')).toBe(await middleOf('.adk-send, .adk-stop'))
-  // After the phone is turned, too.
-  await page.setViewportSize({ width: 740, height: 390 })
-  await page.getByRole('button', { name: '1 pending approval' }).click()
-  await expect.poll(() => isUncovered(approve)).toBe(true)
-  await approve.click()
+  expect(await middleOf('.microphone')).toBe(await middleOf('.adk-stage-main'))
+  // After the phone is turned, and at a zoom of 400 %, the card has no room: it is pinned.
+  const pinned = page.getByRole('region', { name: 'Pending approval' })
+  const pinnedApprove = pinned.getByRole('button', { name: 'Approve $30.00' })
+  for (const viewport of [
+    { width: 740, height: 390 },
+    { width: 320, height: 225 },
+  ]) {
+    await page.setViewportSize(viewport)
+    await page.locator('.scroller').evaluate((scroller) => scroller.scrollTo(0, 0))
+    await expect.poll(() => isUncovered(pinnedApprove)).toBe(true)
+    expect(await isUncovered(pinned.getByText('Send $30.00 to Alice'))).toBe(true)
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(viewport.height)
+  }
+  expect(await violations(page)).toEqual([])
+  await pinnedApprove.click()
   await tool('Alice').getByText('Approved.').waitFor()
   await tool('Alice').getByText('Done').waitFor()
   expect(await end.isVisible()).toBe(true)

@@ -11,7 +11,8 @@ import { openTestDemo } from '../e2e/support/test-demo.ts'
 
 /**
  * Takes pictures of the screens of the demo in both languages and themes, on a desktop, on a phone and at a zoom of 400 %, for people
- * who review its design: `npm run screenshots:all`. Further arguments select pictures by name, such as `ja-dark`.
+ * who review its design: `npm run screenshots:all`. Further arguments select variants by name, such as `ja-dark`, and `--only=voice` a
+ * part: `chat`, `kinds`, `link` or `voice`.
  */
 const FOLDER = new URL('../e2e/screenshots/screens/', import.meta.url)
 
@@ -21,6 +22,8 @@ const SIZES = {
   // 1280 × 900 at 400 %.
   zoom: { viewport: { width: 320, height: 225 }, deviceScaleFactor: 2 },
 }
+
+const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 60_000 }]
 
 const LANGUAGES = {
   en: {
@@ -35,6 +38,8 @@ const LANGUAGES = {
     large: 'Send $600 to Alice',
     share: 'Ask another person…',
     talk: 'Talk hands-free',
+    captions: 'Captions',
+    mute: 'Mute the microphone',
     approve: /^Approve \$30/,
     inspector: 'Show inspector',
     settings: 'Settings',
@@ -51,13 +56,17 @@ const LANGUAGES = {
     large: '花子さんに600ドル送金してください',
     share: 'ほかの人に頼む…',
     talk: 'ハンズフリーで話す',
+    captions: '字幕',
+    mute: 'マイクをミュート',
     approve: /^30\.00ドル/,
     inspector: /インスペクター/,
     settings: '設定',
   },
 } as const
 
-const wanted = process.argv.slice(2)
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice(7)
+const isWanted = (part: string): boolean => only === undefined || only === part
 await mkdir(FOLDER, { recursive: true })
 await buildPage()
 const testDemo = await openTestDemo({}, { live: { playback: 'real-time' } })
@@ -68,17 +77,19 @@ for (const [size, options] of Object.entries(SIZES))
       if (wanted.length > 0 && !wanted.some((name) => variant.includes(name))) continue
       const { locale } = LANGUAGES[language]
       const look = { ...options, locale, colorScheme }
-      await takeAll(await testDemo.visit(look), language, variant)
-      await takeKinds(await testDemo.visit(look), language, variant)
-      await takeLink(await testDemo.visit(look), language, { look, variant })
-      const speech = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 8_000 }]
-      testDemo.emulator.live.queueTranscript(LANGUAGES[language].pay)
-      await takeVoice(await visitToTalk(testDemo, speech, look), language, variant)
+      if (isWanted('chat')) await takeAll(await testDemo.visit(look), language, variant)
+      if (isWanted('kinds')) await takeKinds(await testDemo.visit(look), language, variant)
+      if (isWanted('link')) await takeLink(await testDemo.visit(look), language, { look, variant })
+      if (isWanted('voice')) {
+        testDemo.emulator.live.queueTranscript(LANGUAGES[language].pay)
+        await takeVoice(await visitToTalk(testDemo, SPEECH, look), language, variant)
+      }
       await testDemo.leave().catch((error: unknown) => console.error(variant, error))
     }
 await testDemo[Symbol.asyncDispose]()
 process.exit()
 
+/** The screens of a chat without voice. */
 async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
   const words = LANGUAGES[language]
   const { say, idle, log } = readPage(page)
@@ -179,16 +190,31 @@ async function takeLink(
 
 /** A spoken conversation in which a call waits for an approval. */
 async function takeVoice(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
-  const { talk } = LANGUAGES[language]
+  const { talk, captions, mute } = LANGUAGES[language]
   await take(page, variant, {
-    'h-talk-off': () => page.locator('.adk-voice').waitFor(),
+    'h-talk-off': () => page.locator('.adk-stage').waitFor(),
     'i-talk': async () => {
       await page.getByRole('button', { name: talk }).click()
-      await page.locator('.adk-voice[data-state=person-speaking]').waitFor()
+      await page.locator('.adk-stage[data-state=person-speaking]').waitFor()
     },
     'j-talk-pending': async () => {
       await page.locator('.adk-approval').first().waitFor()
       await page.waitForTimeout(1_000)
+    },
+    // The cards are out of view: the first of them is pinned.
+    'k-talk-pinned': async () => {
+      await page.getByRole('button', { name: captions }).click()
+      await page.locator('.adk-stage[data-state=approval]').waitFor()
+      await page.locator('.scroller').evaluate((scroller) => scroller.scrollTo(0, 0))
+      // On a desktop, the first card is still in view.
+      await page
+        .locator('.adk-pinned')
+        .waitFor({ timeout: 3_000 })
+        .catch(() => undefined)
+    },
+    'l-talk-muted': async () => {
+      await page.getByRole('button', { name: mute }).click()
+      await page.locator('.scroller').evaluate((scroller) => scroller.scrollTo(0, 1e6))
     },
   })
 }

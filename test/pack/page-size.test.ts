@@ -12,7 +12,7 @@ const LIMITS = [
   ['webSocketTransport', 'client/index.ts', 26],
   ['useAdkChat', 'react/index.ts', 44],
   ['*', 'client/index.ts', 80],
-  ['*', 'react/index.ts', 165],
+  ['*', 'react/index.ts', 168],
   ['*', 'protocol/index.ts', 10],
 ] as const
 

@@ -120,6 +120,15 @@ test('[VO6] with push-to-talk, noise is not the person', () => {
   expect(run([...ON, { type: 'held', held: true }], 'push-to-talk').state).toBe('person-speaking')
 })
 
+test.each<[string, readonly VoiceEvent[], boolean]>([
+  ['a reply that starts', [{ type: 'answer-start' }], true],
+  ['a reply that speaks', [{ type: 'answer-start' }, MODEL], true],
+  ['a reply that ends', [{ type: 'answer-start' }, { type: 'replying', replying: false }], false],
+  ['a lost connection', [{ type: 'answer-start' }, { type: 'connected', connected: false }], false],
+])('[VO6] %s: whether the model works on a reply', (_name, events, replying) => {
+  expect(run([...ON, ...events])).toMatchObject({ replying })
+})
+
 test.each<VoiceEvent>([
   { type: 'opened' },
   { type: 'mode', mode: 'hands-free' },
@@ -128,7 +137,7 @@ test.each<VoiceEvent>([
   { type: 'connected', connected: true },
   { type: 'trouble', problem: undefined },
   { ...PERSON, speaking: false },
-  { type: 'answer-start' },
+  { type: 'replying', replying: false },
 ])('[VO6] what changes nothing leaves the same snapshot: %o', (event) => {
   const model = ON.reduce(nextVoice, startModel({ mode: 'hands-free', muted: false }))
   expect(nextVoice(model, event)).toBe(model)

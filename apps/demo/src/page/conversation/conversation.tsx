@@ -2,14 +2,15 @@ import type { LoadedChat } from 'adk-stream-protocol/client'
 import { ConnectionNotice, MessageList, ProblemCard } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
-import { memo, useCallback, useEffect, useMemo, useRef } from 'react'
+import { memo, useCallback, useEffect, useRef } from 'react'
 
 import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
 import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
 import type { Mode } from '../settings/mode.ts'
 import { useChatVoice } from '../voice/use-chat-voice.ts'
-import { VoiceSlot } from '../voice/voice-slot.tsx'
+import { TalkButton } from '../voice/talk-button.tsx'
+import { VoicePanel } from '../voice/voice-panel.tsx'
 import { useConversation } from './use-conversation.ts'
 import { useRefusedEdit } from './use-refused-edit.ts'
 import { useStickToEnd } from './use-stick-to-end.ts'
@@ -56,7 +57,6 @@ export function Conversation(props: ConversationProps) {
   const edit = useRefusedEdit(chat, chat.edit, write)
   const voice = useChatVoice(id, mode)
   const pending = countPending(messages)
-  const slot = useMemo(() => <VoiceSlot voice={voice} pending={pending} />, [voice, pending])
   // A person who talks does not scroll to a new approval.
   useEffect(() => {
     if (pending > 0 && voice && voice.state.state !== 'off') goToEnd()
@@ -100,6 +100,7 @@ export function Conversation(props: ConversationProps) {
           <ConnectionNotice chat={chat.chat} />
         </div>
         {!following && <LatestButton onClick={goToEnd} />}
+        {voice && <VoicePanel voice={voice} chat={chat.chat} />}
         <StableComposer
           handleRef={composerRef}
           status={status}
@@ -107,7 +108,7 @@ export function Conversation(props: ConversationProps) {
           onSend={sendDraft}
           onStop={chat.stop}
           onInterrupt={mode === 'live' ? interruptWith : undefined}
-          voice={slot}
+          voice={voice ? undefined : TALK}
         />
       </footer>
     </>
@@ -119,6 +120,8 @@ function countPending(messages: readonly UIMessage[]): number {
     .flatMap(({ parts }) => parts)
     .filter((part) => 'state' in part && part.state === 'approval-requested').length
 }
+
+const TALK = <TalkButton />
 
 /** Memoised: a chunk does not render the composer. */
 const StableComposer = memo(Composer)

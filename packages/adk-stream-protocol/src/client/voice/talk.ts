@@ -184,8 +184,8 @@ export class Talk {
         return
       case 'answer':
         this.#isInterrupted = false
-        if (event.phase === 'start') dispatch({ type: 'answer-start' })
-        return
+        if (event.phase === 'start') return dispatch({ type: 'answer-start' })
+        return dispatch({ type: 'replying', replying: event.phase === 'step' })
       case 'transcript':
         if (event.author === 'model') return dispatch({ type: 'model-said', text: event.text })
         return dispatch({ type: 'person-said', text: event.text, final: event.final })

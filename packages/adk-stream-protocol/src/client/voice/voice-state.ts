@@ -26,6 +26,8 @@ interface ActiveVoice extends VoiceSettings {
   readonly held: boolean
   /** False while there is no connection. The last seconds of speech are sent when it is back. */
   readonly connected: boolean
+  /** Whether the model works on a reply, also while it is silent. */
+  readonly replying: boolean
   /** The transcript of the current words. */
   readonly transcript: VoiceTranscript
   /** A problem that does not end the conversation, such as another microphone that could not be opened. */
@@ -64,6 +66,8 @@ export type VoiceEvent =
   | { readonly type: 'person-in-chat' }
   | { readonly type: 'model-said'; readonly text: string }
   | { readonly type: 'answer-start' }
+  /** A reply continues after a tool, or has ended. */
+  | { readonly type: 'replying'; readonly replying: boolean }
 
 type Phase =
   | { readonly name: 'off'; readonly problem?: VoiceProblem }
@@ -74,6 +78,7 @@ interface OnPhase {
   readonly name: 'on'
   readonly held: boolean
   readonly connected: boolean
+  readonly replying: boolean
   readonly personSpeaks: boolean
   readonly modelSpeaks: boolean
   readonly transcript: VoiceTranscript
@@ -96,6 +101,7 @@ const FRESH: OnPhase = {
   name: 'on',
   held: false,
   connected: true,
+  replying: false,
   personSpeaks: false,
   modelSpeaks: false,
   transcript: { person: '', isInChat: true, model: '' },
@@ -117,13 +123,14 @@ export function toVoiceState({ mode, muted, phase }: VoiceModel): VoiceState {
     case 'asking':
       return { state: 'asking', mode, muted }
     case 'on': {
-      const { held, connected, transcript, problem } = phase
+      const { held, connected, replying, transcript, problem } = phase
       return {
         state: whoSpeaks(phase, { mode, muted }),
         mode,
         muted,
         held,
         connected,
+        replying,
         transcript,
         ...(problem && { problem }),
       }
@@ -165,6 +172,7 @@ function nextPhase(phase: Phase, event: VoiceEvent): Phase {
     case 'person-in-chat':
     case 'model-said':
     case 'answer-start':
+    case 'replying':
       return phase.name === 'on' ? nextTalk(phase, event) : phase
   }
 }
@@ -181,7 +189,8 @@ function nextTalk(phase: OnPhase, event: TalkEvent): OnPhase {
     case 'held':
       return changed(phase, { held: event.held })
     case 'connected':
-      return changed(phase, { connected: event.connected })
+      // The rest of the reply is reported again over the next connection.
+      return changed(phase, event.connected ? { connected: true } : LOST)
     case 'speaking':
       return changed(
         phase,
@@ -196,9 +205,13 @@ function nextTalk(phase: OnPhase, event: TalkEvent): OnPhase {
     case 'model-said':
       return say(phase, phase.transcript.model + event.text)
     case 'answer-start':
-      return say(phase, '')
+      return changed(say(phase, ''), { replying: true })
+    case 'replying':
+      return changed(phase, { replying: event.replying })
   }
 }
+
+const LOST = { connected: false, replying: false } as const
 
 /** Words arrive in pieces. The final piece repeats all of them. */
 function hear(phase: OnPhase, { text, final }: { text: string; final: boolean }): OnPhase {

@@ -414,6 +414,19 @@ export const en: AdkLabels = {
       'person-speaking': 'Hearing you…',
       'model-speaking': 'The assistant is speaking…',
     },
+    stageStates: {
+      connecting: 'Connecting…',
+      thinking: 'Thinking…',
+      muted: 'Your microphone is muted.',
+      approval: 'Waiting for your approval',
+      answer: 'Waiting for your answer',
+    },
+    stage: 'Voice',
+    mute: 'Mute the microphone',
+    unmute: 'Unmute the microphone',
+    interrupt: 'Interrupt the assistant',
+    pinned: (count) => (count === 1 ? 'Pending approval' : `Pending approval 1 of ${count}`),
+    showCard: 'Show card',
     level: 'Audio level',
     problems: {
       'permission-denied':

@@ -421,6 +421,19 @@ export const ja: AdkLabels = {
       'person-speaking': '音声を認識しています…',
       'model-speaking': 'アシスタントが話しています…',
     },
+    stageStates: {
+      connecting: '接続しています…',
+      thinking: '考えています…',
+      muted: 'マイクはミュート中です。',
+      approval: 'あなたの承認を待っています',
+      answer: 'あなたの回答を待っています',
+    },
+    stage: '音声',
+    mute: 'マイクをミュート',
+    unmute: 'ミュートを解除',
+    interrupt: 'アシスタントの発話を止める',
+    pinned: (count) => (count === 1 ? '承認待ち' : `承認待ち ${count}件中1件目`),
+    showCard: 'カードを表示',
     level: '音量',
     problems: {
       'permission-denied':

@@ -364,7 +364,7 @@ export interface ProblemLabels {
   readonly reload: string
 }
 
-/** Labels of `VoiceButton`. */
+/** Labels of `VoiceStage`. */
 export interface VoiceLabels {
   readonly hold: string
   readonly handsFree: string
@@ -374,6 +374,18 @@ export interface VoiceLabels {
   readonly states: Readonly<
     Record<'off' | 'asking' | 'listening' | 'person-speaking' | 'model-speaking', string>
   >
+  /** States that only `VoiceStage` shows. */
+  readonly stageStates: Readonly<
+    Record<'connecting' | 'thinking' | 'muted' | 'approval' | 'answer', string>
+  >
+  readonly stage: string
+  readonly mute: string
+  readonly unmute: string
+  readonly interrupt: string
+  /** The heading of the approval above the controls. `count` are pending. */
+  readonly pinned: (count: number) => string
+  /** Moves to the card of the approval. */
+  readonly showCard: string
   readonly level: string
   readonly problems: Readonly<
     Record<

@@ -111,7 +111,6 @@ export const enShell: ShellLabels = {
     backToChat: 'Back to chat without voice',
     captions: 'Captions',
     microphone: 'Microphone',
-    waiting: 'No connection. Reconnecting…',
     emulated:
       'The built-in emulator does not understand speech. It plays a demo conversation, whatever you say.',
   },

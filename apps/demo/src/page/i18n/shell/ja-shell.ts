@@ -113,7 +113,6 @@ export const jaShell: ShellLabels = {
     backToChat: '音声を終えてチャットに戻る',
     captions: '字幕',
     microphone: 'マイク',
-    waiting: '接続が切れています。再接続しています…',
     emulated: '内蔵エミュレーターは音声を認識しません。何を話しても、デモの会話を再生します。',
   },
   model: {

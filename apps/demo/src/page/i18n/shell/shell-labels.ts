@@ -122,7 +122,6 @@ export interface ShellLabels {
     readonly captions: string
     readonly microphone: string
     /** Shown while there is no connection. */
-    readonly waiting: string
     readonly emulated: string
   }
   /** Labels of the model. */

@@ -1,0 +1,258 @@
+import { type ReactNode, useCallback, useRef } from 'react'
+
+import type { AdkChat } from '../hooks/use-adk-chat.ts'
+import { usePushToTalk, useVoice, type VoiceSource } from '../hooks/use-voice.ts'
+import type { VoiceLabels } from '../labels/labels.ts'
+import { useAdkLabels, useDescribeCall } from '../provider.tsx'
+import { getArguments, getToolName } from '../reading/call.ts'
+import { toLiteral } from '../reading/literal-text.ts'
+import { findUndecided, type UndecidedCall } from '../reading/undecided.ts'
+import { type DecidableChat, PinnedApproval } from './pinned-approval.tsx'
+import {
+  describeVoiceProblem,
+  LevelMeter,
+  type LevelSource,
+  VoiceIcon,
+  type VoiceProblemView,
+} from './voice-parts.tsx'
+
+/** The part of a `Voice` state that the stage shows. */
+export interface StageView {
+  readonly state: keyof VoiceLabels['states']
+  readonly mode: 'hands-free' | 'push-to-talk'
+  readonly problem?: VoiceProblemView
+  readonly muted?: boolean
+  readonly connected?: boolean
+  readonly replying?: boolean
+  readonly transcript?: { readonly person: string; readonly model: string }
+}
+
+/** The part of a `Voice` that the stage uses. */
+export interface StageVoice extends VoiceSource<StageView>, LevelSource {
+  start(): Promise<void>
+  stop(): void
+  press(): void
+  release(): void
+  setMode(mode: 'hands-free' | 'push-to-talk'): void
+  setMuted(muted: boolean): void
+  interrupt(): void
+}
+
+/**
+ * Props of `VoiceStage`.
+ *
+ * @inline
+ */
+export interface VoiceStageProps {
+  readonly voice: StageVoice
+  /** The result of `useAdkChat`. Without it, approvals are not shown. */
+  readonly chat?: (DecidableChat & Pick<AdkChat, 'messages'>) | undefined
+  /** Whether the words of both sides are shown as captions. Default true. */
+  readonly captions?: boolean | undefined
+  /** More controls, for example the choice of the microphone. */
+  readonly children?: ReactNode
+}
+
+/**
+ * The controls of a spoken conversation: a round button with a ring for the audio level, the state in words, captions, and the pending
+ * approval if its card is out of view.
+ */
+export function VoiceStage({ voice, chat, captions = true, children }: VoiceStageProps) {
+  const { voice: labels } = useAdkLabels()
+  const view = useVoice(voice)
+  const rootRef = useRef<HTMLElement>(null)
+  const mainRef = useRef<HTMLButtonElement>(null)
+  const focusMain = useCallback(() => mainRef.current?.focus(), [])
+  const isOn = view.state !== 'off' && view.state !== 'asking'
+  const undecided = isOn && chat ? findUndecided(chat) : []
+  const [first] = undecided
+  const phase = readStagePhase(view, first)
+  return (
+    <section className="adk-stage" data-state={phase} aria-label={labels.stage} ref={rootRef}>
+      {first && chat && (
+        <PinnedApproval
+          key={first.approval.approvalId}
+          {...{ undecided: first, count: undecided.length, chat }}
+          onGone={focusMain}
+        />
+      )}
+      {isOn && captions && <Captions {...view.transcript} />}
+      <div className="adk-stage-controls">
+        <div className="adk-stage-side">{children}</div>
+        <MainButton voice={voice} view={view} phase={phase} ref={mainRef} />
+        <StageState view={view} phase={phase} undecided={first} />
+        <div className="adk-stage-side">
+          <StageActions voice={voice} view={view} />
+        </div>
+      </div>
+      {view.state !== 'off' && <LevelMeter source={voice} rootRef={rootRef} />}
+    </section>
+  )
+}
+
+type StagePhase = StageView['state'] | keyof VoiceLabels['stageStates']
+
+/** Returns what the stage shows: who speaks, or else what is waited for. */
+function readStagePhase(view: StageView, undecided: UndecidedCall | undefined): StagePhase {
+  const { state, connected, replying, muted } = view
+  if (connected === false) return 'connecting'
+  if (state !== 'listening') return state
+  if (undecided) return undecided.approval.kind === undefined ? 'approval' : 'answer'
+  if (replying) return 'thinking'
+  return muted ? 'muted' : state
+}
+
+interface PartProps {
+  readonly voice: StageVoice
+  readonly view: StageView
+}
+
+interface MainButtonProps extends PartProps {
+  readonly phase: StagePhase
+  readonly ref: React.Ref<HTMLButtonElement>
+}
+
+/** Starts hands-free voice. While it is on, mutes the microphone. */
+function MainButton({ voice, view, phase, ref }: MainButtonProps) {
+  const { voice: labels } = useAdkLabels()
+  const isHandsFree = view.state !== 'off' && view.mode === 'hands-free'
+  const isMuted = view.muted === true
+  const muteLabel = isMuted ? labels.unmute : labels.mute
+  const label = isHandsFree ? muteLabel : labels.handsFree
+  const press = (): void => {
+    if (isHandsFree) return voice.setMuted(!isMuted)
+    voice.setMode('hands-free')
+    // The state of the voice reports the result.
+    void voice.start()
+  }
+  return (
+    <button
+      type="button"
+      className="adk-stage-main"
+      ref={ref}
+      aria-label={label}
+      title={label}
+      onClick={press}
+    >
+      <VoiceIcon name={isHandsFree && isMuted ? 'muted' : (PHASE_ICONS[phase] ?? 'microphone')} />
+    </button>
+  )
+}
+
+const PHASE_ICONS: Partial<Record<StagePhase, 'speaker' | 'dots'>> = {
+  'model-speaking': 'speaker',
+  thinking: 'dots',
+  connecting: 'dots',
+}
+
+interface StageStateProps {
+  readonly view: StageView
+  readonly phase: StagePhase
+  readonly undecided: UndecidedCall | undefined
+}
+
+/** The state in words. It repeats what is to be approved, so that a person who listens hears it from a screen reader. */
+function StageState({ view, phase, undecided }: StageStateProps) {
+  const { voice: labels, approval } = useAdkLabels()
+  const describe = useDescribeCall()
+  const { problem } = view
+  const asked = undecided && {
+    action: describe(
+      getToolName(undecided.call),
+      getArguments(undecided.call),
+      undecided.approval.preview?.headline,
+    ),
+    severity: undecided.approval.severity,
+  }
+  const text =
+    phase in labels.stageStates
+      ? labels.stageStates[phase as keyof VoiceLabels['stageStates']]
+      : labels.states[phase as StageView['state']]
+  return (
+    <p className={problem ? 'adk-failure' : 'adk-stage-state'} role="status">
+      {problem ? describeVoiceProblem(problem, labels) : text}
+      {!problem && phase === 'approval' && asked && (
+        <span className="adk-stage-asked">
+          {toLiteral(asked.action)}
+          {asked.severity === 'high' && ` · ${approval.severity.high}`}
+        </span>
+      )}
+    </p>
+  )
+}
+
+/** Push-to-talk, and the buttons that interrupt the model and end the conversation. */
+function StageActions({ voice, view }: PartProps) {
+  const { voice: labels } = useAdkLabels()
+  const { held, handlers } = usePushToTalk(voice)
+  const isOn = view.state !== 'off'
+  const end = (): void => {
+    voice.stop()
+    // The next conversation starts with the microphone on.
+    if (view.muted) voice.setMuted(false)
+  }
+  return (
+    <>
+      {!(isOn && view.mode === 'hands-free') && (
+        <button
+          type="button"
+          className="adk-button adk-outlined adk-voice-button"
+          aria-pressed={held}
+          {...handlers}
+        >
+          {labels.hold}
+        </button>
+      )}
+      {view.state === 'model-speaking' && (
+        <button
+          type="button"
+          className="adk-stage-icon"
+          aria-label={labels.interrupt}
+          title={labels.interrupt}
+          onClick={() => voice.interrupt()}
+        >
+          <VoiceIcon name="stop" />
+        </button>
+      )}
+      {isOn && (
+        <button
+          type="button"
+          className="adk-button adk-voice-end"
+          aria-label={labels.end}
+          onClick={end}
+        >
+          {labels.endShort}
+        </button>
+      )}
+    </>
+  )
+}
+
+const CAPTION_LENGTH = 160
+
+/** The end of what both sides say. Hidden from screen readers, because the conversation contains it too. */
+function Captions({ person = '', model = '' }: Partial<NonNullable<StageView['transcript']>>) {
+  const { message } = useAdkLabels()
+  if (person === '' && model === '') return null
+  return (
+    <dl className="adk-captions" aria-hidden="true">
+      {person !== '' && <Caption by="person" name={message.you} text={person} />}
+      {model !== '' && <Caption by="model" name={message.assistant} text={model} />}
+    </dl>
+  )
+}
+
+interface CaptionProps {
+  readonly by: 'person' | 'model'
+  readonly name: string
+  readonly text: string
+}
+
+function Caption({ by, name, text }: CaptionProps) {
+  return (
+    <div data-by={by}>
+      <dt>{name}</dt>
+      <dd dir="auto">{text.length > CAPTION_LENGTH ? `…${text.slice(-CAPTION_LENGTH)}` : text}</dd>
+    </div>
+  )
+}
