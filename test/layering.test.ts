@@ -80,7 +80,7 @@ test.each(sources(SRC).filter((file) => layerOf(path.join(SRC, file)) in ANYWHER
   },
 )
 
-test('[AR2] the code of the AI SDK is that of whoever uses the client', () => {
+test('[AR2] only `react/` imports code of the AI SDK; the rest imports types', () => {
   const users = sources(SRC).filter(
     (file) =>
       layerOf(path.join(SRC, file)) !== 'react' &&
@@ -89,7 +89,7 @@ test('[AR2] the code of the AI SDK is that of whoever uses the client', () => {
   expect(users).toEqual([])
 })
 
-test('[AR2] what is for pages is told apart from the server: nothing else imports it', () => {
+test('[AR2] only code for pages imports `client/` and `react/`', () => {
   const users = sources(SRC).filter(
     (file) =>
       !['client', 'react'].includes(layerOf(path.join(SRC, file))) &&
@@ -99,7 +99,7 @@ test('[AR2] what is for pages is told apart from the server: nothing else import
 })
 
 test.each(sources(path.join(ROOT, 'packages/gemini-emulator/src')))(
-  '[AR3] emulator %s does not know the library',
+  '[AR3] emulator %s does not import the library',
   (file) => {
     const used = imports(path.join(ROOT, 'packages/gemini-emulator/src', file))
     expect(

@@ -69,7 +69,7 @@ test('[DO221] every public name is used in the demo or in the docs', () => {
   expect(unused.map(({ module, name }) => `${module}: ${name}`)).toEqual([])
 })
 
-test('[DO221] an import and a code span are uses, a word in a sentence is none', () => {
+test('[DO221] an import and a code span are uses, a word in a sentence is not', () => {
   const example = "import { type Inbox, useInbox } from 'adk-stream-protocol/react'"
   expect(uses(example, 'adk-stream-protocol/react', 'Inbox')).toBe(true)
   expect(uses(example, 'adk-stream-protocol/react', 'use')).toBe(false)

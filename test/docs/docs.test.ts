@@ -57,7 +57,7 @@ test('[DO1] an example that does not compile is found, with its page and line', 
   ])
 })
 
-test('[DO2] every JSON example is JSON, every scenario one that the emulator takes', async () => {
+test('[DO2] every JSON example is valid JSON, and the emulator accepts every scenario', async () => {
   const json = blocks.filter(({ language }) => language === 'json')
   for (const { text } of json) expect(() => JSON.parse(text) as unknown).not.toThrow()
   const folder = mkdtempSync(path.join(tmpdir(), 'docs-'))
@@ -69,7 +69,7 @@ test('[DO2] every JSON example is JSON, every scenario one that the emulator tak
   rmSync(folder, { recursive: true })
 })
 
-test('[DO2] commands name scripts, packages, files, options and addresses that exist', () => {
+test('[DO2] commands name scripts, packages, files, options and URLs that exist', () => {
   expect(pages.flatMap(checkCommands)).toEqual([])
 })
 
@@ -89,7 +89,7 @@ test.each([
   expect(checkCommands(page)).toEqual([`page.md:2: ${fault}`])
 })
 
-test('[DO2] commands are told apart', () => {
+test('[DO2] commands are split correctly', () => {
   const text = 'A=1 npm ci && npm test # all\ncurl -d \'{"a": 1}\' \\\n  http://x/approvals\n'
   expect(splitCommands({ text })).toEqual([
     ['npm', 'ci'],

@@ -29,7 +29,7 @@ interface Operations {
   ) => Promise<number>
 }
 
-test('[DO151] what the recipe lists and exports is what waits, and every step since the last export', async () => {
+test('[DO151] the recipe lists the pending approvals, and exports every audit entry since the last export', async () => {
   const page = readPages().find(({ path: file }) => file === 'docs/recipes/operations.md')
   const folder = writeFiles('operations', page?.blocks ?? [])
   const file = pathToFileURL(path.join(folder, 'operations.ts')).href

@@ -42,7 +42,7 @@ const recipe = writeFiles('testing', blocksOf('recipes/testing-your-agent'))
 const programs = bundlePrograms([...servers, path.join(recipe, 'agent.test.ts')])
 
 test.concurrent.each(STARTS)(
-  '[DO4] the quick start with %s answers, asks, and pays once approved',
+  '[DO4] the quick start with %s replies, requests approval, and pays once when approved',
   async (name, mountedAt) => {
     const folder = folders.get(name) ?? ''
     const program = (await programs)[servers.indexOf(path.join(folder, 'server.ts'))]

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('[DO5] the tarballs hold what is needed: no tests, no sources, no maps', async () => {
+test('[DO5] the tarballs contain what is needed: no tests, no sources, no maps', async () => {
   for (const tarball of tarballs) {
     const files = await listFiles(tarball)
     const needed = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json']
@@ -51,7 +51,7 @@ test('[DO5] the tarballs hold what is needed: no tests, no sources, no maps', as
   }
 })
 
-test('[DO5] the manifests say where the source and its issues are, and allow patches of dependencies', () => {
+test('[DO5] the manifests name the repository and its issues, and allow patch versions of dependencies', () => {
   for (const { name, dependencies, ...manifest } of manifests) {
     const address = 'https://github.com/adk-stream-protocol/adk-stream-protocol'
     expect(manifest).toMatchObject({

@@ -70,7 +70,7 @@ test('[DM690] the form of a payment has the limits of the tool', () => {
   })
 })
 
-test('[DM6] tells the weather', async () => {
+test('[DM6] returns the weather of a place', async () => {
   await using stage = await setStage()
   const report = await stage.run('[[call get_weather {"location": "Tokyo"}]]')
   expect(report).toMatchObject({ temperature: 18, condition: 'Cloudy', humidity: 65 })
@@ -79,7 +79,7 @@ test('[DM6] tells the weather', async () => {
 test.each([
   ['[[call get_location {}]]', 'get_location'],
   ['[[call change_bgm {"track": 2}]]', 'change_bgm'],
-])('[DM9] %s gets its result from the browser', async (script, name) => {
+])('[DM9] %s runs in the browser, which sends its result', async (script, name) => {
   await using stage = await setStage()
   const tool = stage.agent.tools.find(
     (candidate) => candidate instanceof FunctionTool && candidate.name === name,

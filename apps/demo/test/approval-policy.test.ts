@@ -13,17 +13,20 @@ test.each([
   [99.99, 'medium', [OWNER]],
   [500, 'medium', [OWNER]],
   [500.01, 'high', [OWNER, { roles: ['approver'] }]],
-])('[DM40] a payment of %d is of %s risk, and the right people are asked', async (...row) => {
-  const [amount, severity, chain] = row
-  expect(await ask('process_payment', { amount, recipient: 'Alice' })).toMatchObject({
-    severity,
-    chain,
-    deadlineMs: 1000,
-    idempotent: true,
-  })
-})
+])(
+  '[DM40] a payment of %d has the severity %s, and the people who may approve it',
+  async (...row) => {
+    const [amount, severity, chain] = row
+    expect(await ask('process_payment', { amount, recipient: 'Alice' })).toMatchObject({
+      severity,
+      chain,
+      deadlineMs: 1000,
+      idempotent: true,
+    })
+  },
+)
 
-test('[DM34] the preview tells the balance before and after, in the language of the reader', async () => {
+test('[DM34] the preview shows the balance before and after, in the language of the reader', async () => {
   const small = { amount: 50, recipient: 'Alice', description: 'Lunch' }
   expect(await preview(small)).toEqual({
     action: '$50.00',
@@ -82,12 +85,12 @@ test.each([
   expect(await made).toEqual(receipt)
 })
 
-test('[DM34] a payment that makes no sense is asked about all the same', async () => {
+test('[DM34] an invalid payment still needs approval', async () => {
   const terms = await ask('process_payment', { amount: 'all of it' })
   expect(terms).toMatchObject({ severity: 'medium', chain: [OWNER] })
 })
 
-test('[DM42] the position is asked about with what will become of it', async () => {
+test('[DM42] the approval of the location says who receives the coordinates', async () => {
   expect(await ask('get_location', {})).toMatchObject({
     title: 'Location',
     hint: 'Your browser may also ask. Your coordinates are sent to the model.',
@@ -95,7 +98,7 @@ test('[DM42] the position is asked about with what will become of it', async () 
   })
 })
 
-test('[DM510] a reply in the chat decides about the position, and never about a payment', async () => {
+test('[DM510] a typed reply can decide the location, and never a payment', async () => {
   expect(await ask('get_location', {})).toMatchObject({ acceptReplies: true })
   const payment = await ask('process_payment', { amount: 1, recipient: 'Alice' })
   expect(isTerms(payment) && payment.acceptReplies).toBeUndefined()

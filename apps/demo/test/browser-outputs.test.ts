@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { ChangeBgm, GetLocation } from '../src/agent/tools/browser-tools.ts'
 
-test('[DM132] outputs of clients of the earlier system are taken, with all that they say', () => {
+test('[DM132] outputs of clients of the earlier system are accepted, with all their fields', () => {
   expect(ChangeBgm.output.parse({ track: 1, message: 'Playing.' })).toEqual({
     success: true,
     track: 1,
@@ -12,7 +12,7 @@ test('[DM132] outputs of clients of the earlier system are taken, with all that 
   expect(GetLocation.output.parse(place)).toEqual(place)
 })
 
-test('[DM132] an output without what the tool is for is refused', () => {
+test('[DM132] an output without a required field, or with a wrong type, is rejected', () => {
   expect(ChangeBgm.output.safeParse({ message: 'Playing.' }).success).toBe(false)
   expect(GetLocation.output.safeParse({ latitude: 'north', longitude: 0 }).success).toBe(false)
 })

@@ -18,7 +18,7 @@ test.each([
   expect(findLocalUrl({ host, databaseUrl }, url)).toBe(local)
 })
 
-test('[DM521] a page at another address is not offered the calendar, and is told where to sign in', async () => {
+test('[DM521] a page at another address has no calendar, and says at which address to sign in', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const other = demo.url.replace('127.0.0.1', 'localhost')

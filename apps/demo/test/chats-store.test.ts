@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { type ChatsApi, ChatsStore } from '../src/page/chats/chats-store.ts'
 import { findChats, groupByDay } from '../src/page/chats/group-chats.ts'
 
-test('[DM60] the newest chat stands first, and a new one appears before the server lists it', async () => {
+test('[DM60] the newest chat is first, and a new one is shown before the server lists it', async () => {
   const { store, titles } = open([chat('a', 1), chat('b', 2)])
   await store.refresh()
   expect(titles()).toEqual(['b', 'a'])
@@ -14,7 +14,7 @@ test('[DM60] the newest chat stands first, and a new one appears before the serv
   expect(titles()).toEqual(['Hello there', 'b', 'a'])
 })
 
-test('[DM60] what the server lists takes the place of what was shown before', async () => {
+test('[DM60] the list of the server replaces the shown one', async () => {
   const { store, server } = open([])
   store.addStarted('c', 'Hello there')
   server.chats = [{ ...chat('c', 5), title: 'Greeting' }]
@@ -22,7 +22,7 @@ test('[DM60] what the server lists takes the place of what was shown before', as
   expect(store.read().chats).toEqual(server.chats)
 })
 
-test('[DM60] an answer that was overtaken by a later one is not shown', async () => {
+test('[DM60] a response that arrives after a later one is not shown', async () => {
   const { store, server, titles } = open([chat('old', 1)])
   const slow = server.hold()
   const first = store.refresh()
@@ -33,7 +33,7 @@ test('[DM60] an answer that was overtaken by a later one is not shown', async ()
   expect(titles()).toEqual(['new'])
 })
 
-test('[DM60] while the server cannot be asked, the list stays and says so', async () => {
+test('[DM60] while the server cannot be reached, the list stays and shows a notice', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   server.refuses = true
@@ -44,7 +44,7 @@ test('[DM60] while the server cannot be asked, the list stays and says so', asyn
   expect(store.read().problem).toBeUndefined()
 })
 
-test('[DM61] a new name shows at once, and a list that was asked for before does not undo it', async () => {
+test('[DM61] a new name is shown at once, and a list that was requested earlier does not undo it', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   const renaming = store.rename('a', 'Trip')
@@ -55,7 +55,7 @@ test('[DM61] a new name shows at once, and a list that was asked for before does
   expect([titles(), server.chats[0]?.title]).toEqual([['Trip'], 'Trip'])
 })
 
-test('[DM61] a name that the server refuses is taken back', async () => {
+test('[DM61] a name that the server rejects is undone', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   server.refuses = true
@@ -63,7 +63,7 @@ test('[DM61] a name that the server refuses is taken back', async () => {
   expect([titles(), store.read().problem]).toEqual([['a'], 'rename'])
 })
 
-test('[DM61] a chat that the server does not delete comes back', async () => {
+test('[DM61] a chat that the server could not delete is shown again', async () => {
   const { store, server, titles } = open([chat('a', 1), chat('b', 2)])
   await store.refresh()
   server.refuses = true
@@ -77,7 +77,7 @@ test('[DM61] a chat that the server does not delete comes back', async () => {
   expect([titles(), store.read().problem]).toEqual([['a'], undefined])
 })
 
-test('[DM60] chats are found by their words, however they are written, and grouped by day', () => {
+test('[DM60] chats are found by words, whatever their case or width, and grouped by day', () => {
   const now = new Date(2026, 3, 2, 9)
   const chats = [
     { ...chat('a', now.getTime()), title: 'ＫＹＯＴＯ trip' },

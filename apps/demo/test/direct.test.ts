@@ -98,7 +98,7 @@ async function payOnce(direct: Awaited<ReturnType<typeof openDirect>>): Promise<
   return last
 }
 
-test('[DM44] answers without ADK, with the same tools', async () => {
+test('[DM44] replies without ADK, with the same tools', async () => {
   await using direct = await openDirect()
   const { chat } = direct
   await chat.sendMessage({ text: 'What is the weather in Tokyo?' })
@@ -138,7 +138,7 @@ test.each([
     { reason: 'too much' },
     'was not carried out, because it was rejected. Reason given: “too much”',
   ],
-])('[DM45] a payment that is denied %s is not made, and the model knows', async (...row) => {
+])('[DM45] a payment that is denied %s is not made, and the model is told', async (...row) => {
   const [, said, answer] = row
   await using direct = await openDirect()
   const { chat, spent } = direct
@@ -191,7 +191,7 @@ test("[DM45] another person's approval pays nothing from one's wallet", async ()
   expect(await response.text()).not.toContain('transaction_id":"txn_')
 })
 
-test('[DM40] [DM45] beyond 500 dollars the direct mode refuses', async () => {
+test('[DM40] [DM45] the direct mode rejects payments over 500 dollars', async () => {
   await using direct = await openDirect()
   const { chat, spent } = direct
   await chat.sendMessage({ text: 'Send $600 to Alice' })
@@ -226,7 +226,7 @@ test.each([
   expect(direct.errors).toEqual([])
 })
 
-test('[DM46] a page of another origin gets nothing, nor does a form', async () => {
+test('[DM46] a page of another origin and a form are rejected', async () => {
   await using direct = await openDirect()
   const body = { id: 'c', messages: user({ type: 'text', text: 'Hi' }) }
   expect((await direct.post(body, { origin: 'https://evil.example' })).status).toBe(403)
@@ -236,7 +236,7 @@ test('[DM46] a page of another origin gets nothing, nor does a form', async () =
   await own.text()
 })
 
-test('[DM46] what the model refuses is told by its code, without its words', async () => {
+test('[DM46] an error of the model is reported by its code, without its message', async () => {
   await using direct = await openDirect()
   await direct.chat.sendMessage({ text: '[[fail 429 Quota of project 1234 is gone]]' })
   expect(direct.chat.status).toBe('error')

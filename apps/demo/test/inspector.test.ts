@@ -47,7 +47,7 @@ const APPROVAL = {
 } as const satisfies ApprovalEntry
 
 describe('trace', () => {
-  test('[IN1] deltas that follow each other are one line with their text and number', () => {
+  test('[IN1] consecutive deltas are one line with their text and number', () => {
     const { entries, chunks } = traceOf([
       [1010, { type: 'text-start', id: 't' }],
       [1020, { type: 'text-delta', id: 't', delta: 'こん' }],
@@ -63,7 +63,7 @@ describe('trace', () => {
     expect(chunks).toBe(4)
   })
 
-  test('[IN1] the first word is not a thought', () => {
+  test('[IN1] the time to the first word ignores reasoning', () => {
     const trace = traceOf([
       [1010, { type: 'reasoning-delta', id: 'r', delta: 'hm' }],
       [1200, { type: 'text-delta', id: 't', delta: 'Yes' }],
@@ -88,14 +88,14 @@ describe('trace', () => {
     ])
   })
 
-  test('[IN1] an answer that ends early closes what is open and says why', () => {
+  test('[IN1] a reply that ends early closes its open lines and gives the reason', () => {
     const trace = traceOf([[1010, { type: 'text-start', id: 't' }]])
     endTrace(trace, 1500, 'disconnected')
     expect(trace.spans[0]?.to).toBe(1500)
     expect([trace.endedAt, trace.error]).toEqual([1500, 'disconnected'])
   })
 
-  test('[IN3] an answer of any length keeps a bounded number of lines and of text', () => {
+  test('[IN3] a reply of any length keeps a bounded number of lines and characters', () => {
     const trace = startTrace(BEGUN, 0)
     for (let index = 0; index < 3000; index += 1) {
       traceChunk(trace, { type: 'start-step' }, index)
@@ -107,7 +107,7 @@ describe('trace', () => {
 })
 
 describe('approval path', () => {
-  test('[IN2] an approval that was carried out has been everywhere', () => {
+  test('[IN2] an approval whose call has run shows every step with its duration', () => {
     const done = path({
       votes: [
         { by: 'ann', at: 1000 },
@@ -127,13 +127,13 @@ describe('approval path', () => {
     ])
   })
 
-  test('[IN2] what waits shows what is ahead, what was refused goes nowhere', () => {
+  test('[IN2] a pending approval shows the steps ahead, and one that was denied or ended has none', () => {
     expect(types({})).toEqual(['requested', undefined, undefined, undefined])
     for (const state of ['denied', 'expired', 'cancelled'] as const)
       expect(types({ decision: { state, at: 9 }, state })).toEqual(['requested', state])
   })
 
-  test('[IN2] a vote of several is not yet a decision, and can be withdrawn', () => {
+  test('[IN2] one vote of several is not a decision, and can be withdrawn', () => {
     const stops = path({ votes: [{ by: 'ann', at: 5, withdrawnAt: 7 }], needed: 2 })
     expect(stops.map(({ stage, type }) => [stage, type])).toEqual([
       ['requested', 'requested'],
@@ -317,7 +317,7 @@ describe('wire log', () => {
   })
   afterEach(() => vi.unstubAllGlobals())
 
-  test('[IN3] those who look are told once a frame, however much has passed', () => {
+  test('[IN3] listeners are notified once per animation frame, however many events arrive', () => {
     const log = new WireLog()
     const told = vi.fn<() => void>()
     log.subscribe(told)
@@ -336,7 +336,7 @@ describe('wire log', () => {
     expect(log.view()).toBe(log.view())
   })
 
-  test('[IN3] the oldest frames and answers go first', () => {
+  test('[IN3] the oldest frames and replies are dropped first', () => {
     const log = new WireLog()
     for (let index = 0; index < 1500; index += 1)
       log.observe({ type: 'frame', direction: 'in', frame: { type: 'pong', nonce: String(index) } })
@@ -380,7 +380,7 @@ describe('wire log', () => {
     ])
   })
 
-  test('[IN3] both directions are shown, and sound is counted, not kept', () => {
+  test('[IN3] frames of both directions are shown, and audio is counted but not kept', () => {
     const log = new WireLog()
     log.observe({ type: 'frame', direction: 'out', frame: { type: 'ping' } })
     log.observe({ type: 'frame', direction: 'in', frame: { type: 'pong' } })
@@ -396,7 +396,7 @@ describe('wire log', () => {
   })
 })
 
-test('[IN1] durations and sizes are written for people', () => {
+test('[IN1] durations and sizes are formatted for people', () => {
   expect([formatMs(84.6), formatMs(1240), formatMs(125_000)]).toEqual([
     '85 ms',
     '1.24 s',

@@ -25,7 +25,7 @@ test.each([
   ],
   ['nobody we know', [], 'en'],
 ] as const)(
-  '[DM34] people are addressed in their language: %s',
+  '[DM34] the language of a person is read from their requests: %s',
   async (_who, requests, language) => {
     const languages = createLanguages()
     const authenticate = languages.recording(() => ({ id: 'hanako' }))

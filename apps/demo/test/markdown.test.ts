@@ -67,7 +67,7 @@ test('[DM373] a text that grows character by character has the blocks of the who
   }
 })
 
-test('[DM373] a text that does not continue the last one is read anew', () => {
+test('[DM373] a text that does not continue the last one is parsed again', () => {
   const lexer = new BlockLexer()
   lexer.lex('one\n\ntwo\n\nthree', { streaming: true })
   const { blocks } = lexer.lex('other\n\ntext', { streaming: true })
@@ -79,7 +79,7 @@ test('[DM80] unfinished emphasis and links are shown as if they were finished', 
   expect(show('Some **bold', false)).toContain('**bold')
 })
 
-test('[DM32] [DM373] HTML is text, and only links of the web are links', () => {
+test('[DM32] [DM373] HTML is shown as text, and only http(s) links are links', () => {
   const html = show(
     'a <script>x()</script> <img src=x onerror=y> [run](javascript:alert(1)) [enc](java&#115;cript:x) ![spy](https://spy.example/1) ![odd](data:text/html,x)\n\n<iframe src="https://spy.example"></iframe>',
   )
@@ -127,6 +127,6 @@ test.each([
   ['Let $n$ be \\(a_1\\) or $$b$$.', 3],
   ['$$\n\\int_0^1 x\\,dx\n$$\n\nand\n\n\\[\n a \\le b\n\\]', 2],
   ['```math\n\\sqrt 2\n```', 1],
-] as const)('[DM531] formulas are told from amounts of money: %j', (text, count) => {
+] as const)('[DM531] formulas are distinguished from amounts of money: %j', (text, count) => {
   expect(show(text).match(/class="maths/g) ?? []).toHaveLength(count)
 })

@@ -31,7 +31,7 @@ const CASES = [
 ]
 
 test.each(CASES)(
-  '[DM650] the notes ask in a form in $language, and $decision is the answer',
+  '[DM650] the notes server asks with a form in $language; the answer is $decision',
   { timeout: 60_000 },
   async ({ request, hint, decision, reply, saved }) => {
     await using data = await temporaryDirectory()

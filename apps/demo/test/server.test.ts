@@ -23,7 +23,7 @@ beforeAll(async () => {
   program = await bundleProgram(new URL('../src/server/main.ts', import.meta.url))
 })
 
-test('[DM10] answers without any key, from the built-in emulator', async () => {
+test('[DM10] replies without an API key, with the built-in emulator', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const stream = await (await ask(demo.url, '東京の天気は?')).text()
@@ -32,7 +32,7 @@ test('[DM10] answers without any key, from the built-in emulator', async () => {
   expect(demo.summary.join('\n')).toContain('built-in Gemini emulator')
 })
 
-test('[DM11] a bad variable ends the start with one sentence', async () => {
+test('[DM11] an invalid variable ends the start with one sentence', async () => {
   const { code, errors } = await runMain({ PORT: 'eighty' })
   expect(code).toBe(1)
   expect(errors.trim()).toBe(
@@ -106,7 +106,7 @@ const SIGNALS = [{ name: 'SIGTERM' }, { name: 'SIGINT' }] as const
 
 // `npm test` sends the other signal to a process in which nothing runs.
 test.each(oneOf(SIGNALS, 'SIGTERM'))(
-  '[DM14] $name lets an answer that is being streamed end, and a second one ends the process at once',
+  '[DM14] $name waits for the end of a reply that is being streamed, and a second one ends the process at once',
   async ({ name: signal }) => {
     await using data = await temporaryDirectory()
     using main = startMain({ PORT: '0', DATA_DIR: data.path })
@@ -127,7 +127,7 @@ test.each(oneOf(SIGNALS, 'SIGTERM'))(
   },
 )
 
-test('[DM14] a process in which nothing runs ends with code 0', async () => {
+test('[DM14] an idle process ends with code 0', async () => {
   await using data = await temporaryDirectory()
   using main = startMain({ PORT: '0', DATA_DIR: data.path })
   await readUrl(main.stdout)
@@ -143,7 +143,7 @@ async function refuses(url: string): Promise<boolean> {
   return response.status === 503
 }
 
-test('[DM15] another client may send the key of the API, and no other key', async () => {
+test('[DM15] another client may use the configured API key, and no other key', async () => {
   await using data = await temporaryDirectory()
   const key = 'a-key-of-sixteen-characters'
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, API_KEY: key })
@@ -155,7 +155,7 @@ test('[DM15] another client may send the key of the API, and no other key', asyn
   expect(bad.status).toBe(401)
 })
 
-test('[DM16] a browser is the same person after a restart', async () => {
+test('[DM16] a browser is the same principal after a restart', async () => {
   await using data = await temporaryDirectory()
   const env = { PORT: '0', DATA_DIR: data.path }
   const before = await startDemo(env)
@@ -174,7 +174,7 @@ test('[DM16] a browser is the same person after a restart', async () => {
   expect(await theirs.text()).not.toContain('Remember me.')
 })
 
-test('[DM16] a browser is known from the page on, so that all it asks at once is asked by one', async () => {
+test('[DM16] a browser gets its cookie with the page, so that its concurrent requests have one principal', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const page = await fetch(demo.url)
@@ -189,7 +189,7 @@ test('[DM16] a browser is known from the page on, so that all it asks at once is
   expect(again.map(({ headers }) => headers.get('set-cookie'))).toEqual([null, null, null])
 })
 
-test('[DM18] tells the page what it is', async () => {
+test('[DM18] describes the demo to the page', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const response = await fetch(`${demo.url}/demo`)
@@ -230,7 +230,7 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
   expect(await decide(approver)).toBe('approved')
 })
 
-test('[DM40] nobody makes a large payment of a small one without the second person', async () => {
+test('[DM40] a small payment that is edited to a large one still needs the second person', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const owner = await openPage(demo.url)
@@ -275,7 +275,7 @@ test('[DM71] over HTTP, a payment that depends on a denied one is not requested'
 
 const byCookie: Authenticate = ({ headers }) => ({ id: headers.get('cookie') ?? '' })
 
-test('[DM19] the role stays, however many others get it', async () => {
+test('[DM19] an approver keeps the role, however many others get it', async () => {
   const authenticate = choosingRoles(byCookie, 'ABCDE-23456', createApprovers())
   const come = (cookie: string, address: string) =>
     authenticate({
@@ -293,7 +293,7 @@ test('[DM19] the role stays, however many others get it', async () => {
     expect(await come('stranger', APPROVER + code)).toEqual({ id: 'stranger' })
 })
 
-test('[DM19] the code of the terminal makes an approver, and does not stay in the address', async () => {
+test('[DM19] the code from the terminal makes a browser an approver, and is removed from the URL', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const browser = await openPage(demo.url + APPROVER)
@@ -318,7 +318,7 @@ test('[DM19] the code of the terminal makes an approver, and does not stay in th
   expect(new URL(other.approverUrl ?? '').search).not.toBe(new URL(demo.approverUrl ?? '').search)
 })
 
-test('[DM140] a page of another name gets nothing, and no identity', async () => {
+test('[DM140] a page at another host name is rejected, and gets no cookie', async () => {
   await using data = await temporaryDirectory()
   const env = { PORT: '0', DATA_DIR: data.path, ALLOWED_HOSTS: 'demo.example' }
   await using demo = await startDemo(env)
@@ -348,7 +348,7 @@ test.each([
     { GOOGLE_API_KEY: 'a-key', GOOGLE_GEMINI_BASE_URL: 'http://127.0.0.1:9' },
   ],
   ['on another address', { HOST: '0.0.0.0' }],
-])('[DM19] %s nobody becomes an approver by an address', async (_where, env) => {
+])('[DM19] %s nobody becomes an approver by a URL', async (_where, env) => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, ...env })
   const url = demo.url.replace('0.0.0.0', '127.0.0.1')

@@ -42,7 +42,7 @@ test('[DM130] pages on other ports may be allowed, by origin', () => {
   }
 })
 
-test('[DM131] a short key of clients that have it fixed is taken by setting only', () => {
+test('[DM131] a short API key is accepted only if a variable allows it', () => {
   const API_KEY = 'dev-key-12345'
   expect(() => readSettings({ API_KEY })).toThrow('DEMO_ALLOW_SHORT_API_KEY=1')
   expect(readSettings({ API_KEY, DEMO_ALLOW_SHORT_API_KEY: '1' }).apiKey).toBe(API_KEY)
@@ -74,7 +74,7 @@ test.each([
 })
 
 test.each(['GOOGLE_API_KEY', 'GEMINI_API_KEY', 'OPENWEATHER_API_KEY', 'API_KEY'])(
-  '[DM11] the refusal of %s does not repeat it',
+  '[DM11] the error for %s does not repeat its value',
   (name) => {
     expect(() => readSettings({ [name]: 'secret value' })).toThrow(/^(?!.*secret value)/)
   },

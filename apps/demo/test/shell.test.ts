@@ -21,18 +21,18 @@ test.each([
     Array.from({ length: 8 }, () => ({ size: 1 })),
     'count',
   ],
-])('[DM64] a picture is checked before it is taken: %s', (...[, file, others, kind]) => {
+])('[DM64] a picture is checked before it is attached: %s', (...[, file, others, kind]) => {
   expect(checkPicture({ name: 'x', ...file }, others)?.kind).toBe(kind)
 })
 
-test('[DM64] a pasted table is text, although it brings a picture of itself', () => {
+test('[DM64] a pasted table is text, although the clipboard also has a picture of it', () => {
   const picture = new File(['x'], 'x.png', { type: 'image/png' })
   const files = [picture] as unknown as FileList
   expect(picturesIn({ files, types: ['Files'] })).toEqual([picture])
   expect(picturesIn({ files, types: ['text/plain', 'text/html', 'Files'] })).toEqual([])
 })
 
-test('[DM66] what is copied is what was said, without thoughts', () => {
+test('[DM66] the copied text has no reasoning', () => {
   const parts = [
     { type: 'step-start' as const },
     { type: 'reasoning' as const, text: 'Hm.' },

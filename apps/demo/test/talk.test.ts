@@ -64,7 +64,7 @@ function say(talk: Talk): void {
   talk.utter(700, 0)
 }
 
-test('[DM47] talks without speech recognition: it says so, answers, asks, and can be interrupted', async () => {
+test('[DM47] a spoken conversation without speech recognition: it says so, replies, requests approval, and can be interrupted', async () => {
   await using talk = await openTalk()
   say(talk)
   await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
@@ -84,7 +84,7 @@ test('[DM47] talks without speech recognition: it says so, answers, asks, and ca
   await expect.poll(interruptions, LONG).toBe(before + 1)
 })
 
-test('[DM47] in Japanese to a Japanese browser', async () => {
+test('[DM47] it speaks Japanese to a Japanese browser', async () => {
   await using talk = await openTalk({ 'accept-language': 'ja' })
   say(talk)
   await expect.poll(() => talk.heard(), LONG).toHaveLength(1)

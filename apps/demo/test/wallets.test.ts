@@ -14,7 +14,7 @@ import { temporaryDirectory } from './support/temporary-directory.ts'
 
 const cents = (value: number) => Cents.parse(value)
 
-test('[DM2] a wallet starts at 1000 and goes down by exactly what is paid', () => {
+test('[DM2] a wallet starts with 1000 and decreases by exactly the amount paid', () => {
   using wallets = openSqliteWallets(':memory:')
   expect(wallets.balance('hanako')).toBe(100_000)
 
@@ -26,7 +26,7 @@ test('[DM2] a wallet starts at 1000 and goes down by exactly what is paid', () =
   expect(wallets.balance('hanako')).toBe(92_990)
 })
 
-test('[DM2] a hundred payments of ten cents leave no rounding behind', () => {
+test('[DM2] a hundred payments of ten cents cause no rounding error', () => {
   using wallets = openSqliteWallets(':memory:')
   const amount = toCents(0.1) ?? cents(0)
   for (let index = 0; index < 100; index += 1) {
@@ -35,7 +35,7 @@ test('[DM2] a hundred payments of ten cents leave no rounding behind', () => {
   expect(wallets.balance('hanako')).toBe(99_000)
 })
 
-test('[DM2] the balance outlives the process that paid', async () => {
+test('[DM2] the balance is kept after a restart', async () => {
   await using directory = await temporaryDirectory()
   const path = join(directory.path, 'wallets.db')
   {
@@ -64,7 +64,7 @@ test.each([
   expect(toCents(amount)).toBe(expected)
 })
 
-test('[DM3] pays up to the whole balance and not a cent more', () => {
+test('[DM3] pays at most the whole balance', () => {
   using wallets = openSqliteWallets(':memory:')
   const tooMuch = wallets.pay('hanako', { key: 'a', amount: cents(100_001), recipient: 'Alice' })
   expect(tooMuch).toEqual({ state: 'insufficient-funds', balance: 100_000 })
@@ -85,7 +85,7 @@ test('[DM4] the same call pays once and gets the same receipt', () => {
 })
 
 test.each([{ amount: cents(3001) }, { recipient: 'Mallory' }])(
-  '[DM4] a call that comes back with %o is refused',
+  '[DM4] a repeated call with %o is rejected',
   (change) => {
     using wallets = openSqliteWallets(':memory:')
     const payment = { key: 'call-1', amount: cents(3000), recipient: 'Alice' }
@@ -95,7 +95,7 @@ test.each([{ amount: cents(3001) }, { recipient: 'Mallory' }])(
   },
 )
 
-test('[DM5] one user pays from their own wallet only', () => {
+test('[DM5] a user pays from their own wallet only', () => {
   using wallets = openSqliteWallets(':memory:')
   wallets.pay('hanako', { key: 'a', amount: cents(3000), recipient: 'Alice' })
   expect(wallets.balance('taro')).toBe(100_000)

@@ -20,7 +20,7 @@ test.each([
   expect(report).toHaveProperty('note', expect.stringContaining('Sample data'))
 })
 
-test('[DM6] other places differ, and each keeps its weather', async () => {
+test('[DM6] other places have different weather, which stays the same', async () => {
   const oslo = await sampleWeather('Oslo')
   expect(await sampleWeather('oslo')).toEqual(oslo)
   expect(await sampleWeather('大阪')).not.toEqual(oslo)
@@ -63,7 +63,7 @@ test('[DM7] reuses a report until it is too old', async () => {
   expect(service.requests).toHaveLength(2)
 })
 
-test('[DM7] remembers a bounded number of places, the newest', () => {
+test('[DM7] keeps the reports of a bounded number of places, the newest', () => {
   const cache = createTtlCache<number>({ ttlMs: 1000, capacity: 2, now: () => 0 })
   cache.set('a', 1)
   cache.set('b', 2)
@@ -99,7 +99,7 @@ test.each<[string, RequestListener, string]>([
     'The weather service cannot be reached.',
   ],
   ['silence', () => undefined, 'The weather service did not answer in time.'],
-])('[DM8] tells the model about %s, without the key', async (_, answer, error) => {
+])('[DM8] reports %s to the model, without the API key', async (_, answer, error) => {
   await using service = await serve(answer)
   const weather = createOpenWeather({ apiKey: KEY, baseUrl: service.url, timeoutMs: 200 })
   expect(await weather('Tokyo')).toEqual({ error, location: 'Tokyo' })

@@ -77,7 +77,7 @@ const wrongShapes: readonly (readonly [string, unknown])[] = [
   ],
 ]
 
-test.each(wrongShapes)('[RQ8] %s is refused, with the place', async (_name, body) => {
+test.each(wrongShapes)('[RQ8] %s is rejected with its path', async (_name, body) => {
   await using server = await serve()
   const response = await server.browser().post('/stream', body)
   const answer = await response.text()
@@ -91,14 +91,17 @@ test.each([
   ['assistant', { role: 'assistant', parts: [text] }],
   ['system', { role: 'system', parts: [text] }],
   ['an invented role', { role: 'developer', parts: [text] }],
-])('[RQ2] a newest message of role %s is nothing new', async (_name, message) => {
-  await using server = await serve()
-  const response = await server.browser().post('/stream', { id: 'c', messages: [message] })
-  expect(response.status).toBe(409)
-  expect(await response.json()).toMatchObject({ error: { code: 'nothing-new' } })
-})
+])(
+  '[RQ2] a newest message with the role %s is rejected with nothing-new',
+  async (_name, message) => {
+    await using server = await serve()
+    const response = await server.browser().post('/stream', { id: 'c', messages: [message] })
+    expect(response.status).toBe(409)
+    expect(await response.json()).toMatchObject({ error: { code: 'nothing-new' } })
+  },
+)
 
-test('[RQ4] a part of an unknown type is refused by its name', async () => {
+test('[RQ4] a part of an unknown type is rejected, and the error names the type', async () => {
   await using server = await serve()
   const response = await server.browser().post('/stream', user([text, { type: 'hologram' }]))
   expect(await response.json()).toMatchObject({
@@ -142,7 +145,7 @@ test.each<readonly [string, string | Uint8Array]>([
   expect(findLeaks(answer)).toEqual([])
 })
 
-test('[RQ3] 64 levels are read, and brackets within texts are no levels', async () => {
+test('[RQ3] 64 levels are read, and brackets inside strings do not count', async () => {
   await using server = await serve()
   const deep = JSON.parse('['.repeat(59) + ']'.repeat(59)) as unknown
   const said = `${'[{'.repeat(500)}"\\`
@@ -157,7 +160,7 @@ test('[RQ3] 64 levels are read, and brackets within texts are no levels', async 
   await response.text()
 })
 
-test('[RQ6] 10 MB of text are refused', async () => {
+test('[RQ6] 10 MB of text are rejected', async () => {
   await using server = await serve()
   const response = await server
     .browser()
@@ -166,7 +169,7 @@ test('[RQ6] 10 MB of text are refused', async () => {
   expect(await response.json()).toMatchObject({ error: { code: 'too-large' } })
 })
 
-test('[RQ6] a text and a file over their own limits are refused', async () => {
+test('[RQ6] a text and a file over their own limits are rejected', async () => {
   await using server = await serve({ limits: { maxTextLength: 100, maxFileBytes: 100 } })
   const browser = server.browser()
   const file = {
@@ -185,7 +188,7 @@ test('[RQ6] a text and a file over their own limits are refused', async () => {
 test.each([
   ['with its length', (size: number) => ({ 'content-length': String(size) })],
   ['without a length', () => ({ 'transfer-encoding': 'chunked', 'content-length': '' })],
-])('[RQ6] a client that sends too much %s hears so', async (_name, headers) => {
+])('[RQ6] a client that sends too much %s receives the error', async (_name, headers) => {
   await using server = await serve({ limits: { maxBodyBytes: 100_000 } })
   const size = 600_000
   const given = Object.fromEntries(
@@ -204,14 +207,14 @@ test.each([
   expect(answer).toContain('too-large')
 })
 
-test('[RQ6] a body far over the limit is refused, and the server goes on', async () => {
+test('[RQ6] a body far over the limit is rejected, and the server continues', async () => {
   await using server = await serve({ limits: { maxBodyBytes: 100_000 } })
   const browser = server.browser()
   expect((await browser.post('/stream', 'x'.repeat(20_000_000))).status).toBe(413)
   expect((await browser.say('[[say Fine.]]')).status).toBe(200)
 })
 
-test('[RQ10] another type, or a compressed body, is refused', async () => {
+test('[RQ10] another content type, or a compressed body, is rejected', async () => {
   await using server = await serve()
   const browser = server.browser()
   const refused = [
@@ -227,7 +230,7 @@ test('[RQ10] another type, or a compressed body, is refused', async () => {
   }
 })
 
-test('[RQ8] keys of the prototype are inert', async () => {
+test('[RQ8] keys such as __proto__ have no effect', async () => {
   await using server = await serve()
   const payloads = [
     '{"__proto__":{"polluted":1},"id":"c","messages":[{"role":"user","__proto__":{"polluted":1},"parts":[{"type":"text","text":"[[say Hi.]]","__proto__":{"polluted":1}}]}]}',
@@ -243,7 +246,7 @@ test('[RQ8] keys of the prototype are inert', async () => {
   expect('polluted' in {}).toBe(false)
 })
 
-test('[SE5] whatever JSON is sent, the answer is a refusal or a stream, and nothing is changed', async () => {
+test('[SE5] any JSON gets an error or a stream, and no prototype is changed', async () => {
   await using server = await serve({ respond: () => [{ type: 'say', text: 'ok' }] })
   const prototypeKeys = Object.getOwnPropertyNames(Object.prototype).toSorted()
   const browser = server.browser()

@@ -34,7 +34,7 @@ test('[SE2] a chat of another principal cannot be seen, resumed, stopped, change
   expect(history).not.toContain('Private')
 })
 
-test('[SE1] every address but the public ones needs a principal', async () => {
+test('[SE1] every route except the public ones needs a principal', async () => {
   await using server = await serve({ authenticate: () => undefined })
   const browser = server.browser()
   const refused = [
@@ -55,7 +55,7 @@ test('[SE1] every address but the public ones needs a principal', async () => {
   })
 })
 
-test('[SE1] a message cannot say who is asking', async () => {
+test('[SE1] a message cannot set the principal', async () => {
   const principals: string[] = []
   await using server = await serve({
     onChunk: (_chunk, { principalId }) => principals.push(principalId),
@@ -71,7 +71,7 @@ test('[SE1] a message cannot say who is asking', async () => {
   for (const id of principals) expect(id).toMatch(/^browser-/)
 })
 
-test('[SE4] a cookie that was altered counts as none', async () => {
+test('[SE4] a changed cookie is ignored', async () => {
   await using server = await serve()
   const owner = server.browser()
   await (await owner.say('[[say Private.]]')).text()
@@ -101,7 +101,7 @@ test('[SE4] a cookie that was altered counts as none', async () => {
   expect((await same.messages()).messages).toHaveLength(2)
 })
 
-test('[SE4] a wrong API key is refused, also with a valid cookie', async () => {
+test('[SE4] a wrong API key is rejected, also with a valid cookie', async () => {
   const secret = 'a secret of sixteen bytes'
   await using server = await serve({
     authenticate: anyOf(apiKey({ 'right-key': 'bot' }), signedCookie({ secret })),
@@ -129,7 +129,7 @@ test.each([
   'https://APP.example.com/',
   'file://',
   'not a url',
-])('[SE3] the origin %s is refused everywhere', async (origin) => {
+])('[SE3] the origin %s is rejected by every route', async (origin) => {
   await using server = await serve({ allowedOrigins: [ORIGIN] })
   const browser = server.browser()
   const headers = { origin }
@@ -187,7 +187,7 @@ test.each([
   `/chats/${'x'.repeat(200)}/messages`,
   '/chats/a%0d%0aset-cookie:x/messages',
   '/stream/%7B%7D/stream',
-])('[RQ11] the address %s holds no chat', async (path) => {
+])('[RQ11] the path %s has no chat', async (path) => {
   await using server = await serve()
   const response = await server.browser().get(path)
   const body = await response.text()
@@ -196,7 +196,7 @@ test.each([
   expect(findLeaks(body)).toEqual([])
 })
 
-test('[SE5] nothing is held of principals whose turns are over', async () => {
+test('[SE5] principals whose turns have ended use no memory', async () => {
   await using server = await serve({
     limits: { maxTurnsPerPrincipal: 1 },
     respond: () => [{ type: 'say', text: 'ok' }],

@@ -14,7 +14,7 @@ import type { ServeOptions } from './support/serve.ts'
 import { serve } from './support/serve.ts'
 import { readFrames } from './support/wire-rules.ts'
 
-test('[BT1] the turn pauses for the client and goes on with its output, in the same message', async () => {
+test('[BT1] the turn pauses for the client and continues with its output, in the same message', async () => {
   await using server = await serve(locate())
   const browser = server.browser()
   const asked = await ask(browser)
@@ -49,7 +49,7 @@ test('[BT2] an output counts once', async () => {
   expect(server.emulator.requests).toHaveLength(requests)
 })
 
-test('[BT3] the output of a tool of the server is not the client’s to give', async () => {
+test('[BT3] an output for a tool of the server is rejected', async () => {
   const look = tool('look', () => ({ seen: 'by the server' }))
   await using server = await serve({ agent: (model) => assistant(model, { tools: [look] }) })
   const browser = server.browser()
@@ -64,7 +64,7 @@ test('[BT3] the output of a tool of the server is not the client’s to give', a
   expect(server.emulator.requests).toHaveLength(requests)
 })
 
-test('[BT4] an output of the wrong shape, or an error, is told to the model', async () => {
+test('[BT4] the model receives an error for an output of the wrong shape, or the error of the client', async () => {
   await using server = await serve(locate())
   const browser = server.browser()
   await (
@@ -89,7 +89,7 @@ test.each([
   ['here', { result: 'here' }],
   [null, { result: null }],
 ])(
-  '[BT9] the model is told the output %j as ADK tells it of a tool of the server',
+  '[BT9] the model receives the output %j in the form that ADK uses for tools of the server',
   async (output, response) => {
     const agents = [locate({ output: z.unknown() }), serveTool(tool('get_location', () => output))]
     for (const options of agents) {
@@ -112,7 +112,7 @@ function serveTool(served: ReturnType<typeof tool>): ServeOptions {
   return { agent: (model) => assistant(model, { tools: [served] }) }
 }
 
-test('[BT5] a client that does not answer in time is given up, and the model is told', async () => {
+test('[BT5] a call whose client does not respond in time ends with an error for the model', async () => {
   await using server = await serve(locate({ timeoutMs: 30 }))
   const browser = server.browser()
   await ask(browser)
@@ -124,7 +124,7 @@ test('[BT5] a client that does not answer in time is given up, and the model is 
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
 })
 
-test('[BT6] a gated tool takes decision and output in one request', async () => {
+test('[BT6] a gated tool accepts decision and output in one request', async () => {
   await using server = await serve(locate({ gated: true }))
   const browser = server.browser()
   const asked = await ask(browser)
@@ -142,7 +142,7 @@ test('[BT6] a gated tool takes decision and output in one request', async () => 
   ])
 })
 
-test('[BT6] a gated tool takes the decision first and the output later', async () => {
+test('[BT6] a gated tool accepts the decision first and the output later', async () => {
   await using server = await serve(locate({ gated: true }))
   const browser = server.browser()
   const asked = await ask(browser)

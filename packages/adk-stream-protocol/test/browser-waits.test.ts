@@ -11,7 +11,7 @@ import { serve } from './support/serve.ts'
 const APP = { appName: 'adk-stream-protocol' }
 const SELDOM = { sweepMs: 3_600_000 }
 
-test('[BT8] the time of a client is over after a restart too', async () => {
+test('[BT8] a browser call expires after a restart too', async () => {
   await using folder = await temporaryFolder()
   await using store = await openSqliteStore({ path: folder.path('chat.db') })
   const options = { ...locate({ timeoutMs: 200 }), store, authenticate: () => ({ id: 'hanako' }) }
@@ -28,7 +28,7 @@ test('[BT8] the time of a client is over after a restart too', async () => {
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
 })
 
-test('[BT8] of two servers, one gives a client up, and one that answers in time is not given up', async () => {
+test('[BT8] of two servers, one expires a browser call, and a call whose client responds in time does not expire', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('chat.db')
   await using one = await openSqliteStore({ path })
@@ -56,7 +56,7 @@ test('[BT8] of two servers, one gives a client up, and one that answers in time 
   expect([first.errors, second.errors]).toEqual([[], []])
 })
 
-test('[BT8] a chat that is deleted, or whose message is made anew, waits for nobody', async () => {
+test('[BT8] a deleted chat, or one whose message is regenerated, has no pending browser calls', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await serve({ ...locate({ timeoutMs: 1 }), store, limits: SELDOM })
   const browser = server.browser()

@@ -18,7 +18,7 @@ const pay = new FunctionTool({
   execute: () => ({ paid: true }),
 })
 
-test('[EV1] a page that watches a chat hears of turns and approvals, and not of other chats', async () => {
+test('[EV1] the feed of a chat reports its turns and approvals, and not those of other chats', async () => {
   await using server = await serve({
     agent: (model) => assistant(model, { tools: [pay] }),
     recorded: false,
@@ -53,7 +53,7 @@ test('[EV1] a page that watches a chat hears of turns and approvals, and not of 
   ])
 })
 
-test('[EV1] the chats of another principal are silent', async () => {
+test('[EV1] a feed reports nothing about chats of another principal', async () => {
   await using server = await serve({ recorded: false })
   const [owner, stranger] = [server.browser(), server.browser()]
   await (
@@ -79,7 +79,7 @@ test('[EV1] the chats of another principal are silent', async () => {
   expect(await seen).toHaveLength(1)
 })
 
-test('[EV2] a principal has at most the allowed number of watching pages; one that leaves makes room', async () => {
+test('[EV2] a principal can open a limited number of feeds; closing one allows another one', async () => {
   await using server = await serve({ recorded: false, limits: { maxFeedsPerPrincipal: 2 } })
   const browser = server.browser()
   await browser.get('/approvals')
@@ -99,7 +99,7 @@ test('[EV2] a principal has at most the allowed number of watching pages; one th
   for (const { body } of [staying, stranger]) await body?.cancel()
 })
 
-test('[EV3] watchers are not told of a look that finds nothing to do, of a late tab or of the sweep', async () => {
+test('[EV3] a feed reports no turn for a sweep or a repeated decision that has nothing to do', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   // As if the server died whenever it has told an ending and not noted it.
   const { approvals } = store
@@ -144,7 +144,7 @@ function statesIn(events: readonly Record<string, unknown>[]): unknown[] {
   return events.filter(({ type }) => type === 'approval').map(({ state }) => state)
 }
 
-test('[EV4] a page hears when its lists change, and of nobody else', async () => {
+test('[EV4] the feed of the lists reports changes of this principal only', async () => {
   const roles: Record<string, string[]> = { mari: ['manager'] }
   await using server = await serve({
     agent: (model) => assistant(model, { tools: [pay] }),
@@ -206,7 +206,7 @@ test('[EV2] [EV4] feeds of lists and of chats are counted together', async () =>
   await expect.poll(async () => (await browser.get('/events')).status).toBe(200)
 })
 
-test('[EV5] a feed says how often it gives a sign, and gives it', async () => {
+test('[EV5] a feed announces its keep-alive interval, and sends keep-alives', async () => {
   await using server = await serve({ recorded: false, limits: { keepAliveMs: 20 } })
   const { body } = await server.browser().get('/events')
   let text = ''

@@ -47,7 +47,7 @@ function rename(
 }
 
 describe.each(hosts)('$name', (host) => {
-  test('[CV6] [CV8] [HO1] chats are listed, the newest first, named and deleted', async () => {
+  test('[CV6] [CV8] [HO1] chats are listed newest first, renamed and deleted', async () => {
     await using server = await serve({ host })
     const browser = server.browser()
     expect(await listOf(browser)).toEqual([])
@@ -74,7 +74,7 @@ describe.each(hosts)('$name', (host) => {
   })
 })
 
-test('[CV6] a list says what runs and what waits', async () => {
+test('[CV6] a list shows which chats have a running turn and pending approvals', async () => {
   await using server = await serve({ agent: (model) => assistant(model, { tools: [pay] }) })
   const browser = server.browser()
   await (await browser.say('[[call pay {}]][[call pay {}]][[then]][[say Paid.]]', 'asks')).text()
@@ -98,7 +98,7 @@ async function seenRunning({ url }: { readonly url: string }): Promise<boolean |
   return ((await response.json()) as { chats: ChatSummary[] }).chats[0]?.running
 }
 
-test('[CV6] what another server answers is running here too', async () => {
+test('[CV6] a turn that another server runs is listed as running', async () => {
   await using pair = await openPair()
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
   expect(await seenRunning(pair.two)).toBe(true)
@@ -107,7 +107,7 @@ test('[CV6] what another server answers is running here too', async () => {
   await expect.poll(() => seenRunning(pair.two)).toBe(false)
 })
 
-test('[CV6] [CV8] chats of another principal are neither listed nor named', async () => {
+test('[CV6] [CV8] chats of another principal are neither listed nor renamed', async () => {
   await using server = await serve()
   const [owner, stranger] = [server.browser(), server.browser()]
   await (await owner.say('Mine [[say Hi.]]')).text()
@@ -119,7 +119,7 @@ test('[CV6] [CV8] chats of another principal are neither listed nor named', asyn
   expect((await listOf(owner))[0]?.title).toBe('Mine [[say Hi.]]')
 })
 
-test('[CV8] a title with NUL and line breaks is kept whole, as one line', async () => {
+test('[CV8] a title with NUL and line breaks becomes one line', async () => {
   await using server = await serve()
   const browser = server.browser()
   await (await browser.say('First [[say Hi.]]', 'a')).text()
@@ -135,7 +135,7 @@ test.each([
   ['a long title', { title: 'x'.repeat(201) }],
   ['no text', { title: 1 }],
   ['more than a title', { title: 'Good', principalId: 'other' }],
-])('[CV8] %s is refused', async (_what, body) => {
+])('[CV8] %s is rejected', async (_what, body) => {
   await using server = await serve()
   const browser = server.browser()
   await (await browser.say('Kept [[say Hi.]]')).text()
@@ -145,7 +145,7 @@ test.each([
   expect((await listOf(browser))[0]?.title).toBe('Kept [[say Hi.]]')
 })
 
-test('[CV8] [SE3] a page of an allowed origin may name chats, a foreign one not', async () => {
+test('[CV8] [SE3] a page of an allowed origin may rename chats, a page of another origin may not', async () => {
   const origin = 'https://app.example.com'
   await using server = await serve({ allowedOrigins: [origin] })
   const browser = server.browser()
@@ -190,7 +190,7 @@ test.each(clients)('[CV7] an edited first message gives another title, $name', a
 })
 
 test.each(['sqlite', 'another session service'])(
-  '[CV7] what greets, says nothing or was not understood is no title, in %s',
+  '[CV7] a greeting of the agent, an empty message or untranscribed speech is not a title, in %s',
   async (service) => {
     await using store = await openSqliteStore({ path: ':memory:' })
     const sessionService = service === 'sqlite' ? store.sessions : new InMemorySessionService()
@@ -247,7 +247,7 @@ test('[CV7] an edited first message gives another title, also after a greeting',
   expect(await say('Hello', { messageId: 'u1' })).toBe('Hello')
 })
 
-test('[CV7] what was spoken first is the title', async () => {
+test('[CV7] the transcript of the first speech is the title', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
@@ -260,7 +260,7 @@ test('[CV7] what was spoken first is the title', async () => {
   })
 })
 
-test('[CV5] [CV6] another session service is listed as well, with what others wrote to it', async () => {
+test('[CV5] [CV6] sessions of another session service are listed, also those of other programs', async () => {
   const sessionService = new InMemorySessionService()
   await using server = await serve({
     sessionService,
@@ -289,7 +289,7 @@ test('[CV5] [CV6] another session service is listed as well, with what others wr
   expect((await listOf(browser))[1]?.title).toBe('Named')
 })
 
-test('[CV9] no session is read for a list, and the begin of each only once', async () => {
+test('[CV9] a list reads no whole session, and the first message of each only once', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await serve({ store, recorded: false })
   const browser = server.browser()

@@ -90,7 +90,7 @@ test('[RQ120] the socket sends the same, in `body` and in the message', async ()
   expect(seen).toMatchObject([GIVEN])
 })
 
-test('[RQ120] a live conversation has it too: by `send`, by `text`, and for who only speaks', async () => {
+test('[RQ120] a live conversation has it too: by `send`, by `text`, and for speech only', async () => {
   const { look, seen } = lookTool()
   await using testBridge = await openLiveTestBridge({
     tools: () => [look],
@@ -122,18 +122,21 @@ test.each([
   [ask({ locale: 'fr' }), 'body.locale'],
   [ask({}), 'body.locale'],
   [ask({ locale: 'en' }, { page: 5 }), 'metadata.page'],
-])('[RQ121] a context that does not fit is refused before anything begins', async (body, where) => {
-  const { server, seen } = await open()
-  await using _ = server
-  const browser = server.browser()
-  const response = await browser.post('/stream', body)
-  expect(response.status).toBe(400)
-  const { error } = (await response.json()) as { error: { code: string; message: string } }
-  expect(error).toMatchObject({ code: 'bad-request' })
-  expect(error.message).toContain(where)
-  expect(seen).toEqual([])
-  expect(await browser.messages()).toMatchObject({ messages: [] })
-})
+])(
+  '[RQ121] a context that does not match the schema is rejected before a turn starts',
+  async (body, where) => {
+    const { server, seen } = await open()
+    await using _ = server
+    const browser = server.browser()
+    const response = await browser.post('/stream', body)
+    expect(response.status).toBe(400)
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    expect(error).toMatchObject({ code: 'bad-request' })
+    expect(error.message).toContain(where)
+    expect(seen).toEqual([])
+    expect(await browser.messages()).toMatchObject({ messages: [] })
+  },
+)
 
 test('[RQ122] without the option nothing of the client reaches the state', async () => {
   const { look, seen } = lookTool()
@@ -143,7 +146,7 @@ test('[RQ122] without the option nothing of the client reaches the state', async
   expect(seen).toEqual([{}])
 })
 
-test('[RQ122] a client cannot name a key of all chats, also where its whole body is taken', async () => {
+test('[RQ122] a client cannot set a key that all chats share, even if its whole body is used', async () => {
   const { server, seen } = await open({ context: { toState: ({ body }) => body } })
   await using _ = server
   const browser = server.browser()

@@ -48,7 +48,7 @@ async function ask(
   return readFrames(await response.text()).chunks
 }
 
-test('[DI1] the question is a call of adk_request_confirmation, after the call it is about', async () => {
+test('[DI1] an approval request is a call of adk_request_confirmation, after the call that it is about', async () => {
   await using server = await serve(paying([]))
   const chunks = await ask(server.browser())
   const tools = chunks.filter(({ type }) => type.startsWith('tool-'))
@@ -75,30 +75,33 @@ test('[DI1] the question is a call of adk_request_confirmation, after the call i
 test.each([
   [true, 'tool-output-available', 1],
   [false, 'tool-output-error', 0],
-])('[DI2] its output { confirmed: %s } decides', async (confirmed, type, runs) => {
-  const log: unknown[] = []
-  await using server = await serve(paying(log))
-  const browser = server.browser()
-  const chunks = await ask(browser)
-  const question = chunks.findLast((chunk) => chunk.type === 'tool-input-available')
-  const part = {
-    type: 'tool-adk_request_confirmation',
-    toolCallId: question?.['toolCallId'],
-    state: 'output-available',
-    output: { confirmed },
-  }
-  const message = { id: String(chunks[0]?.['messageId']), role: 'assistant', parts: [part] }
-  const answered = await browser.post('/stream?dialect=confirmation', {
-    id: 'chat-1',
-    messages: [message],
-  })
-  const told = readFrames(await answered.text()).chunks
-  expect(told[0]).toMatchObject({ type: 'start', messageId: message.id })
-  expect(told.map((chunk) => chunk.type)).toContain(type)
-  expect(log).toHaveLength(runs)
-})
+])(
+  '[DI2] the output { confirmed: %s } of the confirmation is a decision',
+  async (confirmed, type, runs) => {
+    const log: unknown[] = []
+    await using server = await serve(paying(log))
+    const browser = server.browser()
+    const chunks = await ask(browser)
+    const question = chunks.findLast((chunk) => chunk.type === 'tool-input-available')
+    const part = {
+      type: 'tool-adk_request_confirmation',
+      toolCallId: question?.['toolCallId'],
+      state: 'output-available',
+      output: { confirmed },
+    }
+    const message = { id: String(chunks[0]?.['messageId']), role: 'assistant', parts: [part] }
+    const answered = await browser.post('/stream?dialect=confirmation', {
+      id: 'chat-1',
+      messages: [message],
+    })
+    const told = readFrames(await answered.text()).chunks
+    expect(told[0]).toMatchObject({ type: 'start', messageId: message.id })
+    expect(told.map((chunk) => chunk.type)).toContain(type)
+    expect(log).toHaveLength(runs)
+  },
+)
 
-test('[DI2] a tool-result in a user message answers the confirmation as well', async () => {
+test('[DI2] a tool-result in a user message is a decision as well', async () => {
   const log: unknown[] = []
   await using server = await serve(paying(log))
   const browser = server.browser()
@@ -131,22 +134,25 @@ test.each([
     { toolName: 'adk_request_confirmation', result: { approved: true } },
     'confirmed',
   ],
-])('[DI3] %s is refused with what to send instead', async (_name, mistake, words) => {
-  const log: unknown[] = []
-  await using server = await serve(paying(log))
-  const browser = server.browser()
-  const question = (await ask(browser)).findLast((chunk) => chunk.type === 'tool-input-available')
-  const content = [{ type: 'tool-result', toolCallId: question?.['toolCallId'], ...mistake }]
-  const refused = await browser.post('/stream', {
-    chatId: 'chat-1',
-    messages: [{ role: 'user', content }],
-  })
-  expect(refused.status).toBe(400)
-  expect(await refused.text()).toContain(words)
-  expect(log).toEqual([])
-})
+])(
+  '[DI3] %s is rejected, and the error says what to send instead',
+  async (_name, mistake, words) => {
+    const log: unknown[] = []
+    await using server = await serve(paying(log))
+    const browser = server.browser()
+    const question = (await ask(browser)).findLast((chunk) => chunk.type === 'tool-input-available')
+    const content = [{ type: 'tool-result', toolCallId: question?.['toolCallId'], ...mistake }]
+    const refused = await browser.post('/stream', {
+      chatId: 'chat-1',
+      messages: [{ role: 'user', content }],
+    })
+    expect(refused.status).toBe(400)
+    expect(await refused.text()).toContain(words)
+    expect(log).toEqual([])
+  },
+)
 
-test('[DI3] a name and an id that do not belong together are refused with what to send', async () => {
+test('[DI3] a name and an id that do not match are rejected, and the error says what to send', async () => {
   const log: unknown[] = []
   await using server = await serve(paying(log))
   const browser = server.browser()
@@ -222,7 +228,7 @@ const FORMS: readonly (readonly [string, (ids: Ids) => object])[] = [
   ],
 ]
 
-test.each(FORMS)('[DI2] %s decides over HTTP', async (_name, form) => {
+test.each(FORMS)('[DI2] %s is a decision over HTTP', async (_name, form) => {
   const log: unknown[] = []
   await using server = await serve(paying(log))
   const browser = server.browser()
@@ -272,7 +278,7 @@ describe.each(STOCK)('%s', (_name, open) => {
     ['for two calls of one step', `${CALL}${CALL}[[then]][[say Done.]]`, true, 2],
     ['and hears nothing of the model then', CALL, true, 1],
   ])(
-    '[DI131] a stock client that answers by addToolOutput sends %s',
+    '[DI131] a stock client that decides with addToolOutput sends %s',
     async (_case, text, confirmed, runs) => {
       const log: unknown[] = []
       await using server = await serve(paying(log))
@@ -302,38 +308,45 @@ test.each([
   ['approved elsewhere', { approved: true }, true],
   ['denied elsewhere', { approved: false }, false],
   ['not decided in time', undefined, false],
-])('[DI130] a question that was %s ends on the wire', async (_name, decision, confirmed) => {
-  const log: unknown[] = []
-  const soon = { approvalDeadlineMs: 50, limits: { sweepMs: 10 } }
-  await using server = await serve(paying(log, decision ? {} : soon))
-  const browser = server.browser()
-  const chunks = await ask(browser)
-  const question = chunks.findLast((chunk) => chunk.type === 'tool-input-available')
-  const toolCallId = String(question?.['toolCallId'])
-  if (decision) await (await browser.post(`/approvals/${toolCallId}`, decision)).text()
-  const isOver = async (): Promise<boolean> => {
-    const response = await browser.get(`/approvals/${toolCallId}`)
-    const { approval } = (await response.json()) as { approval: { state: string } }
-    return !['requested', 'approved', 'executing'].includes(approval.state)
-  }
-  while (!(await isOver())) await setImmediate()
-  const part = {
-    type: QUESTION,
-    toolCallId,
-    state: 'output-available',
-    output: { confirmed: decision?.approved ?? true },
-  }
-  const message = { id: String(chunks[0]?.['messageId']), role: 'assistant', parts: [part] }
-  const late = await browser.post('/stream?dialect=confirmation', {
-    id: 'chat-1',
-    messages: [message],
-  })
-  const told = readFrames(await late.text()).chunks
-  expect(told).toContainEqual({ type: 'tool-output-available', toolCallId, output: { confirmed } })
-  expect(log).toHaveLength(confirmed ? 1 : 0)
-})
+])(
+  '[DI130] the confirmation of an approval that was %s gets an output',
+  async (_name, decision, confirmed) => {
+    const log: unknown[] = []
+    const soon = { approvalDeadlineMs: 50, limits: { sweepMs: 10 } }
+    await using server = await serve(paying(log, decision ? {} : soon))
+    const browser = server.browser()
+    const chunks = await ask(browser)
+    const question = chunks.findLast((chunk) => chunk.type === 'tool-input-available')
+    const toolCallId = String(question?.['toolCallId'])
+    if (decision) await (await browser.post(`/approvals/${toolCallId}`, decision)).text()
+    const isOver = async (): Promise<boolean> => {
+      const response = await browser.get(`/approvals/${toolCallId}`)
+      const { approval } = (await response.json()) as { approval: { state: string } }
+      return !['requested', 'approved', 'executing'].includes(approval.state)
+    }
+    while (!(await isOver())) await setImmediate()
+    const part = {
+      type: QUESTION,
+      toolCallId,
+      state: 'output-available',
+      output: { confirmed: decision?.approved ?? true },
+    }
+    const message = { id: String(chunks[0]?.['messageId']), role: 'assistant', parts: [part] }
+    const late = await browser.post('/stream?dialect=confirmation', {
+      id: 'chat-1',
+      messages: [message],
+    })
+    const told = readFrames(await late.text()).chunks
+    expect(told).toContainEqual({
+      type: 'tool-output-available',
+      toolCallId,
+      output: { confirmed },
+    })
+    expect(log).toHaveLength(confirmed ? 1 : 0)
+  },
+)
 
-test('[DI130] a client that reads all anew is not told the end of a question that it was not asked', async () => {
+test('[DI130] a client that reads the turn from its start gets no output for a confirmation that it did not receive', async () => {
   await using server = await serve({ ...paying([]), disconnectGraceMs: 60_000 })
   const browser = server.browser()
   const question = (
@@ -357,7 +370,7 @@ async function readRunning(browser: Browser): Promise<Response> {
   }
 }
 
-test('[DI4] the dialect is asked for by address, header or body; another one is refused', async () => {
+test('[DI4] the dialect is selected by URL, header or body; an unknown one is rejected', async () => {
   await using server = await serve(paying([]))
   const browser = server.browser()
   const asks = (chunks: Awaited<ReturnType<typeof ask>>) =>

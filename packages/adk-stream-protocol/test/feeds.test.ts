@@ -24,7 +24,7 @@ const pay = new FunctionTool({
 })
 
 describe.each(hosts)('$name', (host) => {
-  test('[TU11] closing the bridge ends all feeds and refuses new ones', async () => {
+  test('[TU11] closing the bridge ends all feeds and rejects new ones', async () => {
     await using server = await serve({ host, recorded: false })
     const browser = server.browser()
     await browser.get('/approvals')
@@ -42,7 +42,7 @@ describe.each(hosts)('$name', (host) => {
   })
 })
 
-test('[TU11] a server with pages that watch can be closed', async () => {
+test('[TU11] a server with open feeds can be closed', async () => {
   const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
   const bridge = createBridge({ agent, authenticate: () => ME })
   const server = createServer(nodeHost.mount(bridge)).listen(0, '127.0.0.1')
@@ -95,7 +95,7 @@ describe.each(hosts)('$name', (host) => {
   })
 })
 
-test('[EV140] [WS16] credentials that say when they end are checked at that moment', async () => {
+test('[EV140] [WS16] credentials with an expiry time are checked at that time', async () => {
   // A feed and a socket, each with credentials that end soon after they were given. Nobody renews them.
   const ends = new Map<string, number>()
   await using server = await serve({
@@ -115,7 +115,7 @@ test('[EV140] [WS16] credentials that say when they end are checked at that mome
   expect(Date.now()).toBeGreaterThanOrEqual(Math.max(...ends.values()))
 })
 
-test('[EV140] a role that is withdrawn tells nothing more', async () => {
+test('[EV140] a feed reports nothing more for a role that was withdrawn', async () => {
   const roles = ['approver']
   let asked = 0
   await using server = await serve({
@@ -150,7 +150,7 @@ test('[EV140] a role that is withdrawn tells nothing more', async () => {
   expect((await heard).filter(({ type }) => type === 'approval')).toHaveLength(1)
 })
 
-test('[EV1] [EV4] what another server decides is told, every change once and in order', async () => {
+test('[EV1] [EV4] changes of approvals on another server are reported, each once and in order', async () => {
   await using folder = await temporaryFolder()
   await using here = await openSqliteStore({ path: folder.path('shared.db') })
   await using there = await openSqliteStore({ path: folder.path('shared.db') })
@@ -179,7 +179,7 @@ test('[EV1] [EV4] what another server decides is told, every change once and in 
   }
 })
 
-test('[EV4] a page that begins to watch is not told what other servers decided before', async () => {
+test('[EV4] a new feed does not report earlier decisions of other servers', async () => {
   await using folder = await temporaryFolder()
   await using here = await openSqliteStore({ path: folder.path('shared.db') })
   await using there = await openSqliteStore({ path: folder.path('shared.db') })

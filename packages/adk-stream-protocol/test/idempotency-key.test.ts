@@ -4,7 +4,7 @@ import { idempotencyKey } from '../src/calls/call-ids.ts'
 
 const call = { userId: 'u1', sessionId: 's1', functionCallId: 'c1' }
 
-test('[AP28] a call has one key, and no other call has it', () => {
+test('[AP28] a call has one key, which no other call has', () => {
   expect(idempotencyKey(call)).toBe(idempotencyKey({ ...call }))
   const others = [
     { ...call, userId: 'u2' },

@@ -102,7 +102,7 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
     for (const { validateMessages } of clients) await validateMessages(messages)
   })
 
-  test('[BT121] what the application could not do is an error of the call', async () => {
+  test('[BT121] a failure that the application reports is an error of the call', async () => {
     const { testBridge, page, address } = await openJob(started)
     await using _ = testBridge
     await testBridge.bridge.completeCall({ ...address, error: 'The report could not be made.' })
@@ -113,7 +113,7 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
     expect(testBridge.results).toEqual([{ error: 'The report could not be made.' }])
   })
 
-  test('[BT122] is completed once, whoever comes first', async () => {
+  test('[BT122] is completed once: the first completion counts', async () => {
     const { testBridge, page, address } = await openJob(started)
     await using _ = testBridge
     const outputs = [1, 2, 3].map((report) => ({ report }))
@@ -130,7 +130,7 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
     ])
   })
 
-  test('[BT121] a page that watches the chat is told, and reads the rest of the message', async () => {
+  test('[BT121] a feed reports the completion, and the page reads the rest of the message', async () => {
     const { testBridge, page, address } = await openJob(started)
     await using _ = testBridge
     const headers = { 'x-api-key': 'hanako' }
@@ -149,7 +149,7 @@ const FOREIGN: readonly (readonly [string, BaseTool])[] = [
 ]
 
 describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => {
-  test('[BT120] is refused over HTTP, with a sentence, and changes nothing', async () => {
+  test('[BT120] an output of a client over HTTP is rejected with a sentence, and changes nothing', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [foreign] })
     const page = testBridge.page()
     await say(page, `[[call ${name} {"options":["a","b"],"message":"?"}]]`)
@@ -168,7 +168,7 @@ describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => 
     expect((await page.messages())[1]).toEqual(asked)
   })
 
-  test('[BT120] is refused over the socket, by `tool-output` and by `send`', async () => {
+  test('[BT120] an output of a client over the socket is rejected, by `tool-output` and by `send`', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [foreign] })
     const page = testBridge.page()
     await say(page, `[[call ${name} {"options":["a","b"],"message":"?"}]]`)
@@ -202,7 +202,7 @@ test('[BT121] get_user_choice is completed by the application', async () => {
   expect(testBridge.results).toEqual([{ result: 'tea' }])
 })
 
-test('[BT123] over HTTP nobody completes calls unless the option says so', async () => {
+test('[BT123] calls cannot be completed over HTTP without the option', async () => {
   const { testBridge, page, address } = await openJob(null)
   await using _ = testBridge
   const own = await post(page, `/chats/chat-1/calls/${address.toolCallId}`, { output: REPORT })
@@ -211,7 +211,7 @@ test('[BT123] over HTTP nobody completes calls unless the option says so', async
   expect(toolParts((await page.messages())[1])).toMatchObject([{ state: 'input-available' }])
 })
 
-test('[BT123] who may complete a call does so in the chat of another; others learn nothing', async () => {
+test('[BT123] a principal with permission completes a call in the chat of another; others learn nothing', async () => {
   const { testBridge, page, address } = await openJob(TICKET, {
     mayCompleteCalls: ({ roles = [] }, { toolName }) =>
       roles.includes('manager') && toolName === 'run_report',
@@ -251,7 +251,7 @@ test('[BT124] a call that waits for a page or a person, or that the server ran, 
 })
 
 test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
-  '[BT125] a call of a live conversation with %s is completed later, and who follows the chat reads it',
+  '[BT125] a call of a live conversation with %s is completed later, and watching clients read the result',
   async (liveModel) => {
     const { job, calls } = jobTool(null)
     await using testBridge = await openLiveTestBridge({ liveModel, tools: () => [job] })
@@ -275,7 +275,7 @@ test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
   },
 )
 
-test('[BT126] requestInputTool is completed by the application: the model reads the answer, and no message of the person appears', async () => {
+test('[BT126] requestInputTool is completed by the application: the model reads the answer, and no user message appears', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [requestInputTool] })
   const page = testBridge.page()
   await say(page, '[[call adk_request_input {"message":"Which year?"}]][[then]][[say Thanks.]]')

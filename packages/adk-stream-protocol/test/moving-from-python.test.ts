@@ -9,7 +9,7 @@ import { readFrames } from './support/wire-rules.ts'
 
 /** What docs/recipes/moving-from-python.md says of clients over HTTP. Text frames are in `bidi`, answers in `dialects.test.ts`. */
 describe('a client of the earlier system over HTTP', () => {
-  test('[RQ132] is told to add a chat', async () => {
+  test('[RQ132] gets an error that tells it to send a chat id', async () => {
     await using server = await serve()
     const response = await server.browser().post('/stream', {
       messages: [{ role: 'user', content: 'Hello' }],
@@ -39,7 +39,7 @@ describe('a client of the earlier system over HTTP', () => {
     ])
   })
 
-  test('[SE3] of a page on another port is refused until its origin is allowed', async () => {
+  test('[SE3] of a page on another port is rejected until its origin is allowed', async () => {
     const origin = 'http://localhost:3000'
     const body = { chatId: 'c', messages: [{ role: 'user', content: '[[say Hello.]]' }] }
     await using closed = await serve()
@@ -75,7 +75,7 @@ describe('a client of the earlier system over HTTP', () => {
     expect(await response.text()).toContain('cannot contain a part of type \\"image\\"')
   })
 
-  test('[BT1] gives the output of a tool of the page as a tool-result', async () => {
+  test('[BT1] sends the output of a browser tool as a tool-result', async () => {
     await using server = await serve(locate())
     const browser = server.browser()
     const [part] = toolParts(await ask(browser))
@@ -89,7 +89,7 @@ describe('a client of the earlier system over HTTP', () => {
     )
   })
 
-  test('[AP130] that answers again is told what came of the first answer, or refused', async () => {
+  test('[AP130] that repeats a decision receives the outcome of the first one, or is rejected', async () => {
     await using server = await serve(locate())
     const browser = server.browser()
     const asked = await ask(browser)

@@ -124,12 +124,12 @@ test.each<[name: string, options: object, sentence: string]>([
     { agents: { a: agent }, sessionService: new InMemorySessionService() },
     'needs a `store`',
   ],
-])('[ER110] %s is refused when the bridge is made', (_name, options, sentence) => {
+])('[ER110] %s is rejected by createBridge', (_name, options, sentence) => {
   expect(() => create(options)).toThrow(TypeError)
   expect(() => create(options)).toThrow(sentence)
 })
 
-test('[ER110] what is left open, or written with a slash at its end, is taken', async () => {
+test('[ER110] undefined options, and URLs with a trailing slash, are accepted', async () => {
   await using server = await serve({
     limits: JSON.parse('{}') as object,
     allowedOrigins: ['https://app.example/', 'HTTPS://Other.example:443'],
@@ -142,7 +142,7 @@ test('[ER110] what is left open, or written with a slash at its end, is taken', 
   expect(() => create({ limits: { maxBodyBytes: undefined }, live: undefined })).not.toThrow()
 })
 
-test('[AP111] a policy for a tool that the agent does not have is refused', () => {
+test('[AP111] a policy for a tool that the agent does not have is rejected', () => {
   const pay = new FunctionTool({ name: 'process_payment', description: '', execute: () => ({}) })
   const payer = new LlmAgent({ name: 'payer', model: 'gemini-2.5-flash', tools: [pay] })
   const root = new LlmAgent({ name: 'root', model: 'gemini-2.5-flash', subAgents: [payer] })
@@ -180,7 +180,7 @@ test('[AP181] every agent of several is checked, and a policy is for a tool of a
   expect(() => create({ agents: { a: agent, b: outer }, appName: 'inner' })).toThrow(/another name/)
 })
 
-test('[LV180] several agents that talk live all can', () => {
+test('[LV180] with several agents and the option `live`, all of them must support it', () => {
   const live = { model: new Gemini({ model: 'gemini-live', apiKey: 'a key' }) }
   const flow = new Workflow({ name: 'flow', edges: [['START', agent]] })
   expect(() => create({ agents: { a: agent, b: inner }, live })).not.toThrow()
@@ -210,7 +210,7 @@ class Payments extends BaseToolset {
   override async close(): Promise<void> {}
 }
 
-test('[AP111] with a toolset, it is refused when the tools are listed, and nothing runs', async () => {
+test('[AP111] with a toolset, the policy is rejected when the tools are listed, and nothing runs', async () => {
   const runs: string[] = []
   await using server = await serve({
     agent: (model) => assistant(model, { tools: [new Payments(runs)] }),

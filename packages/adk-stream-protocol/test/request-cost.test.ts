@@ -51,7 +51,7 @@ describe('a body', () => {
     ['lists in lists', PARTS('[[[[[]]]]],'.repeat(MANY / 6))],
     ['keys', PARTS(`{"type":"text",${'"key":0,'.repeat(MANY)}"x":0}`)],
   ])(
-    '[RQ130] of too many %s is refused before it is parsed, over every transport',
+    '[RQ130] with too many %s is rejected before it is parsed, over every transport',
     (_name, json) => {
       // None of them is JSON to its end, and nothing gets so far as to notice.
       const bytes = (before: string): Uint8Array =>
@@ -104,7 +104,7 @@ describe('responses', () => {
       'assistant',
       { type: 'tool-adk_request_confirmation', toolCallId: 'a', state: 'output-available' },
     ],
-  ])('[RQ131] too many %s are refused without a look at any of them', (_name, role, given) => {
+  ])('[RQ131] too many %s are rejected before any of them is read', (_name, role, given) => {
     const { part, reads } = counting(given)
     const parts = Array.from({ length: 98_665 }, () => part)
     const read = (): unknown =>
@@ -113,7 +113,7 @@ describe('responses', () => {
     expect(reads()).toBe(0)
   })
 
-  test('[RQ131] of calls that have ended the newest are read, for clients send all calls of a message', () => {
+  test('[RQ131] of the ended calls only the newest are read, because clients send all calls of a message', () => {
     const { part, reads } = counting({ type: 'tool-look', toolCallId: 'a', state: 'output-error' })
     const ended = { ...part, errorText: 'no' }
     const parts = Array.from({ length: 98_665 }, () => part)
@@ -123,13 +123,13 @@ describe('responses', () => {
     expect(reads()).toBeLessThan(4 * DEFAULT_LIMITS.maxResponses)
   })
 
-  test('[RQ131] changed arguments count as answers', () => {
+  test('[RQ131] edited arguments count as responses', () => {
     const edits = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`a${index}`, {}]))
     const body = { ...assistant([responded]), edits }
     expect(codeOf(() => readStreamRequest(body, DEFAULT_LIMITS))).toBe('bad-request')
   })
 
-  test('[RQ131] they are refused alike over HTTP, a socket and text frames', async () => {
+  test('[RQ131] they are rejected in the same way over HTTP, a socket and text frames', async () => {
     await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
     const body = { ...assistant(copies(responded, 257)), id: 'c' }
     const response = await server.browser().post('/stream', body)

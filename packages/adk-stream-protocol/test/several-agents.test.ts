@@ -164,7 +164,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   })
 })
 
-test('[RQ180] [CV180] the body, the address or nothing chooses the agent of a new chat', async () => {
+test('[RQ180] [CV180] the body, the URL or the default selects the agent of a new chat', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await open({ done: [], store })
   const caller = new Caller(server)
@@ -187,7 +187,7 @@ test('[RQ180] [CV180] the body, the address or nothing chooses the agent of a ne
   })
 })
 
-test('[CV180] a bridge with one agent names none, and reads no `agent` of a body', async () => {
+test('[CV180] a bridge with one agent names none, and ignores `agent` in a body', async () => {
   await using server = await serve()
   const browser = server.browser()
   await (await browser.say('[[say Hi.]]', 'chat-1', { agent: { any: 'thing' } })).text()
@@ -197,7 +197,7 @@ test('[CV180] a bridge with one agent names none, and reads no `agent` of a body
 })
 
 test.each(['unknown', '', '__proto__', 'constructor', 'toString', 5, ['sales'], null])(
-  '[RQ181] the agent %j is refused, without the names of others, and the chat does not begin',
+  '[RQ181] the agent %j is rejected without the names of others, and no chat is created',
   async (agent) => {
     await using store = await openSqliteStore({ path: ':memory:' })
     await using server = await open({ done: [], store })
@@ -260,7 +260,7 @@ test.each<[name: string, choose: () => string | Promise<string>, status: number]
     400,
   ],
 ])(
-  '[RQ182] nothing begins where `chooseAgent` %s, and no detail is told',
+  '[RQ182] no turn starts if `chooseAgent` %s, and the client gets no details',
   async (_n, choose, status) => {
     await using store = await openSqliteStore({ path: ':memory:' })
     await using server = await open({ done: [], store, chooseAgent: choose })
@@ -275,7 +275,7 @@ test.each<[name: string, choose: () => string | Promise<string>, status: number]
   },
 )
 
-test('[RQ183] a client cannot move a chat, nor what waits in it, to another agent', async () => {
+test('[RQ183] a client cannot move a chat or its pending approvals to another agent', async () => {
   const done: Done = []
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await open({ done, store, lax: ['sales'] })
@@ -305,7 +305,7 @@ test('[RQ183] a client cannot move a chat, nor what waits in it, to another agen
   expect(new Set(voices(server))).toEqual(new Set(['support']))
 })
 
-test('[RQ183] of two first messages at once, on two servers, one agent answers', async () => {
+test('[RQ183] of two concurrent first messages on two servers, one selects the agent', async () => {
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('chat.db') })
   await using two = await openSqliteStore({ path: folder.path('chat.db') })
@@ -356,7 +356,7 @@ test('[AP180] after a restart, an approval runs the tool of the agent that asked
   expect(server.errors).toEqual([])
 })
 
-test('[AP180] what a process approved and did not run before it died is run by the right agent', async () => {
+test('[AP180] a call that was approved and not run before a crash is run by the right agent', async () => {
   const done: Done = []
   await using folder = await temporaryFolder()
   const path = folder.path('chat.db')
@@ -391,7 +391,7 @@ test('[AP180] a decision at another server runs the tool of the right agent, onc
   expect(done).toEqual(['support'])
 })
 
-test('[AP180] results of the page and of the application go to the agent of the chat', async () => {
+test('[AP180] results of browser tools and of the application go to the agent of the chat', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const calls: Parameters<TestServer['bridge']['completeCall']>[0][] = []
   const tools = (name: string): BaseTool[] => {
@@ -423,7 +423,7 @@ test('[AP180] results of the page and of the application go to the agent of the 
   expect(new Set(voices(server))).toEqual(new Set(['sales']))
 })
 
-test('[RQ184] a chat whose agent is gone is refused, is read, and waits until the agent is back', async () => {
+test('[RQ184] a chat whose agent no longer exists can be read, rejects messages, and continues when the agent is back', async () => {
   const done: Done = []
   await using folder = await temporaryFolder()
   const path = folder.path('chat.db')
@@ -464,7 +464,7 @@ test('[RQ184] a chat whose agent is gone is refused, is read, and waits until th
   await vi.waitFor(() => expect(done).toEqual(['sales', 'sales']), WAIT)
 })
 
-test('[RQ184] a chat whose agent is gone can be deleted, and begun anew with another', async () => {
+test('[RQ184] a chat whose agent no longer exists can be deleted, and created again with another agent', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   {
     await using server = await open({ done: [], store })
@@ -501,7 +501,7 @@ test('[RQ185] chats from before the bridge had several agents have the first one
   expect(await caller.chats()).toEqual([['chat-1', 'support']])
 })
 
-test('[RQ180] the agent of a chat is kept beside a session service of the application', async () => {
+test('[RQ180] the agent of a chat is stored, also with a session service of the application', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const sessionService = new InMemorySessionService()
   const done: Done = []
@@ -540,7 +540,7 @@ const live: ServeOptions['live'] = (model) => ({
 describe('live', () => {
   const headers = { 'x-api-key': 'hanako' }
 
-  test('[LV180] a message, a frame and the address of the socket choose the agent of a new chat', async () => {
+  test('[LV180] a message, a frame and the URL of the socket select the agent of a new chat', async () => {
     const done: Done = []
     await using store = await openSqliteStore({ path: ':memory:' })
     await using server = await open({ done, store, live, lax: ['support', 'sales'] })
@@ -569,7 +569,7 @@ describe('live', () => {
     })
   })
 
-  test('[CL180] the client library names an agent in messages, in text and where it only listens', async () => {
+  test('[CL180] the client library names an agent in messages, in text and when it only watches', async () => {
     const done: Done = []
     await using store = await openSqliteStore({ path: ':memory:' })
     await using server = await open({ done, store, live, lax: ['support', 'sales'] })
@@ -591,7 +591,7 @@ describe('live', () => {
     transport.close()
   })
 
-  test('[LV180] an unknown agent and another agent than the one of the chat are refused', async () => {
+  test('[LV180] an unknown agent and another agent than that of the chat are rejected', async () => {
     await using store = await openSqliteStore({ path: ':memory:' })
     await using server = await open({ done: [], store, live })
     await using client = await SocketClient.open(server.url, { headers })
@@ -608,7 +608,7 @@ describe('live', () => {
     expect(await new Caller(server).chats()).toEqual([['chat-1', 'sales']])
   })
 
-  test('[LV180] [AP180] what a live conversation asked goes on by its agent after a restart, in writing too', async () => {
+  test('[LV180] [AP180] after a restart, an approval of a live conversation runs the tool of its agent, and so do later calls', async () => {
     const done: Done = []
     await using store = await openSqliteStore({ path: ':memory:' })
     {

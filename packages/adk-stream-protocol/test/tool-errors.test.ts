@@ -78,23 +78,26 @@ const clients = [...(sse ? [sse] : []), liveClient]
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  test.each(TOOLS)('[ER3] the words of an error of %s stay on the server', async (name, make) => {
-    // ADK runs nodes only turn by turn.
-    if (client.live && name === 'a node') return
-    await using testBridge = await TestBridge.open({ tools: () => [make()] })
-    const page = testBridge.page()
-    const chat = await page.open(client)
-    await chat.send(CALL)
-    expect(chat.text).toBe('Sorry.')
-    expect(toolParts(chat.lastMessage)).toMatchObject([
-      { state: 'output-error', errorText: 'The tool fail failed.' },
-    ])
-    expect(testBridge.results).toEqual([{ error: 'The tool fail failed.' }])
-    expect(JSON.stringify([chat.messages, await page.messages(), testBridge.told])).not.toContain(
-      'hunter2',
-    )
-    expect(testBridge.errors.map(String).join()).toContain('admin:hunter2@')
-  })
+  test.each(TOOLS)(
+    '[ER3] the message of an error of %s stays on the server',
+    async (name, make) => {
+      // ADK runs nodes only turn by turn.
+      if (client.live && name === 'a node') return
+      await using testBridge = await TestBridge.open({ tools: () => [make()] })
+      const page = testBridge.page()
+      const chat = await page.open(client)
+      await chat.send(CALL)
+      expect(chat.text).toBe('Sorry.')
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state: 'output-error', errorText: 'The tool fail failed.' },
+      ])
+      expect(testBridge.results).toEqual([{ error: 'The tool fail failed.' }])
+      expect(JSON.stringify([chat.messages, await page.messages(), testBridge.told])).not.toContain(
+        'hunter2',
+      )
+      expect(testBridge.errors.map(String).join()).toContain('admin:hunter2@')
+    },
+  )
 
   describe.each(THROWN)('a tool that throws %s', (_name, thrown) => {
     it.each([
@@ -125,7 +128,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   test.each([false, true])(
-    '[ER3] with exposeToolErrors the model is told them, and no client (approval: %s)',
+    '[ER3] with exposeToolErrors the model receives the message, and no client does (approval: %s)',
     async (gated) => {
       await using testBridge = await TestBridge.open({
         tools: () => [new Failing()],
@@ -177,7 +180,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  test('[ER3] the model is told which arguments do not fit', async () => {
+  test('[ER3] the model receives which arguments do not match the schema', async () => {
     const parameters = z.object({ amount: z.number() })
     await using testBridge = await TestBridge.open({
       tools: () => [new FunctionTool({ name: 'fail', description: '', parameters, execute: fail })],
@@ -189,7 +192,7 @@ describe.each(clients)('$name', (client) => {
     )
   })
 
-  test('[ER3] a plugin of the host may answer for a tool that threw', async () => {
+  test('[ER3] a plugin of the application may replace the error of a tool', async () => {
     class Rescue extends BasePlugin {
       override async onToolErrorCallback() {
         return { rescued: true }

@@ -72,7 +72,7 @@ class HoldingReader implements Sink {
 }
 
 describe('reading', () => {
-  test('[TU1] a reader at the tip gets every chunk as it is', () => {
+  test('[TU1] a reader at the end of the log gets every chunk unchanged', () => {
     const log = new TurnLog(LIMITS)
     const reader = new Reader()
     log.attach(reader)
@@ -104,7 +104,7 @@ describe('reading', () => {
     expect(plain.text).toBe('abcdefgh')
   })
 
-  test('[TU1] a late reader gets neighbouring deltas joined, and the rest live', () => {
+  test('[TU1] a late reader gets consecutive deltas joined, and the rest as it is written', () => {
     const log = new TurnLog(LIMITS)
     for (const chunk of [delta('a'), delta('b'), delta('x', 'text-2')]) log.append(chunk)
     const reader = new Reader()
@@ -113,7 +113,7 @@ describe('reading', () => {
     expect(reader.chunks).toEqual([delta('ab'), delta('x', 'text-2'), delta('y', 'text-2')])
   })
 
-  test('[TU1] a reader of an ended turn gets it whole and the end', () => {
+  test('[TU1] a reader of an ended turn gets all chunks and the end', () => {
     const log = new TurnLog(LIMITS)
     log.append(delta('a'))
     log.end()
@@ -164,7 +164,7 @@ describe('reading', () => {
     )
   })
 
-  test('[TU1] joined deltas never part a surrogate pair', () => {
+  test('[TU1] joined deltas never split a surrogate pair', () => {
     const log = new TurnLog(LIMITS)
     const text = `a${'😀'.repeat(20_000)}`
     log.append(delta(text))
@@ -199,7 +199,7 @@ describe('pressure', () => {
     expect(log.congested).toBe(false)
   })
 
-  test('[TU4] a slow reader does not hinder another and is let go', () => {
+  test('[TU4] a slow reader does not delay another one, and is detached', () => {
     const log = new TurnLog(LIMITS)
     const [slow, fast] = [new Reader(1), new Reader()]
     log.attach(slow)
@@ -210,7 +210,7 @@ describe('pressure', () => {
     expect(log.congested).toBe(false)
   })
 
-  test('[TU4] a reader that takes nothing for the stall time is let go', async () => {
+  test('[TU4] a reader that accepts nothing for the stall time is detached', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const log = new TurnLog(LIMITS)
@@ -253,7 +253,7 @@ describe('pressure', () => {
     server.close()
   })
 
-  test('[TU3] a turn too long for replay goes on for its reader, also through a stall', () => {
+  test('[TU3] a turn too long to be replayed continues for its reader, also after a stall', () => {
     const log = new TurnLog({ ...LIMITS, maxReplay: 5_000 })
     const reader = new Reader()
     const attachment = log.attach(reader)
@@ -281,7 +281,7 @@ const piece = (content: string): AudioChunk => ({
   transient: true,
 })
 
-test('[LV4] sound from before the first reader is for that reader, and for nobody who comes later', () => {
+test('[LV4] audio from before the first reader is sent to that reader, and to no later one', () => {
   const log = new TurnLog(LIMITS)
   const listen = (): string[] => {
     const heard: string[] = []

@@ -92,7 +92,7 @@ const NOTES = {
 test.each([
   ['Delete my old notes', '1 of them', 'I deleted 1 note.', 'no notes from earlier years'],
   ['古いメモを削除して', 'そのうち1件', 'メモを1件削除しました。', '去年以前のメモはありません'],
-])('[ED521] the model has the old notes deleted for %j', (request, found, deleted, none) => {
+])('[ED521] the model deletes the old notes for %j', (request, found, deleted, none) => {
   const delegation: Call = { name: 'notebook', args: { request } }
   expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
   const list: Call = { name: 'notes_list', args: {} }
@@ -119,7 +119,7 @@ test.each([
   ['Could you add a new note?', 'en', 'I saved the note “Milk”.', 'I saved no note.'],
   ['新しいメモを書いて', 'ja', 'メモ「Milk」を保存しました。', 'メモは保存していません。'],
   ['メモを一つ追加してください', 'ja', 'メモ「Milk」を保存しました。', 'メモは保存していません。'],
-])('[ED650] the model has a note added for %j', (request, language, saved, unsaved) => {
+])('[ED650] the model adds a note for %j', (request, language, saved, unsaved) => {
   const delegation: Call = { name: 'notebook', args: { request } }
   expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
   const add: Call = { name: 'notes_add', args: { language } }

@@ -116,7 +116,7 @@ describe('payments', () => {
     { success: false },
     { status: 'pending' },
     {},
-  ])('[ED5] does not go on after %j', (response) => {
+  ])('[ED5] cancels the remaining steps after %j', (response) => {
     const request = 'Send $30 to Alice and then $40 to Bob'
     const answer = ask(afterCalls(request, [pay(30, 'Alice')], [response]))
     expect(answer.calls).toEqual([])
@@ -194,7 +194,7 @@ describe('weather, location and music', () => {
     ['weather in Tokyo and send $5 to Bob', [weather('Tokyo'), pay(5, 'Bob')]],
     ['東京の天気を教えて、花子さんに50ドル送って', [weather('Tokyo'), pay(50, '花子')]],
     ['where am I, and change to track 2', [location, track(2)]],
-  ])('[ED10] does all of %j at once', (request, calls) => {
+  ])('[ED10] makes all calls of %j at once', (request, calls) => {
     expect(ask(request).calls).toEqual(calls)
   })
 

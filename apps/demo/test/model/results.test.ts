@@ -95,7 +95,7 @@ describe('payments', () => {
     [{ status: 'unknown' }, 'I do not know whether', '分かりません'],
     [{}, 'I do not know whether', '分かりません'],
     [{ foo: 1 }, 'I do not know whether', '分かりません'],
-  ])('[ED18] tells the state of %j', (response, english, japanese) => {
+  ])('[ED18] reports the state of %j', (response, english, japanese) => {
     const [inEnglish, inJapanese] = comment(pay(50, '花子'), response)
     expect(inEnglish).toContain(english)
     expect(inJapanese).toContain(japanese)
@@ -126,7 +126,7 @@ describe('payments', () => {
     [{ ...paid, amount: 20, edited: { amount: 20 } }, 'amount 50 → 20'],
     [{ ...paid, amount: 20, edited: true }, 'amount 50 → 20'],
     [{ success: true, edited: { amount: { from: 50, to: 20 } } }, 'amount 50 → 20'],
-  ])('[ED20] tells what really ran: %j', (response, change) => {
+  ])('[ED20] reports what actually ran: %j', (response, change) => {
     const [english, japanese] = comment(pay(50, '花子'), response)
     expect(english).toContain('I sent $20.00 to 花子')
     expect(english).toContain(`The request was edited before it ran: ${change}.`)
@@ -206,7 +206,7 @@ describe('other tools', () => {
     expect(comment(call, { text: 'x'.repeat(10_000) })[0].length).toBeLessThan(450)
   })
 
-  test('[ED23] makes one answer of several results', () => {
+  test('[ED23] writes one reply to several results', () => {
     const calls = [pay(30, 'Alice'), pay(40, 'Bob')]
     const both = afterCalls('Send $30 to Alice and $40 to Bob', calls, [
       made(30, 'Alice', 930),
@@ -225,7 +225,7 @@ describe('other tools', () => {
     )
   })
 
-  test('[ED23] names the calls that are still unanswered', () => {
+  test('[ED23] names the calls that have no result yet', () => {
     const calls = [pay(30, 'Alice'), pay(40, 'Bob')]
     const answer = ask(afterCalls('Send $30 to Alice and $40 to Bob', calls, [{ denied: true }]))
     expect(answer.text).toContain('Still waiting: the payment of $40.00 to Bob.')
@@ -281,9 +281,12 @@ describe('named functions', () => {
     ['lookup_order id=many', 'lookup_order: it does not accept the value I have for id'],
     ['lookup_order verbose=yes', 'it does not accept the value I have for id'],
     ['change the music to track 9', 'it does not accept the value I have for track'],
-  ])('[ED12] does not make the call of %j that its schema refuses', (request, words) => {
-    const answer = ask(request, { functions })
-    expect(answer.calls).toEqual([])
-    expect(answer.text).toContain(words)
-  })
+  ])(
+    '[ED12] does not make the call of %j if the schema rejects its arguments',
+    (request, words) => {
+      const answer = ask(request, { functions })
+      expect(answer.calls).toEqual([])
+      expect(answer.text).toContain(words)
+    },
+  )
 })

@@ -66,7 +66,7 @@ const declared = fc
     ),
   )
 
-test('[ED11] whatever is said, only declared functions are called', () => {
+test('[ED11] only declared functions are called, for any text', () => {
   fc.assert(
     fc.property(request, fc.subarray([...demoTools]), (text, functions) => {
       const names = functions.map(({ name }) => name)
@@ -76,7 +76,7 @@ test('[ED11] whatever is said, only declared functions are called', () => {
   )
 })
 
-test('[ED12] whatever is declared, the arguments fit its schema', () => {
+test('[ED12] the arguments match the schema, for any declaration', () => {
   fc.assert(
     fc.property(request, declared, (text, functions) => {
       for (const { name, args } of ask(text, { functions }).calls) {
@@ -92,7 +92,7 @@ test('[ED12] whatever is declared, the arguments fit its schema', () => {
 
 const LONE_SURROGATE = /\p{Surrogate}/u
 
-test('[ED31] the pieces of any text join to it and tear no character', () => {
+test('[ED31] the pieces of any text add up to it and split no character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const pieces = naturalPieces(text)
@@ -137,7 +137,7 @@ test.each(HOSTILE)('[ED32] reads 100 kB of %j in linear time', (unit) => {
   }
 })
 
-test('[ED32] keeps its own answer short, however long the text', () => {
+test('[ED32] the reply stays short, however long the text', () => {
   expect(ask('x '.repeat(50_000)).text.length).toBeLessThan(500)
 })
 

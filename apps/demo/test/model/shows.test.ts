@@ -28,7 +28,7 @@ describe('shows', () => {
     ])
   })
 
-  test('[ED40] a long answer is long in writing, and short enough to be listened to', () => {
+  test('[ED40] a long reply is long as text, and short as speech', () => {
     expect(ask('a long answer please').text.length).toBeGreaterThan(2_000)
     // At 12 characters a second.
     expect(ask('a long answer please', { mode: 'live' }).text.length).toBeLessThan(12 * 45)
@@ -37,11 +37,11 @@ describe('shows', () => {
   test.each([
     ['Send $30 to Busy Bob', 'process_payment'],
     ['Search the weather in Tokyo', 'get_weather'],
-  ])('[ED40] %s is done and not shown', (request, tool) => {
+  ])('[ED40] %s is carried out and not shown as an example', (request, tool) => {
     expect(ask(request).calls.map(({ name }) => name)).toEqual([tool])
   })
 
-  test('[ED40] what is asked to be shown does not complete a payment', () => {
+  test('[ED40] a request for an example does not complete a payment', () => {
     const asked = [user('Send $30'), model('Who should receive it?'), user('Search for tea')]
     expect(ask(asked).calls).toEqual([])
   })
@@ -89,7 +89,7 @@ describe('pictures that were sent', () => {
   })
 })
 
-test('[ED41] what the AI SDK answers is read like any other result', () => {
+test('[ED41] a result of the AI SDK is read like any other one', () => {
   const request = 'Send $30 to Alice'
   const made = { success: true, transaction_id: 'txn_1', amount: 30, recipient: 'Alice' }
   const told = (content: unknown) =>
@@ -103,7 +103,7 @@ describe('demonstration', () => {
   const spoken = { pcm: new Uint8Array(16_000 * 2 * 2), sampleRate: 16_000 }
 
   test.each(['en', 'ja'] as const)(
-    '[ED42] goes on line by line and ends (%s)',
+    '[ED42] the dialogue continues line by line and ends (%s)',
     async (language) => {
       const transcribe = transcribeAsDialogue(() => language)
       const history: ReturnType<typeof user>[] = []

@@ -76,7 +76,7 @@ test.each(SENTENCES)(
   },
 )
 
-test('[ED35] is silent in pauses and says nothing for nothing', () => {
+test('[ED35] is silent in pauses and returns no samples for an empty text', () => {
   expect(speak('')).toHaveLength(0)
   expect(peak(speak(' … 。'))).toBe(0)
   const [, pause] = speakPieces(['ah', '. ', 'oh'])
@@ -125,12 +125,12 @@ describe('sounds', () => {
     expect(likeness(kana)).toBeGreaterThan(1.2 * Math.max(...others))
   })
 
-  test('[ED37] hisses in s and hums in m', () => {
+  test('[ED37] s is noise and m is voiced', () => {
     expect(hissOf('ssss')).toBeGreaterThan(0.8)
     expect(hissOf('mmmm')).toBeLessThan(0.05)
   })
 
-  test('[ED38] falls at the end of a statement and rises at the end of a question', () => {
+  test('[ED38] the pitch falls at the end of a statement and rises at the end of a question', () => {
     const [statementStart, statementEnd] = pitchesAround('.')
     const [questionStart, questionEnd] = pitchesAround('？')
     expect(statementEnd).toBeLessThan(statementStart * 0.9)
@@ -142,7 +142,7 @@ test('[ED38] sounds the same every time', () => {
   for (const text of SENTENCES) expect(bytes(speak(text)).equals(bytes(speak(text)))).toBe(true)
 })
 
-test('[ED39] the pieces joined are the whole', () => {
+test('[ED39] the pieces add up to the whole', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'grapheme', maxLength: 8 }), { maxLength: 6 }),

@@ -43,7 +43,7 @@ test.each([
   ['en', en, 'Alice', 'Bob'],
   ['ja', ja, '花子', '太郎'],
 ] as const)(
-  '[DM65] every suggestion leads to what it says, in %s',
+  '[DM65] every suggestion makes the call that it describes, in %s',
   (_language, texts, recipient, other) => {
     const { starts, suggestions } = texts.shell
     expect(ask(starts.payment.text, { functions }).calls).toEqual([pay(50, recipient)])

@@ -54,7 +54,7 @@ test.each(['show me markdown', 'give me a code example', 'マークダウンを�
 )
 
 test.each(['think about the moon', '月について段階的に説明して'])(
-  '[ED27] thinks aloud only when asked for thoughts: %j',
+  '[ED27] writes reasoning only if the request asks for it: %j',
   (request) => {
     const types = (includeThoughts: boolean) =>
       ask(request, { includeThoughts }).actions.map(({ type }) => type)
@@ -95,7 +95,7 @@ describe('pictures', () => {
     inlineData: { mimeType: 'image/png', data: Buffer.alloc(2_048).toString('base64') },
   }
 
-  test('[ED28] acknowledges type and size of a file, and still does what is asked', () => {
+  test('[ED28] names the type and size of a file, and still carries out the request', () => {
     const shown = (text: string) => ask([{ role: 'user', parts: [{ text }, image] }])
     expect(shown('look').text).toContain('image/png (2.0 kB)')
     expect(shown('これを見て').text).toContain('image/png (2.0 kB)を受け取りました')
@@ -173,7 +173,7 @@ test('[ED31] gives every sentence its pieces', () => {
 test.each([
   ['tell me a joke', 'You said “tell me a joke”. I am an emulator'],
   ['面白い話をして', '「面白い話をして」ですね。私は本物のモデルではなくエミュレーター'],
-])('[ED34] echoes the gist of %j and suggests something', (request, words) => {
+])('[ED34] repeats the main point of %j and makes a suggestion', (request, words) => {
   expect(ask(request).text).toContain(words)
 })
 

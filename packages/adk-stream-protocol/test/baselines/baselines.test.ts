@@ -27,7 +27,7 @@ describe.each(scenarios)('$name', (scenario) => {
     return known
   }
 
-  test.each(modes)('[BL1] $name goes over the wire as it was recorded', async (mode) => {
+  test.each(modes)('[BL1] $name sends the recorded chunks', async (mode) => {
     const { wire } = await playOnce(mode)
     const file = path.join(FOLDER, scenario.name, `${mode.name}.txt`)
     if (RECORDS) {
@@ -38,7 +38,7 @@ describe.each(scenarios)('$name', (scenario) => {
     expect(wire.split('\n')).toEqual(recorded.split('\n'))
   })
 
-  test('[BL2] every mode leaves the same message', async () => {
+  test('[BL2] every mode results in the same message', async () => {
     const left = []
     for (const mode of modes) left.push((await playOnce(mode)).left)
     expect(left[0]).toMatchObject({ text: expect.stringMatching(/\w|。/) as string })

@@ -16,7 +16,7 @@ test.each([
   ['ping', { timestamp: 1_735_000_000_000 }],
   ['audio_control', { action: 'start' }],
   ['audio_chunk', { chunk: 'AAAA', sampleRate: 16_000, channels: 1, bitDepth: 16 }],
-])('[BD2] %s is the same flat and nested, with a version and without', (type, content) => {
+])('[BD2] %s is read flat and nested, with a version and without', (type, content) => {
   const flat = readBidiEvent(bytes({ type, ...content }))
   expect(flat).toMatchObject({ type: 'bidi', event: type })
   expect(readBidiEvent(bytes({ type, version: '1.0', data: content }))).toEqual(flat)
@@ -44,7 +44,7 @@ test.each([
     '{"type":"message","messages":[{"role":"user","parts":[{"type":"tool-result"}]}]}',
     'message',
   ],
-])('[BD2] %s is refused by name', (_case, text, frame) => {
+])('[BD2] %s is rejected, and the error names the event', (_case, text, frame) => {
   expect(readBidiEvent(bytes(text))).toMatchObject({
     fault: { frame, message: expect.stringMatching(/\w+/) as string },
   })
@@ -60,7 +60,7 @@ test.each([
   [{ type: 'interrupt', id: 'chat-1' }, false],
   [{ type: 'send', requestId: 'r1' }, false],
   ['{', false],
-])('[BD1] whether %j is of a client of text frames: %s', (frame, expected) => {
+])('[BD1] whether %j comes from a client of text frames: %s', (frame, expected) => {
   expect(isBidiShaped(bytes(frame))).toBe(expected)
 })
 
@@ -77,13 +77,13 @@ const call: NamedApproval = { ...approval, by: 'call' }
 test.each([
   ['a confirmation', { toolCallId: 'a1', toolName: CONFIRMATION, result: { confirmed: true } }],
   ['a confirmation without a name', { toolCallId: 'a1', result: { confirmed: true } }],
-])('[BD6] %s under the id of the question decides', (_case, given) => {
+])('[BD6] %s under the id of the approval is a decision', (_case, given) => {
   expect(readToolResult(given, approval)).toEqual({
     decision: { approvalId: 'a1', approved: true },
   })
 })
 
-test('[BD6] consent under the id of the call decides, with the words of the person as the reason', () => {
+test('[BD6] consent under the id of the call is a decision, with the text of the person as the reason', () => {
   const result = { approved: false, user_message: 'User denied' }
   const given = { toolCallId: 'c1', toolName: 'process_payment', result }
   expect(readToolResult(given, call)).toEqual({
@@ -91,7 +91,7 @@ test('[BD6] consent under the id of the call decides, with the words of the pers
   })
 })
 
-test('[BD6] what is no answer to a question is the output of a tool', () => {
+test('[BD6] a result that is not a decision is the output of a tool', () => {
   const given = { toolCallId: 'c1', result: { latitude: 1 } }
   const output = { toolCallId: 'c1', result: { output: { latitude: 1 } } }
   expect(readToolResult(given, undefined)).toEqual({ output })
@@ -119,11 +119,11 @@ test.each([
   ['a made-up result of a gated tool', { toolCallId: 'c1', result: { success: true } }, call],
   ['a question answered with something else', { toolCallId: 'a1', result: 'yes' }, approval],
   ['a decision that is neither', { toolCallId: 'a1', result: { confirmed: 'true' } }, approval],
-])('[BD7] %s is refused, with what to send instead', (_case, given, known) => {
+])('[BD7] %s is rejected, and the error says what to send instead', (_case, given, known) => {
   expect(() => readToolResult(given, known)).toThrow(INSTEAD)
 })
 
-test('[BD7] a confirmation that nobody asked for is unknown', () => {
+test('[BD7] a confirmation without an approval is rejected with unknown-approval', () => {
   const given = { toolCallId: 'x', toolName: CONFIRMATION, result: { confirmed: true } }
   expect(() => readToolResult(given, undefined)).toThrow(/approval/)
 })

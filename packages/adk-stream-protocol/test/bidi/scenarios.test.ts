@@ -66,7 +66,7 @@ describe.each([
   [false, true],
   [false, false],
 ])('two at once, Alice %s, Bob %s', (alice, bob) => {
-  test('[BD3] [BD13] [BD100] the second is asked when the first is decided and has its result', async () => {
+  test('[BD3] [BD13] [BD100] the second approval is requested when the first call has its result', async () => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
     const page = testBridge.page()
@@ -93,7 +93,7 @@ describe.each([
     await expectDecided(testBridge, client.asked, [alice, bob])
   })
 
-  test('[BD13] [BD100] the second is decided elsewhere first, and is not asked any more', async () => {
+  test('[BD13] [BD100] a second approval that was decided elsewhere is not requested any more', async () => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
     const page = testBridge.page()
@@ -136,7 +136,7 @@ async function expectDecided(
   expect(testBridge.asked).toBe(2)
 }
 
-test('[BD100] what the model says while a person is asked comes after the result', async () => {
+test('[BD100] text of the model during an approval request follows the result', async () => {
   await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
   await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[wait asked]][[say Please decide.]][[then]][[say Paid.]]`)
@@ -182,7 +182,7 @@ test.each([
   await expectValid(messages)
 })
 
-test('[BD13] the result of a call beside it that needs no approval comes at once', async () => {
+test('[BD13] the result of a parallel call that needs no approval is sent at once', async () => {
   await using testBridge = await TestBridge.open({
     tools: (wallet) => [paymentTool(wallet), weather],
   })
@@ -202,7 +202,7 @@ test('[BD13] the result of a call beside it that needs no approval comes at once
   expect(client.done).toBe(1)
 })
 
-test('[BD3] [BD13] a model that says nothing after the result ends the turn all the same', async () => {
+test('[BD3] [BD13] the turn ends if the model says nothing after the result', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]]`)
@@ -214,7 +214,7 @@ test('[BD3] [BD13] a model that says nothing after the result ends the turn all 
   expect(testBridge.wallet.balance).toBe(950)
 })
 
-test('[BD10] [BD13] what nobody decides in time ends in the same stream; a late answer is refused', async () => {
+test('[BD10] [BD13] an expired approval ends in the same stream; a late decision is rejected', async () => {
   await using testBridge = await TestBridge.open({ approvalDeadlineMs: 150 })
   await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Too late.]]`)
@@ -231,7 +231,7 @@ test('[BD10] [BD13] what nobody decides in time ends in the same stream; a late 
   await client.until(({ text }) => text.endsWith('Still here.'))
 })
 
-test('[BD6] [BD13] a tool of the client gives its result by event, once', async () => {
+test('[BD6] [BD13] a browser tool sends its result as an event, once', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [musicTool()] })
   await using client = await BidiClient.open(testBridge.url)
   client.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
@@ -245,7 +245,7 @@ test('[BD6] [BD13] a tool of the client gives its result by event, once', async 
 })
 
 test.each([true, false])(
-  '[BD6] [BD7] [BD13] a gated tool of the client: the decision first, then its result; approved: %s',
+  '[BD6] [BD7] [BD13] a gated browser tool: first the decision, then the result; approved: %s',
   async (approved) => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     await using client = await BidiClient.open(testBridge.url)
@@ -268,7 +268,7 @@ test.each([true, false])(
   },
 )
 
-test('[BD9] [BD13] reconnect while pending: the address brings the whole turn back, and it goes on', async () => {
+test('[BD9] [BD13] reconnect while pending: the chat in the URL replays the whole turn, and it continues', async () => {
   await using testBridge = await TestBridge.open()
   const first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -286,7 +286,7 @@ test('[BD9] [BD13] reconnect while pending: the address brings the whole turn ba
 })
 
 test.each(FORMS)(
-  '[BD9] [BD13] a socket that is lost, and $name over another one: the rest of the message comes once',
+  '[BD9] [BD13] a lost socket, and $name over another one: the rest of the message is sent once',
   async ({ answer }) => {
     await using testBridge = await TestBridge.open()
     const first = await BidiClient.open(testBridge.url)
@@ -311,7 +311,7 @@ test.each(FORMS)(
 test.each([
   ['with the dialect', { query: '?chatId=chat-1&dialect=bidi', protocols: [] }],
   ['without it', { query: '?chatId=chat-1', protocols: [] }],
-])('[BD9] a chat in the address, %s, brings the running turn back', async (_case, options) => {
+])('[BD9] a chat in the URL, %s, replays the running turn', async (_case, options) => {
   await using testBridge = await TestBridge.open()
   const first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -326,7 +326,7 @@ test.each([
   expect(second.ofType('start')).toHaveLength(1)
 })
 
-test('[BD9] a tool of the client, and a socket that is lost: its result over another one goes on with the message', async () => {
+test('[BD9] a browser tool, and a lost socket: its result over another one continues the message', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [musicTool()] })
   const first = await BidiClient.open(testBridge.url)
   first.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
@@ -342,7 +342,7 @@ test('[BD9] a tool of the client, and a socket that is lost: its result over ano
 })
 
 test.each(FORMS)(
-  '[BD8] [BD9] [BD13] reconnect after a restart of the server: $name decides, and the answer follows',
+  '[BD8] [BD9] [BD13] reconnect after a restart of the server: $name decides, and the reply follows',
   async ({ answer }) => {
     await using testBridge = await TestBridge.open()
     const first = await BidiClient.open(testBridge.url)
@@ -360,7 +360,7 @@ test.each(FORMS)(
   },
 )
 
-test('[BD9] [BD13] a second socket reads the same turn, and either may decide', async () => {
+test('[BD9] [BD13] a second socket reads the same turn, and each of them may decide', async () => {
   await using testBridge = await TestBridge.open()
   await using first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -377,7 +377,7 @@ test('[BD9] [BD13] a second socket reads the same turn, and either may decide', 
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[BD3] [BD13] a new message while one waits: both turns end, each once', async () => {
+test('[BD3] [BD13] a new message while an approval is pending: both turns end, each once', async () => {
   await using testBridge = await TestBridge.open({
     liveModel: FREE_MODEL,
     respond: (prompt) =>

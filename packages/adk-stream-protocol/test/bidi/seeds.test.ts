@@ -50,7 +50,7 @@ test('[BD5] seed 000, case 1: tools that need no confirmation pass unchanged', a
   expect(JSON.stringify(client.chunks)).not.toContain(CONFIRMATION)
 })
 
-test('[BD5] seed 000, cases 2 to 4: the question is a call of its own, behind the call it is about, linked by its id', async () => {
+test('[BD5] seed 000, cases 2 to 4: the confirmation is a separate call after the call that it is about, linked by its id', async () => {
   const hint = 'Please approve or reject the tool call get_location().'
   await using testBridge = await TestBridge.open({
     tools: () => [locationTool({ gated: true })],
@@ -84,7 +84,7 @@ test('[BD5] seed 000, cases 2 to 4: the question is a call of its own, behind th
   ])
 })
 
-test('[BD5] [BD8] seed 000, case 5: several questions never share an id, and each decides its own call', async () => {
+test('[BD5] [BD8] seed 000, case 5: several confirmations have different ids, and each decides its own call', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url, SEED_000)
   const names = ['A', 'B', 'C', 'D']
@@ -104,7 +104,7 @@ test('[BD5] [BD8] seed 000, case 5: several questions never share an id, and eac
   ])
 })
 
-test('[BD8] seed 000, critical notes: who answers in the moment of the question is understood, and nothing is left behind', async () => {
+test('[BD8] seed 000, critical notes: a decision right after the request counts, and leaves nothing pending', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   // Within the very event that brings the question, so before the server can do anything after sending it.
@@ -183,7 +183,7 @@ test('[BD2] seed 001, question 1: the event is tool_result; tool-result is the p
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[BD9] seed 001, question 2: who is cut off while it waits finds the question, and another may decide it meanwhile', async () => {
+test('[BD9] seed 001, question 2: a client that was disconnected finds the pending approval, and another one may decide it meanwhile', async () => {
   await using testBridge = await TestBridge.open()
   const page = testBridge.page()
   const first = await BidiClient.open(testBridge.url)
@@ -198,7 +198,7 @@ test('[BD9] seed 001, question 2: who is cut off while it waits finds the questi
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[BD10] seed 001, question 3: the time is that of the approval, and it is told with the question', async () => {
+test('[BD10] seed 001, question 3: the deadline is that of the approval, and is sent with the request', async () => {
   await using testBridge = await TestBridge.open({ approvalDeadlineMs: 3_600_000 })
   await using client = await BidiClient.open(testBridge.url)
   client.say(PAY)
@@ -210,7 +210,7 @@ test('[BD10] seed 001, question 3: the time is that of the approval, and it is t
   expect(Number(approval['deadline']) - Number(approval['requestedAt'])).toBe(3_600_000)
 })
 
-test('[BD8] seed 001, question 4: either id leads to the call, on any socket of the chat and on none of another', async () => {
+test('[BD8] seed 001, question 4: both ids refer to the call, on every socket of the chat and on none of another chat', async () => {
   await using testBridge = await TestBridge.open({ tools: (wallet) => [paymentTool(wallet)] })
   await using first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Done.]]`)

@@ -23,7 +23,7 @@ test.each([
   expect(client.chunks).toHaveLength(client.frames.length)
 })
 
-test('[BD1] a client that says nothing about it is known by its first frame', async () => {
+test('[BD1] without a subprotocol, the first frame selects the format', async () => {
   await using server = await serve()
   await using client = await BidiClient.open(server.url, { protocols: [] })
   client.say('[[say Hello there.]]')
@@ -33,7 +33,7 @@ test('[BD1] a client that says nothing about it is known by its first frame', as
   expect(client.chunks).toHaveLength(client.frames.length)
 })
 
-test('[BD1] who asked for JSON frames, or began with one, is not taken for another', async () => {
+test('[BD1] a client that asked for JSON frames, or began with one, keeps them', async () => {
   await using server = await serve()
   await using asked = await SocketClient.open(server.url, { protocols: ['adk-stream.v1'] })
   asked.send({ type: 'message', messages: [] })
@@ -44,7 +44,7 @@ test('[BD1] who asked for JSON frames, or began with one, is not taken for anoth
   expect(await begun.nextOf('refused')).toMatchObject({ frame: 'message' })
 })
 
-test('[BD1] [BD12] [DI4] another subprotocol, another dialect and a chat that cannot be are refused before the upgrade', async () => {
+test('[BD1] [BD12] [DI4] an unknown subprotocol, an unknown dialect and an invalid chat id are rejected before the upgrade', async () => {
   await using server = await serve()
   const { status, message } = await refusedUpgrade(server.url, { protocols: ['other'] })
   expect(status).toBe(400)
@@ -54,7 +54,7 @@ test('[BD1] [BD12] [DI4] another subprotocol, another dialect and a chat that ca
   }
 })
 
-test('[BD2] a malformed event names itself and harms neither the turn nor the socket', async () => {
+test('[BD2] a malformed event is rejected by name; the turn and the socket continue', async () => {
   await using server = await serve()
   await using client = await BidiClient.open(server.url)
   client.send('{"type":"message","messages":7}')
@@ -77,7 +77,7 @@ test('[BD2] a malformed event names itself and harms neither the turn nor the so
   expect(client.text).toBe('One,two.')
 })
 
-test('[BD4] a question has its place in the order of seed 004, and its hint comes before it', async () => {
+test('[BD4] an approval request follows the order of seed 004, and its hint comes before it', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)
@@ -107,7 +107,7 @@ test('[BD4] a question has its place in the order of seed 004, and its hint come
   ])
 })
 
-test('[BD3] without a live model a pause ends the stream, and the answer goes on in another', async () => {
+test('[BD3] without a live model, a pause ends the stream, and the reply continues in another one', async () => {
   await using testBridge = await TestBridge.open({ live: undefined as never })
   await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -122,7 +122,7 @@ test('[BD3] without a live model a pause ends the stream, and the answer goes on
   expect(client.ofType('error')[0]?.['errorText']).toMatch(/^audio_control: /)
 })
 
-test('[BD11] a ping is answered bare, with its time, and needs no chat', async () => {
+test('[BD11] a ping gets a pong with its timestamp, without a chat', async () => {
   await using server = await serve()
   await using client = await BidiClient.open(server.url)
   client.send({ type: 'ping', version: '1.0', timestamp: 1_735_000_000_000 })
@@ -137,7 +137,7 @@ test.each([
   ['a live conversation', {}],
   ['turn by turn', { live: undefined as never }],
 ])(
-  '[BD11] an interrupt stops %s: the stream ends, and the chat goes on',
+  '[BD11] an interrupt stops %s: the stream ends, and the chat continues',
   async (_case, options) => {
     await using testBridge = await TestBridge.open(options)
     await using client = await BidiClient.open(testBridge.url)
@@ -150,7 +150,7 @@ test.each([
   },
 )
 
-test('[BD12] a socket has one chat: another one is refused, and a chat without a name gets one of its own', async () => {
+test('[BD12] a socket has one chat: another one is rejected, and a chat without an id gets one', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say('[[say Hello.]]', 'chat-1')
@@ -168,7 +168,7 @@ test('[BD12] a socket has one chat: another one is refused, and a chat without a
   expect(await testBridge.page().messages('chat-1')).toHaveLength(2)
 })
 
-test('[BD2] [BD14] sound that is too much is refused by its event, and the next piece is heard', async () => {
+test('[BD2] [BD14] audio over the limit is rejected by its event, and the next audio is accepted', async () => {
   await using testBridge = await TestBridge.open({ limits: { maxAudioFrameBytes: 3_200 } })
   await using client = await BidiClient.open(testBridge.url)
   client.send({ type: 'audio_chunk', chunk: Buffer.alloc(3_300).toString('base64') })
@@ -180,7 +180,7 @@ test('[BD2] [BD14] sound that is too much is refused by its event, and the next 
   expect(client.ofType('error')).toHaveLength(1)
 })
 
-test('[BD14] what is spoken by audio_chunk is answered in data-pcm, and its words are a message of the person', async () => {
+test('[BD14] speech in audio_chunk gets a reply in data-pcm, and its transcript is a user message', async () => {
   await using testBridge = await TestBridge.open({ live: (model) => ({ model }) })
   await using client = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
   testBridge.emulator.live.queueTranscript('[[say Hello to you.]]')

@@ -33,7 +33,7 @@ async function answering(listener: RequestListener): Promise<{ url: string } & A
   }
 }
 
-test('[CL17] a chat is loaded as messages of either version, without a cast, and can be deleted', async () => {
+test('[CL17] a chat is loaded as messages of AI SDK 6 and 7, without a cast, and can be deleted', async () => {
   await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
@@ -55,7 +55,7 @@ test('[CL17] a chat is loaded as messages of either version, without a cast, and
   expect(await api.loadChat('chat-1')).toEqual({ messages: [], running: false })
 })
 
-test('[CL17] what waits is listed, read with its history, and decided; a refusal is an AdkError', async () => {
+test('[CL17] pending approvals are listed, read with their history, and decided; a rejection is an AdkError', async () => {
   await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
@@ -76,7 +76,7 @@ test('[CL17] what waits is listed, read with its history, and decided; a refusal
   expect(await api.listApprovals()).toEqual([])
 })
 
-test('[CL17] chats are listed and renamed in the agreed words', async () => {
+test('[CL17] chats are listed and renamed with the requests of the protocol', async () => {
   const summary: ChatSummary = {
     id: 'a/b',
     title: 'Money',
@@ -116,7 +116,7 @@ test.each([
   ],
   ['an error of a proxy', 502, '<html>'],
   ['an unknown code', 500, '{"error":{"code":"__proto__","message":"x"}}'],
-])('[CL17] %s is told as an AdkError', async (_name, status, body) => {
+])('[CL17] %s is reported as an AdkError', async (_name, status, body) => {
   await using server = await answering((_request, response) => response.writeHead(status).end(body))
   const loaded = adkApi({ url: server.url }).loadChat('chat-1')
   await expect(loaded).rejects.toBeInstanceOf(AdkError)
@@ -132,7 +132,7 @@ test.each([
     'fields of the wrong type',
     '{"chats":[{"id":1}],"approvals":[{"id":"a","args":[]}],"approval":{"id":"a","state":null}}',
   ],
-])('[CL17] an answer of %s is refused, whatever was asked', async (_name, body) => {
+])('[CL17] a response with %s is rejected, for every request', async (_name, body) => {
   await using server = await answering((_request, response) => response.writeHead(200).end(body))
   const api = adkApi({ url: server.url })
   const asked = [
@@ -145,7 +145,7 @@ test.each([
     await expect(answer).rejects.toMatchObject({ name: 'AdkError', code: 'unavailable' })
 })
 
-test('[CL18] the feed of a chat is opened again until it is ended, and tells when it is lost and back', async () => {
+test('[CL18] the feed of a chat is reopened until it is closed, and reports when it is lost and open', async () => {
   await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
@@ -192,7 +192,7 @@ test('[CL18] the feed of a chat is opened again until it is ended, and tells whe
   expect(net.requests).toHaveLength(before)
 })
 
-test('[CL29] the feed of the lists tells of chats and approvals, in their words', async () => {
+test('[CL29] the feed of the lists reports chats and approvals, in the form of the protocol', async () => {
   await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
@@ -222,7 +222,7 @@ test('[CL29] the feed of the lists tells of chats and approvals, in their words'
   expect(events.map(({ type }) => type)).not.toContain('lost')
 })
 
-test('[CL18] a feed that falls silent without an end is lost, and opened again', async () => {
+test('[CL18] a feed on which nothing arrives counts as lost, and is reopened', async () => {
   let requests = 0
   await using server = await answering((_request, response) => {
     requests += 1
@@ -249,7 +249,7 @@ test('[CL18] a feed that falls silent without an end is lost, and opened again',
   ])
 })
 
-test('[CL18] a feed whose signs come is not given up, however little happens', async () => {
+test('[CL18] a feed with keep-alives stays open, even without events', async () => {
   await using server = await answering((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     let signs = 0

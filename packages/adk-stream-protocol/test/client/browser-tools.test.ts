@@ -27,7 +27,7 @@ function locating(gated = false): TestBridgeOptions {
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test.each([true, false])(
-    '[BT10] [CL12] a browser tool runs once, and its output travels; stream held: %s',
+    '[BT10] [CL12] a browser tool runs once, and its output reaches the model; stream held open: %s',
     async (hold) => {
       await using testBridge = await TestBridge.open(locating())
       const offered: unknown[] = []
@@ -58,7 +58,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL12] over HTTP as well', async () => {
+  test('[CL12] a browser tool runs over HTTP as well', async () => {
     await using testBridge = await TestBridge.open(locating())
     const transport = sseTransport({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
     const chat = await openSse(transport, version)
@@ -75,7 +75,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     { approved: true, runsExpected: 1, state: 'output-available', hold: false },
     { approved: false, runsExpected: 0, state: 'output-denied', hold: false },
   ])(
-    '[CL12] [CL24] a gated one, a plain function, runs after it is approved: $approved, held $hold',
+    '[CL12] [CL24] a gated browser tool runs only if it is approved: $approved, stream held open: $hold',
     async (given) => {
       const { approved, runsExpected, state, hold } = given
       await using testBridge = await TestBridge.open(locating(true))
@@ -102,7 +102,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL12] what a browser tool throws is told to the model', async () => {
+  test('[CL12] the model receives the error that a browser tool throws', async () => {
     await using testBridge = await TestBridge.open(locating())
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()

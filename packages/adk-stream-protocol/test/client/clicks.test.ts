@@ -25,7 +25,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
 
-  test('[CL2] a click on a question whose stream is about to end shows its outcome', async () => {
+  test('[CL2] a decision shows its outcome, also if the stream is about to end', async () => {
     await using testBridge = await TestBridge.open()
     const pages: ClientPage[] = []
     const live = {

@@ -13,7 +13,7 @@ afterEach(() => vi.unstubAllGlobals())
 const [version] = versions as [Version]
 const NOBODY = { url: 'ws://127.0.0.1:1', backoff: { firstMs: 1, maxMs: 2, attempts: 2 } }
 
-test('[CL19] a socket tells how it fares: opened, lost, back, given up, closed', async () => {
+test('[CL19] a socket reports its state: open, lost, open again, given up, closed', async () => {
   await using testBridge = await TestBridge.open()
   await using page = new ClientPage({ url: testBridge.url, version })
   const states: ConnectionState[] = []
@@ -37,7 +37,7 @@ test('[CL19] a socket tells how it fares: opened, lost, back, given up, closed',
   ])
 })
 
-test('[CL27] a ping settles: by its answer, by giving up, and when nothing comes back', async () => {
+test('[CL27] a ping settles: with its pong, when the socket is given up, and after a timeout', async () => {
   await using page = new ClientPage({ url: '', version, live: NOBODY })
   await expect(page.transport.ping()).rejects.toThrow('network')
   const silent = new WebSocketServer({ port: 0, host: '127.0.0.1' })
@@ -53,7 +53,7 @@ test('[CL27] a ping settles: by its answer, by giving up, and when nothing comes
   silent.close()
 })
 
-test('[CL27] who watches is told when the socket is given up, and sound opens another one', async () => {
+test('[CL27] listeners are told when the socket is given up, and audio opens another one', async () => {
   await using testBridge = await TestBridge.open()
   let isThere = false
   const live = {
@@ -74,7 +74,7 @@ test('[CL27] who watches is told when the socket is given up, and sound opens an
   expect(page.types[0]).toBe('watch')
 })
 
-test('[CL27] the sound of a chat comes as the listener wants it who wants most, and watching ends', async () => {
+test('[CL27] the audio mode of a chat is the richest that a listener wants, until it unsubscribes', async () => {
   await using testBridge = await TestBridge.open()
   await using page = new ClientPage({ url: testBridge.url, version })
   const { transport } = page
@@ -98,7 +98,7 @@ test('[CL27] the sound of a chat comes as the listener wants it who wants most, 
   ])
 })
 
-test('[CL27] pages that came without HTTPS, and servers that render pages, are no obstacle', async () => {
+test('[CL27] the transport works on pages without HTTPS, and can be created on a server that renders pages', async () => {
   vi.stubGlobal('WebSocket', undefined)
   const transport = webSocketTransport(NOBODY)
   await expect(transport.ping()).rejects.toMatchObject({ code: 'unavailable' })

@@ -8,7 +8,7 @@ import { clients } from '../support/clients.ts'
 const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
 
 describe.each(clients)('$name', (client) => {
-  test('[CL151] a refusal that a stock chat keeps as JSON is read as its sentence', async () => {
+  test('[CL151] a rejection that a stock chat stores as JSON is shown as its sentence', async () => {
     await using bridge = createBridge({ agent, authenticate: () => undefined })
     const fetch: typeof globalThis.fetch = (input, init) => bridge.fetch(new Request(input, init))
     const chat = client.openChat({ id: 'chat', api: 'http://bridge/stream', fetch })
@@ -23,6 +23,6 @@ test.each([
   ['JSON of another server', new Error('{"error":"no"}'), '{"error":"no"}'],
   ['a proxy’s page', new Error('<html>'), '<html>'],
   ['something that is no error', 'gone', 'gone'],
-])('[CL151] %s is shown as it is', (_name, error, message) => {
+])('[CL151] %s is shown unchanged', (_name, error, message) => {
   expect(readErrorMessage(error)).toBe(message)
 })

@@ -69,7 +69,7 @@ class Tab implements AsyncDisposable {
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   describe.each(['held', 'turn by turn', 'HTTP'])('%s', (mode) => {
-    test('[CL21] two tabs with one chat: what is said and approved in one shows in the other', async () => {
+    test('[CL21] two tabs with one chat: messages and decisions of one are shown in the other', async () => {
       await using testBridge = await TestBridge.open()
       await using one = await Tab.open(testBridge, version, mode)
       await using two = await Tab.open(testBridge, version, mode)
@@ -95,7 +95,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
     })
 
-    test('[CL21] [CL32] of two tabs that decide at once one counts, and both show all of it', async () => {
+    test('[CL21] [CL32] of two tabs that decide at the same time, one decision counts, and both show the whole reply', async () => {
       await using testBridge = await TestBridge.open()
       await using one = await Tab.open(testBridge, version, mode)
       await using two = await Tab.open(testBridge, version, mode)
@@ -124,7 +124,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       { by: 'an inbox', deadlineMs: 60_000, state: 'output-denied' },
       { by: 'the clock', deadlineMs: 300, state: 'output-error' },
     ])(
-      '[CL21] what $by ends shows in a tab that only looks on',
+      '[CL21] a decision by $by is shown in a tab that only watches',
       async ({ by, deadlineMs, state }) => {
         await using testBridge = await TestBridge.open({ approvalDeadlineMs: deadlineMs })
         await using tab = await Tab.open(testBridge, version, mode)
@@ -164,7 +164,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     })
   })
 
-  test('[CL21] what the chat asked for itself is not read twice', async () => {
+  test('[CL21] a turn that the chat requested is not read twice', async () => {
     await using testBridge = await TestBridge.open()
     await using tab = await Tab.open(testBridge, version, 'HTTP')
     await tab.chat.send('[[say One.]]')
@@ -196,7 +196,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL21] an older question that another tab answers goes on where it was asked', async () => {
+  test('[CL21] an older approval that another tab decides continues in its own message', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     await using one = await Tab.open(testBridge, version, 'held')
     await using two = await Tab.open(testBridge, version, 'held')

@@ -50,7 +50,7 @@ function open(onRefused?: (refusal: { frame: string; code: string }) => void): W
 
 const DECISION = { chatId: 'chat-1', approvalId: 'a', approved: true }
 
-test('[CL36] a decision on a connection that is half open is told again over another', async () => {
+test('[CL36] a decision on a half-open connection is sent again over another one', async () => {
   const transport = open()
   const decided = transport.decide(DECISION)
   await vi.advanceTimersByTimeAsync(30_000)
@@ -63,7 +63,7 @@ test('[CL36] a decision on a connection that is half open is told again over ano
   transport.close()
 })
 
-test('[CL36] a server that gives signs is not left, and nobody is asked when nothing waits', async () => {
+test('[CL36] a server that responds to pings keeps its connection, and is not pinged when nothing waits', async () => {
   const transport = open()
   const decided = transport.decide(DECISION)
   await vi.advanceTimersByTimeAsync(20_000)
@@ -80,7 +80,7 @@ test('[CL36] a server that gives signs is not left, and nobody is asked when not
   transport.close()
 })
 
-test('[CL36] sound that the network does not take is dropped', async () => {
+test('[CL36] audio that the network cannot send is dropped', async () => {
   const transport = open()
   transport.watch('chat-1', undefined, { audio: 'binary' })
   await vi.advanceTimersByTimeAsync(1)
@@ -91,7 +91,7 @@ test('[CL36] sound that the network does not take is dropped', async () => {
   transport.close()
 })
 
-test('[CL37] a transport that was closed opens no socket for the end of sound', async () => {
+test('[CL37] a closed transport opens no socket for the end of audio', async () => {
   const transport = open()
   transport.watch('chat-1', ({ type }) => {
     if (type !== 'given-up') return
@@ -107,7 +107,7 @@ test('[CL37] a transport that was closed opens no socket for the end of sound', 
   expect(transport.connection).toEqual({ state: 'closed' })
 })
 
-test('[CL37] texts and pictures that could not be sent are told', () => {
+test('[CL37] texts and pictures that could not be sent are reported', () => {
   const refused: unknown[] = []
   const transport = open(({ frame, code }) => refused.push([frame, code]))
   transport.sendText('chat-1', 'Stop the transfer!')

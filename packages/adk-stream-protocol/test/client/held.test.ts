@@ -47,7 +47,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     [true, false],
     [false, true],
     [false, false],
-  ])('[CL3] two at once, %s and %s, in the one open stream', async (alice, bob) => {
+  ])('[CL3] two approvals at once, %s and %s, in one open stream', async (alice, bob) => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -65,7 +65,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL3] one after the other, with text in between, in the one open stream', async () => {
+  test('[CL3] two approvals one after the other, with text in between, in one open stream', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -83,7 +83,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL3] a click twice, or on what is decided, sends nothing more', async () => {
+  test('[CL3] a second click, or a click on a decided approval, sends nothing', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -100,7 +100,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[CL4] changed arguments run; those that do not fit leave the question open', async () => {
+  test('[CL4] a call runs with edited arguments; invalid ones leave the approval open', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -121,7 +121,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test.each([
     { approved: true, state: 'output-available' },
     { approved: false, state: 'output-denied' },
-  ])('[CL5] what is decided elsewhere, $approved, shows here', async ({ approved, state }) => {
+  ])('[CL5] a decision made elsewhere, $approved, is shown here', async ({ approved, state }) => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -139,7 +139,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL5] what nobody decides ends here too, and the messages stay valid', async () => {
+  test('[CL5] an expired approval ends here too, and the messages stay valid', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 100 })
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -152,7 +152,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.text).toBe('Next.')
   })
 
-  test('[CL6] a page that is loaded again resumes, decides, and both pages show the whole', async () => {
+  test('[CL6] a reloaded page resumes and decides, and both pages show the whole reply', async () => {
     await using testBridge = await TestBridge.open()
     await using before = new ClientPage({ url: testBridge.url, version })
     const first = await before.open()
@@ -175,7 +175,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[CL9] something new is said while a question is open, and the question answered later', async () => {
+  test('[CL9] a new message can be sent while an approval is open, and the approval decided later', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -193,7 +193,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL9] an answer that is made anew while its question is open asks anew', async () => {
+  test('[CL9] a reply that is regenerated while its approval is open requests approval again', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -211,7 +211,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL9] an older question that is answered while another answer is written shows its outcome', async () => {
+  test('[CL9] an older approval that is decided during another reply shows its outcome', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -227,7 +227,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(page.types).toEqual(['send', 'send', 'decide'])
   })
 
-  test('[CL3] the stream of a chat that is not attached ends where it waits, and is answered as ever', async () => {
+  test('[CL3] the stream of a chat that is not attached ends at the approval request, and the decision is sent in a request', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = page.openBare()
@@ -239,7 +239,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[CL10] a question outlives stop(), and can be decided after it', async () => {
+  test('[CL10] an approval stays open after stop(), and can be decided', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -255,7 +255,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL1] one socket carries all chats, each with what is new alone', async () => {
+  test('[CL1] one socket carries all chats, and each request contains only what is new', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const [one, two] = [await page.open('one'), await page.open('two')]

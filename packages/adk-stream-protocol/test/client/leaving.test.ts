@@ -10,7 +10,7 @@ const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const limits = { maxRequestsPerSocket: 3 }
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
-  test('[CL34] a chat that is left and opened again holds one place on the socket', async () => {
+  test('[CL34] a chat that is closed and opened again has one stream on the socket', async () => {
     await using testBridge = await TestBridge.open({ limits })
     await using page = new ClientPage({ url: testBridge.url, version })
     let chat = await page.open()
@@ -31,7 +31,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[CL34] [WS25] chats that wait and were left hold no place, and are there when one comes back', async () => {
+  test('[CL34] [WS25] closed chats that wait for approval have no stream, and are complete when they are opened again', async () => {
     await using testBridge = await TestBridge.open({ limits })
     await using page = new ClientPage({ url: testBridge.url, version })
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
@@ -52,7 +52,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(page.types).not.toContain('abort')
   })
 
-  test('[CL34] an answer that is being written when its chat is left is written to its end', async () => {
+  test('[CL34] a reply continues to its end when its chat is closed', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const left = await page.open()
@@ -66,7 +66,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(page.types).not.toContain('leave')
   })
 
-  test('[CL34] what is told to a chat that was left is not told to its successor', async () => {
+  test('[CL34] chunks for a closed chat are not passed to the next chat with the same id', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const left = await page.open()

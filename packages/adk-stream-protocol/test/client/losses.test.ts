@@ -15,7 +15,7 @@ import { ClientPage, versions } from './support/client-page.ts'
 const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
-  test('[CL7] a connection that is lost in mid-answer is healed, and nobody notices', async () => {
+  test('[CL7] a connection that is lost during a reply is restored, and the message is complete', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -32,7 +32,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL7] a question survives the connection, is decided after it, and the rest is read', async () => {
+  test('[CL7] an approval stays open when the connection is lost, is decided afterwards, and the rest is read', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -54,7 +54,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL7] a decision whose acknowledgement is lost is told again, and counts once', async () => {
+  test('[CL7] a decision whose acknowledgement is lost is sent again, and counts once', async () => {
     const started = defer()
     const gate = defer()
     const before = (): Promise<void> => {
@@ -83,7 +83,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL7] what ended while the connection was lost is read from the server', async () => {
+  test('[CL7] a reply that ended while the connection was lost is loaded from the server', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -104,7 +104,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each(['hello', 'start', 'chunk'])(
-    '[CL7] a message whose connection is lost after "%s" is answered once',
+    '[CL7] a message whose connection is lost after "%s" gets one reply',
     async (moment) => {
       await using testBridge = await TestBridge.open()
       const seen: string[] = []
@@ -156,7 +156,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each([true, false])(
-    '[CL8] an answer that a server without patience stopped is not taken for whole, reloads: %s',
+    '[CL8] a reply that the server stopped without grace time is not shown as complete, reloads: %s',
     async (reloads) => {
       await using testBridge = await TestBridge.open({
         live: undefined as never,
@@ -175,7 +175,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
-  test('[CL8] a chat that nobody looks after is told of the loss, and can resume', async () => {
+  test('[CL8] a chat that is not attached gets an error, and can resume', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = page.openBare()
@@ -192,7 +192,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.text).toBe('One.Two.')
   })
 
-  test('[CL8] a server that is gone is given up after the allowed attempts; the next message tries anew', async () => {
+  test('[CL8] the transport gives up after the configured attempts; the next message tries again', async () => {
     await using testBridge = await TestBridge.open()
     let isThere = false
     const url = (): string => `${isThere ? testBridge.url : 'http://127.0.0.1:1'}/live`

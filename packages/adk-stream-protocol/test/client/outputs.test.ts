@@ -12,7 +12,7 @@ import { CuttableFetch } from './support/cuttable-fetch.ts'
 const tools = (): ReturnType<typeof locationTool>[] => [locationTool()]
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
-  test('[CL26] an output that could not be sent over HTTP is given again', async () => {
+  test('[CL26] an output that could not be sent over HTTP is sent again', async () => {
     await using testBridge = await TestBridge.open({ tools })
     const net = new CuttableFetch()
     const headers = { 'x-api-key': 'hanako' }
@@ -34,7 +34,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
   })
 
-  test('[CL26] an output whose socket was given up is given again when there is one', async () => {
+  test('[CL26] an output whose socket was given up is sent again over the next one', async () => {
     await using testBridge = await TestBridge.open({ tools, disconnectGraceMs: 60_000 })
     let isThere = true
     const live = {
@@ -60,7 +60,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   })
 
   test.each(['held', 'HTTP'])(
-    '[CL26] an output that cannot be written is told to the model as an error, %s',
+    '[CL26] the model receives an error for an output that is not JSON, %s',
     async (mode) => {
       await using testBridge = await TestBridge.open({ tools })
       await using page = new ClientPage({ url: testBridge.url, version })
@@ -81,7 +81,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   )
 
   test.each(['held', 'HTTP'])(
-    '[CL33] the output of an older message is delivered, and lands where it was asked for, %s',
+    '[CL33] the output for an older message is delivered, and its outcome is shown in that message, %s',
     async (mode) => {
       await using testBridge = await TestBridge.open({ tools, liveModel: FREE_MODEL })
       await using page = new ClientPage({ url: testBridge.url, version })
@@ -117,7 +117,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL28] a chat that is attached twice is kept until both have let it go', async () => {
+  test('[CL28] a chat that is attached twice stays attached until both have detached it', async () => {
     await using testBridge = await TestBridge.open({ tools })
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()

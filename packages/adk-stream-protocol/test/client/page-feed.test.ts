@@ -39,7 +39,7 @@ class FakePage extends EventTarget {
 
 afterEach(() => vi.unstubAllGlobals())
 
-test('[CL29] all who watch by one api share one connection, each told of its own', async () => {
+test('[CL29] all listeners of one api share one connection, and each gets its own events', async () => {
   await using testBridge = await TestBridge.open()
   const asked: string[] = []
   const fetch: typeof globalThis.fetch = (input, init) => {
@@ -78,7 +78,7 @@ test('[CL29] all who watch by one api share one connection, each told of its own
   expect(asked).toEqual(['/events', '/events'])
 })
 
-test('[CL29] a page that nobody sees gives its feed back, and catches up when it is seen', async () => {
+test('[CL29] a hidden page closes its feed, and catches up when it is visible', async () => {
   await using testBridge = await TestBridge.open({ limits: { maxFeedsPerPrincipal: 1 } })
   const tab = new FakePage()
   vi.stubGlobal('document', tab)

@@ -45,7 +45,7 @@ function stepThrice(player: Player): void {
 
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test.each(['fast', 'real-time'] as const)(
-    '[CL14] a recording played %s shows the same',
+    '[CL14] a recording played %s shows the same messages',
     async (pace) => {
       const { jsonl, messages } = await record(version)
       const transport = new Player({ recording: jsonl, pace })
@@ -63,7 +63,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
-  test('[CL14] a recording played by steps goes on when it is told to', async () => {
+  test('[CL14] a recording played at the pace `step` continues with each step()', async () => {
     const { jsonl } = await record(version)
     const transport = new Player({ recording: jsonl, pace: 'step' })
     const chat = new ApprovingChat(version.open({ id: 'other', messages: [], transport }), {})
@@ -80,7 +80,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.status).toBe('ready')
   })
 
-  test('[CL22] a recording is a whole conversation: said, asked, decided, made anew', async () => {
+  test('[CL22] a recording contains a whole conversation: messages, approvals, decisions, regenerated replies', async () => {
     await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
@@ -100,7 +100,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(plain(stage.messages)).toEqual(plain(chat.messages))
   })
 
-  test('[CL22] an answer that was cut off and resumed plays as one', async () => {
+  test('[CL22] a reply that was interrupted and resumed is played as one message', async () => {
     await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
@@ -128,7 +128,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(other.status).toBe('ready')
   })
 
-  test('[CL22] a turn that nobody asked for is recorded, and plays where it was shown', async () => {
+  test('[CL22] a turn that the client did not request is recorded, and played where it was shown', async () => {
     await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
@@ -150,7 +150,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 })
 
-test('[CL22] a recording is played by steps, and can be left', async () => {
+test('[CL22] a playback at the pace `step` can be stopped', async () => {
   const { jsonl } = await record(versions[0] as Version)
   const stage: { messages: unknown[] } = { messages: [] }
   const playback = playRecording(stage as never, jsonl, { pace: 'step' })
@@ -162,7 +162,7 @@ test('[CL22] a recording is played by steps, and can be left', async () => {
   expect(stage.messages).toHaveLength(1)
 })
 
-test('[CL14] [CL22] a transport that is not ours is recorded as well', async () => {
+test('[CL14] [CL22] a transport of the AI SDK is recorded as well', async () => {
   await using testBridge = await TestBridge.open()
   const recorder = new Recorder()
   recorder.start()
@@ -176,7 +176,7 @@ test('[CL14] [CL22] a transport that is not ours is recorded as well', async () 
   expect(plain(stage.messages)).toEqual(plain(chat?.messages))
 })
 
-test('[CL14] a recorder keeps nothing before it is started, and no more than its lines', () => {
+test('[CL14] a recorder keeps nothing before it is started, and at most `maxLines`', () => {
   const recorder = new Recorder({ maxLines: 3 })
   const see = (count: number): void =>
     recorder.observe({ type: 'frame', direction: 'in', frame: { count } })
@@ -260,7 +260,7 @@ test.each([
   ['a line of a later kind', '{"at":1,"type":"smell"}'],
   ['a list', '[]'],
   ['nothing at all', 'null'],
-])('[CL22] %s is no recording', (_name, text) => {
+])('[CL22] %s is not a recording', (_name, text) => {
   expect(() =>
     readRecording(`{"at":0,"type":"sound","direction":"in","bytes":1}\n${text}\n`),
   ).toThrow(SyntaxError)

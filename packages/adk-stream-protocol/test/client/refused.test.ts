@@ -21,7 +21,7 @@ function questions(chat: ClientChat): unknown[] {
 }
 
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
-  test('[CL30] changed arguments that were refused do not go with a later approval', async () => {
+  test('[CL30] edited arguments that were rejected are not sent with a later approval', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -42,7 +42,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each(['held', 'HTTP'])(
-    '[CL31] one vote of several leaves the question open, %s',
+    '[CL31] one vote of several leaves the approval open, %s',
     async (mode) => {
       await using testBridge = await TestBridge.open(TWO_OF_US)
       await using page = new ClientPage({ url: testBridge.url, version })
@@ -64,7 +64,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
-  test('[CL32] over HTTP, what was decided elsewhere shows as it was decided, without more', async () => {
+  test('[CL32] over HTTP, a decision made elsewhere is shown without a further request', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const transport = page.sse()
@@ -79,7 +79,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each(['nothing to load from', 'loading fails'])(
-    '[CL32] a decision that is refused is not shown as taken: %s',
+    '[CL32] a rejected decision is not shown as accepted: %s',
     async (given) => {
       await using testBridge = await TestBridge.open()
       await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })

@@ -7,7 +7,7 @@ import { ClientPage, versions } from './support/client-page.ts'
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   test.each([undefined, null])(
-    '[CL23] a second resume leaves the model alone, live %s; stop() of it stops the model',
+    '[CL23] a second resumeStream() does not stop the model, live %s; its stop() does',
     async (live) => {
       const turns = live === null ? { live: undefined as never } : {}
       await using testBridge = await TestBridge.open({ ...turns, disconnectGraceMs: 60_000 })

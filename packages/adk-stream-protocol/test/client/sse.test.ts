@@ -29,7 +29,7 @@ function openTransport(url: string, key = 'hanako') {
 }
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
-  test('[CL1] only what the server needs is sent: the newest message, or the answered calls', async () => {
+  test('[CL1] only what the server needs is sent: the newest message, or the calls with responses', async () => {
     await using testBridge = await TestBridge.open()
     const { transport, bodies } = openTransport(testBridge.url)
     const chat = await openSse(transport, version)
@@ -56,7 +56,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     [true, false],
     [false, false],
   ])(
-    '[CL2] over HTTP, two decided %s and %s: each is sent once, and none is lost',
+    '[CL2] over HTTP, two approvals decided %s and %s: each decision is sent once, and none is lost',
     async (alice, bob) => {
       await using testBridge = await TestBridge.open()
       const { transport, bodies } = openTransport(testBridge.url)
@@ -76,7 +76,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     },
   )
 
-  test('[CL4] changed arguments over HTTP: those that do not fit leave the question open', async () => {
+  test('[CL4] edited arguments over HTTP: invalid ones leave the approval open', async () => {
     await using testBridge = await TestBridge.open()
     const { transport } = openTransport(testBridge.url)
     const chat = await openSse(transport, version)
@@ -93,7 +93,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL11] what is refused, and what fails in mid-answer, is an AdkError with its code', async () => {
+  test('[CL11] a rejected request and a failed reply are an AdkError with its code', async () => {
     await using testBridge = await TestBridge.open()
     const stranger = await openSse(openTransport(testBridge.url).transport, version)
     const { transport } = openTransport(testBridge.url, 'nobody')
@@ -118,7 +118,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(request.aborted).toBe(true)
   })
 
-  test('[CL8] a bare answer over HTTP that breaks off is a disconnect, and can be resumed', async () => {
+  test('[CL8] without an attached chat, an interrupted response is a network error, and can be resumed', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
@@ -137,7 +137,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL19] [CL20] an answer over HTTP that is cut off goes on, and the connection says so', async () => {
+  test('[CL19] [CL20] an interrupted reply over HTTP continues, and the connection state shows it', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({
@@ -172,7 +172,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await expectValid(chat.messages)
   })
 
-  test('[CL20] an answer that ended while it was cut off is read from the server; one that is nowhere is a disconnect', async () => {
+  test('[CL20] a reply that ended while it was interrupted is loaded from the server; one that is not stored is a network error', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({
@@ -202,7 +202,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await transport.api.stopChat('chat-1')
   })
 
-  test('[CL23] a second resume over HTTP leaves the model alone; stop() of a resumed answer stops it', async () => {
+  test('[CL23] a second resumeStream() over HTTP does not stop the model; stop() of a resumed reply does', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const { transport } = openTransport(testBridge.url)
     const first = await openSse(transport, version)

@@ -51,7 +51,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 
   test.each(['gone', 'done'])(
-    '[CL25] a tab that is gone leaves its call to one that is open, where it was not done; %s',
+    '[CL25] a call of a closed tab runs in an open one, unless it has its output; %s',
     async (how) => {
       const locks = new FakeLocks()
       vi.stubGlobal('navigator', { locks })
@@ -92,7 +92,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 
   test.each(['before', 'after'])(
-    '[CL35] a tool that ends while its chat is left gives its output to the chat that is opened %s it',
+    '[CL35] the output of a tool that ends while its chat is closed is sent by the chat that is opened %s it',
     async (when) => {
       vi.stubGlobal('navigator', { locks: new FakeLocks() })
       await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
@@ -128,7 +128,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 
   test.each(['held', 'HTTP'])(
-    '[CL24] a call whose question comes late does not run before it, %s',
+    '[CL24] a call whose approval request comes late does not run before it, %s',
     async (mode) => {
       const late = defer()
       const tool = browserTool({
@@ -161,7 +161,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     },
   )
 
-  test('[CL24] a gated tool, a plain function, runs over HTTP after its approval', async () => {
+  test('[CL24] a gated browser tool runs over HTTP after its approval', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     const transport = sseTransport({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
     const chat = await openSse(transport, version)

@@ -62,7 +62,7 @@ describe.each(versions)('$name', (version) => {
     const groups = versions.length * WAYS.length
     const group = versions.indexOf(version) * WAYS.length + WAYS.indexOf(way)
     test.each(shareOf(CASES, { group, groups }))(
-      '[CL2] earlier $earlier, then "$between", then $approved: each answer is sent once',
+      '[CL2] earlier $earlier, then "$between", then $approved: each decision is sent once',
       async ({ earlier, between, approved }) => {
         const refuse = (): void => {
           if (earlier === 'output-error' && testBridge.wallet.payments.length === 0) {
@@ -99,7 +99,7 @@ describe.each(versions)('$name', (version) => {
       },
     )
 
-    test('[CL2] a model that says nothing after the answer is not asked again', async () => {
+    test('[CL2] a model that says nothing after the decision is not called again', async () => {
       await using testBridge = await TestBridge.open()
       await using opened = await open(testBridge, version, way)
       const { chat, answers } = opened

@@ -22,7 +22,7 @@ test('[CL16] the parts of a message are typed: tools by a parameter, data and me
   expectTypeOf<Metadata['usage']>().toEqualTypeOf<NonNullable<Message['metadata']>['usage']>()
 })
 
-test('[CL16] the transports are those of both versions, and sockets those of Node and of browsers', () => {
+test('[CL16] the transports have the types of AI SDK 6 and 7, and accept the sockets of Node and of browsers', () => {
   expectTypeOf<WebSocketTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
   expectTypeOf<SseTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
   expectTypeOf<WebSocketTransport>().toExtend<ChatTransport7<AdkUIMessage>>()

@@ -36,7 +36,7 @@ function utterance(): Uint8Array<ArrayBuffer>[] {
 }
 
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
-  test('[CL13] what is decided elsewhere goes on in the messages of a page that rests', async () => {
+  test('[CL13] a turn that was decided elsewhere continues in the messages of an idle page', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })
     const chat = await page.open()
@@ -56,7 +56,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(await page.load('chat-1')).toEqual(JSON.parse(JSON.stringify(chat.messages)))
   })
 
-  test('[CL13] what is said while an answer is written is shown, and answered', async () => {
+  test('[CL13] a message that is sent during a reply is shown, and gets a reply', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
@@ -74,7 +74,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
   })
 
-  test('[CL15] what is spoken is heard and answered in sound, and both are messages', async () => {
+  test('[CL15] speech gets a spoken reply, and both are messages', async () => {
     await using testBridge = await TestBridge.open(SPOKEN)
     await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()

@@ -19,7 +19,7 @@ const whoIAm: Responder = ({ systemInstruction }) => {
 }
 
 describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
-  test('[MP7] a transfer is told, and the other agent answers', async () => {
+  test('[MP7] a transfer is sent, and the other agent replies', async () => {
     await using server = await serve({
       agent: (model) =>
         assistant(model, {
@@ -41,7 +41,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[MP7] agents in parallel do not mix their texts', async () => {
+  test('[MP7] the texts of parallel agents are not mixed', async () => {
     await using server = await serve({
       respond: whoIAm,
       agent: (model) =>
@@ -74,7 +74,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect(textOf(messages[1]).length).toBe(textOf(chat.lastMessage).length)
   })
 
-  test('[MP7] agents one after the other are one message', async () => {
+  test('[MP7] sequential agents write one message', async () => {
     await using server = await serve({
       respond: whoIAm,
       agent: (model) =>

@@ -18,7 +18,7 @@ const CALL = '[[call get_weather {"place":"東京"}]]'
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[CV1] the stored messages are those that were streamed', async () => {
+  it('[CV1] the stored messages equal the streamed ones', async () => {
     await using server = await serve({
       agent: (model) =>
         assistant(model, {
@@ -39,7 +39,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(messages)
   })
 
-  it('[RQ9] regenerate() takes the answer back and makes another', async () => {
+  it('[RQ9] regenerate() replaces the reply with another one', async () => {
     await using server = await serve(withWeather)
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -57,7 +57,7 @@ describe.each(clients)('$name', (client) => {
     expect(bodies[3]).toBe(bodies[1])
   })
 
-  it('[RQ9] an edited message takes the place of the old one and of all after it', async () => {
+  it('[RQ9] an edited message replaces the old one and everything after it', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -70,7 +70,7 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(server.emulator.requests.at(-1)?.body)).not.toMatch(/First|Second/)
   })
 
-  it('[RQ9] regenerate() after an error tries again', async () => {
+  it('[RQ9] regenerate() after an error runs the turn again', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -104,7 +104,7 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(second.emulator.requests[0]?.body)).toContain('celsius')
   })
 
-  it('[CV5] another session service takes the place of the store, without rewinding', async () => {
+  it('[CV5] another session service can replace that of the store, without rewinding', async () => {
     await using server = await serve({
       ...withWeather,
       sessionService: new InMemorySessionService(),
@@ -146,7 +146,7 @@ describe.each(clients)('$name', (client) => {
     expect(page.text).toBe('Continued.')
   })
 
-  it('[TU9] a call that a crash left without a result is answered before the model is asked', async () => {
+  it('[TU9] a call without a result after a crash gets a response before the model is called', async () => {
     const sessionService = new InMemorySessionService()
     const key = { appName: 'adk-stream-protocol', userId: 'hanako', sessionId: 'chat-1' }
     const session = await sessionService.createSession(key)
@@ -185,7 +185,7 @@ describe.each(clients)('$name', (client) => {
   })
 })
 
-test('[RQ7] the earlier body with string content is answered', async () => {
+test('[RQ7] the earlier request body with string content gets a reply', async () => {
   await using server = await serve()
   const browser = server.browser()
   const response = await browser.post('/stream', {
@@ -211,7 +211,7 @@ test('[RQ7] a message without an id is a new one, on any session service', async
   expect(await response.text()).toContain('Hello.')
 })
 
-test('[CV4] an unknown chat has no messages, and deleting it is no error', async () => {
+test('[CV4] an unknown chat has no messages, and can be deleted without an error', async () => {
   await using server = await serve()
   const browser = server.browser()
   expect(await browser.messages('never')).toEqual({
@@ -223,7 +223,7 @@ test('[CV4] an unknown chat has no messages, and deleting it is no error', async
   expect((await browser.stop('never')).status).toBe(204)
 })
 
-test('[RQ9] a message that was never stored has nothing to take back', async () => {
+test('[RQ9] regenerating a message that was never stored sends it', async () => {
   await using server = await serve()
   const browser = server.browser()
   const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: '[[say Fine.]]' }] }]

@@ -34,7 +34,7 @@ const failures: readonly Failure[] = [
 ]
 
 describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
-  test.each(failures)('[ER2] $name is told once, as $code', async ({ script, code, kept }) => {
+  test.each(failures)('[ER2] $name is reported once, as $code', async ({ script, code, kept }) => {
     await using server = await serve()
     server.emulator.release('cut')
     const browser = server.browser()
@@ -55,7 +55,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     expect(messages[1]?.metadata).toMatchObject({ error: { code } })
   })
 
-  test('[ER2] a quota error says how long to wait', async () => {
+  test('[ER2] a quota error contains the retry delay', async () => {
     await using server = await serve()
     const chat = server.browser().openChat(client)
     await chat.send('[[fail 429 retry=33.4]]')
@@ -64,7 +64,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     })
   })
 
-  test('[ER2] a model that cannot be reached is told as model-unavailable', async () => {
+  test('[ER2] a model that cannot be reached is reported as model-unavailable', async () => {
     await using server = await serve({
       agent: () => assistant(new EmulatedGemini('http://127.0.0.1:1')),
     })
@@ -78,16 +78,19 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     ['MAX_TOKENS', 'length'],
     ['SAFETY', 'content-filter'],
     ['RECITATION', 'content-filter'],
-  ])('[MP11] %s after some text keeps the text and is no error', async (reason, finishReason) => {
-    await using server = await serve()
-    const browser = server.browser()
-    const chat = browser.openChat(client)
-    await chat.send(`[[say As far as]][[finish ${reason}]]`)
-    expect(chat.status).toBe('ready')
-    expect(chat.text).toBe('As far as')
-    expect(server.told.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason })
-    expect((await browser.messages()).messages).toEqual(chat.messages)
-    await chat.send('[[say Next.]]')
-    expect(chat.text).toBe('Next.')
-  })
+  ])(
+    '[MP11] %s after some text keeps the text and is not an error',
+    async (reason, finishReason) => {
+      await using server = await serve()
+      const browser = server.browser()
+      const chat = browser.openChat(client)
+      await chat.send(`[[say As far as]][[finish ${reason}]]`)
+      expect(chat.status).toBe('ready')
+      expect(chat.text).toBe('As far as')
+      expect(server.told.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason })
+      expect((await browser.messages()).messages).toEqual(chat.messages)
+      await chat.send('[[say Next.]]')
+      expect(chat.text).toBe('Next.')
+    },
+  )
 })

@@ -15,7 +15,7 @@ describe.each(hosts)('$name', (host) => {
     shareOf(clients, { group: hosts.indexOf(host) + index, groups: clients.length })
 
   test.each(clientsOf(0))(
-    '[HO1] streams, calls tools and remembers, with $name',
+    '[HO1] streams, calls tools and keeps the conversation, with $name',
     async (client) => {
       await using server = await serve({
         host,
@@ -73,7 +73,7 @@ describe.each(hosts)('$name', (host) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  test('[HO1] a stop by address ends the stream', async () => {
+  test('[HO1] POST …/stop ends the stream', async () => {
     await using server = await serve({ host })
     const browser = server.browser()
     await browser.get('/chats/chat-1/messages')
@@ -98,7 +98,7 @@ describe.each(hosts)('$name', (host) => {
     await model.aborted
   })
 
-  test('[HO1] refusals are the same', async () => {
+  test('[HO1] errors are the same', async () => {
     const origin = 'https://app.example.com'
     await using server = await serve({
       host,

@@ -33,20 +33,23 @@ describe.each(CALLS.map(([asking, args]) => ({ asking, args, name: asking.name }
     test.each([
       ['alone', []],
       ['after another call', [{ type: 'call', name: 'look', args: {} }]],
-    ] as const)('[MP111] the model is asked once for it, %s', async (_case, before) => {
-      let asked = 0
-      const left: Action[] = [...before, { type: 'call', name, args }]
-      await using server = await serve({
-        respond: () => {
-          asked += 1
-          return [left.shift() ?? { type: 'call', name, args }]
-        },
-        agent: (model) => assistant(model, { tools: [asking, look] }),
-      })
-      const { chunks } = readFrames(await (await server.browser().say('Go.')).text())
-      expect(asked).toBe(1 + before.length)
-      expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
-    })
+    ] as const)(
+      '[MP111] the model is not called again after a call that waits, %s',
+      async (_case, before) => {
+        let asked = 0
+        const left: Action[] = [...before, { type: 'call', name, args }]
+        await using server = await serve({
+          respond: () => {
+            asked += 1
+            return [left.shift() ?? { type: 'call', name, args }]
+          },
+          agent: (model) => assistant(model, { tools: [asking, look] }),
+        })
+        const { chunks } = readFrames(await (await server.browser().say('Go.')).text())
+        expect(asked).toBe(1 + before.length)
+        expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+      },
+    )
   },
 )
 
@@ -54,7 +57,7 @@ test.each([
   [undefined, 100],
   [3, 3],
 ])(
-  '[MP111] with maxLlmCalls %s a model that repeats itself is asked %s times',
+  '[MP111] with maxLlmCalls %s a model that repeats itself is called %s times',
   async (given, times) => {
     let asked = 0
     await using server = await serve({

@@ -15,7 +15,7 @@ const SCRIPT =
   '[[say 調べます。]][[call get_weather {"place":"東京"}]][[then]][[say It is]][[wait gate]][[say 18 degrees.]]'
 
 describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
-  test('[TU1] a client that lost its connection resumes and has the whole message once', async () => {
+  test('[TU1] a client that lost its connection resumes and has the whole message, once', async () => {
     await using server = await serve(graceful)
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -36,7 +36,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[TU5] the server cuts the connection; the turn goes on for who comes back', async () => {
+  test('[TU5] the server closes the connection; the turn continues for clients that resume', async () => {
     await using server = await serve(graceful)
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -51,7 +51,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     expect(messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'One.Two.' })
   })
 
-  test('[CV2] a reloaded page gets the running message by resuming, under the same id', async () => {
+  test('[CV2] a reloaded page reads the running message by resuming, with the same id', async () => {
     await using server = await serve(graceful)
     const browser = server.browser()
     const first = browser.openChat(client)
@@ -101,7 +101,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     expect(second.text).toBe('One.Two.')
   })
 
-  test('[TU1] nothing to resume leaves the chat as it is', async () => {
+  test('[TU1] a chat with nothing to resume stays as it is', async () => {
     await using server = await serve(graceful)
     const browser = server.browser()
     const chat = browser.openChat(client)

@@ -44,7 +44,7 @@ test('[TU3] a reader that does not read pauses the model', async () => {
   await model.aborted
 })
 
-test('[TU5] a client that vanishes stops the model', async () => {
+test('[TU5] a client that disconnects stops the model', async () => {
   const model = new FloodModel({ pieces: 1_000_000, length: 10 })
   await using server = await serve(flooded(model))
   using client = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
@@ -56,7 +56,7 @@ test('[TU5] a client that vanishes stops the model', async () => {
   expect(produced).toBeLessThan(1_000_000)
 })
 
-test('[TU4] a stalled reader is let go after the stall time, and may resume', async () => {
+test('[TU4] a stalled reader is disconnected after the stall time, and can resume', async () => {
   const hold = defer()
   const model = new FloodModel({ ...LONG_ANSWER, hold: hold.promise })
   await using server = await serve(
@@ -79,7 +79,7 @@ test('[TU4] a stalled reader is let go after the stall time, and may resume', as
   expect(length).toBe(LONG_ANSWER.pieces * LONG_ANSWER.length + 1)
 })
 
-test('[TU3] a stalled reader does not hinder another one, and is let go when it is too far behind', async () => {
+test('[TU3] a stalled reader does not delay another one, and is disconnected when it is too far behind', async () => {
   const hold = defer()
   const model = new FloodModel({ ...LONG_ANSWER, hold: hold.promise })
   await using server = await serve(
@@ -97,7 +97,7 @@ test('[TU3] a stalled reader does not hinder another one, and is let go when it 
   expect(await stalled.drain()).not.toContain('[DONE]')
 })
 
-test('[TU1] a turn too long to be replayed goes on for its reader, and cannot be resumed', async () => {
+test('[TU1] a turn too long to be replayed continues for its reader, and cannot be resumed', async () => {
   const pieces = 375
   const hold = defer()
   const model = new FloodModel({ pieces, length: LARGE_PIECE, hold: hold.promise })
@@ -114,7 +114,7 @@ test('[TU1] a turn too long to be replayed goes on for its reader, and cannot be
   expect(length).toBe(pieces * LARGE_PIECE + 1)
 })
 
-test('[SE5] a finished answer that is not fetched breaks nothing when comments are due', async () => {
+test('[SE5] keep-alives after the end of an unread reply cause no error', async () => {
   // The model ends when the socket takes no more but the response still does: the end of the answer waits in the response.
   const model = new FloodModel({
     pieces: 1_000_000,

@@ -7,7 +7,7 @@ import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
 describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
-  test('[TU7] stop() aborts the model, keeps what was said, and the next turn works', async () => {
+  test('[TU7] stop() aborts the model, keeps the text so far, and the next turn works', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -34,7 +34,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await client.validateMessages(messages)
   })
 
-  test('[TU7] a stop by address ends the stream of every reader', async () => {
+  test('[TU7] POST …/stop ends the stream of every reader', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -54,7 +54,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     )
   })
 
-  test('[TU7] a stop while a tool runs signals it and answers its call', async () => {
+  test('[TU7] a stop while a tool runs aborts its signal and settles its call', async () => {
     const called = defer()
     const signalled = defer()
     const slow = tool('slow', (_args, context) => {
@@ -85,7 +85,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await client.validateMessages(messages)
   })
 
-  test('[TU8] a tool that ignores the signal does not hold the chat', async () => {
+  test('[TU8] a tool that ignores the signal does not block the chat', async () => {
     const called = defer()
     const release = defer()
     const finished = defer()
@@ -116,7 +116,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await client.validateMessages(messages)
   })
 
-  test('[CV1] a stopped call reads the same when the page is opened again', async () => {
+  test('[CV1] a stopped call is shown the same after a reload', async () => {
     const called = defer()
     const hanging = tool('hang', () => {
       called.resolve()
@@ -138,7 +138,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     )
   })
 
-  test('[CV1] a stopped answer keeps its thoughts when the page is opened again', async () => {
+  test('[CV1] a stopped reply keeps its reasoning after a reload', async () => {
     await using server = await serve({
       disconnectGraceMs: 60_000,
       agent: (model) =>
@@ -158,7 +158,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     ])
   })
 
-  test('[TU5] a turn whose only reader vanished stops the model', async () => {
+  test('[TU5] a turn whose only reader has disconnected stops the model', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)

@@ -11,7 +11,7 @@ const RED_DOT =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 
 describe.each(clients)('$name', (client) => {
-  test('[MP1] text appears piece by piece, while the model is still speaking', async () => {
+  test('[MP1] text arrives piece by piece, while the model is still writing', async () => {
     await using server = await serve()
     const chat = server.browser().openChat(client)
     const answer = chat.send('[[say One two.]][[wait a]][[say Three.]][[wait b]][[say Four.]]')
@@ -29,7 +29,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[MP2] thoughts become reasoning before the text', async () => {
+  test('[MP2] thoughts of the model become reasoning before the text', async () => {
     await using server = await serve({
       agent: (model) =>
         assistant(model, {
@@ -46,7 +46,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[SS2] every character arrives whole, wherever the network cuts the bytes', async () => {
+  test('[SS2] every character arrives intact, wherever the network splits the bytes', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = client.openChat({
@@ -60,7 +60,7 @@ describe.each(clients)('$name', (client) => {
     expect(chat.status).toBe('ready')
   })
 
-  test('[MP4] an image of the model is a file part', async () => {
+  test('[MP4] an image from the model is a file part', async () => {
     await using server = await serve()
     const chat = server.browser().openChat(client)
     await chat.send('[[say Here.]][[image red]]')
@@ -76,7 +76,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[RQ5] a file of the person reaches the model whole', async () => {
+  test('[RQ5] a file from the user reaches the model unchanged', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -139,7 +139,7 @@ test('[SS1] a stream has the headers of the AI SDK and ends with [DONE]', async 
   expect(await response.text()).toMatch(/^data: \{"type":"start".*\ndata: \[DONE\]\n\n$/s)
 })
 
-test('[SS3] a quiet stream carries comments', async () => {
+test('[SS3] an idle stream gets keep-alive comments', async () => {
   await using server = await serve({ limits: { keepAliveMs: 5 } })
   const response = await server.browser().say('[[say One.]][[wait gate]][[say Two.]]')
   let body = ''
@@ -155,7 +155,7 @@ test('[SS3] a quiet stream carries comments', async () => {
   ])
 })
 
-test('[OB1] onChunk sees the chunks that the client gets, with their turn', async () => {
+test('[OB1] onChunk receives the chunks that the client receives, with their turn', async () => {
   await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
   const body = await (await server.browser().say('[[say One two.]]', 'chat-9')).text()
   const { chunks } = readFrames(body)
@@ -166,7 +166,7 @@ test('[OB1] onChunk sees the chunks that the client gets, with their turn', asyn
   )
 })
 
-test('[RQ1] a message whose bytes come one by one is read whole', async () => {
+test('[RQ1] a request body that arrives byte by byte is read completely', async () => {
   await using server = await serve()
   const text = '[[say 受け取りました。]] 絵文字👍🏽も'
   const message = { role: 'user', parts: [{ type: 'text', text }] }
@@ -177,7 +177,7 @@ test('[RQ1] a message whose bytes come one by one is read whole', async () => {
   expect(JSON.stringify(server.emulator.requests[0]?.body)).toContain('絵文字👍🏽も')
 })
 
-test('[CH1] the check of the wire finds what it should', async () => {
+test('[CH1] the checker of the stream finds each violation', async () => {
   const start = { type: 'start', messageId: 'm' }
   expect(await findFaults([start, { type: 'finish', finishReason: 'stop' }], true)).toEqual([])
   const broken = [

@@ -20,7 +20,7 @@ function callWeather(place: string): string {
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[MP3] a call and its result are one part, and the answer is in a step of its own', async () => {
+  it('[MP3] a call and its result are one part, and the reply is in a step of its own', async () => {
     await using server = await serve(withTools(weather))
     const chat = server.browser().openChat(client)
     await chat.send('[[say Let me see.]][[call get_weather {"place":"東京"}]][[then]][[say 18°.]]')
@@ -63,7 +63,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  it('[ER3] the words of a thrown error stay on the server, and the model goes on', async () => {
+  it('[ER3] the message of a thrown error stays on the server, and the model continues', async () => {
     const secret = 'connect ECONNREFUSED db.internal:5432 password=hunter2'
     const failing = tool('fail', () => Promise.reject(new Error(secret)))
     await using server = await serve(withTools(failing))
@@ -91,7 +91,7 @@ describe.each(clients)('$name', (client) => {
     ['answers after the tool', '[[then]][[say Done.]]', 'Done.'],
     // The script's second step has no act, so the model's second response is empty.
     ['stays silent after the tool', '[[then]][[finish STOP]]', ''],
-  ])('[CH4] no client sends by itself when the model %s', async (_case, then, text) => {
+  ])('[CH4] no client sends a request by itself when the model %s', async (_case, then, text) => {
     await using server = await serve(withTools(weather))
     const browser = server.browser()
     const chat = browser.openChat(client, { autoSend: true })
@@ -140,7 +140,7 @@ describe.each(clients)('$name', (client) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  it('[MP8] state that a tool sets is told only by name', async () => {
+  it('[MP8] only the exposed keys of the state that a tool sets are sent', async () => {
     const remember = tool('remember', (_args, context) => {
       context?.state.set('theme', 'dark')
       context?.state.set('token', 'ya29.a@example.com')
@@ -178,7 +178,7 @@ describe.each(clients)('$name', (client) => {
   })
 })
 
-test('[CH2] [CH3] [CH5] a turn begins with start, ends with finish, and closes all it opens', async () => {
+test('[CH2] [CH3] [CH5] a turn begins with start, ends with finish, and closes everything that it opens', async () => {
   await using server = await serve(withTools(weather))
   const call = callWeather('A')
   const script = `[[say One.]]${call}${call}[[say Two.]][[then]][[say Three.]]${call}[[then]][[say Four.]]`

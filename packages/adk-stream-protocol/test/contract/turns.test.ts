@@ -8,7 +8,7 @@ import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
 describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
-  test('[TU2] a message while the answer is written and read is refused', async () => {
+  test('[TU2] a message during a reply that is being read is rejected', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -25,7 +25,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  test('[TU2] with queue, messages wait for their turn and are all answered; one too many is refused', async () => {
+  test('[TU2] with queue, messages wait and all get a reply; one over the limit is rejected', async () => {
     await using server = await serve({ whileRunning: 'queue', limits: { maxQueued: 2 } })
     const browser = server.browser()
     const first = browser.openChat(client)
@@ -49,7 +49,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect(texts.toSorted()).toEqual(['One.', ...answered].toSorted())
   })
 
-  test('[TU6] a new message to a turn without a reader stops that turn and is answered', async () => {
+  test('[TU6] a new message stops a turn without a reader, and gets a reply', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -71,7 +71,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     ])
   })
 
-  test('[CV4] a chat is deleted while its turn runs', async () => {
+  test('[CV4] a chat can be deleted while its turn runs', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -88,7 +88,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect(JSON.stringify(server.emulator.requests.at(-1)?.body)).not.toContain('Half.')
   })
 
-  test('[TU11] closing the bridge without time to drain ends all turns and refuses new ones', async () => {
+  test('[TU11] closing the bridge without time to drain ends all turns and rejects new ones', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -107,7 +107,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
   })
 })
 
-test('[TU2] of two messages at the same moment, one is answered and the other refused', async () => {
+test('[TU2] of two messages at the same time, one gets a reply and the other is rejected', async () => {
   const both = defer()
   let asked = 0
   await using server = await serve({
@@ -127,7 +127,7 @@ test('[TU2] of two messages at the same moment, one is answered and the other re
   expect(await answered?.text()).toContain('Two.')
 })
 
-test('[TU10] a principal has at most the allowed number of turns, another is not hindered', async () => {
+test('[TU10] a principal has at most the allowed number of turns; other principals are not affected', async () => {
   await using server = await serve({ limits: { maxTurnsPerPrincipal: 2 } })
   const browser = server.browser()
   await browser.get('/chats/chat-0/messages')

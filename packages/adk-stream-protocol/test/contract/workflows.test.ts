@@ -34,7 +34,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[CV110] functions and agents of a workflow', async () => {
+  test('[CV110] a workflow of functions and agents is one message', async () => {
     await using server = await serve({
       respond: () => [{ type: 'say', text: 'Said.' }],
       agent: (model) =>
@@ -59,7 +59,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  test('[CV110] a workflow as tool of an agent', async () => {
+  test('[CV110] a workflow that is used as a tool returns its result', async () => {
     await using server = await serve({
       respond: ({ systemInstruction, contents }) => {
         if (systemInstruction.includes('I am inner')) return [{ type: 'say', text: 'Inner.' }]

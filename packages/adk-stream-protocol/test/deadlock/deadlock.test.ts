@@ -46,7 +46,7 @@ const stock = [
 ]
 
 test.each(stock)(
-  '[DL1] $name against a server that keeps the stream open: the answer leaves only when the server has given up',
+  '[DL1] $name against a server that keeps the stream open: the decision is sent only when the server has given up',
   async ({ open }) => {
     const log: string[] = []
     await using server = await holdStreams((what) => log.push(what))
@@ -95,7 +95,7 @@ async function openPendingTestBridge() {
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
 describe.each([...approvingClients, liveClient])('$name', (client) => {
-  test('[DL2] against ours the click alone starts the tool', async () => {
+  test('[DL2] against our server, the click alone starts the tool', async () => {
     const { testBridge: opened, started, go } = await openPendingTestBridge()
     await using testBridge = opened
     const page = testBridge.page()
@@ -114,7 +114,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
   })
 })
 
-test('[DL3] a client of text frames answers into its open stream, and that event alone starts the tool', async () => {
+test('[DL3] a client of text frames decides during its open stream, and that event alone starts the tool', async () => {
   const { testBridge: opened, started, go } = await openPendingTestBridge()
   await using testBridge = opened
   await using client = await BidiClient.open(testBridge.url)
@@ -162,7 +162,7 @@ const seedClients = [
 ]
 
 describe.each(seedClients)('$name with the transport of seed 004', ({ open }) => {
-  test('[DL3] [BD4] the end of the step lets it send, on the socket that stays open, and nothing is lost', async () => {
+  test('[DL3] [BD4] the end of the step lets the client send over the open socket, and nothing is lost', async () => {
     const { testBridge: opened, started, go } = await openPendingTestBridge()
     await using testBridge = opened
     await using client = await BidiClient.open(testBridge.url)
@@ -213,7 +213,7 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
     expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual(states)
   })
 
-  test('[DL3] [BD100] what the model says meanwhile is not lost', async () => {
+  test('[DL3] [BD100] text of the model during the approval request is not lost', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     await using client = await BidiClient.open(testBridge.url)
     const transport = new SeedTransport(client)

@@ -78,7 +78,7 @@ test('[ST232] decisions do not wait for connections that turns have used up', as
   await pool.end()
 })
 
-test('[ST233] a connection that ends in the moment in which it is ready does not end the process', async () => {
+test('[ST233] a connection that ends as soon as it is ready does not end the process', async () => {
   await using database = await createDatabase()
   await using proxy = await openProxy(database.url)
   proxy.endNewConnections(2)
@@ -87,7 +87,7 @@ test('[ST233] a connection that ends in the moment in which it is ready does not
   expect(proxy.ended).toBe(2)
 })
 
-test('[ST233] a store survives that all its connections are ended', async () => {
+test('[ST233] a store continues after all its connections were terminated', async () => {
   await using database = await createDatabase()
   await using store = await openPostgresStore({ connectionString: database.url })
   const session = await store.sessions.createSession(key)
@@ -347,7 +347,7 @@ test.each([
   },
 )
 
-test('[ST460] a transaction of a process that stands still does not block others, and runs again', async () => {
+test('[ST460] a transaction of a suspended process does not block others, and runs again', async () => {
   await using database = await createDatabase()
   await database.run('CREATE TABLE counters AS SELECT 0 AS count')
   const pool = new Pool({ connectionString: database.url, max: 2 })

@@ -50,7 +50,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('[RE379] the title has the number of approvals that wait for this person', () => {
+test('[RE379] the title of the page contains the number of approvals that wait for this person', () => {
   const change = show([approval('a'), approval('b'), approval('c', { voted: true })], {
     title: 'Chat',
   })

@@ -6,7 +6,7 @@ import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { TestBrowser, WAYS } from './support/chat-page.tsx'
 
 describe.each(WAYS)('over %s', (way) => {
-  test('[RE9] a tool runs once, though effects run twice and its function is another at every rendering', async () => {
+  test('[RE9] a tool runs once, although effects run twice and its function changes with every render', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
     await using browser = new TestBrowser(testBridge, way)
     const ran: string[] = []
@@ -26,7 +26,7 @@ describe.each(WAYS)('over %s', (way) => {
     expect(testBridge.told).toContain('139.7')
   })
 
-  test('[RE9] a gated one runs after it is approved', async () => {
+  test('[RE9] a gated tool runs after it is approved', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     await using browser = new TestBrowser(testBridge, way)
     let runs = 0
@@ -45,7 +45,7 @@ describe.each(WAYS)('over %s', (way) => {
     expect(testBridge.told).toContain('139.7')
   })
 
-  test('[RE9] one that is denied never runs', async () => {
+  test('[RE9] a denied tool never runs', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     await using browser = new TestBrowser(testBridge, way)
     let runs = 0
@@ -58,7 +58,7 @@ describe.each(WAYS)('over %s', (way) => {
     await page.untilReady()
     expect(runs).toBe(0)
   })
-  test('[RE9] one that says it needs no approval runs without one, as in the client library', async () => {
+  test('[RE9] a tool that needs no approval runs without one, as in the client library', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
     await using browser = new TestBrowser(testBridge, way)
     let runs = 0

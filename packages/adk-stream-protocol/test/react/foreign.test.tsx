@@ -22,7 +22,7 @@ test('[RE8] over a plain AI SDK transport, a decision is sent once, and the repl
   expect(page.chat.connection).toEqual({ state: 'idle' })
 })
 
-test('[RE8] a denial as well, with its reason', async () => {
+test('[RE8] over a plain AI SDK transport, a denial is sent with its reason', async () => {
   const server = new NativeServer(
     [{ call: 'pay', input: { amount: 50 } }],
     [{ say: 'As you wish.' }],

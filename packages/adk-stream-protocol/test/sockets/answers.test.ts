@@ -57,7 +57,7 @@ async function decide(client: SocketClient, options: DecideOptions) {
   )
 }
 
-test('[WS7] a decision is acknowledged with the state it led to, and the turn goes on', async () => {
+test('[WS7] a decision is acknowledged with the new state, and the turn continues', async () => {
   await using asked = await ask()
   const { client, page, testBridge, approvalId } = asked
   const told = await decide(client, { approvalId, decisionId: 'd1' })
@@ -73,7 +73,7 @@ test('[WS7] a decision is acknowledged with the state it led to, and the turn go
   expect(await page.history(approvalId)).toEqual(['requested', 'approved', 'started', 'succeeded'])
 })
 
-test('[WS7] a denial by frame runs nothing, and an edit runs as it was changed', async () => {
+test('[WS7] a denied call does not run, and an edited one runs with the edited arguments', async () => {
   await using denied = await ask()
   expect(
     await decide(denied.client, { approvalId: denied.approvalId, approved: false }),
@@ -121,7 +121,7 @@ test('[WS8] a decision sent again is acknowledged again and counts once, also ov
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[WS7] of an unknown approval, of another chat and of another person nothing is told', async () => {
+test('[WS7] a decision about an unknown approval, another chat or another person gets the same error', async () => {
   await using asked = await ask()
   const { client, testBridge, approvalId } = asked
   await using taro = await SocketClient.open(testBridge.url, { headers: { 'x-api-key': 'taro' } })
@@ -138,7 +138,7 @@ test('[WS7] of an unknown approval, of another chat and of another person nothin
   expect(await decide(client, { approvalId })).toMatchObject({ ok: true })
 })
 
-test('[WS8] a vote that others have to join is acknowledged as waiting, each time', async () => {
+test('[WS8] one vote of several is acknowledged as `requested`, each time', async () => {
   const chain = [{ count: 2, principals: ['hanako', 'taro'] }]
   await using asked = await ask({ approvals: { process_payment: { chain } } })
   const { client, testBridge, approvalId } = asked
@@ -190,7 +190,7 @@ async function callOf(client: SocketClient, text = ASK): Promise<string> {
   return String(call?.['toolCallId'])
 }
 
-test('[WS9] an output by frame goes on with the turn, once', async () => {
+test('[WS9] an output continues the turn, once', async () => {
   await using server = await locate()
   await using client = await SocketClient.open(server.url)
   const toolCallId = await callOf(client)
@@ -211,7 +211,7 @@ test('[WS9] an output by frame goes on with the turn, once', async () => {
   expect(server.emulator.requests).toHaveLength(2)
 })
 
-test('[WS9] an error of the client is told to the model', async () => {
+test('[WS9] the model receives an error of the client', async () => {
   await using server = await locate()
   await using client = await SocketClient.open(server.url)
   const toolCallId = await callOf(client)
@@ -222,7 +222,7 @@ test('[WS9] an error of the client is told to the model', async () => {
   ).done
 })
 
-test('[WS9] an output that nothing waits for is refused: another call, chat, person, a tool of the server', async () => {
+test('[WS9] an output that nothing waits for is rejected: another call, chat, person, a tool of the server', async () => {
   await using server = await locate()
   await using client = await SocketClient.open(server.url)
   await using taro = await SocketClient.open(server.url, { headers: { 'x-api-key': 'taro' } })

@@ -17,7 +17,7 @@ const hanako: ServeOptions = {
 const SCRIPT =
   '[[say 調べます。]][[call get_weather {"place":"東京"}]][[then]][[say It is]][[wait gate]][[say 18 degrees.]]'
 
-test('[WS2] an answer is start, chunks numbered from 0, end; and the chunks are those of the HTTP stream', async () => {
+test('[WS2] a reply is `start`, chunks numbered from 0 and `end`, with the chunks of the HTTP stream', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   server.emulator.release('gate')
@@ -33,7 +33,7 @@ test('[WS2] an answer is start, chunks numbered from 0, end; and the chunks are 
   expect(client.text()).toBe(textOfChunks(chunks))
 })
 
-test('[WS2] answers on one socket are numbered each on its own', async () => {
+test('[WS2] the chunks of each reply on a socket are numbered from 0', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   const names = Array.from({ length: 8 }, (_, index) => `r${index}`)
@@ -45,7 +45,7 @@ test('[WS2] answers on one socket are numbered each on its own', async () => {
   }
 })
 
-test('[WS2] a requestId in use is refused without harm to the request that has it', async () => {
+test('[WS2] a requestId in use is rejected, and the request that has it continues', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait gate]][[say Two.]]')
@@ -57,7 +57,7 @@ test('[WS2] a requestId in use is refused without harm to the request that has i
   expect(client.text()).toBe('One.Two.')
 })
 
-test('[WS5] a turn cut at any place is resumed whole', async () => {
+test('[WS5] a turn that is interrupted at any chunk is resumed completely', async () => {
   await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
   await using first = await SocketClient.open(server.url)
   first.say(SCRIPT)
@@ -85,7 +85,7 @@ test('[WS5] a turn cut at any place is resumed whole', async () => {
   await last.nextOf('no-active', 'later')
 })
 
-test('[WS5] a socket that is lost in mid-answer is a reader that left: without a grace the model stops', async () => {
+test('[WS5] a socket that is lost during a reply detaches its reader: without grace time the model stops', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait never]]')
@@ -96,7 +96,7 @@ test('[WS5] a socket that is lost in mid-answer is a reader that left: without a
   expect(request.aborted).toBe(true)
 })
 
-test('[WS5] a socket that is lost before its turn has begun leaves no turn behind', async () => {
+test('[WS5] a socket that is lost before its turn has started leaves no running turn', async () => {
   const opened = defer<Store>()
   await using store = await openSqliteStore({ path: ':memory:' })
   await using server = await serve({ ...hanako, store: opened.promise })
@@ -113,7 +113,7 @@ test('[WS5] a socket that is lost before its turn has begun leaves no turn behin
   expect(other.text('r2')).toBe('Two.')
 })
 
-test('[WS4] who has only joined an answer does not stop it for others; the last one does', async () => {
+test('[WS4] `abort` by a client that only resumed a reply does not stop it for others; the last one stops it', async () => {
   await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
   await using first = await SocketClient.open(server.url)
   await using second = await SocketClient.open(server.url)
@@ -162,7 +162,7 @@ test('[WS4] with `stop`, a client that has only joined a reply stops it for all 
   }
 })
 
-test('[WS4] an abort that comes before the turn has begun stops it; a late one is ignored', async () => {
+test('[WS4] an abort before the turn has started stops it; a late one is ignored', async () => {
   await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
   await using client = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait never]]')
@@ -177,7 +177,7 @@ test('[WS4] an abort that comes before the turn has begun stops it; a late one i
   expect(client.of('nobody')).toEqual([])
 })
 
-test('[WS6] what the AI SDK does not know carries a request that it drops', async () => {
+test('[WS6] frames that the AI SDK does not know have an empty requestId, so that it ignores them', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url, { protocols: 'adk-stream.v1' })
   client.send({ type: 'ping' })
@@ -194,7 +194,7 @@ test('[WS6] what the AI SDK does not know carries a request that it drops', asyn
   })
 })
 
-test('[WS100] a client that does not ask for the subprotocol gets no `hello`', async () => {
+test('[WS100] a client without our subprotocol gets no `hello`', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   await client.sync()
@@ -208,7 +208,7 @@ test('[WS10] a ping is answered with its nonce', async () => {
   expect(await client.nextOf('pong')).toEqual({ type: 'pong', nonce: 'abc', requestId: '' })
 })
 
-test('[WS11] frames for a live run are refused by name where there is none', async () => {
+test('[WS11] frames for a live session are rejected by name if there is none', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   const id = 'chat-1'
@@ -278,7 +278,7 @@ test.each([
     frame: 'tool-output',
     code: 'bad-request',
   },
-])('[WS12] $name is refused by name, and turns go on', async ({ text, frame, code }) => {
+])('[WS12] $name is rejected by name, and turns continue', async ({ text, frame, code }) => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait gate]][[say Two.]]')
@@ -298,7 +298,7 @@ test.each([
   ['no user message', { type: 'send', id: 'chat-1', messages: [] }],
   ['a wrong id', { type: 'resume', id: '../x' }],
   ['an unknown dialect', { type: 'resume', id: 'chat-1', body: { dialect: 'klingon' } }],
-])('[WS12] a request with %s fails by itself', async (_name, frame) => {
+])('[WS12] a request with %s fails, and other requests continue', async (_name, frame) => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   client.send({ ...frame, requestId: 'bad' })
@@ -308,7 +308,7 @@ test.each([
   expect(client.text()).toBe('Fine.')
 })
 
-test('[WS12] no frame changes what objects have', () => {
+test('[WS12] no frame changes Object.prototype', () => {
   const frame = JSON.parse('{"type":"ping","__proto__":{"polluted":1}}') as unknown
   expect(ClientFrame.parse(frame)).toEqual({ type: 'ping' })
   expect('polluted' in {}).toBe(false)

@@ -94,17 +94,20 @@ test.each([
       ...Array.from({ length: 20_000 }, () => frame(CONTINUATION, Buffer.from('a'))),
     ]),
   ],
-])('[WS13] %s closes with %i, and nobody else notices', async (_name, code, bytes) => {
-  await using server = await serve(hanako)
-  await using other = await bystander(server.url)
-  const socket = await openRaw(server.url, 'permessage-deflate; client_max_window_bits')
-  const closed = closeCodeOf(socket)
-  socket.write(bytes)
-  expect(await closed).toBe(code)
-  await expectUnharmed(other, () => server.emulator.release('gate'))
-})
+])(
+  '[WS13] %s closes the socket with %i, and other sockets continue',
+  async (_name, code, bytes) => {
+    await using server = await serve(hanako)
+    await using other = await bystander(server.url)
+    const socket = await openRaw(server.url, 'permessage-deflate; client_max_window_bits')
+    const closed = closeCodeOf(socket)
+    socket.write(bytes)
+    expect(await closed).toBe(code)
+    await expectUnharmed(other, () => server.emulator.release('gate'))
+  },
+)
 
-test('[WS13] a message over the limit closes with 1009; what is below it is read', async () => {
+test('[WS13] a message over the limit closes the socket with 1009; one below it is read', async () => {
   await using server = await serve({ ...hanako, limits: { maxBodyBytes: 10_000 } })
   await using client = await SocketClient.open(server.url)
   client.say(`[[say Fine.]]${' '.repeat(9_000)}`)
@@ -113,7 +116,7 @@ test('[WS13] a message over the limit closes with 1009; what is below it is read
   expect(await client.closed).toBe(1009)
 })
 
-test('[WS13] a connection that is cut in mid-handshake or mid-frame breaks nothing', async () => {
+test('[WS13] a connection that is lost during the handshake or a frame causes no error', async () => {
   await using server = await serve(hanako)
   const { hostname, port } = new URL(server.url)
   for (let count = 0; count < 20; count += 1) {
@@ -140,19 +143,22 @@ test.each([
     'pieces of audio that are too large',
     (client: SocketClient) => client.socket.send(Buffer.alloc(70_000)),
   ],
-])('[WS15] a flood of %s is closed with 4429, and nobody else notices', async (_name, send) => {
-  // A low rate: on a busy machine a flood is slow too.
-  await using server = await serve({ ...hanako, limits: { maxFramesPerSecond: 20 } })
-  await using other = await bystander(server.url)
-  await using client = await SocketClient.open(server.url)
-  for (let count = 0; count < 500; count += 1) send(client)
-  expect(await client.closed).toBe(4429)
-  // What was refused one by one is bounded by what the flood may cost.
-  expect(client.frames.length).toBeLessThan(60)
-  await expectUnharmed(other, () => server.emulator.release('gate'))
-})
+])(
+  '[WS15] too many %s close the socket with 4429, and other sockets continue',
+  async (_name, send) => {
+    // A low rate: on a busy machine a flood is slow too.
+    await using server = await serve({ ...hanako, limits: { maxFramesPerSecond: 20 } })
+    await using other = await bystander(server.url)
+    await using client = await SocketClient.open(server.url)
+    for (let count = 0; count < 500; count += 1) send(client)
+    expect(await client.closed).toBe(4429)
+    // What was refused one by one is bounded by what the flood may cost.
+    expect(client.frames.length).toBeLessThan(60)
+    await expectUnharmed(other, () => server.emulator.release('gate'))
+  },
+)
 
-test('[WS15] audio is refused by size and by rate, and named', async () => {
+test('[WS15] audio over the limit of size or rate is rejected by name', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   client.socket.send(Buffer.alloc(65_537))
@@ -163,7 +169,7 @@ test('[WS15] audio is refused by size and by rate, and named', async () => {
   await client.sync()
 })
 
-test('[WS15] a microphone in real time is never too fast', async () => {
+test('[WS15] audio in real time is never rejected as too fast', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   // Two seconds at once, as after a hiccup of the network: 100 pieces of 20 ms.

@@ -20,7 +20,7 @@ function from(id: string, address: string): { headers: Record<string, string> } 
   return as(id, { 'x-forwarded-for': address })
 }
 
-test('[WS143] all principals together have so many sockets and no more', async () => {
+test('[WS143] the total number of sockets is limited', async () => {
   await using server = await serve({ ...anyone, limits: { maxSockets: 2 } })
   await using first = await SocketClient.open(server.url, as('hanako'))
   await using second = await SocketClient.open(server.url, as('taro'))
@@ -34,7 +34,7 @@ test('[WS143] all principals together have so many sockets and no more', async (
   await third.sync()
 })
 
-test('[WS143] an address has so many sockets, whoever uses it; only a trusted proxy names it', async () => {
+test('[WS143] the number of sockets of an IP address is limited; only a trusted proxy can set the address', async () => {
   const limits = { maxSocketsPerAddress: 1 }
   await using server = await serve({ ...anyone, limits, trustedProxies: 1 })
   await using first = await SocketClient.open(server.url, from('hanako', '192.0.2.1'))
@@ -73,7 +73,7 @@ test.each(CASES)('[WS143] with proxies %j, %s with %j is %s', (trusted, address,
   expect(proxies.clientOf(proxies.read(exchange))).toBe(client)
 })
 
-test('[TU140] all principals together have so many answers being written, and no more', async () => {
+test('[TU140] the total number of running turns is limited', async () => {
   await using server = await serve({ ...anyone, limits: { maxTurns: 1 } })
   const browser = server.browser()
   const say = (id: string, text: string) =>
@@ -91,7 +91,7 @@ test('[TU140] all principals together have so many answers being written, and no
   expect(await (await say('taro', '[[say Two.]]')).text()).toContain('Two.')
 })
 
-test('[SE141] behind TLS the cookie is Secure and bound to its host; only a trusted proxy says so', async () => {
+test('[SE141] behind TLS the cookie is Secure and bound to its host; only a trusted proxy can report TLS', async () => {
   const authenticate = signedCookie({ secret: 'a secret of sixteen bytes' })
   const headers = { 'x-forwarded-proto': 'https' }
   await using server = await serve({ authenticate, trustedProxies: 1 })
@@ -114,7 +114,7 @@ test('[SE141] behind TLS the cookie is Secure and bound to its host; only a trus
 })
 
 test.each([-1, 1.5, ['not an address'], ['10.0.0.0/33'], 'all'])(
-  '[WS143] trusted proxies %j are refused when the bridge is made',
+  '[WS143] trusted proxies %j are rejected by createBridge',
   (trustedProxies) => {
     const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
     // As plain JavaScript would.

@@ -27,7 +27,7 @@ function flooded(model: FloodModel, options: ServeOptions = {}): ServeOptions {
   }
 }
 
-test('[WS14] a socket that is not read pauses the model, holds little, and goes on as it is read', async () => {
+test('[WS14] a socket that is not read pauses the model, buffers little, and continues when it is read', async () => {
   const model = new FloodModel({ pieces: 7_500, length: 8_192 })
   await using server = await serve(flooded(model))
   await using client = await SocketClient.open(server.url)
@@ -44,7 +44,7 @@ test('[WS14] a socket that is not read pauses the model, holds little, and goes 
   await model.aborted
 })
 
-test('[WS14] what a slow socket gets in the end is whole, for each of its answers', async () => {
+test('[WS14] a slow socket receives each of its replies completely', async () => {
   const model = new FloodModel({ pieces: 250, length: 65_536 })
   await using server = await serve(flooded(model, { limits: { maxReplay: 64 * MEBI } }))
   await using client = await SocketClient.open(server.url)
@@ -61,7 +61,7 @@ test('[WS14] what a slow socket gets in the end is whole, for each of its answer
   for (const requestId of ['r1', 'r2']) expect(await client.faults(requestId)).toEqual([])
 })
 
-test('[WS14] an answer that is not read in time is given up by an error, and can be resumed', async () => {
+test('[WS14] a reply that is not read in time ends with an error, and can be resumed', async () => {
   const hold = defer()
   // More than the kernel's buffers of a connection hold.
   const pieces = 320
@@ -86,7 +86,7 @@ test('[WS14] an answer that is not read in time is given up by an error, and can
   expect(client.text('r2')).toHaveLength(pieces * 65_536 + 1)
 })
 
-test('[WS14] a client that asks and does not read is let go', async () => {
+test('[WS14] a client that sends requests and does not read is disconnected', async () => {
   await using server = await serve(
     flooded(new FloodModel({ pieces: 1, length: 1 }), {
       limits: { maxFramesPerSecond: 1_000_000 },
@@ -105,7 +105,7 @@ test('[WS14] a client that asks and does not read is let go', async () => {
   await other.sync()
 })
 
-test('[WS17] a client that gives no sign is let go, and its answer waits for it to come back', async () => {
+test('[WS17] a client that does not respond to pings is disconnected, and its reply can be resumed', async () => {
   await using server = await serve({
     authenticate: () => ({ id: 'hanako' }),
     disconnectGraceMs: 60_000,
@@ -124,7 +124,7 @@ test('[WS17] a client that gives no sign is let go, and its answer waits for it 
   expect(client.text('again')).toBe('One.Two.')
 })
 
-test('[WS17] a client that answers pings stays, however long it is silent', async () => {
+test('[WS17] a client that responds to pings stays connected, even if it sends nothing else', async () => {
   await using server = await serve({
     authenticate: () => ({ id: 'hanako' }),
     limits: { keepAliveMs: 50 },
@@ -135,7 +135,7 @@ test('[WS17] a client that answers pings stays, however long it is silent', asyn
   expect(client.socket.readyState).toBe(WebSocket.OPEN)
 })
 
-test('[WS17] two misses in a row are forgiven, not a third; every sign counts', async () => {
+test('[WS17] a peer is dead after three missed pings in a row; any frame resets the count', async () => {
   const dead = defer()
   let pings = 0
   const heartbeats = new Heartbeats(5)
@@ -159,7 +159,7 @@ test('[WS17] two misses in a row are forgiven, not a third; every sign counts', 
   expect(others).toBeGreaterThanOrEqual(3)
 })
 
-test('[WS15] a bucket lets through its rate, and its size at once', () => {
+test('[WS15] a token bucket allows its rate, and bursts up to its size', () => {
   let now = 0
   const bucket = new TokenBucket(10, 20, () => now)
   expect(bucket.take(20)).toBe(true)
@@ -212,7 +212,7 @@ async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & 
   }
 }
 
-test('[WS21] audio for a client that is too slow is dropped and counted, and never piles up', async () => {
+test('[WS21] audio for a client that is too slow is dropped and counted, and not buffered', async () => {
   await using open = await openPeer()
   const { peer, client } = open
   client.socket.pause()

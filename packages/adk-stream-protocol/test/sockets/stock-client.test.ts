@@ -10,7 +10,7 @@ import { openSocketPage } from './support/socket-chat.ts'
 
 const hanako = { 'x-api-key': 'hanako' }
 
-test('[WS1] the stock client of AI SDK 7 chats over the socket, tools and memory included', async () => {
+test('[WS1] the stock client of AI SDK 7 chats over the socket, with tools and history', async () => {
   await using server = await serve({
     authenticate: () => ({ id: 'hanako' }),
     agent: (model) => assistant(model, { tools: [weather] }),
@@ -56,7 +56,7 @@ test('[WS1] the stock client approves and denies over the socket, in one message
   await validateUIMessages({ messages: chat.messages })
 })
 
-test('[WS4] stop() stops the model at once, also within a grace time, and the next message is answered', async () => {
+test('[WS4] stop() stops the model at once, also within the grace time, and the next message gets a reply', async () => {
   await using server = await serve({
     authenticate: () => ({ id: 'hanako' }),
     disconnectGraceMs: 60_000,
@@ -75,7 +75,7 @@ test('[WS4] stop() stops the model at once, also within a grace time, and the ne
   expect(page.sockets).toHaveLength(1)
 })
 
-test('[WS5] a page that lost its socket in mid-answer resumes and has the whole answer once', async () => {
+test('[WS5] a page that lost its socket during a reply resumes and has the whole reply, once', async () => {
   await using server = await serve({
     authenticate: () => ({ id: 'hanako' }),
     disconnectGraceMs: 60_000,
@@ -100,7 +100,7 @@ test('[WS5] a page that lost its socket in mid-answer resumes and has the whole 
   expect(chat.error).toBeUndefined()
 })
 
-test('[WS2] several chats share a socket, and none waits for another', async () => {
+test('[WS2] several chats share a socket without waiting for each other', async () => {
   await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
   await using page = openSocketPage(server.url)
   const slow = page.open('slow')
@@ -115,7 +115,7 @@ test('[WS2] several chats share a socket, and none waits for another', async () 
   expect(page.sockets).toHaveLength(1)
 })
 
-test('[WS1] a refusal reaches the stock client as an error of its request, and the socket goes on', async () => {
+test('[WS1] a rejected request is an error in the stock client, and the socket continues', async () => {
   await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
   await using page = openSocketPage(server.url)
   const first = page.open()

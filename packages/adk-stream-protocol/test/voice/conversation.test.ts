@@ -30,7 +30,7 @@ async function meet(testBridge: TestBridge, options: Partial<VoiceOptions> = {})
   }
 }
 
-test('[VO12] who speaks into a chat in which nothing was typed is answered in sound, and both are its messages', async () => {
+test('[VO12] speech in a new chat gets a spoken reply, and both become messages', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using world = await meet(testBridge)
   const { chat, voice, microphone, devices } = world
@@ -45,7 +45,7 @@ test('[VO12] who speaks into a chat in which nothing was typed is answered in so
   expect(voice.state).toMatchObject({ transcript: { person, model: 'Good morning.' } })
 })
 
-test('[VO9] with push-to-talk, what is said is answered when it is let go, without a silence', async () => {
+test('[VO9] with push-to-talk, the reply starts when the button is released, without a pause', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using world = await meet(testBridge, { mode: 'push-to-talk' })
   const { chat, voice, microphone } = world
@@ -61,7 +61,7 @@ test('[VO9] with push-to-talk, what is said is answered when it is let go, witho
   expect(chat.messages).toHaveLength(4)
 })
 
-test('[VO4] who speaks over the model makes it fall silent', async () => {
+test('[VO4] speech during a reply interrupts the model', async () => {
   await using testBridge = await openLiveTestBridge({
     spoken: true,
     liveModel: FREE_MODEL,
@@ -76,7 +76,7 @@ test('[VO4] who speaks over the model makes it fall silent', async () => {
   await chat.until(() => devices.speaker.drops > 0)
 })
 
-test('[VO11] a connection that is lost while the model speaks comes back, and the rest is heard', async () => {
+test('[VO11] if the connection is lost while the model speaks, the rest is played after the reconnection', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using world = await meet(testBridge)
   const { chat, microphone, devices, page } = world
@@ -94,7 +94,7 @@ test('[VO11] a connection that is lost while the model speaks comes back, and th
   expect(chat.messages).toHaveLength(2)
 })
 
-test('[VO11] a connection that is lost while the person speaks comes back, and the model heard all of it', async () => {
+test('[VO11] if the connection is lost while the person speaks, the model receives all of it after the reconnection', async () => {
   await using testBridge = await openLiveTestBridge({
     spoken: true,
     emulator: { live: { recordAudio: true } },
@@ -120,7 +120,7 @@ test('[VO11] a connection that is lost while the person speaks comes back, and t
   expect(heard / 32).toBe(1_700)
 })
 
-test('[VO12] a page that only watches does not take the sound away, and who stops gets none', async () => {
+test('[VO12] a page that only watches does not take over the audio, and a stopped voice gets none', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using world = await meet(testBridge)
   const { chat, devices, page, voice } = world

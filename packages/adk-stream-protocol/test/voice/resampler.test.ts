@@ -31,7 +31,7 @@ function share(samples: Float32Array, hertz: number, rate: number): number {
 
 const decibels = (ratio: number): number => 20 * Math.log10(ratio)
 
-test.each(RATES)('[VO2] from %i Hz, what can be heard is as loud and as high as it was', (rate) => {
+test.each(RATES)('[VO2] from %i Hz, audible frequencies keep their level and pitch', (rate) => {
   const highest = Math.min(rate, INPUT_RATE) * 0.44
   fc.assert(
     fc.property(fc.double({ min: 100, max: highest, noNaN: true }), (hertz) => {
@@ -44,7 +44,7 @@ test.each(RATES)('[VO2] from %i Hz, what can be heard is as loud and as high as 
 })
 
 test.each(RATES.filter((rate) => rate > 20_000))(
-  '[VO2] from %i Hz, what is too high does not come back as another tone',
+  '[VO2] from %i Hz, frequencies above the limit cause no aliasing',
   (rate) => {
     fc.assert(
       fc.property(fc.double({ min: 8_900, max: rate / 2, noNaN: true }), (hertz) => {
@@ -56,7 +56,7 @@ test.each(RATES.filter((rate) => rate > 20_000))(
   },
 )
 
-test('[VO2] how the sound is cut into pieces changes nothing', () => {
+test('[VO2] the result does not depend on the size of the pieces', () => {
   const cuts = fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 20 })
   fc.assert(
     fc.property(fc.constantFrom(...RATES), cuts, (rate, lengths) => {
@@ -76,7 +76,7 @@ test('[VO2] how the sound is cut into pieces changes nothing', () => {
   )
 })
 
-test('[VO2] frames are 20 ms of 16 bit, little end first, and clip in place of turning over', () => {
+test('[VO2] frames are 20 ms of 16 bit little-endian PCM, and clip instead of overflowing', () => {
   const frames: { bytes: Uint8Array; level: number }[] = []
   const push = cutFrames((bytes, level) => frames.push({ bytes, level }))
   push(new Float32Array(300).fill(0.5))

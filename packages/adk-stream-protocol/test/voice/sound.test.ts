@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { settle } from './support/fake-devices.ts'
 import { setUp, sound, talk } from './support/set-up.ts'
 
-test('[VO9] with push-to-talk, the model hears what is said while it is held, and its end', async () => {
+test('[VO9] with push-to-talk, audio is sent while the button is held, and then its end', async () => {
   const { voice, microphone, transport } = await talk({ mode: 'push-to-talk' })
   microphone.speak(500)
   expect(transport.soundMs).toBe(0)
@@ -19,7 +19,7 @@ test('[VO9] with push-to-talk, the model hears what is said while it is held, an
   expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
 })
 
-test('[VO9] who presses again at once goes on with what they say', async () => {
+test('[VO9] pressing again at once continues the same utterance', async () => {
   const { voice, microphone, transport } = await talk({ mode: 'push-to-talk' })
   voice.press()
   microphone.speak(100)
@@ -31,7 +31,7 @@ test('[VO9] who presses again at once goes on with what they say', async () => {
   expect(transport.said).toEqual(['watch chat-1 binary'])
 })
 
-test('[VO9] who presses while the model speaks interrupts it', async () => {
+test('[VO9] pressing while the model speaks interrupts it', async () => {
   const { voice, transport, devices } = await talk({ mode: 'push-to-talk' })
   transport.tell(sound())
   voice.press()
@@ -39,7 +39,7 @@ test('[VO9] who presses while the model speaks interrupts it', async () => {
   expect(transport.said).toContain('interrupt chat-1')
 })
 
-test('[VO9] pressing counts only where it is meant: not when off, muted or hands-free', async () => {
+test('[VO9] pressing has no effect when the voice is off, muted or hands-free', async () => {
   const { voice, transport, microphone } = await talk()
   voice.press()
   expect(voice.state).toMatchObject({ held: false })
@@ -54,7 +54,7 @@ test('[VO9] pressing counts only where it is meant: not when off, muted or hands
   expect(voice.state.state).toBe('off')
 })
 
-test('[VO9] who is muted is not heard, and the model need not wait for more', async () => {
+test('[VO9] a muted voice sends no audio, and marks its end', async () => {
   const { voice, microphone, transport } = await talk()
   microphone.speak(100)
   voice.setMuted(true)
@@ -67,7 +67,7 @@ test('[VO9] who is muted is not heard, and the model need not wait for more', as
   expect(transport.soundMs).toBe(200)
 })
 
-test('[VO9] a voice that was muted before its start begins muted', async () => {
+test('[VO9] a voice that was muted before its start is muted', async () => {
   const { voice, devices, transport } = setUp()
   voice.setMuted(true)
   const started = voice.start()
@@ -77,7 +77,7 @@ test('[VO9] a voice that was muted before its start begins muted', async () => {
   expect([microphone.muted, transport.soundMs]).toEqual([true, 0])
 })
 
-test('[VO10] another microphone takes the place of the first when it is there', async () => {
+test('[VO10] another microphone replaces the first one when it is open', async () => {
   const { voice, microphone, devices, transport } = await talk()
   const chosen = voice.setDevice('headset')
   microphone.speak(100)
@@ -91,7 +91,7 @@ test('[VO10] another microphone takes the place of the first when it is there', 
   expect(transport.soundMs).toBe(200)
 })
 
-test('[VO10] one that cannot be opened leaves the first in use, and is told', async () => {
+test('[VO10] if another microphone cannot be opened, the first stays in use and the problem is reported', async () => {
   const { voice, microphone, devices, transport } = await talk()
   const chosen = voice.setDevice('headset')
   await devices.prompts[1]?.refuse('NotReadableError')
@@ -103,7 +103,7 @@ test('[VO10] one that cannot be opened leaves the first in use, and is told', as
   expect(voice.state.state).toBe('off')
 })
 
-test('[VO10] of several that are chosen in a row the last one is used, whichever comes first', async () => {
+test('[VO10] of several selected microphones the last one is used, whichever opens first', async () => {
   const { voice, devices } = await talk()
   const both = [voice.setDevice('first'), voice.setDevice('second')]
   const second = await devices.prompts[2]?.allow()
@@ -114,7 +114,7 @@ test('[VO10] of several that are chosen in a row the last one is used, whichever
   expect(second?.closed).toBe(true)
 })
 
-test('[VO4] an interruption drops the sound, and what comes after it is heard, however soon', async () => {
+test('[VO4] an interruption drops the buffered audio, and plays what follows', async () => {
   const { voice, transport, devices } = await talk()
   transport.tell(sound(), { type: 'interrupted' })
   expect(devices.speaker.drops).toBe(1)
@@ -124,7 +124,7 @@ test('[VO4] an interruption drops the sound, and what comes after it is heard, h
   expect(devices.speaker.played).toHaveLength(2)
 })
 
-test('[VO4] who interrupts hears no more of the answer, also from a model that goes on', async () => {
+test('[VO4] after interrupt() the rest of the reply is not played, even if the model continues', async () => {
   const { voice, transport, devices } = await talk()
   transport.tell({ type: 'answer', phase: 'start' }, sound())
   voice.interrupt()
@@ -137,7 +137,7 @@ test('[VO4] who interrupts hears no more of the answer, also from a model that g
   expect(devices.speaker.played).toHaveLength(2)
 })
 
-test('[VO11] speech without a connection waits for it, its newest two seconds', async () => {
+test('[VO11] without a connection, the newest two seconds of speech wait for it', async () => {
   const { voice, microphone, transport } = await talk()
   transport.open = false
   microphone.speak(5_000)
@@ -148,7 +148,7 @@ test('[VO11] speech without a connection waits for it, its newest two seconds', 
   expect(voice.state).toMatchObject({ connected: true })
 })
 
-test('[VO11] a connection that does not come back is a problem', async () => {
+test('[VO11] a connection that does not come back ends the voice with a problem', async () => {
   const { voice, microphone, transport } = await talk({ giveUpAfterMs: 1_000 })
   transport.open = false
   microphone.speak(980)

@@ -102,11 +102,11 @@ test.each<[string, readonly VoiceEvent[], object]>([
     [...ON, answered('Hello'), { type: 'answer-start' }, answered('Yes')],
     { transcript: { person: '', model: 'Yes' } },
   ],
-])('[VO6] after %s, the state is told', (_what, events, state) => {
+])('[VO6] the state after %s', (_what, events, state) => {
   expect(run(events)).toMatchObject(state)
 })
 
-test('[VO6] a state has a problem only while there is one', () => {
+test('[VO6] a state has a problem only while it exists', () => {
   expect(
     run([...ON, { type: 'trouble', problem: DENIED }, { type: 'trouble', problem: undefined }]),
   ).not.toHaveProperty('problem')
@@ -115,7 +115,7 @@ test('[VO6] a state has a problem only while there is one', () => {
   )
 })
 
-test('[VO6] with push-to-talk, noise is not the person', () => {
+test('[VO6] with push-to-talk, noise does not count as speech', () => {
   expect(run([...ON, PERSON], 'push-to-talk').state).toBe('listening')
   expect(run([...ON, { type: 'held', held: true }], 'push-to-talk').state).toBe('person-speaking')
 })
@@ -138,7 +138,7 @@ test.each<VoiceEvent>([
   { type: 'trouble', problem: undefined },
   { ...PERSON, speaking: false },
   { type: 'replying', replying: false },
-])('[VO6] what changes nothing leaves the same snapshot: %o', (event) => {
+])('[VO6] an event without effect returns the same snapshot: %o', (event) => {
   const model = ON.reduce(nextVoice, startModel({ mode: 'hands-free', muted: false }))
   expect(nextVoice(model, event)).toBe(model)
 })
@@ -151,7 +151,7 @@ test.each([
   ['NotReadableError', 'in-use'],
   ['AbortError', 'in-use'],
   ['InvalidStateError', 'unsupported'],
-])('[VO7] %s is told as %s', (name, code) => {
+])('[VO7] %s becomes the problem %s', (name, code) => {
   const error = new DOMException('no', name)
   expect(toProblem(error)).toEqual({ code, cause: error })
 })
@@ -164,7 +164,7 @@ test.each([
   { what: 'a voice in a noisy room', levels: [...NOISE, 0.3], frames: 1_005, speaking: true },
   { what: 'a pause within a sentence', levels: SENTENCE, frames: 20, speaking: true },
   { what: 'the end of a sentence', levels: SENTENCE, frames: 60, speaking: false },
-])('[VO6] $what is seen for what it is', ({ levels, frames, speaking }) => {
+])('[VO6] $what is detected', ({ levels, frames, speaking }) => {
   const all = Array.from({ length: frames }, (_none, at) => levels[at] ?? levels.at(-1) ?? 0)
   expect(all.reduce(detectSpeech, SILENCE).speaking).toBe(speaking)
 })

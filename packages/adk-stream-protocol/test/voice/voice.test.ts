@@ -4,7 +4,7 @@ import { Voice } from '../../src/client/voice/index.ts'
 import { FakeTransport } from './support/fake-transport.ts'
 import { setUp, sound, talk } from './support/set-up.ts'
 
-test('[VO6] a voice starts, is heard and hears, and stops', async () => {
+test('[VO6] a voice starts, sends and plays audio, and stops', async () => {
   const { voice, devices, transport, states } = setUp()
   expect(voice.state).toEqual({ state: 'off', mode: 'hands-free', muted: false })
   const started = voice.start()
@@ -33,7 +33,7 @@ test('[VO6] a voice starts, is heard and hears, and stops', async () => {
   ])
 })
 
-test('[VO6] who stops while the model speaks sees no other state than off', async () => {
+test('[VO6] stop() while the model speaks leads to no other state than off', async () => {
   const { voice, transport, states } = await talk()
   const speaking: boolean[] = []
   transport.tell(sound())
@@ -45,7 +45,7 @@ test('[VO6] who stops while the model speaks sees no other state than off', asyn
   expect(voice.state.state).toBe('off')
 })
 
-test('[VO6] the level is told apart from the state', async () => {
+test('[VO6] the level is reported separately from the state', async () => {
   const { voice, microphone, devices, states } = await talk()
   const levels: object[] = []
   voice.onLevel((level) => levels.push(level))
@@ -58,7 +58,7 @@ test('[VO6] the level is told apart from the state', async () => {
   expect(states).toHaveLength(length)
 })
 
-test('[VO6] other sounds are told to make room while somebody speaks', async () => {
+test('[VO6] onSpeaking reports when somebody speaks', async () => {
   const { voice, microphone, transport, devices } = await talk()
   const told: boolean[] = []
   voice.onSpeaking((speaking) => told.push(speaking))
@@ -69,7 +69,7 @@ test('[VO6] other sounds are told to make room while somebody speaks', async () 
   expect(told).toEqual([true, false, true, false])
 })
 
-test('[VO6] words of both sides are shown as they come', async () => {
+test('[VO6] the transcripts of both sides are shown as they arrive', async () => {
   const { voice, transport } = await talk()
   transport.tell(
     { type: 'transcript', author: 'user', text: 'Good ', final: false },
@@ -82,7 +82,7 @@ test('[VO6] words of both sides are shown as they come', async () => {
   expect(voice.state).toMatchObject({ transcript: { person: 'Good morning', model: 'Hello' } })
 })
 
-test('[VO8] two starts ask once', async () => {
+test('[VO8] two starts request the microphone once', async () => {
   const { voice, devices, transport } = setUp()
   const first = voice.start()
   const second = voice.start()
@@ -94,7 +94,7 @@ test('[VO8] two starts ask once', async () => {
   expect(transport.said).toEqual(['watch chat-1 binary'])
 })
 
-test('[VO8] who stops while the browser asks has no microphone afterwards', async () => {
+test('[VO8] stop() while the browser asks for permission closes the microphone that opens afterwards', async () => {
   const { voice, devices, transport } = setUp()
   const started = voice.start()
   voice.stop()
@@ -106,7 +106,7 @@ test('[VO8] who stops while the browser asks has no microphone afterwards', asyn
   expect(transport.said).toEqual([])
 })
 
-test('[VO8] who stops and starts again while the browser asks gets the second one', async () => {
+test('[VO8] stop() and start() while the browser asks for permission use the second microphone', async () => {
   const { voice, devices, transport } = setUp()
   void voice.start()
   voice.stop()
@@ -124,7 +124,7 @@ test('[VO8] who stops and starts again while the browser asks gets the second on
   expect(transport.soundMs).toBe(100)
 })
 
-test('[VO8] a refusal that comes after the stop is nobody’s problem', async () => {
+test('[VO8] a denied permission after stop() is not a problem', async () => {
   const { voice, devices } = setUp()
   void voice.start()
   voice.stop()
@@ -136,7 +136,7 @@ test.each([
   ['NotAllowedError', 'permission-denied'],
   ['NotFoundError', 'no-microphone'],
   ['NotReadableError', 'in-use'],
-])('[VO7] %s at the start is the problem %s, and all is closed', async (name, code) => {
+])('[VO7] %s at the start is the problem %s, and all devices are closed', async (name, code) => {
   const { voice, devices, transport } = setUp()
   const started = voice.start()
   await devices.prompts[0]?.refuse(name)
@@ -148,14 +148,14 @@ test.each([
   expect(voice.state).toEqual({ state: 'asking', mode: 'hands-free', muted: false })
 })
 
-test('[VO7] a page that is not secure is told so', async () => {
+test('[VO7] a page that is not secure gets the problem insecure-page', async () => {
   const transport = new FakeTransport()
   const voice = new Voice({ transport, chatId: 'chat-1' })
   await voice.start()
   expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'insecure-page' } })
 })
 
-test('[VO7] a microphone that is pulled out is a problem, not silence', async () => {
+test('[VO7] an unplugged microphone is a problem, not silence', async () => {
   const { voice, microphone, devices, transport } = await talk()
   microphone.unplug()
   expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'lost', what: 'microphone' } })

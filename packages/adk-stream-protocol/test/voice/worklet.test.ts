@@ -27,7 +27,7 @@ function isClose(sample: number | undefined, expected: number): boolean {
   return sample !== undefined && Math.abs(sample - expected) < 5e-7
 }
 
-test('[VO2] the microphone hands on every sample, in pieces that are given away and not copied', async () => {
+test('[VO2] the microphone passes on every sample, in buffers that are transferred and not copied', async () => {
   const processor = await openProcessor('adk-microphone', { frameSamples: 882 })
   for (let at = 0; at < 70; at += 1) {
     const input = Float32Array.from({ length: QUANTUM }, (_zero, index) => at * QUANTUM + index)
@@ -43,7 +43,7 @@ test('[VO2] the microphone hands on every sample, in pieces that are given away 
     expect(transferred).toEqual([(message as Float32Array).buffer])
 })
 
-test('[VO3] sound that comes in pieces is played without gaps, all of it', async () => {
+test('[VO3] audio that arrives in pieces is played completely and without gaps', async () => {
   const whole = tone(500)
   await fc.assert(
     fc.asyncProperty(
@@ -75,7 +75,7 @@ test('[VO3] sound that comes in pieces is played without gaps, all of it', async
   )
 })
 
-test('[VO3] a little is gathered before the first word; a short word is not kept back', async () => {
+test('[VO3] playback starts with a small buffer; a short word is not delayed', async () => {
   const speaker = await SpeakerProbe.open()
   speaker.add(tone(20))
   expect(Math.max(...speaker.run(40))).toBe(0)
@@ -85,7 +85,7 @@ test('[VO3] a little is gathered before the first word; a short word is not kept
   expect(Math.max(...other.run(20))).toBeGreaterThan(0.4)
 })
 
-test('[VO3] sound that comes too late is counted, and neither its gap nor its return clicks', async () => {
+test('[VO3] audio that arrives too late is counted, and the gap causes no click', async () => {
   const speaker = await SpeakerProbe.open()
   speaker.add(tone(101))
   speaker.run(150)
@@ -99,7 +99,7 @@ test('[VO3] sound that comes too late is counted, and neither its gap nor its re
   expect(speaker.reports.filter(({ playing }) => !playing)).toHaveLength(1)
 })
 
-test('[VO3] what is played is told with its level, and nothing is told in silence', async () => {
+test('[VO3] playback is reported with its level, and silence is not reported', async () => {
   const speaker = await SpeakerProbe.open()
   speaker.run(500)
   expect(speaker.reports).toEqual([])
@@ -112,7 +112,7 @@ test('[VO3] what is played is told with its level, and nothing is told in silenc
   expect(speaker.reports).toHaveLength(length)
 })
 
-test('[VO4] dropped sound is gone within 10 ms, without a click, and what follows is heard', async () => {
+test('[VO4] dropped audio ends within 10 ms without a click, and what follows is played', async () => {
   const speaker = await SpeakerProbe.open()
   speaker.add(tone(2_000))
   speaker.run(300)
@@ -128,7 +128,7 @@ test('[VO4] dropped sound is gone within 10 ms, without a click, and what follow
   expect(speaker.playback?.played).toBe(played + 200 * 24)
 })
 
-test('[VO4] what comes right after a drop is played, and nothing of before it', async () => {
+test('[VO4] audio right after a drop is played, and nothing from before it', async () => {
   const speaker = await SpeakerProbe.open()
   speaker.add(tone(2_000))
   speaker.run(300)
@@ -140,7 +140,7 @@ test('[VO4] what comes right after a drop is played, and nothing of before it', 
   expect(largestStep(speaker.heard)).toBeLessThan(TONE_STEP)
 })
 
-test('[VO5] a server that sends far ahead does not fill the memory: what is too much is dropped and counted', async () => {
+test('[VO5] audio over the buffer limit is dropped and counted', async () => {
   const speaker = await SpeakerProbe.open(24_000)
   for (let second = 0; second < 60; second += 1) speaker.add(tone(1_000))
   speaker.run(2_000)

@@ -35,24 +35,29 @@ function requestWithHost(url: string, host: string, headers: Record<string, stri
   )
 }
 
-test.each(hosts)('[SE140] a page of another name is no person at $name', async (host) => {
-  await using server = await serve({ host })
-  const { port } = new URL(server.url)
-  for (const name of ['evil.example', `evil.example:${port}`, 'localhost.evil.example']) {
-    const answer = await requestWithHost(`${server.url}/chats`, name, { origin: `http://${name}` })
-    expect(answer).toEqual({ status: 403, code: 'forbidden-host', cookie: undefined })
-    const refused = await refusedUpgrade(server.url, { headers: { host: name } })
-    expect(refused).toMatchObject({ status: 403, code: 'forbidden-host' })
-  }
-  for (const name of ['localhost', `LOCALHOST:${port}`, 'app.localhost', '192.168.1.20', '[::1]'])
-    expect((await requestWithHost(`${server.url}/chats`, name)).status).toBe(200)
-  // Probes of a load balancer learn nothing, and name whatever they like.
-  expect((await requestWithHost(`${server.url}/health`, 'evil.example')).status).toBe(200)
-  // Told once per name, with what to change.
-  const advice = server.errors.map((error) => (error instanceof Error ? error.message : ''))
-  expect(advice).toHaveLength(3)
-  expect(advice[0]).toMatch(/Host: "evil\.example".*`allowedHosts`/)
-})
+test.each(hosts)(
+  '[SE140] a request with an unknown Host is rejected without a cookie, with $name',
+  async (host) => {
+    await using server = await serve({ host })
+    const { port } = new URL(server.url)
+    for (const name of ['evil.example', `evil.example:${port}`, 'localhost.evil.example']) {
+      const answer = await requestWithHost(`${server.url}/chats`, name, {
+        origin: `http://${name}`,
+      })
+      expect(answer).toEqual({ status: 403, code: 'forbidden-host', cookie: undefined })
+      const refused = await refusedUpgrade(server.url, { headers: { host: name } })
+      expect(refused).toMatchObject({ status: 403, code: 'forbidden-host' })
+    }
+    for (const name of ['localhost', `LOCALHOST:${port}`, 'app.localhost', '192.168.1.20', '[::1]'])
+      expect((await requestWithHost(`${server.url}/chats`, name)).status).toBe(200)
+    // Probes of a load balancer learn nothing, and name whatever they like.
+    expect((await requestWithHost(`${server.url}/health`, 'evil.example')).status).toBe(200)
+    // Told once per name, with what to change.
+    const advice = server.errors.map((error) => (error instanceof Error ? error.message : ''))
+    expect(advice).toHaveLength(3)
+    expect(advice[0]).toMatch(/Host: "evil\.example".*`allowedHosts`/)
+  },
+)
 
 const CASES: readonly [ServeOptions, string, number][] = [
   [{ allowedHosts: ['chat.example.com'] }, 'chat.example.com', 200],
@@ -71,7 +76,7 @@ const CASES: readonly [ServeOptions, string, number][] = [
   [{ authenticate: () => ({ id: 'hanako' }), allowedHosts: [] }, 'evil.example', 403],
 ]
 
-test('[SE140] names are allowed by option, by allowed origin, or by a sign-in', async () => {
+test('[SE140] hosts are allowed by option, by allowed origin, or by an `authenticate` option', async () => {
   for (const [options, host, status] of CASES) {
     await using server = await serve(options)
     const answer = await requestWithHost(`${server.url}/chats`, host)
@@ -80,21 +85,21 @@ test('[SE140] names are allowed by option, by allowed origin, or by a sign-in', 
 })
 
 test.each(['evil.example@127.0.0.1', 'evil.example/127.0.0.1', '', '[', 'a b', '127.0.0.1.evil'])(
-  '[SE140] %j is no allowed host',
+  '[SE140] %j is not an allowed host',
   (host) => {
     expect(isAllowedHost(host, ['chat.example.com'])).toBe(false)
   },
 )
 
 test.each(['https://chat.example.com', '*', '*.example.com', 'chat.example.com/', ''])(
-  '[SE140] an entry %j that matches nothing is refused when the bridge is made',
+  '[SE140] an entry %j that can never match is rejected by createBridge',
   (entry) => {
     const agent = assistant(new Gemini({ model: 'gemini-2.5-flash', apiKey: 'any' }))
     expect(() => createBridge({ agent, allowedHosts: [entry] })).toThrow(/is not a host/)
   },
 )
 
-test('[ER141] a refused origin is reported once, with the Host and what to change', async () => {
+test('[ER141] a rejected origin is reported once, with the Host and what to change', async () => {
   await using server = await serve({ allowedHosts: 'any' })
   for (let time = 0; time < 3; time += 1)
     await requestWithHost(`${server.url}/chats`, 'inner:8000', { origin: 'https://chat.example' })
@@ -104,7 +109,7 @@ test('[ER141] a refused origin is reported once, with the Host and what to chang
   expect(String(error)).toContain('proxy_set_header Host $http_host')
 })
 
-test('[ER140] without `onError`, what went wrong is printed', async () => {
+test('[ER140] without `onError`, errors are printed', async () => {
   const printed = vi.spyOn(console, 'error').mockImplementation(() => undefined)
   for (const name of ['GOOGLE_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_GENAI_API_KEY'])
     vi.stubEnv(name, undefined)
@@ -129,7 +134,7 @@ test('[ER140] without `onError`, what went wrong is printed', async () => {
   }
 })
 
-test('[HO140] paths outside `basePath` are not the bridge’s', async () => {
+test('[HO140] paths outside `basePath` are not handled by the bridge', async () => {
   const agent = assistant(new Gemini({ model: 'gemini-2.5-flash', apiKey: 'any' }))
   await using bridge = createBridge({ agent, basePath: '/adk' })
   for (const pathname of ['/index.html', '/', '/adkx', '/adkx/health', '/health', '/adk/nowhere'])
@@ -144,7 +149,7 @@ test('[HO140] paths outside `basePath` are not the bridge’s', async () => {
 })
 
 test.each([{ basePath: '/adk' }, { mountedAt: '/adk' }])(
-  '[WS140] a socket of another listener is left to it, with %j',
+  '[WS140] upgrade requests for other listeners are ignored, with %j',
   async ({ basePath = '', mountedAt = '' }) => {
     const agent = assistant(new Gemini({ model: 'gemini-2.5-flash', apiKey: 'any' }))
     await using bridge = createBridge({ agent, basePath })
@@ -178,7 +183,7 @@ test.each([{ basePath: '/adk' }, { mountedAt: '/adk' }])(
   },
 )
 
-test.each(hosts)('[HO141] $name tells whether the store can be used', async (host) => {
+test.each(hosts)('[HO141] $name shows whether the store can be used', async (host) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'ready-'))
   try {
     const store = await openSqliteStore({ path: path.join(folder, 'chats.db') })
@@ -204,7 +209,7 @@ test.each(hosts)('[HO141] $name tells whether the store can be used', async (hos
   }
 })
 
-test('[HO141] a server whose store cannot be opened, or that closes, is not ready', async () => {
+test('[HO141] a server that cannot open its store, or that is closing, is not ready', async () => {
   // Below a file there can be no folder.
   const store = openSqliteStore({ path: path.join(import.meta.filename, 'chats.db') })
   await using server = await serve({ store })

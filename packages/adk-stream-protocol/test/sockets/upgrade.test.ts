@@ -20,7 +20,7 @@ import { mayRetry } from '../../src/protocol/close-codes.ts'
 const hanako: ServeOptions = { authenticate: () => ({ id: 'hanako' }) }
 
 test.each(['https://evil.example', 'null', 'http://127.0.0.1.evil.example'])(
-  '[WS3] a page of the origin %s is refused before the upgrade, also with credentials',
+  '[WS3] a page of the origin %s is rejected before the upgrade, also with credentials',
   async (origin) => {
     let asked = 0
     const authenticate = () => ({ id: `hanako-${(asked += 1)}` })
@@ -51,7 +51,7 @@ test('[WS3] without credentials, or with wrong ones, there is no upgrade', async
   expect(wrong).toMatchObject({ status: 401, code: 'unauthenticated' })
 })
 
-test('[WS3] an authentication that fails is no stranger let in, and no detail told', async () => {
+test('[WS3] an `authenticate` that throws rejects the upgrade, without details', async () => {
   await using server = await serve({
     authenticate: () => Promise.reject(new Error('secret database')),
   })
@@ -61,7 +61,7 @@ test('[WS3] an authentication that fails is no stranger let in, and no detail to
   expect(server.errors).toHaveLength(1)
 })
 
-test('[WS3] the subprotocol is ours or none; of others only, the upgrade is refused', async () => {
+test('[WS3] the upgrade is accepted with our subprotocol or none, and rejected with others only', async () => {
   await using server = await serve(hanako)
   await using ours = await SocketClient.open(server.url, { protocols: ['other', 'adk-stream.v1'] })
   expect(ours.socket.protocol).toBe('adk-stream.v1')
@@ -72,7 +72,7 @@ test('[WS3] the subprotocol is ours or none; of others only, the upgrade is refu
   expect(refusal.message).toContain('adk-stream.v1')
 })
 
-test('[WS3] another address has no sockets, and this one nothing else', async () => {
+test('[WS3] only /live accepts sockets, and it accepts nothing else', async () => {
   await using server = await serve(hanako)
   expect(await refusedUpgrade(`${server.url}/chats`)).toMatchObject({ status: 404 })
   const response = await fetch(`${server.url}/live`)
@@ -81,7 +81,7 @@ test('[WS3] another address has no sockets, and this one nothing else', async ()
   expect(server.bridge.handles('/live')).toBe(true)
 })
 
-test('[WS3] an upgrade that is none is answered, and breaks nothing', async () => {
+test('[WS3] an invalid upgrade request gets a response, and the server continues', async () => {
   await using server = await serve(hanako)
   const status = await new Promise<number>((resolve, reject) => {
     const headers = { connection: 'Upgrade', upgrade: 'h2c' }
@@ -97,7 +97,7 @@ test('[WS3] an upgrade that is none is answered, and breaks nothing', async () =
   await client.sync()
 })
 
-test('[WS3] a browser without a cookie gets one by the handshake, and is known by it', async () => {
+test('[WS3] a browser without a cookie gets one in the handshake, and is identified by it', async () => {
   const asked: string[] = []
   const known = signedCookie({ secret: 'a secret of sixteen bytes' })
   await using server = await serve({
@@ -127,7 +127,7 @@ test('[WS3] a browser without a cookie gets one by the handshake, and is known b
   socket.terminate()
 })
 
-test.each(hosts)('[WS20] sockets open beside $name, where the bridge is mounted', async (host) => {
+test.each(hosts)('[WS20] sockets open with $name, at the path of the bridge', async (host) => {
   await using server = await serve({ ...hanako, host })
   await using client = await SocketClient.open(server.url)
   client.say('[[say Hello.]]')
@@ -138,7 +138,7 @@ test.each(hosts)('[WS20] sockets open beside $name, where the bridge is mounted'
   expect(await refusedUpgrade(elsewhere)).toMatchObject({ status: 404 })
 })
 
-test('[WS16] credentials that end close the socket, also in mid-answer', async () => {
+test('[WS16] the socket closes when its credentials end, also during a reply', async () => {
   let valid = true
   const authenticate = () => (valid ? { id: 'hanako' } : undefined)
   await using server = await serve({ authenticate, limits: { reauthenticateMs: 20 } })
@@ -151,7 +151,7 @@ test('[WS16] credentials that end close the socket, also in mid-answer', async (
   await request.done
 })
 
-test('[WS16] credentials that stand for somebody else close the socket', async () => {
+test('[WS16] the socket closes when its credentials identify another principal', async () => {
   let id = 'hanako'
   await using server = await serve({
     authenticate: () => ({ id }),
@@ -162,7 +162,7 @@ test('[WS16] credentials that stand for somebody else close the socket', async (
   expect(await client.closed).toBe(4401)
 })
 
-test('[WS16] a decision within a message is one too: who sends it is asked again who they are', async () => {
+test('[WS16] the credentials are checked again before a decision in a message is accepted', async () => {
   let valid = true
   await using testBridge = await TestBridge.open({
     authenticate: () => (valid ? { id: 'hanako' } : undefined),
@@ -187,7 +187,7 @@ test('[WS16] a decision within a message is one too: who sends it is asked again
   expect(testBridge.wallet.payments).toEqual([])
 })
 
-test('[WS18] who is gone before it is known who they are takes no place', async () => {
+test('[WS18] a client that disconnects during authentication does not count as a socket', async () => {
   const asked = defer()
   const known = defer()
   let first = true
@@ -228,7 +228,7 @@ const HANDSHAKE = [
   '',
 ].join('\r\n')
 
-test('[WS16] while nobody can tell, the socket stays and decisions wait', async () => {
+test('[WS16] while `authenticate` fails, the socket stays open and decisions are not accepted', async () => {
   let fault: Error | undefined
   await using testBridge = await TestBridge.open({
     authenticate: () => {
@@ -259,7 +259,7 @@ function as(id: string): { headers: Record<string, string> } {
   return { headers: { 'x-api-key': id } }
 }
 
-test('[WS18] a principal has so many sockets and no more; others are not concerned', async () => {
+test('[WS18] the number of sockets of a principal is limited; other principals are not affected', async () => {
   await using server = await serve({
     authenticate: ({ headers }) => ({ id: headers.get('x-api-key') ?? '' }),
     limits: { maxSocketsPerPrincipal: 2 },
@@ -280,7 +280,7 @@ test('[WS18] a principal has so many sockets and no more; others are not concern
   await third.sync()
 })
 
-test('[WS18] a socket reads so many answers at once and no more', async () => {
+test('[WS18] the number of concurrent replies on a socket is limited', async () => {
   await using server = await serve({ ...hanako, limits: { maxRequestsPerSocket: 2 } })
   await using client = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait gate]]', 'r1', 'chat-1')
@@ -296,7 +296,7 @@ test('[WS18] a socket reads so many answers at once and no more', async () => {
   await client.nextOf('end', 'r5')
 })
 
-test('[WS19] a bridge that closes ends its answers, then its sockets, and lets none in', async () => {
+test('[WS19] a closing bridge ends its replies, then its sockets, and accepts no new ones', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   await using idle = await SocketClient.open(server.url)
@@ -310,7 +310,7 @@ test('[WS19] a bridge that closes ends its answers, then its sockets, and lets n
   expect(await refusedUpgrade(server.url)).toMatchObject({ status: 503, code: 'unavailable' })
 })
 
-test('[WS22] every close code is in the table, with what a client does about it', async () => {
+test('[WS22] PROTOCOL.md lists every close code, with what a client does', async () => {
   const protocol = await readFile(new URL('../../../../PROTOCOL.md', import.meta.url), 'utf8')
   const rows = protocol.matchAll(/^\| (\d{4}) \| `([\w-]+)` +\|[^|]*\| `(\w+)` +\|$/gm)
   const table = [...rows].map(([, code, name, retry]) => ({ code: Number(code), name, retry }))
