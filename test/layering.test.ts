@@ -24,13 +24,13 @@ const LAYERS = [
   'use',
 ] as const
 
-/** Layers that run in a browser, and so may not reach for node or ADK; with the packages that they may know. */
+/** Layers that run in a browser, and so may not import Node or ADK, with the packages that they may import. */
 const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
   shared: [],
   protocol: ['zod'],
-  // Types of the AI SDK; its code is that of whoever uses the transports. The parser is the one that the AI SDK depends on.
+  // Types of the AI SDK, whose code the application provides. The parser is the one that the AI SDK depends on.
   client: ['ai', 'eventsource-parser'],
-  // Optional peers: who imports this has them.
+  // Optional peers: an application that imports this has them.
   react: ['react', '@ai-sdk/react', 'ai'],
 }
 

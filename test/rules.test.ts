@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const ROOT = path.join(import.meta.dirname, '..')
 
-/** Where rules stand, and where their tests are. */
+/** The documents with rules, and the folders of their tests. */
 const RULE_FILES = [
   'PROTOCOL.md',
   'CONTRIBUTING.md',
@@ -22,7 +22,7 @@ function readRules(): string[] {
   })
 }
 
-/** The names of tests; those of `test.each` stand behind their table. */
+/** The names of tests. That of a `test.each` follows its table. */
 function readTestNames(): string[] {
   const files = TEST_FOLDERS.flatMap((folder) => findTests(path.join(ROOT, folder)))
   return files.flatMap((file) => {

@@ -18,7 +18,7 @@ test('[DO6] a name without a sentence is found', () => {
   expect(isDescribed('/** Adds. */\nexport function add() {}', 'add')).toBe(true)
   expect(isDescribed('/** Adds. */\n\nexport function add() {}', 'add')).toBe(false)
   expect(isDescribed('/** Adds. */\nexport function addAll() {}', 'add')).toBe(false)
-  // What is passed on is described where it is declared.
+  // A re-exported name is described where it is declared.
   const passing = "/** Sums. */\nexport { add, sum } from './sum.ts'"
   expect([isDescribed(passing, 'add'), findSource(passing, 'add')]).toEqual([false, './sum.ts'])
 })

@@ -13,7 +13,7 @@ import { readBlocks, readEveryPage, readPages } from './support/pages.ts'
 const pages = readPages()
 const blocks = pages.flatMap((page) => page.blocks)
 
-/** A page with three mistakes, compiled along with the others: the compiler reads the library once for all. */
+/** A page with three mistakes. It is compiled with the others, so that the compiler reads the library once. */
 const WRONG = 'docs/page.md'
 const wrong = readBlocks(
   WRONG,

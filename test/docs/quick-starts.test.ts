@@ -71,7 +71,7 @@ test('[DO4] the test that a recipe shows passes', async () => {
   const program = (await programs).at(-1) ?? ''
   const { stdout } = await promisify(execFile)(process.execPath, ['--test', program], {
     cwd: recipe,
-    // Told that it is a test of another one, it would report to that in bytes.
+    // As a child of a test runner, it would report to its parent in a binary format.
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   })
   expect(stdout).toMatch(/pass 1\b[\s\S]*fail 0\b/)

@@ -27,7 +27,7 @@ const PAIRS = [
   { name: 'ai 7, TypeScript 6', version: '7', typescript: 6 },
 ] as const
 
-// Outside of the workspace: nothing is found but what is installed.
+// Outside of the workspace, so that only installed packages are found.
 const folder = mkdtempSync(path.join(tmpdir(), 'pack-'))
 let tarballs: string[] = []
 let manifests: Manifest[] = []
@@ -45,7 +45,7 @@ test('[DO5] the tarballs contain what is needed: no tests, no sources, no maps',
     const files = await listFiles(tarball)
     const needed = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json']
     expect(files).toEqual(expect.arrayContaining(needed))
-    // What is compiled is readable as it is: maps and sources would double the size.
+    // The compiled files are readable. Maps and sources would double the size.
     const needless = /\.test\.|^test\/|tsbuildinfo|\.map$|^src\/.*\.tsx?$/
     expect(files.filter((file) => needless.test(file))).toEqual([])
   }

@@ -114,7 +114,7 @@ async function setStage() {
   }
 }
 
-/** Has the model call a tool, approves it if ADK asks, and returns what the tool answered. */
+/** Makes the model call a tool, approves the call if ADK asks, and returns the result of the tool. */
 async function runTool(agent: LlmAgent, script: string): Promise<FunctionResponse['response']> {
   const runner = new InMemoryRunner({ agent, appName: 'demo' })
   const session = await runner.sessionService.createSession({ appName: 'demo', userId: 'hanako' })

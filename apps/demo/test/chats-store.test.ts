@@ -101,7 +101,7 @@ function chat(id: string, updatedAt: number): ChatSummary {
   return { id, title: id, createdAt: 0, updatedAt, running: false, pending: 0 }
 }
 
-/** A server that can refuse, and whose next list can be held back. */
+/** A server that can reject requests, and whose next list can be delayed. */
 class Server implements ChatsApi {
   chats: ChatSummary[]
   refuses = false

@@ -10,7 +10,7 @@ import { temporaryDirectory } from './support/temporary-directory.ts'
 
 beforeAll(() => buildPage())
 
-/** The emulator speaks at the pace of a model. */
+/** The emulator writes at the speed of a model. */
 const LONG = { timeout: 120_000 }
 
 interface Sent {
@@ -18,7 +18,7 @@ interface Sent {
   readonly messages: UIMessage[]
 }
 
-/** A demo, and a browser of the stock AI SDK that talks past the bridge. */
+/** A demo, and a chat of the stock AI SDK that does not use the bridge. */
 async function openDirect() {
   const data = await temporaryDirectory()
   const errors: unknown[] = []
@@ -52,7 +52,7 @@ async function openDirect() {
     post,
     sent,
     errors,
-    /** How much has left all wallets, in cents. */
+    /** The amount that was paid from all wallets, in cents. */
     spent: () => {
       using wallets = openSqliteWallets(`${data.path}/wallets.db`)
       return 100_000 - wallets.balance(cookie.split('=')[1]?.split('.')[0] ?? '')
@@ -85,7 +85,7 @@ function textOf(chat: Chat<UIMessage>): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** A conversation in which a payment was asked about and approved, with what was sent. */
+/** A conversation with an approved payment, and the requests that were sent. */
 async function payOnce(direct: Awaited<ReturnType<typeof openDirect>>): Promise<Sent> {
   const { chat, sent } = direct
   await chat.sendMessage({ text: 'Send $50 to Hanako' })

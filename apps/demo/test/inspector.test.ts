@@ -223,7 +223,7 @@ describe('time axis', () => {
     const length = position(1_000) - position(0)
     expect(position(47_000) - position(46_000)).toBeCloseTo(length)
     expect(position(91_000)).toBeCloseTo(1)
-    // The wait takes room, and far less than 45 times that of the work.
+    // The wait has a width, but far less than 45 times that of the work.
     expect((position(46_000) - position(1_000)) / length).toBeCloseTo(0.9)
     expect(breaks.map(({ ms }) => ms)).toEqual([45_000, 43_000])
   })

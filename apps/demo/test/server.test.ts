@@ -73,7 +73,7 @@ test.each([
   const policy = headers.get('content-security-policy') ?? ''
   expect(policy).toMatch(/default-src 'self';.*frame-ancestors 'none'/)
   expect(policy).not.toContain('unsafe')
-  // What the page makes itself may be shown and heard; nothing comes from elsewhere.
+  // The page may show and play data that it creates itself, and loads nothing from other origins.
   expect(policy).toContain(
     "img-src 'self' data: blob:; media-src 'self' data: blob:; connect-src 'self'",
   )
@@ -104,7 +104,7 @@ test('[DM391] a page that is newer than its sources is not built again', async (
 
 const SIGNALS = [{ name: 'SIGTERM' }, { name: 'SIGINT' }] as const
 
-// `npm test` sends the other signal to a process in which nothing runs.
+// `npm test` sends the other signal to an idle process.
 test.each(oneOf(SIGNALS, 'SIGTERM'))(
   '[DM14] $name waits for the end of a reply that is being streamed, and a second one ends the process at once',
   async ({ name: signal }) => {
@@ -136,7 +136,7 @@ test('[DM14] an idle process ends with code 0', async () => {
   expect(main.exitCode).toBe(0)
 })
 
-/** Whether the demo takes no new message. */
+/** Whether the demo rejects new messages. */
 async function refuses(url: string): Promise<boolean> {
   const response = await ask(url, '[[say No]]')
   await response.body?.cancel()
@@ -220,7 +220,7 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
     const body = (await response.json()) as { approval?: { state: string } }
     return body.approval?.state ?? response.status
   }
-  // In their order: first the owner, who cannot be the second person too.
+  // The owner decides first, and cannot be the second approver.
   expect(await list(approver)).toEqual([])
   expect(await decide(approver)).toBe(403)
   expect(await decide(owner)).toBe('requested')
@@ -283,7 +283,7 @@ test('[DM19] an approver keeps the role, however many others get it', async () =
       url: new URL(address, 'http://localhost'),
       headers: new Headers({ cookie }),
     })
-  // A code is typed as people type.
+  // A code may be typed in lower case and without the hyphen.
   await come('first', `${APPROVER}&code=abcde23456`)
   for (let other = 0; other < 2_000; other += 1)
     await come(`other-${other}`, `${APPROVER}&code=ABCDE-23456`)
@@ -360,7 +360,7 @@ test.each([
 
 const APPROVER = '/?as=approver'
 
-/** Opens the page in a browser; gives what the browser sends from then on. */
+/** Opens the page in a browser. Returns the headers that the browser sends from then on. */
 async function openPage(url: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { headers, redirect: 'manual' })
   await response.text()
@@ -392,7 +392,7 @@ async function runMain(env: Record<string, string>) {
   return { code: child.exitCode, errors }
 }
 
-/** Reads on afterwards: a process whose output nobody takes would be ended by it. */
+/** Continues to read afterwards: a process whose output is not read would be ended. */
 async function readUrl(output: Readable): Promise<string> {
   let printed = ''
   for await (const [piece] of on(output, 'data', { close: ['end'] })) {

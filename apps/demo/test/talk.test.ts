@@ -19,7 +19,7 @@ interface Frame {
   readonly message?: { readonly parts: readonly { readonly text?: string }[] }
 }
 
-/** Somebody with a microphone in a real room, and a socket to the demo. */
+/** A person with a microphone in a room with noise, and a socket to the demo. */
 async function openTalk(headers: Record<string, string> = {}) {
   const data = await temporaryDirectory()
   const demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
@@ -32,7 +32,7 @@ async function openTalk(headers: Record<string, string> = {}) {
   socket.send(JSON.stringify({ type: 'watch', id: 'chat-1', audio: 'binary' }))
   return {
     frames,
-    /** Makes a sound, as a page sends it: 100 ms at a time. */
+    /** Sends audio as a page does: 100 ms at a time. */
     utter: (ms: number, loudness: number) => {
       for (let sent = 0; sent < ms; sent += 100) socket.send(sound(loudness))
     },
@@ -49,7 +49,7 @@ async function openTalk(headers: Record<string, string> = {}) {
   }
 }
 
-/** A tenth of a second of a voice over the noise of a room. */
+/** 100 ms of a voice with background noise. */
 function sound(loudness: number): Buffer {
   const samples = new Int16Array(RATE / 10).map(
     (_, at) => Math.sin(at / 5) * loudness * Math.SQRT2 + Math.sin(at * at) * 150,
@@ -75,11 +75,11 @@ test('[DM47] a spoken conversation without speech recognition: it says so, repli
   say(talk)
   await expect.poll(() => talk.heard(), LONG).toHaveLength(3)
   expect(talk.heard()[2]).toMatch(/^Give me a long answer\./)
-  // The line before may have interrupted the sentence that asks for the approval.
+  // The previous line may have interrupted the sentence about the approval.
   const interruptions = (): number =>
     talk.frames.filter(({ type }) => type === 'interrupted').length
   const before = interruptions()
-  // The answer is still heard, although all its words may have come.
+  // The reply is still being played, although its whole text may have arrived.
   talk.utter(300, 4_000)
   await expect.poll(interruptions, LONG).toBe(before + 1)
 })

@@ -109,7 +109,7 @@ test('[DM5] three processes that spend at once cannot overdraw', async () => {
   const path = join(directory.path, 'wallets.db')
   using wallets = openSqliteWallets(path)
 
-  // Each wants 40 payments of 10 dollars; together that is 1200 of the 1000 there are.
+  // Each makes 40 payments of 10 dollars: 1200 dollars in total, and the balance is 1000.
   const paid = await Promise.all(['a', 'b', 'c'].map((name) => spendElsewhere(path, name)))
 
   expect(paid.reduce((sum, count) => sum + count, 0)).toBe(100)

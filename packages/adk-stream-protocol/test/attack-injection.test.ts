@@ -156,7 +156,7 @@ function fail(): never {
 
 function brokenStore(): Promise<never> {
   const store = Promise.reject(new Error(SECRET))
-  // The bridge looks at it when the first request needs it.
+  // The bridge reads it when the first request needs it.
   store.catch(() => undefined)
   return store
 }

@@ -92,7 +92,7 @@ test('[SE4] a changed cookie is ignored', async () => {
     const thief = server.browser()
     thief.cookie = cookie
     expect((await thief.messages()).messages).toEqual([])
-    // It is a new browser, with a cookie of its own.
+    // It counts as a new browser and gets a new cookie.
     expect(thief.cookie).toMatch(/^adk_principal=browser-/)
     expect(thief.cookie).not.toContain(id)
   }
@@ -207,7 +207,7 @@ test('[SE5] principals whose turns have ended use no memory', async () => {
       await Promise.all(browsers.map(sayAndForget))
     }
   }
-  // The same principal may have one turn, again and again: the count goes back to none.
+  // The same principal may start one turn after another: the count returns to zero.
   const regular = server.browser()
   for (let turn = 0; turn < 5; turn += 1) await sayAndForget(regular)
   await flood(100)

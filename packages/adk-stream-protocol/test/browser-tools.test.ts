@@ -148,7 +148,7 @@ test('[BT6] a gated tool accepts the decision first and the output later', async
   const asked = await ask(browser)
   const [part] = toolParts(asked)
   const { approval } = part as unknown as { approval: { id: string } }
-  // An output without the decision is none.
+  // An output without the decision is rejected.
   await (await answer(browser, asked, { state: 'output-available', output: TOKYO })).text()
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'approval-requested' }])
   const decided = await answer(browser, asked, {
@@ -160,7 +160,7 @@ test('[BT6] a gated tool accepts the decision first and the output later', async
     { type: 'tool-input-available', toolCallId: part?.toolCallId, input: {} },
     { type: 'finish', finishReason: 'tool-calls' },
   ])
-  // What was approved is no question any more: the page that reads it runs it.
+  // An approved call is not shown as an approval request any more: the page that reads it runs it.
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'input-available' }])
   await (
     await answer(browser, await lastMessage(browser), { state: 'output-available', output: TOKYO })

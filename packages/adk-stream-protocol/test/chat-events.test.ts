@@ -29,7 +29,7 @@ test('[EV1] the feed of a chat reports its turns and approvals, and not those of
   await (await say('other', '[[say Hi.]]')).text()
   const feed = await browser.get('/chats/chat-1/events')
   expect(feed.headers.get('content-type')).toBe('text/event-stream')
-  // The call starts at its decision, before the turn can be read that goes on by it.
+  // The call starts with its decision, before the resumed turn can be read.
   const seen = readUntil(
     feed,
     (_event, all) =>
@@ -101,7 +101,7 @@ test('[EV2] a principal can open a limited number of feeds; closing one allows a
 
 test('[EV3] a feed reports no turn for a sweep or a repeated decision that has nothing to do', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
-  // As if the server died whenever it has told an ending and not noted it.
+  // Simulates a server that crashes after it has reported an outcome and before it has recorded that.
   const { approvals } = store
   const markReported = approvals.markReported.bind(approvals)
   let isForgetful = true
@@ -175,7 +175,7 @@ test('[EV4] the feed of the lists reports changes of this principal only', async
   }
   const denial = { method: 'POST', body: JSON.stringify({ approved: false }) }
   expect((await as('mari', `/approvals/${approvals[0]?.id}`, denial)).status).toBe(200)
-  // The turn goes on by the denial; the chat is free again when its end is told.
+  // The turn resumes with the denial. The chat is unlocked when its end is reported.
   await as('hanako', '/chats/c/stop', { method: 'POST' })
   await as('hanako', '/chats/c', { method: 'PATCH', body: JSON.stringify({ title: 'Named' }) })
   await as('hanako', '/chats/c', { method: 'DELETE' })
@@ -183,7 +183,7 @@ test('[EV4] the feed of the lists reports changes of this principal only', async
   const [owner = [], decider = [], stranger = []] = await Promise.all(heard)
   expect(statesIn(owner)).toEqual(['requested', 'denied'])
   expect(statesIn(decider)).toEqual(['requested', 'denied'])
-  // The decider is not told whose chat it is.
+  // The approver does not learn which chat it is.
   expect(decider.filter(({ chatId }) => chatId === 'c')).toEqual([])
   expect(stranger.map(({ chatId }) => chatId)).toEqual(stranger.map(() => 'end'))
   expect(owner.filter(({ type }) => type === 'approval').map(({ chatId }) => chatId)).toEqual([
@@ -191,7 +191,7 @@ test('[EV4] the feed of the lists reports changes of this principal only', async
     'c',
   ])
   expect(owner.filter(({ type, chatId }) => type === 'turn' && chatId === 'c')).toHaveLength(2)
-  // Begin and end of two turns, two changes of the approval, the name, the deletion.
+  // Start and end of two turns, two changes of the approval, the new name, the deletion.
   expect(owner.filter(({ chatId }) => chatId === 'c').length).toBeGreaterThanOrEqual(7)
 })
 

@@ -28,7 +28,7 @@ const context: NonNullable<BridgeOptions['context']> = {
 
 const HANAKO: Principal = { id: 'hanako', attributes: { tenant: 'acme' } }
 
-/** A tool that sees what state there is when it runs. */
+/** A tool that records the state when it runs. */
 function lookTool(): { readonly look: BaseTool; readonly seen: Record<string, unknown>[] } {
   const seen: Record<string, unknown>[] = []
   const look = tool('look', (_args, toolContext) => {

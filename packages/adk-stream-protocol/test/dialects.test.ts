@@ -181,7 +181,7 @@ type Ids = { readonly approvalId: string; readonly toolCallId: string; readonly 
 
 const CONFIRMATION = 'adk_request_confirmation'
 
-/** All ways in which clients of the earlier system say yes, beside that of the AI SDK. */
+/** All forms in which clients of the earlier system approve, besides that of the AI SDK. */
 const FORMS: readonly (readonly [string, (ids: Ids) => object])[] = [
   [
     'an assistant’s confirmation with `approval`',
@@ -361,7 +361,7 @@ test('[DI130] a client that reads the turn from its start gets no output for a c
   expect(JSON.stringify(chunks)).not.toContain(toolCallId)
 })
 
-/** Attaches to the turn that goes on by itself, as soon as there is one. */
+/** Reads the turn that resumes by itself, as soon as it runs. */
 async function readRunning(browser: Browser): Promise<Response> {
   for (;;) {
     const response = await browser.get('/stream/chat-1/stream?dialect=confirmation')

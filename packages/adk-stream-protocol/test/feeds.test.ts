@@ -33,7 +33,7 @@ describe.each(hosts)('$name', (host) => {
     )
     const read = Promise.all(feeds.map((feed) => feed.text()))
     await server.bridge.close()
-    // They end, and are not broken off.
+    // The feeds end properly.
     for (const text of await read) expect(text).toMatch(/^: keep-alive/)
     for (const address of ['/events', '/chats/chat-1/events']) {
       const refused = await browser.get(address)
@@ -48,7 +48,7 @@ test('[TU11] a server with open feeds can be closed', async () => {
   const server = createServer(nodeHost.mount(bridge)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  // Else the connection waits for another request, and the server for the connection.
+  // Otherwise the connection would wait for another request, and the server for the connection.
   const headers = { connection: 'close' }
   const feed = await fetch(`http://127.0.0.1:${port}/events`, { headers })
   const closed = once(server, 'close')
@@ -79,7 +79,7 @@ describe.each(hosts)('$name', (host) => {
     const addresses = ['/events', '/chats/chat-1/events']
     const feeds = await Promise.all(addresses.map((at) => browser.get(at)))
     const read = Promise.all(feeds.map((feed) => feed.text()))
-    // While it cannot be told, they stay.
+    // While `authenticate` fails, they stay open.
     fault = new Error('the directory is down')
     const before = asked
     await expect.poll(() => asked).toBeGreaterThan(before + 4)
@@ -87,7 +87,7 @@ describe.each(hosts)('$name', (host) => {
     valid = false
     for (const text of await read)
       expect(text).toMatch(/\n\ndata: \{"error":\{"code":"unauthenticated",.*\}\}\n\n$/)
-    // Their places are free.
+    // New feeds can be opened.
     valid = true
     const again = await Promise.all(addresses.map((at) => browser.get(at)))
     expect(again.map(({ status }) => status)).toEqual([200, 200])
@@ -96,7 +96,7 @@ describe.each(hosts)('$name', (host) => {
 })
 
 test('[EV140] [WS16] credentials with an expiry time are checked at that time', async () => {
-  // A feed and a socket, each with credentials that end soon after they were given. Nobody renews them.
+  // A feed and a socket, each with credentials that expire soon and are not renewed.
   const ends = new Map<string, number>()
   await using server = await serve({
     recorded: false,
@@ -140,11 +140,11 @@ test('[EV140] a feed reports nothing more for a role that was withdrawn', async 
   }
   await ask('chat-1')
   roles.pop()
-  // Only the feed is checked now; at the second time, the first has been taken in.
+  // Only the feed is checked now. At the second check, the first one has taken effect.
   const before = asked
   await expect.poll(() => asked).toBeGreaterThan(before + 1)
   await ask('chat-2')
-  // Something of their own, so that all before it was told.
+  // An event of their own chat, after which all earlier events have arrived.
   const messages = [{ role: 'user', content: '[[say Hello.]]' }]
   await (await browser.post('/stream', { id: 'own', messages }, taro)).text()
   expect((await heard).filter(({ type }) => type === 'approval')).toHaveLength(1)

@@ -82,7 +82,7 @@ async function codeOf(work: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** The conversation, when nothing is written in it any more. */
+/** The conversation, when no turn runs any more. */
 async function settled(page: Page, fits: (message: ChatMessage | undefined) => boolean) {
   return page.untilMessages((messages) => fits(messages[1]))
 }
@@ -269,7 +269,7 @@ test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
     expect(testBridge.results).toEqual([REPORT])
     const again = testBridge.bridge.completeCall({ ...address, output: 2 })
     expect(await codeOf(again)).toBe('call-completed')
-    // The conversation goes on with what has come.
+    // The conversation continues with the result.
     client.say('[[say Next.]]', 'r2')
     expect(await whole(client, 'r2')).toBe('Next.')
   },

@@ -96,7 +96,7 @@ test.each<[given: unknown, shown: unknown]>([
   ['Authorization: Bearer abcdefghijklmnop', 'Authorization: Bearer [redacted]'],
   ['postgres://user:pass@host/db', 'postgres://user:[redacted]@host/db'],
   ['-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----', '[redacted]'],
-  // What only looks similar stays readable.
+  // Values that only look like secrets stay readable.
   [
     { totalTokens: 3, token: 'pay', maxOutputTokens: 5 },
     { totalTokens: 3, token: 'pay', maxOutputTokens: 5 },

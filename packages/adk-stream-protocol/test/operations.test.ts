@@ -144,7 +144,7 @@ test('[OB302] metrics count open live sessions', async () => {
   expect(await metrics.read('live_session.active')).toEqual({ '': 1 })
 })
 
-/** Settles a call as another process does that took its worker for dead. */
+/** Settles a call as another process does after the lease of its worker. */
 async function loseCall({ approvals }: Store, approvalId: string): Promise<void> {
   const approval = await approvals.get(approvalId)
   if (approval?.state.name !== 'executing') throw new Error('it does not run')

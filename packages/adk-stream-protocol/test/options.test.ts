@@ -188,7 +188,7 @@ test('[LV180] with several agents and the option `live`, all of them must suppor
   expect(() => create({ agents: { a: agent, b: flow }, live })).toThrow(/`live` needs an agent/)
 })
 
-/** A toolset like that of an MCP server: its tools are known when it is asked. */
+/** A toolset like that of an MCP server: its tools are known when they are listed. */
 class Payments extends BaseToolset {
   readonly #runs: string[]
   listings = 0

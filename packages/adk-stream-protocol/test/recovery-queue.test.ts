@@ -10,7 +10,7 @@ import { subjects } from './ledger/subjects.ts'
 
 const QUOTA = { perChat: 1_000, perPrincipal: 1_000 }
 
-/** Approvals that were given, of one principal after the other, each in a chat of its own. */
+/** Approved calls of one principal after the other, each in its own chat. */
 async function give(ledger: Ledger, principalId: string, count: number): Promise<void> {
   for (let number = 0; number < count; number += 1) {
     const id = `${principalId}-${number}`
@@ -41,7 +41,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     const ledger = new Ledger({ store: subject.store, appName: chat.appName, quota: QUOTA })
     await give(ledger, 'mallory', 150)
     const begun: string[] = []
-    // Those of mallory never come to an end.
+    // The calls of mallory never complete.
     const followed = new RecoveryQueue((approval) => {
       begun.push(approval.id)
       return approval.chat.principalId === 'mallory' ? new Promise(() => {}) : Promise.resolve()

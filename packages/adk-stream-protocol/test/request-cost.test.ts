@@ -18,7 +18,7 @@ const responded = {
   approval: { id: 'a', approved: true },
 }
 
-/** As many copies as fit into a body, or so many. */
+/** As many copies as fit into a body, or this number. */
 function copies<Value>(value: Value, count = Number.MAX_SAFE_INTEGER): Value[] {
   const fit = Math.floor((BYTES - 1_000) / (JSON.stringify(value).length + 1))
   return Array.from({ length: Math.min(count, fit) }, () => value)
@@ -53,11 +53,11 @@ describe('a body', () => {
   ])(
     '[RQ130] with too many %s is rejected before it is parsed, over every transport',
     (_name, json) => {
-      // None of them is JSON to its end, and nothing gets so far as to notice.
+      // None of these bodies is complete JSON, and each is rejected before that is noticed.
       const bytes = (before: string): Uint8Array =>
         new TextEncoder().encode(`{${before}"id":"c","messages":${json}`)
       expect(codeOf(() => parseJson(bytes('')))).toBe('too-large')
-      // A client that waits for its request is told.
+      // A client that waits for its request receives the error.
       expect(readClientFrame(bytes('"type":"send","requestId":"r1",'))).toMatchObject({
         fault: { code: 'too-large', requestId: 'r1' },
       })
@@ -77,7 +77,7 @@ test('[RQ130] a history of 8 MiB is read', () => {
   expect(readStreamRequest(parseJson(bytes), DEFAULT_LIMITS)).toMatchObject({ type: 'message' })
 })
 
-/** A part that counts how often what it answers is looked at. */
+/** A part that counts how often its response is read. */
 function counting(part: object): { part: object; reads: () => number } {
   let reads = 0
   const look = <Value>(value: Value): Value => {
@@ -119,7 +119,7 @@ describe('responses', () => {
     const parts = Array.from({ length: 98_665 }, () => part)
     const request = readStreamRequest(assistant([...parts, ended]), DEFAULT_LIMITS)
     expect(request).toMatchObject({ type: 'responses', outputs: [{ toolCallId: 'a' }] })
-    // zod may look twice at a part; it must not look at parts that do not count.
+    // zod may read a part twice. It must not read parts that are ignored.
     expect(reads()).toBeLessThan(4 * DEFAULT_LIMITS.maxResponses)
   })
 

@@ -28,7 +28,7 @@ import type { AgentChoice } from '../src/server/chats/chat-agents.ts'
 
 const PEOPLE = { hanako: { id: 'hanako', attributes: { team: 'sales' } }, taro: { id: 'taro' } }
 
-/** What the tools of the agents did, by agent. */
+/** The agents whose tools have run, in order. */
 type Done = string[]
 
 interface Team {
@@ -39,7 +39,7 @@ interface Team {
   readonly tools?: (name: string) => readonly BaseTool[]
 }
 
-/** Agents that differ in what a tool of the same name does. */
+/** Agents with different tools of the same name. */
 function team(done: Done, { names = ['support', 'sales'], lax = [], tools }: Team = {}) {
   const pay = (name: string): BaseTool =>
     new FunctionTool({
@@ -76,7 +76,7 @@ function open({ done, names, lax, tools, ...options }: Opened): Promise<TestServ
   return serve({ agents: team(done, given), authenticate, limits, ...options })
 }
 
-/** A person at a server, by a key in place of a cookie. */
+/** A person at a server, authenticated by an API key. */
 class Caller extends Browser {
   readonly #key: string
 
@@ -111,7 +111,7 @@ class Caller extends Browser {
     return (await this.#approvals()).find(({ chatId }) => chatId === chat)?.id ?? ''
   }
 
-  /** The messages of a chat, as they are stored. */
+  /** The stored messages of a chat. */
   async stored(id = 'chat-1'): Promise<{ messages: ChatMessage[] }> {
     return (await (await this.get(`/chats/${id}/messages`)).json()) as { messages: ChatMessage[] }
   }
@@ -136,7 +136,7 @@ const PAY = '[[call pay {}]][[then]][[say Paid.]]'
 const SALES = { agent: 'sales' }
 const WAIT = { timeout: 120_000 }
 
-/** Which of the agents the model was asked as, one after the other. */
+/** The agents for which the model was called, in order. */
 function voices({ emulator }: TestServer): (string | undefined)[] {
   return emulator.requests.map(({ body }) => /I am (\w+)\./.exec(JSON.stringify(body))?.[1])
 }
@@ -175,7 +175,7 @@ test('[RQ180] [CV180] the body, the URL or the default selects the agent of a ne
   await (await caller.post('/stream?agent=sales', addressed)).text()
   const both = { id: 'by-both', messages: [message], agent: 'support' }
   await (await caller.post('/stream?agent=sales', both)).text()
-  // An address is for all chats of a client: it does not speak of those that have an agent.
+  // The agent in the URL applies to new chats only, because the URL is the same for all chats of a client.
   const known = { id: 'by-default', messages: [{ ...message, id: 'u2' }] }
   await (await caller.post('/stream?agent=sales', known)).text()
   expect(voices(server)).toEqual(['support', 'sales', 'sales', 'support', 'support'])
@@ -224,7 +224,7 @@ test('[RQ182] `chooseAgent` chooses once for each chat, by the person and the re
   await using server = await open({ done: [], store, chooseAgent })
   const [hanako, taro] = [new Caller(server), new Caller(server, 'taro')]
   await (await hanako.say('[[say Hi.]]', 'chat-1', { agent: 'whatever', page: '/cart' })).text()
-  // What the client names is a wish, and the choice stands.
+  // The agent that the client names is a suggestion. `chooseAgent` decides.
   await (await hanako.say('[[say Hi.]]', 'chat-1', { agent: 'support' })).text()
   await (await taro.say('[[say Hi.]]', 'chat-1', SALES)).text()
   expect(voices(server)).toEqual(['sales', 'sales', 'support'])
@@ -250,7 +250,7 @@ test.each<[name: string, choose: () => string | Promise<string>, status: number]
   ],
   ['rejects', () => Promise.reject(new Error(SECRET)), 500],
   ['names an unknown agent', () => SECRET, 500],
-  // What a JavaScript program may do.
+  // A JavaScript program may return this.
   ['answers nothing', () => undefined as unknown as string, 500],
   [
     'refuses in its own words',
@@ -294,7 +294,7 @@ test('[RQ183] a client cannot move a chat or its pending approvals to another ag
   expect(await codeOf(replaced)).toBe('other-agent')
   expect(done).toEqual([])
   expect(await caller.pending()).toEqual([id])
-  // A decision names no agent: the chat has one, whatever the body says.
+  // A decision uses the agent of the chat, whatever the body names.
   const part = { type: 'dynamic-tool', state: 'approval-responded', toolName: 'pay' }
   const decided = [{ ...part, toolCallId: 'c1', approval: { id, approved: true } }]
   const answer = { id: messages.at(-1)?.id, role: 'assistant', parts: decided }
@@ -309,7 +309,7 @@ test('[RQ183] of two concurrent first messages on two servers, one selects the a
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('chat.db') })
   await using two = await openSqliteStore({ path: folder.path('chat.db') })
-  // The second message waits for the first one, and is not refused for that.
+  // The second message waits for the first one instead of being rejected.
   const whileRunning = 'queue'
   await using first = await open({ done: [], store: one, whileRunning })
   await using second = await open({ done: [], store: two, whileRunning })
@@ -379,7 +379,7 @@ test('[AP180] a decision at another server runs the tool of the right agent, onc
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('chat.db') })
   await using two = await openSqliteStore({ path: folder.path('chat.db') })
-  // The server that asked does not come by: the other one has to run the call.
+  // The asking server does not sweep, so the other one has to run the call.
   await using first = await open({ done, store: one, limits: { sweepMs: 3_600_000 } })
   await using second = await open({ done, store: two, names: ['sales', 'support'] })
   const [here, there] = [new Caller(first), new Caller(second)]
@@ -450,7 +450,7 @@ test('[RQ184] a chat whose agent no longer exists can be read, rejects messages,
       expect([response.status, await codeOf(response)]).toEqual([409, 'unknown-agent'])
     expect(Object.fromEntries(await caller.chats())).toEqual({ given: 'sales', waiting: 'sales' })
     expect((await caller.stored('waiting')).messages).toHaveLength(2)
-    // Sweeps have come by: they say so once, and leave it as it is.
+    // The sweeps report it once, and leave the approval unchanged.
     await vi.waitFor(() => expect(server.errors.map(reasonOf)).toEqual([LEFT]), WAIT)
     expect(await caller.outcome(given)).toBe('approved')
     expect(done).toEqual([])
@@ -638,7 +638,7 @@ async function approveAndDie(store: Store, chatId: string): Promise<string> {
   return asked?.id ?? ''
 }
 
-/** A message as `useChat` gives it to a transport. */
+/** A message as `useChat` passes it to a transport. */
 function toSend(chatId: string, text: string): Parameters<SseTransport['sendMessages']>[0] {
   const message = { id: crypto.randomUUID(), role: 'user' as const }
   const messages = [{ ...message, parts: [{ type: 'text' as const, text }] }]
@@ -650,7 +650,7 @@ async function readAll(stream: ReadableStream): Promise<void> {
   await stream.pipeTo(new WritableStream())
 }
 
-/** What an error was caused by, in words. */
+/** The messages of an error and its causes. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error
   return cause instanceof Error ? cause.message : message

@@ -13,7 +13,7 @@ import { TurnLog } from '../src/turns/turn-log.ts'
 const LIMITS = { maxLag: 1_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000 }
 const delta = (text: string, id = 'text-1'): Chunk => ({ type: 'text-delta', id, delta: text })
 
-/** A reader that takes `credit` chunks before it wants to drain. */
+/** A reader that accepts `credit` chunks before it is full. */
 class Reader implements Sink {
   readonly chunks: Chunk[] = []
   ended = false
@@ -245,7 +245,7 @@ describe('pressure', () => {
       attached?.drained()
     })
     socket.resume()
-    // The event loop stands still for longer than the stall time. What the client has sent is there when it goes on.
+    // The event loop is blocked for longer than the stall time. What the client has sent is read afterwards.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
     await read
     await setImmediate()

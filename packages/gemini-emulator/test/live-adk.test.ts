@@ -78,7 +78,7 @@ async function runLive(server: LiveServer, options: LiveRunOptions = {}) {
   return {
     queue,
     say: (text: string) => queue.sendContent({ role: 'user', parts: [{ text }] }),
-    /** The events up to and with the first that matches. */
+    /** The events up to and including the first match. */
     async until(matches: (event: Event) => unknown) {
       const read: Event[] = []
       for (;;) {

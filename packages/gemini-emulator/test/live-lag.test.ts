@@ -9,7 +9,7 @@ import { createConnection } from '../src/live/connection.ts'
 import type { Action } from '../src/responders/responder.ts'
 import { connect, kinds, replies, startLive, turnComplete } from './live-server.ts'
 
-/** Both ends of a connection whose client does not read, and the first wait that comes of it. */
+/** Both ends of a connection whose client does not read, and the first wait that this causes. */
 async function stall() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
@@ -32,7 +32,7 @@ async function stall() {
 test('[EL48] the model waits for a client that does not read', async () => {
   using stalled = await stall()
   const { client, socket, connection, lag } = stalled
-  // What lies in wait is one frame beyond the limit, however much the kernel has taken.
+  // At most one frame over the limit is buffered, however much the kernel has accepted.
   expect(socket.bufferedAmount).toBeLessThan(1000 + 110_000)
   client.resume()
   await lag

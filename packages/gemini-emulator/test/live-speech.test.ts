@@ -51,7 +51,7 @@ test('[EL16] the transcript follows the audio word by word', async () => {
   )
   expect(words.join('')).toBe(sentence)
   expect(words).toHaveLength(10)
-  // No word before its sound, and the sound is not through when the middle of the sentence is read.
+  // No word arrives before its audio, and the audio has not ended in the middle of the sentence.
   const order = kinds(messages).filter((kind) => kind.endsWith('Turn') || kind.endsWith('ption'))
   expect(order[0]).toBe('modelTurn')
   const half = order.indexOf('outputTranscription', order.length / 2)

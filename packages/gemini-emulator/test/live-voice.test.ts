@@ -70,8 +70,8 @@ test.each([1, 10, 37, 100, 1000])(
     })
     await using client = await connect(server)
     const stream = Buffer.concat(
-      // The pause of 400 ms is within the first utterance, that of 600 ms between the two; 500 ms of it end the first,
-      // and the rest leads into the second.
+      // The pause of 400 ms is inside the first utterance, that of 600 ms between the two: 500 ms of it end the first,
+      // and the rest precedes the second.
       [voice(300), silence(400), voice(300), silence(600), voice(500), silence(500)].map(
         (samples) => Buffer.from(samples.buffer),
       ),

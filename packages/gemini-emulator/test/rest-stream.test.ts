@@ -59,7 +59,7 @@ test('[EM24] drop closes the connection', async () => {
     model: MODEL,
     contents: '[[say one]] [[wait read]] [[drop]]',
   })
-  // A cut makes fetch forget what it holds unread, so the client reads first.
+  // If the connection ends, fetch drops unread data, so the client reads first.
   expect(await chunks.next()).toMatchObject({ value: { text: 'one' } })
   emulator.release('read')
   await expect(chunks.next()).rejects.toThrow('terminated')
@@ -78,7 +78,7 @@ test('[EM24] text before a drop is delivered', async () => {
   for await (const text of socket as AsyncIterable<string>) received += text
   expect(received).toContain('"text":"one "')
   expect(received).toContain('"text":"two"')
-  // The zero chunk that would end the response in good order is missing.
+  // The last chunk, which would end the response properly, is missing.
   expect(received).not.toMatch(/\r\n0\r\n\r\n$/)
 })
 
@@ -183,7 +183,7 @@ function streamRequest(body: string): string {
   return `POST /v1beta/models/${MODEL}:streamGenerateContent?alt=sse HTTP/1.1\r\nhost: emulator\r\nx-goog-api-key: k\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** A wire that carries every byte from the server in a segment of its own. */
+/** A proxy that sends every byte of the server in its own segment. */
 async function byteByByte(port: number) {
   const clients = new Set<Socket>()
   const server: Server = createServer((client) => {
@@ -197,7 +197,7 @@ async function byteByByte(port: number) {
         }
       }
     }
-    // A reset by either side ends the test's connection; the assertion on the text tells whether that was too early.
+    // A reset by either side ends the connection. The assertion on the text shows whether that was too early.
     carry().catch(() => client.destroy())
     client.on('error', () => upstream.destroy())
     upstream.on('error', () => client.destroy())

@@ -19,7 +19,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   node: (words, page) => checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page),
 }
 
-/** What of a page's commands does not exist: scripts, packages, files, options, addresses. */
+/** Returns what the commands of a page name and does not exist: scripts, packages, files, options, URLs. */
 export function checkCommands(page: Page): string[] {
   return page.blocks
     .filter(({ language }) => language === 'bash' || language === 'sh')

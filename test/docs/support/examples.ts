@@ -8,7 +8,7 @@ import { ROOT } from './pages.ts'
 /** Below the root, so that examples find the packages of the workspace. */
 const EXAMPLES = path.join(ROOT, 'docs/.examples')
 
-/** Stricter readers than most: what compiles here compiles for them. */
+/** Stricter options than most projects use, so that the examples compile there too. */
 const TSCONFIG = {
   extends: path.join(ROOT, 'tsconfig.base.json'),
   compilerOptions: {
@@ -17,7 +17,7 @@ const TSCONFIG = {
     jsx: 'react-jsx',
     lib: ['ES2023', 'ES2024.String', 'DOM', 'DOM.Iterable', 'ESNext.Disposable'],
     types: ['node'],
-    // An example shows a thing, and need not use it.
+    // An example may declare something that it does not use.
     noUnusedLocals: false,
     noUnusedParameters: false,
     // Seldom set, and what it asks for reads badly.
@@ -26,7 +26,7 @@ const TSCONFIG = {
   include: ['.'],
 }
 
-/** Compiles the TypeScript of all blocks at once; tells what is wrong as `page:line: message`. */
+/** Compiles the TypeScript of all blocks at once. Returns the errors as `page:line: message`. */
 export async function compileBlocks(name: string, blocks: readonly Block[]): Promise<string[]> {
   const folder = emptyFolder(name)
   const written = new Map<string, Block>()
@@ -49,7 +49,7 @@ export async function compileBlocks(name: string, blocks: readonly Block[]): Pro
     })
 }
 
-/** Writes the files of a page as its reader would; gives the folder. */
+/** Writes the files of a page as its reader would. Returns the folder. */
 export function writeFiles(name: string, blocks: readonly Block[]): string {
   const folder = emptyFolder(name)
   for (const { file, text } of blocks) {
@@ -72,7 +72,7 @@ function writeBlock(folder: string, block: Block): string {
   const { page, language, line, given, text } = block
   const file = `${page.replaceAll(/[^\w]+/g, '-')}/${block.file ?? `line-${line}.${language}`}`
   mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
-  // Its lines are those of the page: what the compiler says can be looked up there.
+  // Keeps the line numbers of the page, so that errors can be found there.
   const before = `${given.replaceAll('\n', ' ')}${'\n'.repeat(line - 1)}`
   // A project with assistant-ui has its AI SDK 7.
   const own = text.includes('@assistant-ui/') ? text.replace("from 'ai'", "from 'ai-7'") : text
@@ -83,7 +83,7 @@ function writeBlock(folder: string, block: Block): string {
 function runTsc(folder: string): Promise<string> {
   const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc')
   return new Promise((resolve) => {
-    // One thread takes half of the time of the processor.
+    // One thread takes half of the CPU time.
     const args = [tsc, '-p', '.', '--pretty', 'false', '--singleThreaded']
     execFile(process.execPath, args, { cwd: folder }, (_, out) => resolve(out))
   })

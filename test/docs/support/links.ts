@@ -7,7 +7,7 @@ import { ROOT } from './pages.ts'
 /** Pictures of the README that the browser tests take. */
 const TAKEN_LATER = /^docs\/images\/(?:chat|approval|live|inspector)-(?:dark|light)\.png$/
 
-/** Relative links of a page that lead nowhere: to files, and to headings in them. */
+/** Returns the relative links of a page to files and headings that do not exist. */
 export function findBrokenLinks(page: Page): string[] {
   return readLinks(page.text)
     .filter((target) => !/^[a-z][\w+.-]*:/.test(target))

@@ -1,4 +1,4 @@
-/** What the docs show of packages that are not installed here, in the words of their own documentation; and what a bundler knows. */
+/** The parts of packages that the docs use and that are not installed here, as their own documentation describes them, and file types of bundlers. */
 
 declare module '@/components/ai-elements/confirmation' {
   import type { ToolUIPart } from 'ai'

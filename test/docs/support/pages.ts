@@ -13,7 +13,7 @@ export interface Block {
   readonly text: string
   /** The file that the block is, by its first line: a comment with nothing but a path. */
   readonly file: string | undefined
-  /** What the page says, in a comment before the block, that it begins with: `<!-- given: … -->`. */
+  /** Code from the comment `<!-- given: … -->` before the block, which is compiled before it. */
   readonly given: string
 }
 

@@ -3,7 +3,7 @@ import type { UIMessage } from 'ai'
 
 import { Browser } from '../../../packages/adk-stream-protocol/test/support/browser.ts'
 
-/** Asks for a payment, as the page of a quick start does, and approves it; gives the message before and after. */
+/** Requests a payment, as the page of a quick start does, and approves it. Returns the message before and after. */
 export async function payOnce(url: string): Promise<[asked: UIMessage, answered: UIMessage]> {
   const browser = new Browser(url)
   const transport = new DefaultChatTransport({ api: `${url}/stream`, fetch: browser.fetch })
@@ -21,7 +21,7 @@ export async function payOnce(url: string): Promise<[asked: UIMessage, answered:
       messages,
     })
     let message = messages.findLast(({ role }) => role === 'assistant')
-    // Without `terminateOnError`, an error that the server reports looks like the end of the answer.
+    // Without `terminateOnError`, an error of the server looks like the end of the reply.
     const reading = { stream, terminateOnError: true, ...(message && { message }) }
     for await (const next of readUIMessageStream(reading)) message = next
     if (!message) throw new Error('The server did not answer.')

@@ -4,10 +4,10 @@ import path from 'node:path'
 import { ROOT } from './pages.ts'
 
 export interface PublicName {
-  /** What users import from, such as `adk-stream-protocol/server`. */
+  /** The module that users import from, such as `adk-stream-protocol/server`. */
   readonly module: string
   readonly name: string
-  /** Whether a sentence stands before its declaration. */
+  /** Whether its declaration has a JSDoc sentence. */
   readonly isDescribed: boolean
 }
 
@@ -27,7 +27,7 @@ export function readPublicNames(): PublicName[] {
   })
 }
 
-/** The names that a file declares and those that it passes on, one by one, as `index.ts` files do. */
+/** The names that a file declares, and those that it re-exports by name, as `index.ts` files do. */
 function readNames(file: string): Omit<PublicName, 'module'>[] {
   const text = readFileSync(file, 'utf8')
   const own = [
@@ -47,7 +47,7 @@ function readNames(file: string): Omit<PublicName, 'module'>[] {
   ]
 }
 
-/** Whether a name is described where it is declared: in the file, or in the one that it is passed on from. */
+/** Whether a name is described where it is declared: in the file, or in the one that it is re-exported from. */
 function isDescribedIn(file: string, name: string): boolean {
   const text = readFileSync(file, 'utf8')
   if (isDescribed(text, name)) return true
@@ -55,7 +55,7 @@ function isDescribedIn(file: string, name: string): boolean {
   return target !== undefined && isDescribedIn(path.resolve(path.dirname(file), target), name)
 }
 
-/** The file of ours that a name is passed on from. */
+/** The file of the package that a name is re-exported from. */
 export function findSource(text: string, name: string): string | undefined {
   const passedOn = new RegExp(`export (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '(\\.[^']+)'`)
   return passedOn.exec(text)?.[1]

@@ -7,11 +7,11 @@ import { bundleProgram, bundlePrograms } from '../../support/bundle-program.ts'
 
 export interface RunningServer extends AsyncDisposable {
   readonly url: string
-  /** All that the server has printed, to both of its outputs. */
+  /** Everything that the server has printed to stdout and stderr. */
   readonly printed: () => string
 }
 
-/** Runs the server of a quick start in its own process and folder, as its reader does; `program` is what was made of it already. */
+/** Runs the server of a quick start in its own process and folder, as its reader does. `program` is the compiled file. */
 export async function runServer(
   folder: string,
   modelUrl: string,

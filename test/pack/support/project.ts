@@ -14,9 +14,9 @@ export interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
 
-/** Packs both packages as `npm publish` would; gives the tarballs. */
+/** Packs both packages as `npm publish` would. Returns the tarballs. */
 export async function packAll(folder: string): Promise<string[]> {
-  // One thread takes half of the time of the processor.
+  // One thread takes half of the CPU time.
   await run(process.execPath, [tsc(7), '-b', 'tsconfig.build.json', '--singleThreaded'], {
     cwd: ROOT,
   })

@@ -22,7 +22,7 @@ function png(width: number, height: number, deflatedRows: Buffer): Buffer {
   return Buffer.concat([signature, chunk('IHDR', header), data, chunk('IEND', Buffer.alloc(0))])
 }
 
-/** Deflated rows of one colour, by a filter. */
+/** Deflated rows of one colour, with a PNG filter. */
 function rowsOf(width: number, height: number, filter: number): Buffer {
   const row = Buffer.from([filter, ...Buffer.alloc(width * 4, Buffer.from([200, 10, 10, 255]))])
   return deflateSync(Buffer.concat(Array.from({ length: height }, () => row)))
@@ -44,7 +44,7 @@ test.each([
   },
 )
 
-/** The least time of the processor that something takes in three attempts, in µs: the process does other things beside it. */
+/** The shortest CPU time of three runs, in µs. Other work of the process may make a run longer. */
 function leastCpu(attempt: () => void): number {
   const times = [1, 2, 3].map(() => {
     const before = process.cpuUsage()

@@ -45,7 +45,7 @@ export interface Answer {
   readonly actions: readonly Action[]
 }
 
-/** Asks the demo model; a string is a conversation of one request. */
+/** Calls the demo model. A string is a conversation with one request. */
 export function ask(asked: string | readonly Content[], options: Partial<Prompt> = {}): Answer {
   const contents = typeof asked === 'string' ? [user(asked)] : asked
   const actions = demoModel({ ...PROMPT, contents, ...options })
@@ -63,7 +63,7 @@ export function ask(asked: string | readonly Content[], options: Partial<Prompt>
 export const user = (text: string): Content => ({ role: 'user', parts: [{ text }] })
 export const model = (text: string): Content => ({ role: 'model', parts: [{ text }] })
 
-/** A request, the calls made for it, and what came back for as many of them as there are responses. */
+/** A request, its calls, and the responses to the first of them. */
 export function afterCalls(
   request: string,
   calls: readonly Call[],

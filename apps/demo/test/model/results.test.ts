@@ -30,7 +30,7 @@ const made = (amount: number, recipient: string, left: number) => ({
   wallet_balance: left,
 })
 
-/** What is said in English and in Japanese once the call is answered so. */
+/** The replies in English and Japanese to this result of a call. */
 function comment(call: Call, response: Readonly<Record<string, unknown>>): [string, string] {
   const say = (request: string): string => ask(afterCalls(request, [call], [response])).text
   return [say('please go on'), say('お願いします')]

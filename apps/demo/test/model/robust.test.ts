@@ -121,7 +121,7 @@ const HOSTILE = [
   'lookup_order ',
 ]
 
-// A quadratic reader needs minutes for this size. Time of the processor, which other processes do not take.
+// A quadratic reader needs minutes for this size. CPU time does not depend on other processes.
 const SLOWEST_MS = 5_000
 
 const STARTS = ['pay ', '送金して ', 'weather ']

@@ -84,7 +84,7 @@ describe('pictures that were sent', () => {
   })
 
   test('[ED28] reads every filter of a row', () => {
-    // A decoder's view of rows that were stored with the filters none, sub, up, average and Paeth.
+    // The decoded rows of a picture with the PNG filters none, sub, up, average and Paeth.
     expect(measureImage(filteredPng())).toEqual({ width: 2, height: 5, colour: 'red' })
   })
 })

@@ -18,7 +18,7 @@ const functions = [
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
-/** What the model does first after each suggestion, in their order: its calls, or the kinds of its actions. */
+/** The first actions of the model after each suggestion, in order: its calls, or the types of its actions. */
 const toOutcomes = (one: string, other: string) => [
   [pay(30, one), pay(40, other)],
   [{ name: 'accountant' }],

@@ -6,7 +6,7 @@ export interface TemporaryDirectory extends AsyncDisposable {
   readonly path: string
 }
 
-/** A directory that is gone when the test ends. */
+/** A directory that is removed when the test ends. */
 export async function temporaryDirectory(): Promise<TemporaryDirectory> {
   const path = await mkdtemp(join(tmpdir(), 'demo-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }

@@ -47,7 +47,7 @@ describe.each([
   })
   afterAll(() => databases.stop())
 
-  /** Runs a scenario on an empty database; afterwards nothing may be written by itself. */
+  /** Runs a scenario on an empty database, and checks that nothing is written after its end. */
   async function scenario(
     options: TestBridgeOptions,
     act: (testBridge: TestBridge) => Promise<void>,
@@ -57,7 +57,7 @@ describe.each([
       await using testBridge = await TestBridge.open({ ...options, sessionService: service })
       await act(testBridge)
       const before = await countEvents(service)
-      // Several sweeps: each would write again what it cannot bring to an end.
+      // Several sweeps: each would write again what it cannot complete.
       await delay(100)
       expect(await countEvents(service)).toBe(before)
     } finally {
@@ -160,7 +160,7 @@ describe.each([
   })
 })
 
-/** The record is whole when the turn has been stored, which takes a database some time. */
+/** The record is complete when the turn has been stored, which takes some time. */
 async function untilRecord(page: Page, chat: ApprovingChat): Promise<void> {
   await vi.waitFor(() => expectRecord(page, chat), { timeout: 120_000, interval: 20 })
 }

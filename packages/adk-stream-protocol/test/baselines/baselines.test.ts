@@ -19,7 +19,7 @@ const FOLDER = path.join(import.meta.dirname, 'recorded')
 const RECORDS = process.env['UPDATE_BASELINES'] === '1'
 
 describe.each(scenarios)('$name', (scenario) => {
-  // Both tests look at the same conversation.
+  // Both tests use the same conversation.
   const played = new Map<Mode, Promise<Played>>()
   const playOnce = (mode: Mode): Promise<Played> => {
     const known = played.get(mode) ?? play(scenario, mode)

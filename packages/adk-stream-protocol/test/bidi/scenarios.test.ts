@@ -40,7 +40,7 @@ describe.each(FORMS)('$name', ({ answer }) => {
     const messages = await page.messages()
     await expectValid(messages)
     expect(toolParts(messages[1])).toMatchObject([{ state: STATES[`${approved}`] }])
-    // Nothing comes behind the end.
+    // Nothing follows the end.
     await client.sync()
     expect(client.done).toBe(1)
     expect(testBridge.asked).toBe(2)
@@ -253,7 +253,7 @@ test.each([true, false])(
     await client.untilAsked()
     const [asked] = client.asked
     const { approvalId = '', toolCallId = '' } = asked ?? {}
-    // A result of what nobody has allowed yet is none.
+    // A result is rejected before the approval.
     client.give(toolCallId, TOKYO)
     await client.until(({ types }) => types.includes('data-refused'))
     client.confirm(approvalId, approved)
@@ -369,7 +369,7 @@ test('[BD9] [BD13] a second socket reads the same turn, and each of them may dec
   await second.untilAsked()
   second.confirm(second.asked[0]?.approvalId ?? '', true)
   await Promise.all([first.untilDone(), second.untilDone()])
-  // The other one was a moment later with the same answer.
+  // The other socket sent the same decision a moment later.
   first.confirm(first.asked[0]?.approvalId ?? '', true)
   await first.sync()
   expect([first.text, second.text]).toEqual(['Paid.', 'Paid.'])

@@ -107,7 +107,7 @@ test('[BD5] [BD8] seed 000, case 5: several confirmations have different ids, an
 test('[BD8] seed 000, critical notes: a decision right after the request counts, and leaves nothing pending', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
-  // Within the very event that brings the question, so before the server can do anything after sending it.
+  // Inside the handler of the event with the request, so before the server can do anything after sending it.
   client.socket.on('message', (data: Buffer) => {
     const id = /"tool-approval-request","approvalId":"([^"]+)"/.exec(data.toString())?.[1]
     if (id !== undefined) client.confirm(id, true)
@@ -115,7 +115,7 @@ test('[BD8] seed 000, critical notes: a decision right after the request counts,
   const calls = [1, 2, 3, 4, 5].map((amount) => callPayment(amount))
   client.say(`${calls.join('[[then]]')}[[then]][[say Done.]]`)
   await client.untilDone()
-  // Cleanup: each result is told, nothing waits, and the next turn is one like any other.
+  // Cleanup: each result is sent, nothing is pending, and the next turn is an ordinary one.
   expect(client.ofType('tool-output-available')).toHaveLength(5)
   expect(testBridge.wallet.balance).toBe(985)
   expect(await testBridge.page().inbox()).toEqual([])
@@ -129,7 +129,7 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
   await using client = await BidiClient.open(testBridge.url, SEED_000)
   const content = [{ type: 'text', text: PAY }]
   client.send({ type: 'message', version: '1.0', data: { messages: [{ role: 'user', content }] } })
-  // 1, 2: the question comes with all that the page has to show.
+  // 1, 2: the request contains everything that the page has to show.
   await client.until((seen) => confirmations(seen).length === 1)
   const [asked] = confirmations(client)
   expect(asked?.input.originalFunctionCall).toMatchObject({
@@ -137,10 +137,10 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
     args: { amount: 50, recipient: '花子' },
   })
   expect(testBridge.wallet.payments).toEqual([])
-  // 3, 4, 5: the page answers under the id of the question, and the server takes it.
+  // 3, 4, 5: the page decides with the id of the request, and the server accepts the decision.
   client.confirm(asked?.toolCallId ?? '', true)
   await client.untilDone()
-  // 6, 7: the tool ran, and the model speaks of it.
+  // 6, 7: the tool has run, and the model replies.
   expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
   expect(client.text).toBe('花子さんに50ドルを送金しました。')
   const nameOf = (id: unknown): string => {
@@ -216,7 +216,7 @@ test('[BD8] seed 001, question 4: both ids refer to the call, on every socket of
   first.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Done.]]`)
   await first.untilAsked()
   const [a] = first.asked
-  // The second question is asked in the ledger, and shown when the first one is decided.
+  // The second approval is requested in the ledger, and shown when the first one is decided.
   const b = (await testBridge.page().inbox()).find(({ id }) => id !== a?.approvalId) as
     | { toolCallId: string }
     | undefined

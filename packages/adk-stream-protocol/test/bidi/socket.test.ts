@@ -19,7 +19,7 @@ test.each([
   client.say('[[say Hello there.]]')
   await client.untilDone()
   expect(client.text).toBe('Hello there.')
-  // Every frame is an event of the stream, from the first on.
+  // Every frame is an event of the stream, including the first.
   expect(client.chunks).toHaveLength(client.frames.length)
 })
 
@@ -29,7 +29,7 @@ test('[BD1] without a subprotocol, the first frame selects the format', async ()
   client.say('[[say Hello there.]]')
   await client.untilDone()
   expect(client.text).toBe('Hello there.')
-  // Nothing came that it could not read.
+  // The client could read everything that it received.
   expect(client.chunks).toHaveLength(client.frames.length)
 })
 
@@ -184,7 +184,7 @@ test('[BD14] speech in audio_chunk gets a reply in data-pcm, and its transcript 
   await using testBridge = await TestBridge.open({ live: (model) => ({ model }) })
   await using client = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
   testBridge.emulator.live.queueTranscript('[[say Hello to you.]]')
-  // Nobody hears what is said before the model is there; this is how a page knows.
+  // Speech before the model is ready is lost. A page waits for this status.
   const headers = { 'x-api-key': 'hanako' }
   await using watcher = await SocketClient.open(testBridge.url, { headers })
   watcher.send({ type: 'watch', id: 'chat-1', audio: 'none' })

@@ -18,7 +18,7 @@ import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
 
-/** A server that answers as it is told. */
+/** A server whose responses the test defines. */
 async function answering(listener: RequestListener): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer(listener)
   server.listen(0, '127.0.0.1')

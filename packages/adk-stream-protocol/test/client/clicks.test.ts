@@ -32,7 +32,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       hold: false,
       observe: (event: WireEvent): void => {
         const isAsked = event.type === 'chunk' && event.chunk.type === 'tool-approval-request'
-        // The rest of the answer does not come before the click.
+        // The rest of the reply does not arrive before the click.
         if (isAsked) pages[0]?.sockets[0]?.pause()
       },
     }

@@ -91,7 +91,7 @@ test('[CL27] the audio mode of a chat is the richest that a listener wants, unti
     { type: 'watch', id: 'chat-1', audio: 'binary' },
     { type: 'watch', id: 'chat-2', audio: 'binary' },
     { type: 'unwatch', id: 'chat-2' },
-    // The server's ear is for one chat, and it is this one again.
+    // The server accepts binary audio for one chat, and it is this one again.
     { type: 'watch', id: 'chat-1', audio: 'binary' },
     { type: 'watch', id: 'chat-1', audio: 'none' },
     { type: 'unwatch', id: 'chat-1' },

@@ -22,7 +22,7 @@ class PageSocket extends WebSocket {
   }
 }
 
-/** A tab with a chat in it that keeps up. */
+/** A tab with a chat that follows the feed. */
 class Tab implements AsyncDisposable {
   readonly chat: ClientChat
   readonly net: CuttableFetch
@@ -104,7 +104,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       await one.chat.untilAsked()
       if (mode !== 'held') await one.chat.rest()
       const decisions = [one.chat.attached.approve(id), two.chat.attached.deny(id)]
-      // The answer of the one that counts is being written while the other one is refused.
+      // The reply after the accepted decision is being written while the other decision is rejected.
       await Promise.all(decisions)
       await two.chat.until(() => two.chat.errors.length > 0 || two.chat.error !== undefined)
       expect(toolParts(two.chat.messages.at(-1))).toHaveLength(1)
@@ -136,7 +136,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
           body: JSON.stringify({ id: 'chat-1', messages: [message] }),
         })
         await response.text()
-        // On a busy machine, the time may be over before the tab has shown the question.
+        // On a busy machine, the approval may expire before the tab has shown it.
         if (by === 'an inbox') {
           const [id = ''] = await tab.chat.untilAsked()
           await inbox.api.decide(id, { approved: false, reason: 'too much' })

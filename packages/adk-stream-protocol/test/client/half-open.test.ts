@@ -7,7 +7,7 @@ import type { SocketClass } from '../../src/client/socket/reconnecting-socket.ts
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** A socket whose network swallows what is sent, unless the test answers; it does not even close. */
+/** A socket whose network loses everything that is sent, unless the test responds. It does not close either. */
 class SilentSocket extends EventTarget {
   static opened: SilentSocket[] = []
   binaryType = ''

@@ -24,7 +24,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       const answer = chat.send(PAY)
       const [id = ''] = await chat.untilAsked()
       expect(chat.status).toBe('streaming')
-      // The server keeps the reason of a denial alone.
+      // The server keeps a reason only for a denial.
       const reason = approved ? {} : { reason: 'because' }
       await chat.click({ id, approved, ...reason })
       await answer

@@ -68,7 +68,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
-    // The socket is gone before the answer to the frame can come, and after the frame is on its way.
+    // The socket closes after the frame was sent and before the response can arrive.
     page.sockets[0]?.pause()
     const clicked = chat.click({ id, approved: true })
     await started.promise
@@ -138,7 +138,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await chat.send('[[say Hello.]]')
     const old = chat.lastMessage?.id
     const [socket] = page.sockets
-    // The frame goes nowhere.
+    // The frame is lost.
     if (socket) socket.send = () => undefined
     const again = chat.regenerate()
     await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), {

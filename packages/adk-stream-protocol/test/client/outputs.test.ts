@@ -72,7 +72,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       await chat.untilShown('There you are.')
       expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
       expect(testBridge.told).toContain('cannot be written')
-      // What comes after it is not held up.
+      // What follows is not delayed.
       await chat.send('[[say Next.]]')
       expect(chat.text).toBe('Next.')
       const bad = { chatId: 'chat-1', toolCallId: 'x', output: circle }

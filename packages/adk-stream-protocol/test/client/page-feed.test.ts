@@ -9,7 +9,7 @@ import { callPayment } from '../approvals/support/payments.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
 
-/** Keeps what a watcher is told; `until` resolves when it was told something of a type so often. */
+/** Records the events of a listener. `until` resolves when it has received this many events of a type. */
 class Told {
   readonly events: WatchEvent<{ readonly type: string }>[] = []
   readonly listener = (event: WatchEvent<{ readonly type: string }>): void => {
@@ -27,7 +27,7 @@ class Told {
 
 const WAIT = { timeout: 120_000, interval: 5 }
 
-/** A page that is seen or not. */
+/** A page that is visible or hidden. */
 class FakePage extends EventTarget {
   visibilityState: 'visible' | 'hidden' = 'visible'
 
@@ -87,7 +87,7 @@ test('[CL29] a hidden page closes its feed, and catches up when it is visible', 
   const end = feed.watch(told.listener)
   await told.until('open')
   tab.show('hidden')
-  // There is room for another page then.
+  // Another page can then open a feed.
   const another = async (): Promise<number> => {
     const response = await fetch(`${testBridge.url}/events`, { headers: HEADERS })
     await response.body?.cancel()

@@ -196,7 +196,7 @@ test('[CL14] a recorder keeps nothing before it is started, and at most `maxLine
 
 const MINE = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }
 
-/** A question, a vote about it, and what follows, in real pauses of an hour. */
+/** An approval request, a vote and the rest of the reply, with recorded pauses of an hour. */
 const VOTED = [
   { at: 0, type: 'start', time: 1_000_000 },
   { at: 10, type: 'request', request: 0, chatId: 'c', trigger: 'submit-message', message: MINE },

@@ -15,7 +15,7 @@ const TWO_OF_US = {
   approvals: { process_payment: { approvers: 2, deciders: { principals: ['hanako', 'taro'] } } },
 }
 
-/** What the newest message says of its approvals. */
+/** The approvals of the newest message. */
 function questions(chat: ClientChat): unknown[] {
   return toolParts(chat.lastMessage).map(({ state }) => state)
 }
@@ -30,7 +30,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const asItWas = chat.attached.chat.messages
     const refused = chat.attached.approve(id, { args: { amount: 5_000, recipient: '' } })
     await chat.until(() => chat.asked.length === 0)
-    // Messages that come from elsewhere show the question as it is: open.
+    // Messages from elsewhere show the approval as it is: open.
     chat.attached.chat.messages = asItWas
     await refused
     expect(chat.errors).toMatchObject([{ code: 'bad-request' }])
@@ -97,7 +97,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 })
 
-/** A chat that is told of refusals, with nothing to load from but what is given. */
+/** A chat that reports rejections, and loads its messages from the given function. */
 function open(
   transport: WebSocketTransport | SseTransport,
   version: Version,

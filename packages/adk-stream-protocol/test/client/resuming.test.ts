@@ -19,10 +19,10 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       const chat = await page.open()
       void chat.resume()
       await chat.untilShown('One.')
-      // Nobody reads it but the page that resumes.
+      // Only the page that resumes reads it.
       before.transport.close()
       await asked
-      // What was closed before is known to the server when it has answered.
+      // When the server responds, it has processed the earlier close.
       await page.transport.ping()
       const second = chat.resume()
       const third = chat.resume()

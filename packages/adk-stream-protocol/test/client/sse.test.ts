@@ -224,7 +224,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
   })
 })
 
-/** Resolves when no answer is written in the chat; asks until it is so. */
+/** Resolves when no turn runs in the chat. Polls until then. */
 async function untilOver(url: string): Promise<void> {
   const api = adkApi({ url, headers: HEADERS })
   while ((await api.loadChat('chat-1')).running) await new Promise(setImmediate)

@@ -14,7 +14,7 @@ import {
   type Version,
 } from './support/client-page.ts'
 
-/** How an earlier call of the same message ended: what the earlier system guessed from, and lost answers by. */
+/** How an earlier call of the same message ended. The earlier system derived its decision to send from it, and lost responses. */
 const EARLIER = ['none', 'output-available', 'output-denied', 'output-error'] as const
 const WAYS = ['held', 'turn by turn', 'HTTP'] as const
 type Way = (typeof WAYS)[number]
@@ -27,7 +27,7 @@ const CASES = EARLIER.flatMap((earlier) =>
 
 interface Opened extends AsyncDisposable {
   readonly chat: ClientChat
-  /** How often an answer was sent. */
+  /** How often a response was sent. */
   readonly answers: () => number
 }
 
@@ -36,7 +36,7 @@ async function open(testBridge: TestBridge, version: Version, way: Way): Promise
     const page = new ClientPage({ url: testBridge.url, version, live: { hold: way === 'held' } })
     return {
       chat: await page.open(),
-      // The first one is the message of the person.
+      // The first request is the user message.
       answers: () => page.types.filter((type) => type === 'send' || type === 'decide').length - 1,
       [Symbol.asyncDispose]: () => page[Symbol.asyncDispose](),
     }

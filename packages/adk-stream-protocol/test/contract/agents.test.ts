@@ -8,7 +8,7 @@ import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
-/** Each agent says who it is, in two pieces with a gate of its own between them. */
+/** Each agent says its name, in two pieces with its own gate between them. */
 const whoIAm: Responder = ({ systemInstruction }) => {
   const name = /I am (\w+)/.exec(systemInstruction)?.[1] ?? 'nobody'
   return [
@@ -57,7 +57,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     const browser = server.browser()
     const chat = browser.openChat(client)
     const answer = chat.send('Go.')
-    // Both speak before either ends.
+    // Both write before either of them ends.
     await chat.until(({ text }) => text.includes('red begins. ') && text.includes('blue begins. '))
     server.emulator.release('blue')
     await chat.until(({ text }) => text.includes('blue ends.'))

@@ -52,7 +52,7 @@ describe.each(clients)('$name', (client) => {
     expect(chat.text).toBe('Answer.')
     expect(chat.lastMessage?.id).not.toBe(replaced)
     expect((await browser.messages()).messages).toEqual(chat.messages)
-    // The model is asked as if the first answer had never been.
+    // The request to the model does not contain the first reply.
     const bodies = server.emulator.requests.map(({ body }) => JSON.stringify(body))
     expect(bodies[3]).toBe(bodies[1])
   })

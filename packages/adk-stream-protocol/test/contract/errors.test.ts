@@ -48,7 +48,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     await chat.send('[[say Fine again.]]')
     expect(chat.text).toBe('Fine again.')
     const { messages } = await browser.messages()
-    // The tokens of an answer that broke off are not stored; the error is.
+    // The usage of an interrupted reply is not stored. Its error is.
     expect(messages.map(({ id, parts }) => ({ id, parts }))).toEqual(
       chat.messages.map(({ id, parts }) => ({ id, parts })),
     )

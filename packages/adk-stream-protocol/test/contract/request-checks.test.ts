@@ -17,7 +17,7 @@ import { assistant } from '../support/agents.ts'
 import { hosts } from '../support/hosts.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 
-/** Sends a request with a `Host` of one's own, which `fetch` does not allow. */
+/** Sends a request with any `Host`, which `fetch` does not allow. */
 function requestWithHost(url: string, host: string, headers: Record<string, string> = {}) {
   return new Promise<{ status: number; code: string | undefined; cookie: string | undefined }>(
     (resolve, reject) => {
@@ -50,9 +50,9 @@ test.each(hosts)(
     }
     for (const name of ['localhost', `LOCALHOST:${port}`, 'app.localhost', '192.168.1.20', '[::1]'])
       expect((await requestWithHost(`${server.url}/chats`, name)).status).toBe(200)
-    // Probes of a load balancer learn nothing, and name whatever they like.
+    // Public routes accept any Host: probes of a load balancer send their own.
     expect((await requestWithHost(`${server.url}/health`, 'evil.example')).status).toBe(200)
-    // Told once per name, with what to change.
+    // Reported once per host, with what to change.
     const advice = server.errors.map((error) => (error instanceof Error ? error.message : ''))
     expect(advice).toHaveLength(3)
     expect(advice[0]).toMatch(/Host: "evil\.example".*`allowedHosts`/)
@@ -71,7 +71,7 @@ const CASES: readonly [ServeOptions, string, number][] = [
   [{ allowedHosts: 'any' }, 'evil.example', 200],
   [{ allowedOrigins: ['https://chat.example.com'] }, 'chat.example.com', 200],
   [{ allowedOrigins: ['https://chat.example.com'] }, 'evil.example', 403],
-  // A sign-in of one's own is not given to foreign pages, unless the host says which names count.
+  // With `authenticate`, pages of other hosts have no credentials, so every Host is allowed unless the option is set.
   [{ authenticate: () => ({ id: 'hanako' }) }, 'evil.example', 200],
   [{ authenticate: () => ({ id: 'hanako' }), allowedHosts: [] }, 'evil.example', 403],
 ]
@@ -114,7 +114,7 @@ test('[ER140] without `onError`, errors are printed', async () => {
   for (const name of ['GOOGLE_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_GENAI_API_KEY'])
     vi.stubEnv(name, undefined)
   try {
-    // As in a first attempt: the name of a model, and no key.
+    // A common first attempt: the name of a model, without an API key.
     await using bridge = createBridge({
       agent: new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' }),
     })
@@ -159,7 +159,7 @@ test.each([{ basePath: '/adk' }, { mountedAt: '/adk' }])(
     // A server that listens on a port has such an address.
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     try {
-      // Alone, it refuses what nobody would answer.
+      // If it is the only listener, it rejects other upgrade requests.
       expect(await refusedUpgrade(url)).toMatchObject({ status: 404 })
       const seen: (string | undefined)[] = []
       server.on('upgrade', (request, socket) => {

@@ -46,7 +46,7 @@ describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
     await answer
     server.emulator.release('gate')
     await chat.resume()
-    // The answer may have ended before the client was back: then it is among the stored messages.
+    // The reply may have ended before the client resumed. Then it is among the stored messages.
     const { messages } = await browser.messages()
     expect(messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'One.Two.' })
   })

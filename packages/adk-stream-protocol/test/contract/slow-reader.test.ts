@@ -12,10 +12,10 @@ const MEBI = 1_048_576
 const PIECE = 1_024
 const LARGE_PIECE = 8 * PIECE
 
-/** More than the kernel's buffers of a connection hold, in pieces large enough to be made in no time. */
+/** More than the kernel buffers of a connection hold, in large pieces that are created quickly. */
 const LONG_ANSWER = { pieces: 320, length: 65_536 }
 
-/** Nobody keeps what is sent, so that what the server holds is all that is held. */
+/** The test does not keep what is sent, so that only the memory of the server is measured. */
 function flooded(model: FloodModel, options: ServeOptions = {}): ServeOptions {
   return {
     agent: () => assistant(model),
@@ -33,11 +33,11 @@ test('[TU3] a reader that does not read pauses the model', async () => {
   const before = process.memoryUsage().heapUsed
   using client = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
   const produced = await model.paused()
-  // What the kernel's buffers hold, and a little of our own; 60 MiB would have been said otherwise.
+  // The kernel buffers and a little of our own. Otherwise it would be 60 MiB.
   expect(produced).toBeGreaterThan(0)
   expect(produced).toBeLessThan(3_750)
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * MEBI)
-  // It goes on as the reader does.
+  // The model continues when the client reads.
   client.socket.resume()
   while (model.produced < produced + 125) await new Promise(setImmediate)
   client.socket.destroy()

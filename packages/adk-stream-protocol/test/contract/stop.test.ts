@@ -104,7 +104,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await answer
     await chat.send('[[say Next.]]')
     expect(chat.text).toBe('Next.')
-    // The abandoned run comes to its end while the conversation has gone on.
+    // The abandoned run ends after the conversation has continued.
     release.resolve()
     await finished.promise
     await chat.send('[[say And on.]]')

@@ -172,7 +172,7 @@ test('[RQ1] a request body that arrives byte by byte is read completely', async 
   const message = { role: 'user', parts: [{ type: 'text', text }] }
   const answer = await postBytewise(`${server.url}/stream`, { id: 'c', messages: [message] })
   expect(answer).toContain('HTTP/1.1 200')
-  // The client asked for it; one that waits for the end of the connection would hang otherwise.
+  // The client asked to close the connection. A client that waits for the close would hang otherwise.
   expect(answer).toMatch(/^connection: close\r$/im)
   expect(JSON.stringify(server.emulator.requests[0]?.body)).toContain('絵文字👍🏽も')
 })

@@ -89,7 +89,7 @@ describe.each(clients)('$name', (client) => {
 
   it.each([
     ['answers after the tool', '[[then]][[say Done.]]', 'Done.'],
-    // The script's second step has no act, so the model's second response is empty.
+    // The second step of the script has no action, so the second response of the model is empty.
     ['stays silent after the tool', '[[then]][[finish STOP]]', ''],
   ])('[CH4] no client sends a request by itself when the model %s', async (_case, then, text) => {
     await using server = await serve(withTools(weather))
@@ -98,7 +98,7 @@ describe.each(clients)('$name', (client) => {
     await chat.send(`[[call get_weather {"place":"A"}]]${then}`)
     expect(chat.text).toBe(text)
     expect(chat.status).toBe('ready')
-    // A second request of the client would be one more stream; it would be sent before send() resolves.
+    // A second request of the client would add a stream. It would be sent before send() resolves.
     expect(browser.sent).toBe(1)
     expect(partTypes(chat.lastMessage).lastIndexOf('step-start')).toBeGreaterThan(
       partTypes(chat.lastMessage).lastIndexOf('tool-get_weather'),

@@ -33,7 +33,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await first.untilShown('One.')
     const others = [1, 2, 3].map(() => browser.openChat(client))
     const sent = others.map((chat, index) => chat.send(`[[say Reply ${index}.]]`))
-    // The refusal of the third says that the other two are waiting.
+    // The rejection of the third message shows that the other two are waiting.
     await Promise.race(others.map((chat) => chat.until(({ status }) => status === 'error')))
     server.emulator.release('gate')
     await Promise.all([answer, ...sent])

@@ -15,7 +15,7 @@ import { SeedTransport } from './support/seed-transport.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
-/** Many turns of the event loop: whatever a client does by itself after a click, it has done by then. */
+/** Many turns of the event loop: a client has then done everything that it does by itself after a click. */
 async function lookAround(): Promise<void> {
   for (let turn = 0; turn < 200; turn += 1) await new Promise(setImmediate)
 }
@@ -60,7 +60,7 @@ test.each(stock)(
     await chat.click({ id: 'a1', approved: true })
     log.push('clicked')
     await lookAround()
-    // The click is in the message, and nobody hears of it.
+    // The click is in the message, and was not sent.
     expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ state: 'approval-responded' })
     expect(server.requests()).toBe(1)
     server.endStreams()
@@ -76,7 +76,7 @@ test.each(stock)(
   },
 )
 
-/** An testBridge whose tool tells that it has started, and then waits. */
+/** A test bridge whose tool reports that it has started, and then waits. */
 async function openPendingTestBridge() {
   const started = defer()
   const go = defer()
@@ -84,7 +84,7 @@ async function openPendingTestBridge() {
     started.resolve()
     return go.promise
   }
-  // A day to decide: if anything here waited for that, nothing would ever happen.
+  // The deadline is a day away, so a test that waited for it would time out.
   const testBridge = await TestBridge.open({
     approvalDeadlineMs: 24 * 3_600_000,
     tools: (wallet) => [paymentTool(wallet, { before })],
@@ -153,7 +153,7 @@ const seedClients = [
         new Chat7({
           id: 'chat-1',
           transport,
-          // As seed 004 has it: the AI SDK's own helper looks behind the step that the question stands in.
+          // As in seed 004: the helper of the AI SDK looks at the step after that of the approval request.
           sendAutomaticallyWhen: ({ messages }) => isAnswered(messages.at(-1)),
         }),
         {},

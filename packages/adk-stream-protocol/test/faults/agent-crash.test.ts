@@ -50,11 +50,11 @@ function personOf(moment: string, url: string): Person {
   return new Person(url, { user: chatId, chatId })
 }
 
-/** Approves the call of the agent, until the process stops for good at the moment. */
+/** Approves the call of the agent, until the process stops at its kill point. */
 async function runUntilKilled(moment: string, server: Child, url: string): Promise<void> {
   const person = personOf(moment, url)
   await person.say(ASK_DESK)
-  // The request is never answered.
+  // The request gets no response.
   settle(person).catch(() => undefined)
   await server.said((line) => line === `at ${person.chatId}`)
 }

@@ -6,7 +6,7 @@ import { openTestSetup } from './support/test-setup.ts'
 
 const ORIGIN = 'https://app.example.com'
 
-test('[AP55] a foreign page can neither see nor decide approvals', async () => {
+test('[AP55] a page of another origin can neither read nor decide approvals', async () => {
   await using setup = await openTestSetup({ allowedOrigins: [ORIGIN] })
   const person = setup.person()
   const { approvalId } = await person.ask()
@@ -28,7 +28,7 @@ test('[AP55] a foreign page can neither see nor decide approvals', async () => {
   expect(own.status).toBe(200)
 })
 
-test('[AP55] without credentials, or with wrong ones, there are no approvals', async () => {
+test('[AP55] without valid credentials, approvals cannot be read or decided', async () => {
   await using setup = await openTestSetup({
     authenticate: apiKey({ 'key-of-hanako': 'hanako', 'key-of-taro': { id: 'taro', roles: [] } }),
   })
@@ -63,7 +63,7 @@ test('[AP55] without credentials, or with wrong ones, there are no approvals', a
   expect(setup.effects()).toMatchObject([{ userId: 'hanako' }])
 })
 
-test('[AP55] a role that a client claims is not one', async () => {
+test('[AP55] a role that a client claims has no effect', async () => {
   await using setup = await openTestSetup({
     authenticate: apiKey({
       'key-of-clerk': { id: 'clerk', roles: ['clerk'] },

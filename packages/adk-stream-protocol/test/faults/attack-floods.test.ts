@@ -13,7 +13,7 @@ const CALLS = times(100, 1_000)
 /** Less than the key of a map takes. */
 const BYTES_OF_A_KEY = 50
 
-test('[AP51] guessing ids finds nothing and costs no memory', async () => {
+test('[AP51] guessed ids find nothing and use no memory', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const { approvalId } = await person.ask()
@@ -27,7 +27,7 @@ test('[AP51] guessing ids finds nothing and costs no memory', async () => {
     }
   }
   await guess(500)
-  // What is kept of a guess is kept of each: other things in this process may grow now and then, but not in every round.
+  // A leak would grow with every guess. Other objects of this process may grow sometimes, but not in every round.
   let least = Infinity
   for (let round = 0; round < 8 && least >= GUESSES * BYTES_OF_A_KEY; round += 1) {
     const before = heapAfterGc()
@@ -35,7 +35,7 @@ test('[AP51] guessing ids finds nothing and costs no memory', async () => {
     least = Math.min(least, heapAfterGc() - before)
   }
   expect(least).toBeLessThan(GUESSES * BYTES_OF_A_KEY)
-  // What another has is answered as what nobody has.
+  // An approval of another person gets the same error as one that does not exist.
   const { status, body } = await setup
     .person({ user: 'mallory' })
     .decide(approvalId, { approved: true })
@@ -55,7 +55,7 @@ test.each([
   ['half an escape', '%E0%A4%A'],
   ['a lone surrogate', '%ED%A0%80'],
   ['an object', '__proto__'],
-])('[AP51] %s is no approval', async (_, id) => {
+])('[AP51] %s is not an approval', async (_, id) => {
   await using setup = await openTestSetup()
   const person = setup.person()
   await person.ask()
@@ -70,7 +70,7 @@ test.each([
   expect(setup.effects()).toEqual([])
 })
 
-test('[AP52] a model that asks hundreds of times at once gets as many questions as a chat may have, and is told', async () => {
+test('[AP52] of hundreds of calls of a model, only as many as the limit of a chat request approval; the model gets an error for the others', async () => {
   await using setup = await openTestSetup({ limits: { maxPendingPerPrincipal: 10_000 } })
   const person = setup.person()
   const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(CALLS)
@@ -80,7 +80,7 @@ test('[AP52] a model that asks hundreds of times at once gets as many questions 
   expect(types.filter((type) => type === 'tool-output-error')).toHaveLength(CALLS - 16)
   expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
 
-  // All places are taken, so a question more is none, and nothing breaks.
+  // The quota is used up: one more call requests no approval, and the turn continues.
   const more = await person.say('[[call pay {"to": "花子", "amount": 2}]]')
   expect(more.chunks.map(({ type }) => type)).not.toContain('tool-approval-request')
   expect(more.chunks.at(-1)?.type).toBe('finish')
@@ -89,13 +89,13 @@ test('[AP52] a model that asks hundreds of times at once gets as many questions 
   expect((await person.say('[[say Here.]]')).body).toContain('Here.')
   const told = JSON.stringify(setup.paymentServer.emulator.requests.at(-1)?.body)
   expect(told.split('too many calls are waiting for approval').length - 1).toBe(CALLS - 16 + 1)
-  // A place that becomes free is free.
+  // After a decision, another approval can be requested.
   const [first] = await person.approvals()
   await person.decide(first?.id ?? '', { approved: false })
   expect((await person.ask()).approvalId).not.toBe(first?.id)
 })
 
-test('[AP53] hundreds of questions in many chats of a principal leave as many as the principal may have', async () => {
+test('[AP53] the number of pending approvals in all chats of a principal is limited', async () => {
   await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
   const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(times(110, 500))
   const ask = async (user: string, chat: number): Promise<number> => {
@@ -107,7 +107,7 @@ test('[AP53] hundreds of questions in many chats of a principal leave as many as
   for (let chat = 0; chat < times(3, 20); chat += 1) asked += await ask('hanako', chat)
   expect(asked).toBe(100)
   expect(await setup.person().approvals()).toHaveLength(100)
-  // Nobody else is the poorer for it.
+  // Other principals are not affected.
   expect(await ask('taro', 1)).toBe(100)
 })
 

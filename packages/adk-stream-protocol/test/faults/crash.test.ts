@@ -14,7 +14,7 @@ const GENERATIONS = times(1, 4)
 /** How a call is decided, and whether it may be repeated. */
 type Kind = 'approve' | 'inbox' | 'deny' | 'repeat'
 
-/** Where the process is killed, in which kind of scenario, what becomes of the approval by itself, and how often money moves in all. */
+/** Where the process is killed, in which kind of scenario, the outcome without a further decision, and the total number of payments. */
 type KillPoint = readonly [
   moment: string,
   kind: Kind,
@@ -77,7 +77,7 @@ function firstOfEach(all: readonly KillPoint[]): readonly KillPoint[] {
 
 const LOST = ['requested', 'approved', 'started', 'lost']
 
-/** The audit record of every end that there is. */
+/** The audit record of each possible outcome. */
 const HISTORIES: Readonly<Record<string, readonly string[]>> = {
   succeeded: ['requested', 'approved', 'started', 'succeeded'],
   repeated: [...LOST, 'started', 'succeeded'],
@@ -107,7 +107,7 @@ test.each(oneOf(databases, 'SQLite'))(
   },
 )
 
-/** Kills one server after the other in the midst of many scenarios; the next one, loaded meanwhile, takes over its database. */
+/** Kills one server after the other during many scenarios. The next one, which was loaded meanwhile, takes over the database. */
 async function killAndContinue(
   children: Children,
   folder: Folder,
@@ -139,11 +139,11 @@ interface Scenario {
   readonly effects: number
   /** How many agents lead to the one that pays. */
   readonly depth: number
-  /** Nothing when the process was killed before the person was asked. */
+  /** Undefined if the process was killed before the approval was requested. */
   readonly asked: Asked | undefined
 }
 
-/** Leads an approval to the moment at which its process is going to die. */
+/** Brings an approval to the point at which its process is killed. */
 async function live(
   [moment, kind, becomes, effects, depth = 0]: KillPoint,
   { victim, url, generation }: { victim: Child; url: string; generation: number },
@@ -170,7 +170,7 @@ async function live(
   return { ...scenario, asked }
 }
 
-/** The request will never be answered: its process stops while it is made. */
+/** The request gets no response: its process is killed meanwhile. */
 async function diesIn(victim: Child, chatId: string, request: Promise<unknown>): Promise<void> {
   request.catch(() => undefined)
   await victim.said((line) => line === `at ${chatId}`)
@@ -185,7 +185,7 @@ async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {
   expect([status, body]).toEqual([200, body])
 }
 
-/** What a person finds who comes back, and does. */
+/** Checks what a person finds who returns, and continues as that person would. */
 async function continueScenario(scenario: Scenario, url: string, folder: Folder): Promise<void> {
   const { chatId, becomes, effects } = scenario
   const person = new Person(url, { user: chatId, chatId })
@@ -197,11 +197,11 @@ async function continueScenario(scenario: Scenario, url: string, folder: Folder)
   expect(body).toContain('Fine.')
   const done = readEffects(folder.effects, chatId)
   expect([chatId, done.length]).toEqual([chatId, effects])
-  // What was tried twice was tried under one key.
+  // Repeated calls had the same idempotency key.
   expect(new Set(done.map(({ key }) => key)).size).toBe(Math.min(1, effects))
 }
 
-/** Says something when the lease of the dead process has ended. */
+/** Sends a message after the lease of the killed process has expired. */
 async function sayWhenFree(person: Person): Promise<Awaited<ReturnType<Person['say']>>> {
   for (;;) {
     const answered = await person.say('[[say Fine.]]')
@@ -210,7 +210,7 @@ async function sayWhenFree(person: Person): Promise<Awaited<ReturnType<Person['s
   }
 }
 
-/** The question as the inbox shows it, when the chat does not. */
+/** The approval as the inbox shows it, if the chat does not show it. */
 async function findAsked(person: Person): Promise<Asked | undefined> {
   const [approval] = await person.approvals()
   if (!approval) return undefined
@@ -225,11 +225,11 @@ async function expectEnd(scenario: Scenario, person: Person, asked: Asked): Prom
   if (becomes === 'requested') await decide(person, asked, kind)
   const end = endOf(scenario)
   await expect.poll(read, PATIENCE).toEqual([chatId, end])
-  // The agent of the chat did not make a call inside another agent, so nothing shows one that was never asked about.
+  // A call inside another agent is shown only when its approval is requested.
   const isShown = scenario.depth === 0 || scenario.asked !== undefined
   if (isShown) await expectTold(person, asked)
   if (isShown && scenario.depth > 0) await expectReplied(person)
-  // Once more, from another tab: nothing comes of it.
+  // A second decision from another tab has no effect.
   const again = await person.decide(asked.approvalId, { approved: true })
   expect(again.code).toBe(end === 'cancelled' ? 'approval-cancelled' : 'approval-decided')
   const { history } = (await person.approval(asked.approvalId)) ?? {}
@@ -237,15 +237,15 @@ async function expectEnd(scenario: Scenario, person: Person, asked: Asked): Prom
   expect([chatId, types]).toEqual([chatId, HISTORIES[kind === 'repeat' ? 'repeated' : end]])
 }
 
-/** What becomes of it when the person has decided what was still open. */
+/** The outcome after the person has decided everything that was open. */
 function endOf({ becomes, kind, asked }: Scenario): string {
   if (becomes !== 'requested') return becomes
-  // The conversation does not know the question, so there is nothing that could go on.
+  // The conversation does not contain the approval request, so no turn can resume.
   if (!asked) return 'cancelled'
   return kind === 'deny' ? 'denied' : 'succeeded'
 }
 
-/** The conversation shows the call with its end, to somebody who opens it anew. */
+/** The stored conversation shows the call with its outcome. */
 async function expectTold(person: Person, { toolCallId }: Asked): Promise<void> {
   const read = async () => {
     const calls = (await person.calls()).filter((call) => call.toolCallId === toolCallId)

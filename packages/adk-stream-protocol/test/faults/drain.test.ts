@@ -26,7 +26,7 @@ test('[TU90] SIGTERM while three approved calls run: all three end, are recorded
   const asked = await Promise.all(people.map((person) => person.ask()))
   const [read, left, inbox] = people.map((person, index) => ({ person, asked: asked[index] }))
   if (!read?.asked || !left?.asked || !inbox?.asked) throw new Error('Three were asked.')
-  // One reads on, one leaves, one decides from an inbox.
+  // One client keeps reading, one disconnects, one decides in the inbox.
   const answer = read.person.answer(read.asked, { approved: true })
   const leaving = new AbortController()
   const gone = fetch(`${url}/stream`, {
@@ -67,7 +67,7 @@ function answerOf(
   return { id, messageId, messages: [{ id: messageId, role: 'assistant', parts: [part] }] }
 }
 
-test('[TU91] [TU11] a draining bridge lets answers end, refuses what is new, and can be told to hurry', async () => {
+test('[TU91] [TU11] a draining bridge finishes running replies, rejects new work, and can be closed at once', async () => {
   await using server = await serve()
   const browser = server.browser()
   await (await browser.say('[[say First.]]')).text()
@@ -84,7 +84,7 @@ test('[TU91] [TU11] a draining bridge lets answers end, refuses what is new, and
   expect(await response.text()).toContain('"stopped":true')
 })
 
-test('[TU91] the answer that runs when the bridge closes is written to its end', async () => {
+test('[TU91] a reply that runs when the bridge closes is written to its end', async () => {
   const waited = defer()
   await using server = await serve({
     respond: async (prompt) => {
@@ -101,7 +101,7 @@ test('[TU91] the answer that runs when the bridge closes is written to its end',
   await closing
 })
 
-test('[WS19] a draining bridge closes an idle socket at once, another when its answer has ended, and refuses new frames', async () => {
+test('[WS19] a draining bridge closes an idle socket at once, others when their replies have ended, and rejects new frames', async () => {
   await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
   await using client = await SocketClient.open(server.url)
   await using idle = await SocketClient.open(server.url)
@@ -116,7 +116,7 @@ test('[WS19] a draining bridge closes an idle socket at once, another when its a
   await closing
 })
 
-test('[TU92] a question does not delay the end, and is decided at another server', async () => {
+test('[TU92] a pending approval does not delay the end, and is decided at another server', async () => {
   await using pair = await openPair()
   const asked = await pair.atOne.ask()
   await pair.one.bridge.close({ drainMs: 600_000 })
@@ -125,7 +125,7 @@ test('[TU92] a question does not delay the end, and is decided at another server
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[TU92] [TU90] live: what waits for a person is left, what runs is let end', async () => {
+test('[TU92] [TU90] live: pending approvals stay pending, and running calls finish', async () => {
   const paid = defer()
   const running = defer()
   const before = async (): Promise<void> => {
@@ -159,7 +159,7 @@ test('[TU92] [TU90] live: what waits for a person is left, what runs is let end'
   expect((await page.approval(approvalId)).approval.state).toBe('succeeded')
 })
 
-/** Waits for a question, and gives its approval. */
+/** Waits for an approval request, and returns the approval. */
 async function untilAsked(client: SocketClient): Promise<string> {
   const { chunk } = await client.next((frame) => isQuestion(frame['chunk']))
   return isQuestion(chunk) ? chunk.approvalId : ''

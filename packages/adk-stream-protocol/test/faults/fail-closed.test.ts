@@ -7,7 +7,7 @@ import { openTestSetup } from './support/test-setup.ts'
 
 const TRANSFER = '[[call pay {"to": "花子", "amount": 50}]]'
 
-test('[AP56] what the model says does not change what is shown for approval', async () => {
+test('[AP56] text of the model does not change what is shown for approval', async () => {
   await using setup = await openTestSetup({
     approvals: { pay: { hint: 'Pay money?', title: '送金' } },
   })
@@ -29,7 +29,7 @@ test('[AP56] what the model says does not change what is shown for approval', as
   expect(JSON.stringify([approval, data])).not.toContain('weather')
 })
 
-test('[AP57] a tool that does not exist runs nothing, asks nobody and leaves the chat whole', async () => {
+test('[AP57] a call of a tool that does not exist runs nothing, requests no approval, and the chat continues', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   for (const name of ['transfer_all', 'constructor', '__proto__', 'toString', 'pay2']) {
@@ -54,8 +54,8 @@ test.each([
   ['answers nothing', () => undefined],
   ['answers nonsense', () => ({ requierd: false })],
   ['answers a word', () => 'no'],
-])('[AP58] a policy that %s wants an approval', async (_, policy) => {
-  // The types would not allow some of these; a policy in JavaScript may do them all the same.
+])('[AP58] a policy that %s requires approval', async (_, policy) => {
+  // The types do not allow some of these, but a policy in JavaScript can return them.
   const approvals = policy as () => Promise<boolean>
   await using setup = await openTestSetup({ approvals })
   const person = setup.person()
@@ -85,7 +85,7 @@ test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (o
   const [first] = attempts
   expect([first?.status, first?.code]).toEqual([503, 'unavailable'])
   for (const { status, body } of attempts) {
-    // What was decided before the fault was met is decided.
+    // A decision before the fault is stored.
     expect([503, 409]).toContain(status)
     expect(findLeaks(body)).toEqual([])
   }
@@ -94,7 +94,7 @@ test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (o
   fault.on = false
   const state = async () => (await person.approval(asked.approvalId))?.approval.state
   if ((await state()) === 'requested') await person.answer(asked, { approved: true })
-  // The sweep follows what nobody could follow.
+  // The sweep resumes the turn.
   await expect.poll(state, PATIENCE).toBe('succeeded')
   expect(setup.effects()).toHaveLength(1)
 })
@@ -139,7 +139,7 @@ test('[AP59] a claimed call runs once while its approval cannot be found by its 
 })
 
 test.each(['now', 'insert', 'every'] as const)(
-  '[AP59] nothing is asked and no tool runs while the ledger fails in %s',
+  '[AP59] no approval is requested and no tool runs while the ledger fails in %s',
   async (operation) => {
     const fault = { on: true }
     await using setup = await openTestSetup({ wrap: (store) => failing(store, operation, fault) })
@@ -159,7 +159,7 @@ test.each(['now', 'insert', 'every'] as const)(
 
 const PATIENCE = { timeout: 120_000, interval: 50 }
 
-/** Operations that do what others do, together. */
+/** Operations that combine several others. */
 const COMBINED: Readonly<Partial<Record<keyof ApprovalStore | 'every', keyof ApprovalStore>>> = {
   now: 'getWithTime',
   get: 'getWithTime',

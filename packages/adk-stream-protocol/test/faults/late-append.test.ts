@@ -6,7 +6,7 @@ import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { openTestSetup } from './support/test-setup.ts'
 
-/** A store that takes its time to store replies, as a database does that is being restarted. */
+/** A store that stores replies late, like a database during a restart. */
 function slowly(store: Store) {
   const [begun, gate] = [defer(), defer()]
   const appendEvent = store.sessions.appendEvent.bind(store.sessions)

@@ -15,14 +15,14 @@ import { type Asked, Person, readEffects } from './support/person.ts'
 const PATIENCE = { timeout: 120_000, interval: 50 }
 /** Longer than the other process takes for a transaction. */
 const LOCK_MS = 5_000
-/** Of the children. */
+/** The lease of the server processes. */
 const LEASE_MS = 500
 
-/** What a process does that has lost a chat is the same on each kind of database, whose leases have tests of their own. */
+/** The behaviour after a lost lock does not depend on the database. The leases of each database have their own tests. */
 const usedDatabases = oneOf(databases, 'SQLite')
 
 let children: Children
-/** The servers of the running test. */
+/** The server processes of the current test. */
 let servers: Servers
 const started = new Map<string, Servers>()
 
@@ -68,7 +68,7 @@ async function startServers(shared: SharedDatabase): Promise<Servers> {
     atA: (chatId) => new Person(urlA, { user: chatId, chatId }),
     atB: (chatId) => new Person(urlB, { user: chatId, chatId }),
     async [Symbol.asyncDispose]() {
-      // One that stands still would never end.
+      // A suspended process would never end.
       a.resume()
       await Promise.all([a.kill(), b.kill()])
       database.close()
@@ -78,7 +78,7 @@ async function startServers(shared: SharedDatabase): Promise<Servers> {
   }
 }
 
-/** Has the tool of a chat begin in a process, by a decision that is read from a stream or given in an inbox. */
+/** Starts the tool of a chat in a process, by a decision in the stream or in the inbox. */
 async function beginAt(
   child: Child,
   person: Person,
@@ -107,13 +107,13 @@ async function readOutcome(person: Person, { approvalId }: Asked): Promise<reado
 
 const WHOLE = ['succeeded', 'requested', 'approved', 'started', 'succeeded']
 
-/** Lets as much time pass as a number of leases takes. */
+/** Waits for a number of leases. */
 async function passLeases(count: number): Promise<void> {
   const until = performance.now() + count * LEASE_MS
   await expect.poll(() => performance.now(), PATIENCE).toBeGreaterThan(until)
 }
 
-test('[LG80] a clock that is set forwards and backwards takes nothing from a process that runs it', async () => {
+test('[LG80] a process keeps its calls when the clock is set forwards and backwards', async () => {
   const chats = [0, 1, 2, 3].flatMap((n) => [`a.hold.${n}.pay`, `a.hold.${n}.top_up`])
   const begun = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))
   for (const jump of [60_000, -60_000, 0]) {
@@ -129,7 +129,7 @@ test('[LG80] a clock that is set forwards and backwards takes nothing from a pro
   }
 })
 
-test('[LG81] a process whose event loop is blocked for some leases keeps what it runs', async () => {
+test('[LG81] a process whose event loop is blocked for several leases keeps its calls', async () => {
   const chatId = 'a.block.pay'
   const { asked, answer } = await beginAtA(chatId)
   expect(await (await answer).text()).toContain('"type":"tool-output-available"')
@@ -137,7 +137,7 @@ test('[LG81] a process whose event loop is blocked for some leases keeps what it
   expect(readEffects(servers.folder.effects, chatId)).toHaveLength(1)
 })
 
-test('[LG81] a process whose event loop does not come back in time loses what it runs', async () => {
+test('[LG81] a process whose event loop is blocked for too long loses its calls', async () => {
   const env = { BLOCK_MS: String(12 * LEASE_MS), MAX_BLOCKED_MS: String(2 * LEASE_MS) }
   await using child = children.start(servers.folder, 'c', env)
   const chatId = 'c.block.pay'
@@ -146,7 +146,7 @@ test('[LG81] a process whose event loop does not come back in time loses what it
   const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
   const outcome = () => readOutcome(servers.atB(chatId), asked)
   await expect.poll(outcome, PATIENCE).toEqual(lost)
-  // It reads what the other one wrote, or is refused to write beside it; the call that it ran is no success in either case.
+  // It reads what the other process wrote, or its write is rejected. In both cases it does not report its call as successful.
   const body = await (await answer).text()
   expect(body).not.toContain('"type":"tool-output-available"')
   expect(body).toMatch(/"code":"turn-lost"|"state":"unknown"/)
@@ -168,7 +168,7 @@ async function pauseA(): Promise<void> {
   }
 }
 
-/** The stream of a process that lost the call tells that, and nothing of what came of the call. */
+/** The stream of a process that lost the call reports that, and no outcome of the call. */
 async function expectLost(answer: Response): Promise<void> {
   const body = await answer.text()
   expect(body).not.toContain('"type":"tool-output-available"')
@@ -177,7 +177,7 @@ async function expectLost(answer: Response): Promise<void> {
 }
 
 test.each(usedDatabases)(
-  '[AP80] a process that stood still past its lease tells no success, and writes nothing beside the one that took over, on $name',
+  '[AP80] a process that was suspended past its lease reports no success, and writes nothing after another one took over, on $name',
   async ({ name }) => {
     useServersOn(name)
     const chatId = 'a.hold.pay'
@@ -196,7 +196,7 @@ test.each(usedDatabases)(
     servers.a.resume()
     servers.a.tell('go')
     await expectLost(answer)
-    // The tool ran, and nobody could know it: that is what `unknown` says.
+    // The tool has run, but no server knows that: the outcome is `unknown`.
     await expect.poll(() => readEffects(servers.folder.effects, chatId), PATIENCE).toHaveLength(1)
     expect(await outcome()).toEqual(lost)
     // The lost turn may still be ending.
@@ -206,7 +206,7 @@ test.each(usedDatabases)(
 )
 
 test.each(usedDatabases)(
-  '[AP80] an idempotent call of a process that stood still is told as the one that took over ran it, on $name',
+  '[AP80] the outcome of an idempotent call of a suspended process is that of the process that took over, on $name',
   async ({ name }) => {
     useServersOn(name)
     const chatId = 'a.hold.top_up'
@@ -233,7 +233,7 @@ test.each(usedDatabases)(
 )
 
 test.each(usedDatabases)(
-  '[TU80] an answer of a process that stood still is not written into the conversation that went on without it, on $name',
+  '[TU80] the reply of a suspended process is not written into a conversation that has continued, on $name',
   async ({ name }) => {
     useServersOn(name)
     const chatId = 'streamed'
@@ -241,7 +241,7 @@ test.each(usedDatabases)(
     const script = '[[say One.]][[wait gate]][[say Two.]]'
     const answer = await atA.begin(script)
     await pauseA()
-    // The first one who asks waits for the lease, or is told to come again.
+    // The first request waits for the lease, or is told to try again.
     const next = async () => (await atB.say('[[say Next.]]')).body
     await expect.poll(next, PATIENCE).toContain('Next.')
     const before = await atB.messages()

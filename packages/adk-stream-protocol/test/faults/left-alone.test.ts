@@ -18,7 +18,7 @@ const PATIENCE = { timeout: 120_000, interval: 20 }
 const ABANDONED_MS = 1_000
 
 test.each(['pay', 'top_up'])(
-  '[AP81] a call of %s runs on when its client has left, for longer than a lease, and once',
+  '[AP81] a call of %s continues after its client has disconnected, for longer than a lease, and runs once',
   async (tool) => {
     const started = defer()
     const gate = defer()
@@ -54,7 +54,7 @@ async function untilLater(ms: number): Promise<void> {
   await expect.poll(() => performance.now(), PATIENCE).toBeGreaterThan(until)
 }
 
-/** Settles a call as another process does that took its worker for dead. */
+/** Settles a call as another process does after the lease of its worker. */
 async function loseCall({ approvals }: Store, approvalId: string): Promise<void> {
   const approval = await approvals.get(approvalId)
   if (approval?.state.name !== 'executing') throw new Error('it does not run')
@@ -63,7 +63,7 @@ async function loseCall({ approvals }: Store, approvalId: string): Promise<void>
   if (isRefusal(lost) || !(await approvals.replace(lost))) throw new Error('it is not lost')
 }
 
-test('[AP80] a live conversation that lost its call ends, and tells no success', async () => {
+test('[AP80] a live conversation that lost its call ends, and reports no success', async () => {
   const [started, gate] = [defer(), defer()]
   const before = async () => {
     started.resolve()
@@ -86,7 +86,7 @@ test('[AP80] a live conversation that lost its call ends, and tells no success',
   expect((await testBridge.store.approvals.get(approvalId))?.state.name).toBe('unknown')
 })
 
-test('[TU80] a session service of the host is asked to write nothing into a chat that was lost', async () => {
+test('[TU80] nothing is written to a session service of the application for a chat whose lock was lost', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const [one, two] = [1, 2].map(
     () => new Ledger({ store: store.approvals, appName: 'demo', leaseMs: 0 }),

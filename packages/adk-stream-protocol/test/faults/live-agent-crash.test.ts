@@ -67,7 +67,7 @@ const elicit = {
   requestedSchema: { type: 'object', properties: { city: { type: 'string' } } },
 }
 
-/** Two servers, of which the first was killed, with what outlives them. */
+/** Two servers, of which the first was killed, and what they share. */
 interface AfterCrash {
   readonly url: string
   readonly effects: string
@@ -176,7 +176,7 @@ async function checkSignIn(
   expect([moment, await person.approvals()]).toEqual([moment, []])
 }
 
-/** Everybody has one chat, because a person signs in once for all chats. */
+/** Each person has one chat, because a sign-in counts for all chats of a person. */
 function personOf(moment: string, tool: string, url: string): Person {
   const chatId = `g0.${moment}.${tool}`
   return new Person(url, { user: chatId, chatId })
@@ -186,14 +186,14 @@ function join({ url, user, chatId }: Person): Promise<LiveClient> {
   return LiveClient.join(url, chatId, undefined, { 'x-user': user })
 }
 
-/** Approves and signs in wherever the person is asked, until the process stops for good at the moment of the chat. */
+/** Approves and signs in wherever the person is asked, until the process stops at the kill point of the chat. */
 async function runUntilKilled(text: string, person: Person, server: Child): Promise<void> {
   const client = await join(person)
   client.begin(text)
   const stopped = new AbortController()
   const reached = server.said((line) => line === `at ${person.chatId}`).then(() => stopped.abort())
   while (!stopped.signal.aborted) {
-    // A decision at which the process stops is never answered.
+    // A decision at which the process stops gets no response.
     await Promise.race([reached, settle(person).catch(() => undefined)])
     await Promise.race([reached, delay(PATIENCE.interval)])
   }

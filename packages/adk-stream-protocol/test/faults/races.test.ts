@@ -13,7 +13,7 @@ const REQUESTS = 50
 const ROUNDS = times(2, 20)
 /** Whether the call is approved or denied depends on which request comes first. The rounds go on until both have been seen. */
 const MAX_ROUNDS = 40
-/** A request waits for a chat as long as two leases take; nobody may have to give up, however busy the machine is. */
+/** A request waits for a chat for two leases. They are long, so that no request fails on a busy machine. */
 const LONG_LEASE = { LEASE_MS: '15000' }
 
 /** Two server processes on one database. */
@@ -53,7 +53,7 @@ afterAll(async () => {
   for (const servers of started.values()) await (await servers)[Symbol.asyncDispose]()
 })
 
-test('[AP40] of fifty decisions at once over HTTP one counts, and every request is answered', async () => {
+test('[AP40] of fifty concurrent decisions over HTTP one counts, and every request gets a response', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
   await using paymentServer = await openPaymentServer({ store, effects: folder.effects })
@@ -64,7 +64,7 @@ test('[AP40] of fifty decisions at once over HTTP one counts, and every request 
 
 // Decisions of several processes on SQLite have tests of their own: `ledger-processes.test.ts`.
 test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP41] of fifty decisions at once through two server processes on $name one counts, and every request is answered',
+  '[AP41] of fifty concurrent decisions at two server processes on $name one counts, and every request gets a response',
   async (database) => {
     const { folder, urls } = await startServers(database)
     const ends = await raceUntilBoth({ urls, effects: folder.effects })
@@ -73,7 +73,7 @@ test.each(oneOf(databases, 'PostgreSQL'))(
 )
 
 test.each(oneOf(databases, 'PostgreSQL'))(
-  '[AP41] one process on $name goes on with a turn while another answers a new message: each has its own message',
+  '[AP41] one process on $name continues a turn while another replies to a new message: each writes its own message',
   async (database) => {
     const {
       folder,
@@ -111,7 +111,7 @@ interface TestSetup {
   readonly effects: string
 }
 
-/** Tells how the races ended. */
+/** Reports how the races ended. */
 async function raceUntilBoth(setup: TestSetup): Promise<Set<string>> {
   const ends = new Set<string>()
   for (let round = 0; round < ROUNDS || (ends.size < 2 && round < MAX_ROUNDS); round += 1) {
@@ -120,7 +120,7 @@ async function raceUntilBoth(setup: TestSetup): Promise<Set<string>> {
   return ends
 }
 
-/** Decides one approval fifty times at once, in all ways there are; tells how it ended. */
+/** Decides one approval fifty times concurrently, in every form of request. Returns the outcome. */
 async function race(round: number, { urls, effects }: TestSetup): Promise<string> {
   const chatId = `race-${round}`
   const people = urls.map((url) => new Person(url, { chatId }))
@@ -154,7 +154,7 @@ function decideSomehow(person: Person, asked: Asked, number: number): Promise<An
     : person.decide(asked.approvalId, { approved })
 }
 
-/** A stream that ends properly, the decision as it was taken, or the refusal of one that came too late. */
+/** Expects a stream that ends properly, the accepted decision, or the rejection of a late one. */
 function expectAnswered({ status, code, chunks, body }: Answered): void {
   const isStream = chunks.at(-1)?.type === 'finish'
   const isDecision = status === 200 && body.startsWith('{"approval":{')
@@ -162,7 +162,7 @@ function expectAnswered({ status, code, chunks, body }: Answered): void {
   expect([isStream || isDecision || isRefusal, body]).toEqual([true, body])
 }
 
-/** Whoever decided by the inbox has an answer before the call has run. */
+/** A decision in the inbox gets its response before the call has run. */
 async function endOf(person: Person, { approvalId }: Asked): Promise<string> {
   await expect
     .poll(async () => (await person.approval(approvalId))?.approval.state)
@@ -170,7 +170,7 @@ async function endOf(person: Person, { approvalId }: Asked): Promise<string> {
   return (await person.approval(approvalId))?.approval.state ?? ''
 }
 
-/** The conversation shows one call with one result, and the model spoke about it once. */
+/** The conversation shows one call with one result and one reply of the model. */
 async function expectToldOnce(person: Person, asked: Asked, state: string): Promise<void> {
   await expect.poll(async () => (await person.messages()).at(-1)?.parts.at(-1)?.type).toBe('text')
   const messages = await person.messages()

@@ -20,7 +20,7 @@ interface Asked {
   readonly messageId: string
 }
 
-/** Opens a live conversation at the first server that waits for a decision, by text frames: their stream stays open. */
+/** Opens a live conversation at the first server that waits for a decision. With text frames, the stream stays open. */
 async function askHeld({ one }: Pair): Promise<[BidiClient, Asked]> {
   const client = await BidiClient.open(one.url, { headers: HEADERS })
   client.say(PAY)
@@ -33,7 +33,7 @@ function typesOf(person: Person, approvalId: string): Promise<string[] | undefin
   return person.approval(approvalId).then((found) => found?.history.map(({ type }) => type))
 }
 
-/** Each way to decide at the second server; it resolves when what the client waits for has come. */
+/** The ways to decide at the second server. Each resolves when the client has received what it waits for. */
 const WAYS: readonly {
   readonly name: string
   readonly decide: (pair: Pair, asked: Asked, approved: boolean) => Promise<void>
@@ -78,7 +78,7 @@ const WAYS: readonly {
 
 describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
   test.each([true, false])(
-    '[LV100] a live conversation that is read goes on; approved: %s',
+    '[LV100] a live conversation with a reader continues after a decision at another server; approved: %s',
     async (approved) => {
       await using pair = await openPair(LIVE)
       const [opened, asked] = await askHeld(pair)
@@ -89,11 +89,11 @@ describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
       expect(client.ofType('start')).toHaveLength(1)
       expect(client.done).toBe(1)
       expect(pair.effects()).toHaveLength(approved ? 1 : 0)
-      // The client may hear the end before the other server can read it.
+      // The client may receive the end before the other server can read it.
       await expect
         .poll(() => typesOf(pair.atTwo, asked.approvalId))
         .toEqual(approved ? LIFE : ['requested', 'denied'])
-      // The model that waited was told, and no other one was asked.
+      // The waiting model received the outcome, and no other model was called.
       expect(pair.two.emulator.requests).toEqual([])
       expect(pair.two.emulator.live.sessions).toEqual([])
       await expect
@@ -103,11 +103,11 @@ describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
   )
 })
 
-test('[LV100] a client that decides at another server and follows the chat there receives the answer once', async () => {
+test('[LV100] a client that decides at another server and watches the chat there receives the reply once', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)
   await using held = opened
-  // Its request is held until the second server has reported that the message is complete.
+  // Its request is delayed until the second server has reported that the message is complete.
   const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
   const reported = readUntil(feed, ({ type }) => type === 'turn')
   const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
@@ -129,7 +129,7 @@ test('[LV100] a client that decides at another server and follows the chat there
   }
 })
 
-test('[LV100] a live conversation that is not read at that moment goes on where it lives, and its followers hear', async () => {
+test('[LV100] a live conversation without a reader continues on its server, and watching clients receive it', async () => {
   await using pair = await openPair(LIVE)
   await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
   client.send({ type: 'watch', id: 'chat-1' })
@@ -146,7 +146,7 @@ test('[LV100] a live conversation that is not read at that moment goes on where 
   expect(pair.two.emulator.requests).toEqual([])
 })
 
-test('[LV100] a decision that this process has not heard of counts when it is repeated here', async () => {
+test('[LV100] a decision that this process has not received counts when it is repeated here', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)
   await using client = opened
@@ -158,7 +158,7 @@ test('[LV100] a decision that this process has not heard of counts when it is re
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[LV100] a call whose process does not react runs once where it is decided, and the followers of that process hear', async () => {
+test('[LV100] a call whose process does not respond runs once where it is decided, and clients that watch at that process are notified', async () => {
   await using pair = await openPair(LIVE)
   await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
   client.send({ type: 'watch', id: 'chat-1' })
@@ -179,14 +179,14 @@ test('[LV100] a call whose process does not react runs once where it is decided,
   expect(messageId).toBe(client.chunks('r1')[0]?.['messageId'])
   expect(await whole(client, requestId)).toBe('All settled.')
   expect(pair.effects()).toHaveLength(1)
-  // The live conversation goes on, and knows what happened.
+  // The live conversation continues, and the model knows the outcome.
   client.say('[[say And on.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('And on.')
   expect(toolParts((await pair.atOne.messages())[1])).toMatchObject([{ state: 'output-available' }])
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[LV100] a call whose live conversation is gone runs where it is decided', async () => {
+test('[LV100] a call whose live conversation has ended runs where it is decided', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)
   await using client = opened
@@ -196,13 +196,13 @@ test('[LV100] a call whose live conversation is gone runs where it is decided', 
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[LV100] what another server expires ends in the live conversation that asked', async () => {
+test('[LV100] an approval that another server expires ends in its live conversation', async () => {
   const limits = { leaseMs: 15_000, sweepMs: 20 }
   await using pair = await openPair({
     ...LIVE,
     limits,
     approvals: { pay: { deadlineMs: 300 } },
-    // Sweeps of the first server come too late; the second one finds that the time is over.
+    // The sweep of the first server comes too late. The second one expires the approval.
     ofOne: { limits: { leaseMs: 15_000, sweepMs: 60_000 } },
   })
   const [opened, asked] = await askHeld(pair)
@@ -214,7 +214,7 @@ test('[LV100] what another server expires ends in the live conversation that ask
   expect(pair.two.emulator.requests).toEqual([])
 })
 
-test('[LV102] the result of a browser tool that another server takes is the only one', async () => {
+test('[LV102] the result of a browser tool that another server accepts is the only one', async () => {
   const tools = [locationTool({ timeoutMs: 3_000 })]
   await using pair = await openPair({ ...LIVE, tools })
   await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
@@ -227,7 +227,7 @@ test('[LV102] the result of a browser tool that another server takes is the only
   const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
   const { body: answer } = await pair.atTwo.post('/stream', body)
   expect(answer).toContain('are.')
-  // The first server gives the client up when its time is over, and finds that there is a result.
+  // When the call expires at the first server, it finds that there is a result.
   const from = await pair.store.approvals.now()
   const passed = async (): Promise<number> => (await pair.store.approvals.now()) - from
   await expect.poll(passed).toBeGreaterThan(3_500)
@@ -245,7 +245,7 @@ test('[LV102] the result of a browser tool that another server takes is the only
   expect(results).toEqual([TOKYO])
 })
 
-test('[EV100] followers at every server hear of a decision, of the result and of the end of the answer', async () => {
+test('[EV100] clients that watch at any server receive the decision, the result and the end of the reply', async () => {
   await using pair = await openPair(LIVE)
   const feeds = await Promise.all(
     [pair.one, pair.two].map(({ url }) =>
@@ -264,12 +264,12 @@ test('[EV100] followers at every server hear of a decision, of the result and of
   expect(await whole(watcher, requestId)).toBe('All settled.')
   expect(watcher.chunks(requestId).map(({ type }) => type)).toContain('tool-output-available')
   for (const [index, feed] of feeds.entries()) {
-    // The turn runs on at the first server; the second one tells when there is something to read.
+    // The turn continues at the first server. The second one reports when there is something to read.
     const isLast = (event: Record<string, unknown>): boolean =>
       index === 0 ? event['state'] === 'succeeded' : event['type'] === 'turn'
     const seen = await readUntil(feed, (event) => isLast(event))
     const states = seen.flatMap(({ state }) => state ?? [])
-    // The second server may take the decision before it has read that it was asked for; then only the newer state is told.
+    // The second server may accept the decision before it has read the request. Then it reports only the newer state.
     const isOvertaken = index === 1 && states[0] !== 'requested'
     expect(states).toEqual([
       ...(isOvertaken ? [] : ['requested']),
@@ -280,7 +280,7 @@ test('[EV100] followers at every server hear of a decision, of the result and of
   }
 })
 
-test('[EV100] turn by turn too: who follows a chat at the server that asked hears what another one did', async () => {
+test('[EV100] without a live session too, clients that watch at the asking server receive what another server did', async () => {
   await using pair = await openPair()
   const feed = await fetch(`${pair.one.url}/chats/chat-1/events`, { headers: HEADERS })
   const { approvalId, messageId } = await pair.atOne.ask(PAY)
@@ -293,7 +293,7 @@ test('[EV100] turn by turn too: who follows a chat at the server that asked hear
     'succeeded',
   ])
   expect(turns(seen)).toMatchObject([{ messageId }, { messageId }])
-  // When it was told, the answer was whole.
+  // The reply was complete when it was reported.
   expect(JSON.stringify(await pair.atOne.messages())).toContain('All settled.')
   expect(pair.effects()).toHaveLength(1)
 })

@@ -10,13 +10,13 @@ async function holder({ store }: Pair) {
   return store.approvals.findLockHolder(CHAT)
 }
 
-/** Waits until so much time has passed by the clock of the database. */
+/** Waits for this time by the clock of the database. */
 async function untilLater({ store }: Pair, ms: number): Promise<void> {
   const from = await store.approvals.now()
   await expect.poll(async () => (await store.approvals.now()) - from).toBeGreaterThan(ms)
 }
 
-test('[TU12] a message to a chat in which another server answers is refused', async () => {
+test('[TU12] a message to a chat in which another server runs a turn is rejected', async () => {
   await using pair = await openPair()
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
   expect(await pair.atTwo.say('[[say Me too.]]')).toMatchObject({
@@ -29,7 +29,7 @@ test('[TU12] a message to a chat in which another server answers is refused', as
   expect(pair.two.emulator.requests).toHaveLength(1)
 })
 
-test('[TU12] of messages at the same moment to two servers, one is answered', async () => {
+test('[TU12] of concurrent messages to two servers, one gets a reply', async () => {
   await using pair = await openPair()
   const script = '[[say One.]][[wait gate]][[say Two.]]'
   const answers = await Promise.all([pair.atOne.begin(script), pair.atTwo.begin(script)])
@@ -40,7 +40,7 @@ test('[TU12] of messages at the same moment to two servers, one is answered', as
   expect((await pair.atOne.messages()).map(textOf)).toEqual([script, 'One.Two.'])
 })
 
-test('[TU12] with queue, a message waits for the answer of another server', async () => {
+test('[TU12] with queue, a message waits for the turn of another server', async () => {
   await using pair = await openPair({ whileRunning: 'queue' })
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]]')
   const taken = pair.untilTaken(3)
@@ -54,7 +54,7 @@ test('[TU12] with queue, a message waits for the answer of another server', asyn
   expect(assistant.map(textOf)).toEqual(['One.', 'Two.'])
 })
 
-test('[TU12] who waits longer than two leases is told that an answer is being written', async () => {
+test('[TU12] a message that waits longer than two leases is rejected with turn-running', async () => {
   const limits = { leaseMs: 100, sweepMs: 20 }
   await using pair = await openPair({ whileRunning: 'queue', limits })
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]]')
@@ -63,7 +63,7 @@ test('[TU12] who waits longer than two leases is told that an answer is being wr
   expect(await answer.text()).toContain('[DONE]')
 })
 
-test('[TU12] a message waits for a turn that another server goes on with by itself', async () => {
+test('[TU12] a message waits for a turn that another server resumes by itself', async () => {
   const started = defer()
   const gate = defer()
   const reached = async (moment: string) => {
@@ -77,7 +77,7 @@ test('[TU12] a message waits for a turn that another server goes on with by itse
   await started.promise
   const sign = (await holder(pair))?.lastSeenAt ?? 0
   const answered = pair.atTwo.say('[[say Next.]]')
-  // It has seen that the other one lives, more than once, and waits still.
+  // It has found more than once that the other server is alive, and still waits.
   await expect.poll(async () => (await holder(pair))?.lastSeenAt).toBeGreaterThan(sign + 40)
   await pair.untilTaken(3)
   gate.resolve()
@@ -85,7 +85,7 @@ test('[TU12] a message waits for a turn that another server goes on with by itse
   expect(pair.effects()).toHaveLength(1)
 })
 
-test('[TU13] a turn keeps its chat for longer than a lease', async () => {
+test('[TU13] a turn keeps its chat lock for longer than a lease', async () => {
   await using pair = await openPair({ limits: { leaseMs: 200, sweepMs: 20 } })
   const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
   await untilLater(pair, 700)
@@ -94,7 +94,7 @@ test('[TU13] a turn keeps its chat for longer than a lease', async () => {
   expect(await answer.text()).toContain('Two.')
 })
 
-test('[TU13] a server that died loses its chat with its lease; who waits for that is answered', async () => {
+test('[TU13] the chat lock of a crashed server expires with its lease, and a waiting message gets its reply', async () => {
   await using pair = await openPair({ limits: { leaseMs: 300, sweepMs: 20 } })
   const dead = { worker: 'dead', token: 'dead', leaseMs: 300, background: false }
   expect(await pair.store.approvals.lockChat(CHAT, dead)).toBe(true)
@@ -135,7 +135,7 @@ async function askAndRepeat({ atOne }: Pair): Promise<void> {
   expect((await atOne.answer(asked, { approved: true })).code).toBe('approval-decided')
 }
 
-test.each(ENDINGS)('[TU13] a turn that ends %s gives its chat back', async (_how, live) => {
+test.each(ENDINGS)('[TU13] a turn that ends %s releases its chat lock', async (_how, live) => {
   await using pair = await openPair()
   await live(pair)
   await expect.poll(() => holder(pair)).toBeUndefined()

@@ -14,14 +14,14 @@ const CHAT = { ...APP, principalId: 'hanako', chatId: 'chat-1' }
 const LIMITS = { leaseMs: 300, sweepMs: 20 }
 const HANAKO = { id: 'hanako', roles: [] }
 
-/** What the session says, read without asking any server for it. */
+/** Reads the session without a server. */
 async function stored({ store }: Pick<Pair, 'store'>): Promise<string> {
   const { appName, principalId: userId, chatId: sessionId } = CHAT
   const session = await store.sessions.getSession({ appName, userId, sessionId })
   return JSON.stringify(session?.events)
 }
 
-/** A server that decides and dies before it tells: its ledger without the rest of it. */
+/** A server that decides and crashes before it reports: only its ledger. */
 function dyingServer({ store }: Pick<Pair, 'store'>): Ledger {
   return new Ledger({ store: store.approvals, ...APP, leaseMs: LIMITS.leaseMs })
 }
@@ -30,7 +30,7 @@ test.each([
   ['denied', (ledger: Ledger, id: string) => ledger.decide(id, { by: HANAKO, approved: false })],
   ['cancelled', (ledger: Ledger, id: string) => ledger.cancel(id, 'no longer needed')],
 ])(
-  '[AP70] an approval that a dead server left as %s is told once, with nobody opening the chat',
+  '[AP70] an approval that a crashed server left as %s is reported once, without any client',
   async (state, end) => {
     await using pair = await openPair({ limits: LIMITS })
     const { approvalId } = await pair.atOne.ask()
@@ -38,7 +38,7 @@ test.each([
     await expect.poll(() => stored(pair), PATIENCE).toContain(`"status":"${state}"`)
     const unreported = () => pair.store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
     await expect.poll(unreported, PATIENCE).toEqual([])
-    // The question at one, and what became of it, at either.
+    // The approval request at one server, and its outcome at both.
     const asked = () => pair.one.emulator.requests.length + pair.two.emulator.requests.length
     await expect.poll(asked, PATIENCE).toBe(2)
     const from = await pair.store.approvals.now()
@@ -49,7 +49,7 @@ test.each([
   },
 )
 
-test('[AP70] what was told is noted as told when its turn ends', async () => {
+test('[AP70] an outcome is marked as reported when its turn ends', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const asked = await person.ask()
@@ -60,7 +60,7 @@ test('[AP70] what was told is noted as told when its turn ends', async () => {
   expect(setup.effects()).toHaveLength(1)
 })
 
-test('[AP70] an ending is told although its tool is gone', async () => {
+test('[AP70] an outcome is reported although its tool no longer exists', async () => {
   const pay = new FunctionTool({
     name: 'pay',
     description: 'Pays.',

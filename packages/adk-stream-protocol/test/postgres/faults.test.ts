@@ -30,7 +30,7 @@ test('[ST231] a decision whose acknowledgement is lost is found, not repeated an
   proxy.dropAnswers()
   const call = requestOf({ id: 'a' })
   const decided = ledger.decide('a', { by: hanako, approved: true }, approval)
-  // The clock is asked first, and this answer is lost too. So the decision is made after the connection is cut.
+  // The clock is read first, and this response is lost too. So the decision is made after the connection is cut.
   proxy.cut()
   expect(taken(await decided).state.name).toBe('approved')
   const current = (await direct.approvals.get('a')) ?? approval

@@ -19,7 +19,7 @@ let database: TestDatabase
 let children: Children
 let folder: Folder & AsyncDisposable
 let pool: ServerPool
-/** Of server processes. */
+/** The lease of server processes. */
 let env: Readonly<Record<string, string>>
 beforeAll(async () => {
   database = await createRelayDatabase()

@@ -69,7 +69,7 @@ test('[OB341] metrics show how long turns wait until other servers can read them
   await server.bridge.close()
 })
 
-/** A way to the database that a test can close and open again. */
+/** A proxy to the database that a test can close and open again. */
 async function openGate(url: string) {
   const target = new URL(url)
   const { hostname, port } = target

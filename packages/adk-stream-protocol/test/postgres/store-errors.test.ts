@@ -28,7 +28,7 @@ function serveStore(store: ReturnType<typeof openPostgresStore>, log: LogEntry[]
   })
 }
 
-/** What a client and a probe are told. */
+/** What a client and a probe receive. */
 async function readReports(server: TestServer) {
   return {
     sent: await readResponse(await server.browser().say('[[say Hello.]]')),

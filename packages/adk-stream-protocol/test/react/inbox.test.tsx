@@ -44,13 +44,13 @@ function InboxPage({ api, onShown, ...options }: InboxPageProps) {
   )
 }
 
-/** The inbox without its list: many cards take their time. */
+/** The inbox without its list, because many cards are slow to render. */
 function InboxAlone({ api, onShown }: Required<Pick<InboxPageProps, 'api' | 'onShown'>>) {
   onShown(useInbox(api))
   return null
 }
 
-/** The same as the server gives, without the rest of it. */
+/** The fields of the server's response that the tests need. */
 function pending(id: string, amount: number) {
   return {
     id,
@@ -224,7 +224,7 @@ test('[RE21] while a decision isSending it is the only one, and its form is away
   await act(async () => answers[0]?.resolve(new TypeError('network')))
   await waitFor(() => expect(forms()).toHaveLength(2))
   expect(screen.getByRole('alert').textContent).toContain('cannot be reached')
-  // What was taken stays away until the list is read.
+  // An accepted decision stays hidden until the list is read again.
   lists.push(defer())
   await user.click(forms()[0] ?? document.body)
   await act(async () => answers[1]?.resolve('approved'))
@@ -384,7 +384,7 @@ test('[RE140] a vote is taken back from the inbox, and the card of the chat coun
   await act(async () => inbox?.withdraw(id))
   expect(inbox?.approvals).toMatchObject([{ voted: false, approvals: { given: 0 } }])
   await waitFor(() => expect(page.text).not.toContain('1 of 2'))
-  // What there is nothing of is refused where it was asked.
+  // A vote that does not exist cannot be withdrawn: the error is shown at its approval.
   await act(async () => inbox?.withdraw(id))
   expect(inbox?.refusals.get(id)).toMatchObject({ code: 'not-voted' })
   view.unmount()
@@ -411,7 +411,7 @@ test('[RE190] a button withdraws the vote, and the person can decide again', asy
   await user.keyboard('{Enter}')
   await approve()
   expect(withdrawals()).toEqual([])
-  // The button is gone; the reader stays in the list.
+  // The button has disappeared, and the focus stays in the list.
   expect(view.container.contains(document.activeElement)).toBe(true)
   expect(await manager.api.listApprovals()).toMatchObject([{ voted: false }])
   view.unmount()
@@ -453,7 +453,7 @@ test.each(words)(
     expect(screen.getAllByText(withdraw)).toHaveLength(100)
     await user.click(button)
     expect(screen.getByText(loadingMore).getAttribute('aria-disabled')).toBe('true')
-    // A second click while it is busy asks for nothing.
+    // A second click while it is busy sends no request.
     await user.click(button)
     await act(async () => rest.resolve())
     await screen.findByText(labels.inbox.label(101))

@@ -189,7 +189,7 @@ describe('the conversation', () => {
     { call: payment({ state: 'output-denied' }), state: 'denied', again: 1 },
   ] as const)('[RE20] an answer whose call is $state can be made again: $again', (given) => {
     const done = answer(given.call, approvalPart({ state: given.state }))
-    // A live answer may be several messages: all of them would be taken back.
+    // A live reply may be several messages: all of them would be removed.
     for (const messages of [[done], [done, says('m2', 'And more.')]]) {
       const view = render(<MessageList messages={messages} onRegenerate={() => undefined} />)
       expect(screen.queryAllByRole('button', { name: 'Try again' })).toHaveLength(given.again)

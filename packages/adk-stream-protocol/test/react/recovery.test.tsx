@@ -79,7 +79,7 @@ test.each([
   const failed = { ...answer(...parts), metadata: ERROR }
   const messages = [ASKED, failed]
   expect(planRecovery(messages, { messages, running: false }).step).toBe(step)
-  // What the server did since is not known without asking it.
+  // The state of the server is unknown until it is loaded.
   expect(planLocalRecovery(messages, { isDisconnected: false })).toBe('keep')
   expect(planLocalRecovery(messages, { isDisconnected: true })).toBe('resume')
   expect(planLocalRecovery([ASKED], { isDisconnected: false })).toBe('regenerate')

@@ -31,7 +31,7 @@ const location = {
 
 test('[RE19] the tools of messages are those that the agent declares', () => {
   const declared = [payment, location] as const
-  // The very declarations make the tools.
+  // The same declarations create the tools.
   expect([new FunctionTool(payment).name, browserTool(location).name]).toEqual(
     declared.map(({ name }) => name),
   )

@@ -352,7 +352,7 @@ interface Gate extends AsyncDisposable {
   /** Refuses new connections. */
   close(): void
   open(): void
-  /** The present connections stay open, and pass nothing any more. */
+  /** The current connections stay open, and pass on no more data. */
   freeze(): void
   /** The processes of the server behind the present connections. */
   pids(): Promise<unknown[]>

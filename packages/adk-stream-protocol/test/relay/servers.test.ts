@@ -130,7 +130,7 @@ test('[RL30] [RL31] what a crashed server has streamed is stored once, and its t
   const { chunks } = await pair.atTwo.say('[[say Stored.]]')
   const messageId = String(chunks[0]?.['messageId'])
   const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'crashed' }
-  // As a server leaves it that was killed between two writes: the session has the first text, the rows have more or less.
+  // The state after a server was killed between two writes: the session has the first text, the rows have more or less.
   const streamed = { turnId: 'crashed-1', chat, messageId, replayable: true, seq: 1, ended: false }
   const lines = [
     { type: 'start', messageId },
@@ -162,7 +162,7 @@ test('[RL555] a server that has lost a chat without noticing sends the turn of t
   await old.until('Old.')
   const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'lost' }
   const running = await vi.waitUntil(() => pair.relay.find(chat))
-  // As another server leaves it that has taken the chat over while this one stood still.
+  // The state after another server has taken over the chat while this one was suspended.
   await database.run(
     `UPDATE chat_locks SET token = 'other', worker = 'other' WHERE chat_id = 'lost'`,
   )

@@ -23,7 +23,7 @@ test('[AP431] only a sign-in answers the question: an approval by a client is re
     })
   const forged = { approved: true, signedIn: true }
   expect((await hanako.request('POST', `/approvals/${id}`, forged)).status).toBe(400)
-  // The chat itself, as a stock client and as an older one would answer.
+  // In the chat, as a stock client and as an older client would decide.
   const { messages = [] } = (await hanako.request('GET', '/chats/chat-1/messages')).body
   const last = messages.at(-1)
   const shown = last?.parts ?? []
@@ -49,7 +49,7 @@ test('[AP431] only a sign-in answers the question: an approval by a client is re
     const { text } = await hanako.request('POST', `/stream?dialect=${dialect}`, sent)
     expect(text).toContain('sign-in-needed')
   }
-  // A result that a client makes up for the call is not one.
+  // A result of a client for the call is rejected.
   const made = toParts({ state: 'output-available', output: { account: 'mallory' } })
   const invented = { id: 'chat-1', messages: [...messages.slice(0, -1), { ...last, parts: made }] }
   expect((await hanako.request('POST', '/stream', invented)).status).toBeGreaterThanOrEqual(400)
@@ -67,14 +67,14 @@ test('[AP432] a sign-in ends only in the browser that began it, once, and before
   // Another person may not begin it.
   expect((await mallory.begin(id)).body.error?.code).toBe('unknown-approval')
 
-  // A URL that was made for another browser does not sign its person in: neither the victim's account for the attacker ...
+  // A URL that was created for another browser does not sign in: neither the account of the victim for the attacker ...
   const lure = await mallory.beginAt(await mallory.ask())
   const lured = await hanako.visit(lure.href)
   expect([lured.status, await mallory.signIns(), await hanako.signIns()]).toEqual([400, [], []])
   // ... nor a stolen state in the browser of the thief.
   const stolen = await hanako.authorize(id)
   expect((await mallory.visit(stolen)).status).toBe(400)
-  // It was used up by that.
+  // The state can be used once.
   expect((await hanako.visit(stolen)).status).toBe(400)
 
   const callback = await hanako.authorize(id)

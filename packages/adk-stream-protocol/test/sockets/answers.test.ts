@@ -47,7 +47,7 @@ interface DecideOptions {
   readonly args?: object
 }
 
-/** Decides by a frame, and gives its acknowledgement. */
+/** Sends a `decide` frame. Returns its acknowledgement. */
 async function decide(client: SocketClient, options: DecideOptions) {
   const { approved = true, decisionId = crypto.randomUUID(), id = 'chat-1', ...rest } = options
   const before = client.frames.length
@@ -92,7 +92,7 @@ test('[WS7] a denied call does not run, and an edited one runs with the edited a
   await page.untilMessages((messages) => textOf(messages.at(-1)) === 'Paid.')
   expect(testBridge.wallet.payments).toEqual([args])
   expect(await decide(client, { approvalId, args })).toMatchObject({ ok: true, state: 'succeeded' })
-  // The same answer for other arguments is another decision.
+  // The same decision with other arguments is another decision.
   expect(await decide(client, { approvalId })).toMatchObject({
     ok: false,
     code: 'approval-decided',
@@ -176,7 +176,7 @@ async function locate(): Promise<TestServer> {
   })
 }
 
-/** Gives an output by a frame, and its acknowledgement. */
+/** Sends a `tool-output` frame. Returns its acknowledgement. */
 async function give(client: SocketClient, toolCallId: string, rest: object) {
   const outputId = crypto.randomUUID()
   client.send({ type: 'tool-output', id: 'chat-1', outputId, toolCallId, ...rest })
@@ -241,7 +241,7 @@ test('[WS9] an output that nothing waits for is rejected: another call, chat, pe
     await give(client, String(done?.['toolCallId']), { output, id: 'chat-2' }),
   ]
   for (const refusal of refusals) expect(refusal).toMatchObject({ ok: false, code: 'nothing-new' })
-  // BT120: this one waits, and not for a client.
+  // BT120: this call waits for the application, not for a client.
   const foreign = await give(client, String(mail?.['toolCallId']), { output, id: 'chat-3' })
   expect(foreign).toMatchObject({ ok: false, code: 'not-client-output' })
   expect(await give(client, toolCallId, { output })).toMatchObject({ ok: true })

@@ -136,7 +136,7 @@ test('[WS4] `abort` by a client that only resumed a reply does not stop it for o
   )
   first.socket.close()
   await first.closed
-  // By then the server has seen the end of the other connection too.
+  // The server has then noticed the end of the other connection too.
   await second.sync()
   await second.sync()
   second.send({ type: 'abort', requestId: 'again' })
@@ -170,7 +170,7 @@ test('[WS4] an abort before the turn has started stops it; a late one is ignored
   client.send({ type: 'abort', requestId: 'r1' })
   client.send({ type: 'abort', requestId: 'nobody' })
   await client.sync()
-  // The chat is free again: nothing runs that would be refused or resumed.
+  // The chat is unlocked: no turn runs.
   client.say('[[say Two.]]', 'r2')
   await client.nextOf('end', 'r2')
   expect(client.text('r2')).toBe('Two.')

@@ -10,7 +10,7 @@ import { SocketClient } from './support/socket-client.ts'
 
 const hanako: ServeOptions = { authenticate: () => ({ id: 'hanako' }) }
 
-/** A turn that is being read while something else goes wrong, and must not notice. */
+/** A turn that is being read during an attack, and must not be affected. */
 async function bystander(url: string): Promise<SocketClient> {
   const client = await SocketClient.open(url)
   client.say('[[say One.]][[wait gate]][[say Two.]]', 'r1', 'bystander')
@@ -152,7 +152,7 @@ test.each([
     await using client = await SocketClient.open(server.url)
     for (let count = 0; count < 500; count += 1) send(client)
     expect(await client.closed).toBe(4429)
-    // What was refused one by one is bounded by what the flood may cost.
+    // The number of single rejections is limited.
     expect(client.frames.length).toBeLessThan(60)
     await expectUnharmed(other, () => server.emulator.release('gate'))
   },
@@ -172,7 +172,7 @@ test('[WS15] audio over the limit of size or rate is rejected by name', async ()
 test('[WS15] audio in real time is never rejected as too fast', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
-  // Two seconds at once, as after a hiccup of the network: 100 pieces of 20 ms.
+  // Two seconds at once, as after a short network failure: 100 pieces of 20 ms.
   for (let count = 0; count < 100; count += 1) client.socket.send(Buffer.alloc(640))
   await client.sync()
   const codes = client.frames.flatMap(({ code }) => code ?? [])

@@ -7,7 +7,7 @@ import { codeOf } from '../support/browser.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { refusedUpgrade, SocketClient } from './support/socket-client.ts'
 
-/** Everybody is who they say. */
+/** The API key is the id of the principal. */
 const anyone: ServeOptions = {
   authenticate: ({ headers }) => ({ id: headers.get('x-api-key') ?? '' }),
 }
@@ -40,14 +40,14 @@ test('[WS143] the number of sockets of an IP address is limited; only a trusted 
   await using first = await SocketClient.open(server.url, from('hanako', '192.0.2.1'))
   const refused = await refusedUpgrade(server.url, from('taro', '192.0.2.1'))
   expect(refused).toMatchObject({ status: 429, code: 'too-many-sockets', retryAfterSeconds: 5 })
-  // What stands before the address that the proxy wrote, the client wrote.
+  // The client wrote the entries before the one of the proxy.
   const forged = await refusedUpgrade(server.url, from('taro', '203.0.113.9, 192.0.2.1'))
   expect(forged).toMatchObject({ status: 429 })
   await using other = await SocketClient.open(server.url, from('taro', '192.0.2.2'))
   await other.sync()
   await first.sync()
 
-  // Without a trusted proxy nobody names an address, and this machine is not counted: it may be a proxy.
+  // Without a trusted proxy, the header is ignored, and local addresses are not counted, because they may be a proxy.
   await using open = await serve({ ...anyone, limits })
   await using one = await SocketClient.open(open.url, from('hanako', '192.0.2.1'))
   await using two = await SocketClient.open(open.url, from('taro', '192.0.2.1'))
@@ -99,7 +99,7 @@ test('[SE141] behind TLS the cookie is Secure and bound to its host; only a trus
     (await fetch(`${url}/chats`, { headers: { ...headers, ...more } })).headers.get('set-cookie')
   const cookie = (await cookieOf(server.url)) ?? ''
   expect(cookie).toMatch(/^__Host-adk_principal=\S+; Path=\/; HttpOnly; .*; Secure$/)
-  // The browser is known by it, also on a socket; one that another host may have set counts for nothing.
+  // The cookie identifies the browser, also on a socket. A cookie that another host could have set is ignored.
   const pair = cookie.split(';', 1)[0] ?? ''
   expect(await cookieOf(server.url, { cookie: pair })).toBeNull()
   await using socket = await SocketClient.open(server.url, {
@@ -117,7 +117,7 @@ test.each([-1, 1.5, ['not an address'], ['10.0.0.0/33'], 'all'])(
   '[WS143] trusted proxies %j are rejected by createBridge',
   (trustedProxies) => {
     const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
-    // As plain JavaScript would.
+    // As JavaScript code without types could.
     const options = { agent, trustedProxies } as BridgeOptions
     expect(() => createBridge(options)).toThrow(/`trustedProxies.*must be/)
   },

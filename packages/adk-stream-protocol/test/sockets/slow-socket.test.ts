@@ -95,7 +95,7 @@ test('[WS14] a client that sends requests and does not read is disconnected', as
   await using client = await SocketClient.open(server.url)
   client.socket.pause()
   const nonce = 'x'.repeat(128)
-  // A refused close frame cannot be read either: the connection is gone, which the next writes find out.
+  // The close frame cannot be read either. The next writes find that the connection has ended.
   while (client.socket.readyState === WebSocket.OPEN) {
     for (let count = 0; count < 1_000; count += 1) client.send({ type: 'ping', nonce })
     await new Promise(setImmediate)
@@ -147,7 +147,7 @@ test('[WS17] a peer is dead after three missed pings in a row; any frame resets 
     onDead: () => dead.resolve(),
   }
   heartbeats.add(peer)
-  // Others on the same timer, and one that leaves, change nothing.
+  // Other peers on the same timer, and one that is removed, do not affect it.
   let others = 0
   const living = { ping: () => ((others += 1), heartbeats.beat(living)), onDead: () => undefined }
   heartbeats.add(living)

@@ -94,7 +94,7 @@ test('[WS5] a page that lost its socket during a reply resumes and has the whole
   expect(chat.text).toBe('One.Two.')
   expect(partTypes(chat.lastMessage)).toEqual(['step-start', 'text'])
   expect(page.sockets).toHaveLength(2)
-  // Nothing runs any more: there is nothing to resume, and that is no error.
+  // No turn runs any more: there is nothing to resume, which is not an error.
   await chat.resume()
   expect(chat.text).toBe('One.Two.')
   expect(chat.error).toBeUndefined()

@@ -119,7 +119,7 @@ test('[WS3] a browser without a cookie gets one in the handshake, and is identif
   const browser = server.browser()
   browser.cookie = headers.cookie
   expect((await browser.messages()).messages).toHaveLength(2)
-  // The one that was given the cookie holds it too, so its socket outlives the next looks at its credentials.
+  // The client keeps the cookie of the handshake, so its socket passes the next checks of its credentials.
   const { length } = asked
   while (asked.length < length + 10) await new Promise(setImmediate)
   expect(socket.readyState).toBe(WebSocket.OPEN)
@@ -208,7 +208,7 @@ test('[WS18] a client that disconnects during authentication does not count as a
   const closed = once(gone, 'close')
   gone.resetAndDestroy()
   await closed
-  // The server is in this process, and hears of the reset within a few turns of its loop.
+  // The server is in this process, and notices the reset within a few turns of the event loop.
   for (let turn = 0; turn < 20; turn += 1) await nextTurn()
   known.resolve()
   await using client = await SocketClient.open(server.url)
@@ -248,7 +248,7 @@ test('[WS16] while `authenticate` fails, the socket stays open and decisions are
   fault = new Error('the directory is down')
   decide('d1')
   expect(await client.nextOf('decided')).toMatchObject({ ok: false, code: 'internal' })
-  // A decision is where credentials count most: they are looked at again for each.
+  // The credentials are checked again for each decision.
   fault = new ProtocolError('unauthenticated')
   decide('d2')
   expect(await client.closed).toBe(4401)
@@ -317,6 +317,6 @@ test('[WS22] PROTOCOL.md lists every close code, with what a client does', async
   const known = Object.entries(CLOSE_CODES).map(([name, entry]) => ({ name, ...entry }))
   expect(table).toEqual(known)
   for (const { code, retry } of known) expect(mayRetry(code)).toBe(retry)
-  // A connection that is lost has a code that nobody sends.
+  // 1006 is the code of a lost connection. It is never sent.
   expect(mayRetry(1006)).toBe('later')
 })

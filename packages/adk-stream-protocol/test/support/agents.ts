@@ -23,7 +23,7 @@ export class EmulatedGemini extends Gemini {
   }
 }
 
-/** An agent that does what the emulator's scripts tell it. */
+/** An agent that follows the scripts of the emulator. */
 export function assistant(model: BaseLlm, config: Partial<LlmAgentConfig> = {}): LlmAgent {
   return new LlmAgent({ name: 'assistant', model, instruction: 'Be brief.', ...config })
 }
@@ -42,7 +42,7 @@ export const weather = new FunctionTool({
   execute: ({ place }) => ({ place, celsius: 18 }),
 })
 
-/** A promise with its ends outside. */
+/** A promise with the functions that settle it. */
 export function defer<T = void>(): {
   promise: Promise<T>
   resolve: (value: T) => void
@@ -58,20 +58,20 @@ function ignore(): void {}
 
 export interface FloodOptions {
   readonly pieces: number
-  /** Characters of a piece. */
+  /** The number of characters in a piece. */
   readonly length: number
-  /** Ends the flood early. */
+  /** Ends the output early. */
   readonly enough?: () => boolean
-  /** What the model waits for before it ends its answer. */
+  /** The model waits for this before it ends its reply. */
   readonly hold?: Promise<void>
 }
 
-/** A model that talks as fast as it is let; it counts what it said. */
+/** A model that writes as fast as the bridge reads, and counts its characters. */
 export class FloodModel extends BaseLlm {
   produced = 0
   readonly #options: FloodOptions
   readonly #aborted = defer()
-  /** Resolves when the run has given the model up. */
+  /** Resolves when the run has aborted the model. */
   readonly aborted = this.#aborted.promise
 
   constructor(options: FloodOptions) {
@@ -90,7 +90,7 @@ export class FloodModel extends BaseLlm {
     for (; this.produced < pieces && !enough(); this.produced += 1) {
       if (signal?.aborted === true) return
       yield { content: { role: 'model', parts: [{ text }] }, partial: true }
-      // A model's pieces come from a socket: between two of them the process does other things.
+      // Real models send pieces over a socket, so the process does other work between two pieces.
       await new Promise(setImmediate)
     }
     await Promise.race([hold, this.aborted])
@@ -98,7 +98,7 @@ export class FloodModel extends BaseLlm {
     yield { content: { role: 'model', parts: [{ text: '!' }] } }
   }
 
-  /** Resolves when the model, once begun, has said nothing for many turns of the event loop; tells how much it had said. */
+  /** Resolves when the started model has written nothing for many turns of the event loop. Returns the number of characters so far. */
   async paused(): Promise<number> {
     let last = -1
     let quiet = 0

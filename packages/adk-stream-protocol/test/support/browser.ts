@@ -9,7 +9,7 @@ interface SeenRequest {
 
 /** A browser: keeps its cookie, counts its requests, can lose its connections. */
 export class Browser {
-  /** Every request that was answered, in the order of the answers. */
+  /** Every request that got a response, in the order of the responses. */
   readonly requests: SeenRequest[] = []
   readonly url: string
   cookie = ''
@@ -39,7 +39,7 @@ export class Browser {
     return client.openChat({ id, api: `${this.url}/stream`, fetch: this.fetch, ...rest })
   }
 
-  /** What a page does when it is opened: the stored messages, then the running answer, if any. */
+  /** Does what a page does when it is opened: loads the stored messages, then resumes the running reply, if there is one. */
   async reload(client: Client, id = 'chat-1'): Promise<ChatProbe> {
     const { messages } = await this.messages(id)
     return this.openChat(client, { id, messages })
@@ -65,7 +65,7 @@ export class Browser {
     })
   }
 
-  /** Posts a message without a chat around it. */
+  /** Posts a message without a `Chat`. */
   say(text: string, chatId = 'chat-1', more: Record<string, unknown> = {}): Promise<Response> {
     const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
     return this.post('/stream', { id: chatId, messages: [message], ...more })
@@ -79,20 +79,20 @@ export class Browser {
     return this.fetch(`${this.url}/chats/${id}`, { method: 'DELETE' })
   }
 
-  /** The network goes away: every open request fails. It is back for the next one. */
+  /** Ends all open requests. The next one works again. */
   loseConnection(): void {
     this.#connection.abort(new TypeError('network error'))
     this.#connection = new AbortController()
   }
 
-  /** How many answers were begun. */
+  /** The number of replies that were started. */
   get sent(): number {
     return this.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/stream'))
       .length
   }
 }
 
-/** The code of an error that the server answered with. */
+/** Returns the code of an error response. */
 export async function codeOf(response: Response): Promise<string> {
   const body = (await response.json()) as { error: { code: string } }
   return body.error.code

@@ -1,4 +1,4 @@
-/** A message as the clients of both versions keep it, as far as the tests look into it. */
+/** The part of a message that the tests read, in both versions of the AI SDK. */
 export interface ChatMessage {
   readonly id: string
   readonly role: string
@@ -50,7 +50,7 @@ interface RealChat {
   '~registerStatusCallback'(onChange: () => void): () => void
 }
 
-/** A real `Chat` under observation: every state it goes through can be waited for, and is remembered. */
+/** A real `Chat` that records its states, and with which a test can wait for a state. */
 export class ChatProbe {
   /** The text of the newest message after each change of it. */
   readonly shown: string[] = []
@@ -90,7 +90,7 @@ export class ChatProbe {
     return this.#chat.error
   }
 
-  /** Sends a message; resolves when the answer is over. */
+  /** Sends a message. Resolves when the reply has ended. */
   send(text: string, more: { files?: FilePart[]; messageId?: string } = {}): Promise<void> {
     return this.#chat.sendMessage({ text, ...more })
   }
@@ -107,7 +107,7 @@ export class ChatProbe {
     return this.#chat.stop()
   }
 
-  /** Resolves as soon as the chat is in a state that fits, now or after a change of it. */
+  /** Resolves as soon as the chat is in a matching state. */
   until(fits: (chat: ChatProbe) => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
@@ -120,7 +120,7 @@ export class ChatProbe {
     })
   }
 
-  /** Resolves when the newest message is an assistant's and shows this text. */
+  /** Resolves when the newest message is a reply with this text. */
   untilShown(text: string): Promise<void> {
     return this.until(
       ({ lastMessage }) => lastMessage?.role === 'assistant' && textOf(lastMessage) === text,

@@ -9,9 +9,9 @@ import { ChatProbe, type ChatOptions, type ChatMessage } from './chat-probe.ts'
 export interface Client {
   readonly name: string
   readonly openChat: (options: ChatOptions) => ChatProbe
-  /** Rejects for messages that this version would not take back. */
+  /** Rejects if this version does not accept the messages. */
   readonly validateMessages: (messages: readonly ChatMessage[]) => Promise<unknown>
-  /** Whether this version's stream reader takes the chunk. */
+  /** Whether the stream reader of this version accepts the chunk. */
   readonly acceptsChunk: (chunk: unknown) => Promise<boolean>
 }
 

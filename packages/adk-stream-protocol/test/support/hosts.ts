@@ -15,9 +15,9 @@ import { toNodeListener } from '../../src/use/node.ts'
 /** A way to mount the bridge. */
 export interface Host {
   readonly name: string
-  /** Where clients find the bridge. */
+  /** The URL of the bridge for clients. */
   readonly path: string
-  /** What the bridge must be told, where the host does not strip the path. */
+  /** The option `basePath`, if the host does not remove the path. */
   readonly basePath: string
   readonly mount: (bridge: Bridge) => RequestListener
 }
@@ -63,7 +63,7 @@ export const hosts: readonly Host[] = [
   },
 ]
 
-/** Hands a request to route handlers as Next.js does: as a `Request` whose signal tells that the client left. */
+/** Passes a request to route handlers as Next.js does: as a `Request` whose signal aborts when the client disconnects. */
 async function callHandler(
   handlers: Readonly<Record<string, (request: Request) => Promise<Response>>>,
   request: IncomingMessage,
@@ -104,7 +104,7 @@ async function callHandler(
   try {
     await pipeline(Readable.fromWeb(answer.body as unknown as NodeReadableStream), response)
   } catch {
-    // The client left, or the body was given up; both close the connection.
+    // The client has disconnected, or the body was aborted. Both close the connection.
     response.destroy()
   }
 }

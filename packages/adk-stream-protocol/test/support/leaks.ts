@@ -9,7 +9,7 @@ const LEAKS: readonly RegExp[] = [
   /SQLITE_|libsql/i,
 ]
 
-/** Everything in a response body that tells of the server's inside (ER1). */
+/** Returns everything in a response body that reveals internals of the server (ER1). */
 export function findLeaks(body: string): string[] {
   return LEAKS.flatMap((leak) => leak.exec(body)?.[0] ?? [])
 }

@@ -16,7 +16,7 @@ interface LocateOptions {
   output?: z.ZodType
 }
 
-/** A tool of the client that tells where it is. */
+/** A browser tool that returns the location. */
 export function locationTool({ gated = false, ...rest }: LocateOptions = {}): BaseTool {
   return browserTool({
     name: 'get_location',
@@ -28,7 +28,7 @@ export function locationTool({ gated = false, ...rest }: LocateOptions = {}): Ba
   })
 }
 
-/** A tool of the client that plays other music. */
+/** A browser tool that changes the music. */
 export function musicTool(): BaseTool {
   return browserTool({
     name: 'change_bgm',
@@ -45,7 +45,7 @@ export function locate(options: LocateOptions = {}): Omit<ServeOptions, 'recorde
 
 export const ASK = '[[call get_location {}]][[then]][[say There you are.]]'
 
-/** Asks, and gives the assistant message that the client holds then. */
+/** Sends the request. Returns the assistant message that the client then has. */
 export async function ask(browser: Browser, text = ASK): Promise<ChatMessage> {
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
   await (await browser.post('/stream', { id: 'chat-1', messages: [message] })).text()
@@ -58,7 +58,7 @@ export async function lastMessage(browser: Browser): Promise<ChatMessage> {
   return message
 }
 
-/** Sends the message back with another state of its call, as the AI SDK does. */
+/** Sends the message with another state of its call, as the AI SDK does. */
 export function answer(browser: Browser, message: ChatMessage, change: object): Promise<Response> {
   const parts = message.parts.map((part: ChatPart) =>
     part.toolCallId === undefined ? part : { ...part, ...change },

@@ -11,12 +11,12 @@ const SHUT_DOWN = (() => {
   return Buffer.concat([head, fields])
 })()
 
-/** A way to the database that a test can cut. */
+/** A proxy to the database whose connections a test can cut. */
 export interface PostgresProxy extends AsyncDisposable {
   readonly url: string
   /** How many connections were ended by `endNewConnections`. */
   readonly ended: number
-  /** From now on, the server does what it is told, and its answers are lost. */
+  /** From now on, the server executes statements, and its responses are lost. */
   dropAnswers(): void
   /** From now on, nothing arrives on either side, and no connection is closed. */
   dropAll(): void

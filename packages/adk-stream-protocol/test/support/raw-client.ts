@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A client that reads only when it is told to. */
+/** A client that reads only when the test says so. */
 export interface RawClient extends Disposable {
   readonly socket: Socket
-  /** Resolves when the connection is closed, by whichever side. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>
   /** Reads until the connection is closed. */
   readonly drain: () => Promise<string>
@@ -14,16 +14,16 @@ interface RawRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** The body says by itself where it ends. */
+  /** Sends no `content-length`, because the body is chunked. */
   readonly withoutLength?: boolean
 }
 
-/** Sends one request over a socket of its own and reads nothing. */
+/** Sends one request over its own socket and reads nothing. */
 export async function sendRaw(url: string, request: RawRequest): Promise<RawClient> {
   const { hostname, port, pathname } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.pause()
-  // A reset by the server is one way to be let go.
+  // The server may disconnect the client with a reset.
   socket.on('error', () => undefined)
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
   await once(socket, 'connect')

@@ -1,4 +1,4 @@
-/** Reads a feed until an event fits, with all before it. */
+/** Reads a feed up to the first event that matches. Returns all events. */
 export async function readUntil(
   response: Response,
   fits: (event: Record<string, unknown>, seen: readonly Record<string, unknown>[]) => boolean,

@@ -25,10 +25,10 @@ export interface ServeOptions
   /** Several agents around the emulated model, in place of one. */
   readonly agents?: (model: BaseLlm) => SeveralAgentsOptions['agents']
   readonly respond?: Responder
-  /** How the emulated model behaves otherwise. */
+  /** Other options of the emulator. */
   readonly emulator?: Omit<EmulatorOptions, 'respond'>
   readonly host?: Host
-  /** Whether everything that is sent is kept and checked when the server closes. Default true. */
+  /** Whether every stream is recorded, and checked when the server closes. Default true. */
   readonly recorded?: boolean
 }
 
@@ -41,16 +41,16 @@ export interface TestServer extends AsyncDisposable {
   readonly errors: unknown[]
   /** What the bridge reported to `onChunk`. */
   readonly told: { readonly chunk: Chunk; readonly turn: TurnInfo }[]
-  /** Every response that was begun. */
+  /** Every response that was started. */
   readonly responses: ServerResponse[]
-  /** A person with a browser of their own. */
+  /** Returns a new browser. */
   browser(): Browser
 }
 
-/** A live model that takes its calls one after the other, as most do. */
+/** A live model whose calls block it, like those of most models. */
 const LIVE_MODEL = 'gemini-3.1-flash-live-preview'
 
-/** Starts a server for one test. On disposal, every stream it ever sent must have been as PROTOCOL.md says. */
+/** Starts a server for one test. When it is disposed, every stream that it sent must follow PROTOCOL.md. */
 export async function serve(options: ServeOptions = {}): Promise<TestServer> {
   const {
     agent = assistant,
@@ -92,7 +92,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     listener(request, response)
   }
   const server = createServer(tapped).listen(0, '127.0.0.1')
-  // A busy machine may use an idle connection again in the moment in which the server closes it, by default after 5 s.
+  // On a busy machine, a client may reuse an idle connection while the server closes it, by default after 5 s.
   server.keepAliveTimeout = 600_000
   server.on(
     'upgrade',
@@ -122,7 +122,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
   }
 }
 
-/** What was written to one response. */
+/** The data that was written to one response. */
 interface Tape {
   readonly response: ServerResponse
   readonly pieces: Buffer[]

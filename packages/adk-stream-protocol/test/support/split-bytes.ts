@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** The same fetch over a network that delivers one byte at a time. */
+/** A fetch whose responses arrive one byte at a time. */
 export function bytewise(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
@@ -17,7 +17,7 @@ export function bytewise(fetch: typeof globalThis.fetch): typeof globalThis.fetc
   }
 }
 
-/** Posts JSON with every byte in an HTTP chunk of its own; gives the whole response as it came. */
+/** Posts JSON with every byte in its own HTTP chunk. Returns the whole response, with its headers. */
 export async function postBytewise(url: string, body: unknown): Promise<string> {
   const { hostname, port, pathname } = new URL(url)
   const socket = connect(Number(port), hostname)

@@ -1,6 +1,6 @@
 import { clients } from './clients.ts'
 
-/** A chunk as it came over the wire. */
+/** A received chunk. */
 export interface WireChunk {
   readonly type: string
   readonly [key: string]: unknown
@@ -36,7 +36,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   error: ['errorText'],
 }
 
-/** Reads the body of a stream, and everything that is wrong with its frames (SS1, SS2). */
+/** Reads the body of a stream, and lists the faults of its frames (SS1, SS2). */
 export function readFrames(body: string): { chunks: WireChunk[]; faults: string[]; done: boolean } {
   const chunks: WireChunk[] = []
   const faults: string[] = []
@@ -53,11 +53,11 @@ export function readFrames(body: string): { chunks: WireChunk[]; faults: string[
 }
 
 function parseChunk(json: string): WireChunk {
-  // Every frame is an object; what it holds is checked by `findFaults`.
+  // Every frame is an object. `findFaults` checks its content.
   return JSON.parse(json) as WireChunk
 }
 
-/** Everything by which the chunks of one attachment break the protocol. */
+/** Returns the violations of the protocol in the chunks of one reader. */
 export async function findFaults(chunks: readonly WireChunk[], whole: boolean): Promise<string[]> {
   const faults = findNestingFaults(chunks, whole)
   for (const chunk of chunks) {

@@ -11,14 +11,14 @@ function tone(hertz: number, rate: number, seconds = 0.25): Float32Array {
   return Float32Array.from({ length }, (_zero, at) => Math.sin((2 * Math.PI * hertz * at) / rate))
 }
 
-/** How loud the middle of it is, as a sine has it: 1 is as loud as it was. */
+/** The level of the middle part, relative to that of the original sine: 1 is equal. */
 function amplitude(samples: Float32Array): number {
   const middle = samples.slice(samples.length / 4, (3 * samples.length) / 4)
   const power = middle.reduce((sum, sample) => sum + sample * sample, 0) / middle.length
   return Math.sqrt(2 * power)
 }
 
-/** The share of a tone in it. */
+/** The share of a frequency in the samples. */
 function share(samples: Float32Array, hertz: number, rate: number): number {
   const middle = samples.slice(samples.length / 4, (3 * samples.length) / 4)
   let [real, imaginary] = [0, 0]

@@ -13,7 +13,7 @@ test('[VO9] with push-to-talk, audio is sent while the button is held, and then 
   voice.release()
   expect(voice.state).toMatchObject({ held: false })
   expect(transport.said).not.toContain('audio-end chat-1')
-  // The end of the last word is still on its way through the device.
+  // The device still delivers the end of the last word.
   microphone.speak(500)
   expect(transport.soundMs).toBe(480)
   expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
@@ -119,7 +119,7 @@ test('[VO4] an interruption drops the buffered audio, and plays what follows', a
   transport.tell(sound(), { type: 'interrupted' })
   expect(devices.speaker.drops).toBe(1)
   expect(voice.state.state).toBe('listening')
-  // An answer that is begun anew has the same message: nothing but its sound tells of it.
+  // A reply that restarts has the same message id, so only its audio shows it.
   transport.tell(sound())
   expect(devices.speaker.played).toHaveLength(2)
 })

@@ -6,7 +6,7 @@ import { nextVoice, startModel, toVoiceState } from '../../src/client/voice/voic
 import { detectSpeech, SILENCE } from '../../src/client/voice/talk.ts'
 import type { VoiceMode } from '../../src/client/voice/voice-state.ts'
 
-/** Levels of frames; the last one goes on. */
+/** Levels of frames. The last one repeats. */
 const NOISE = Array.from({ length: 1_000 }, () => 0.03)
 const SENTENCE = [0.1, 0.1, 0.1, 0.1, 0.001]
 

@@ -33,7 +33,7 @@ test('[VO2] the microphone passes on every sample, in buffers that are transferr
     const input = Float32Array.from({ length: QUANTUM }, (_zero, index) => at * QUANTUM + index)
     expect(processor.process([[input]], [])).toBe(true)
   }
-  // A device that is gone for a moment gives nothing.
+  // A device that is briefly unavailable delivers nothing.
   expect(processor.process([[]], [])).toBe(true)
   const { posted } = processor.port
   const samples = posted.flatMap(({ message }) => [...(message as Float32Array)])
@@ -57,7 +57,7 @@ test('[VO3] audio that arrives in pieces is played completely and without gaps',
         }
         const heard = speaker.run(1_000)
         const first = heard.findIndex((sample) => sample !== 0) - 1
-        // What lies within the first 5 ms rises.
+        // The first 5 ms fade in.
         const wrong = whole
           .subarray(200)
           .findIndex((sample, index) => !isClose(heard[first + 200 + index], sample / 32_768))

@@ -4,7 +4,7 @@ import { PostgreSqlDriver } from '@mikro-orm/postgresql'
 
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts'
 
-/** Sessions in a database, and the way to let go of it. */
+/** Sessions in a database, and a function that closes it. */
 interface OpenSessions {
   readonly service: DatabaseSessionService
   readonly close: () => Promise<void>
@@ -17,7 +17,7 @@ export interface Databases {
   readonly stop: () => Promise<void>
 }
 
-/** SQLite in memory, by the driver that needs no compiler. */
+/** SQLite in memory, with the driver that needs no compiler. */
 export async function startLibSql(): Promise<Databases> {
   return {
     open: () =>

@@ -3,7 +3,7 @@ import type { WireChunk } from '../../support/wire-rules.ts'
 export const CHAT = 'chat-1'
 const CONFIRMATION = 'adk_request_confirmation'
 
-/** What went over the wire, in its order. */
+/** Everything that was sent and received, in order. */
 export interface Line {
   readonly from: 'client' | 'server'
   readonly sent: unknown
@@ -14,19 +14,19 @@ export interface Asked {
   readonly toolCallId: string
 }
 
-/** One conversation in one mode, as a client has it that writes down all that goes over its wire. */
+/** One conversation in one mode, of a client that records everything that it sends and receives. */
 export interface Conversation extends AsyncDisposable {
   readonly lines: readonly Line[]
   say(text: string): Promise<void>
   decide(approved: readonly boolean[]): Promise<void>
   give(output: unknown): Promise<void>
-  /** Comes too late, and catches up. */
+  /** Decides after the deadline, and reads the outcome. */
   expire(untilExpired: () => Promise<void>): Promise<void>
-  /** Resolves when the answer is whole. */
+  /** Resolves when the reply is complete. */
   end(): Promise<void>
 }
 
-/** What the chunks so far ask a person, in either way to show it. */
+/** The approvals that the chunks so far request, in either dialect. */
 export function findAsked(chunks: readonly WireChunk[]): Asked[] {
   return chunks.flatMap((chunk) => {
     const { type, approvalId, toolCallId, toolName, input } = chunk
@@ -51,7 +51,7 @@ export function firstCall(chunks: readonly WireChunk[]): string {
   return String(chunks.find(({ type }) => type === 'tool-input-available')?.['toolCallId'])
 }
 
-/** The message with which an AI SDK client answers: the parts of the calls that it answers, in their new state. */
+/** The message with which an AI SDK client responds: the parts of the calls, in their new state. */
 function toAnswer(
   chunks: readonly WireChunk[],
   answers: readonly { readonly toolCallId: string; readonly [key: string]: unknown }[],
@@ -70,7 +70,7 @@ export function toUserMessage(text: string): object {
 
 interface DecisionsOptions {
   readonly dialect: 'ui' | 'confirmation'
-  /** Which of them; default all. */
+  /** The calls to respond to. Default: all. */
   readonly only?: number
 }
 

@@ -30,7 +30,7 @@ export const modes: readonly Mode[] = [
   { name: 'live-bidi', open: async (url) => new OverText(await BidiClient.open(url)) },
 ]
 
-/** A conversation of requests, each with a stream that ends: answers are messages. */
+/** A conversation of requests, each with a stream that ends. Responses are sent as messages. */
 abstract class ByRequests implements Conversation {
   readonly lines: Line[] = []
   readonly chunks: WireChunk[] = []
@@ -40,7 +40,7 @@ abstract class ByRequests implements Conversation {
     this.#dialect = dialect
   }
 
-  /** Sends messages, and reads the answer to its end. */
+  /** Sends messages, and reads the reply to its end. */
   abstract send(messages: readonly object[]): Promise<void>
   abstract [Symbol.asyncDispose](): Promise<void>
 
@@ -101,7 +101,7 @@ class OverFrames extends ByRequests {
     this.#client = client
   }
 
-  // One after the other: what two calls do at once has no order.
+  // One after the other: the order of two parallel calls is not defined.
   override async decide(approved: readonly boolean[]): Promise<void> {
     for (const [index] of approved.entries()) {
       await this.send([toDecisions(this.chunks, approved, { dialect: 'ui', only: index })])
@@ -126,7 +126,7 @@ class OverFrames extends ByRequests {
   }
 }
 
-/** One stream, into which the client answers. */
+/** One stream that stays open while the client responds. */
 class OverText implements Conversation {
   readonly #client: BidiClient
   readonly #events: { readonly at: number; readonly event: object }[] = []
@@ -155,7 +155,7 @@ class OverText implements Conversation {
 
   async decide(approved: readonly boolean[]): Promise<void> {
     for (const [index, confirmed] of approved.entries()) {
-      // A question ends with its step, and the next one is asked when it is decided.
+      // The stream shows one approval request at a time.
       await this.#client.until(
         ({ chunks, types }) => findAsked(chunks).length > index && types.at(-1) === 'finish-step',
       )
@@ -194,7 +194,7 @@ function countApprovals(chunks: readonly WireChunk[]): number {
   return chunks.filter(({ type }) => type === 'data-approval').length
 }
 
-/** Whether a call has its end, or has gone to the client. */
+/** Whether a call has ended, or was handed over to the client. */
 function isDecided(chunks: readonly WireChunk[], index: number): boolean {
   const call = findAsked(chunks)[index]?.toolCallId ?? ''
   if (nameOf(chunks, call) === 'get_location' && countApprovals(chunks) > 1) return true

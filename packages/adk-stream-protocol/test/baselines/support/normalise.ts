@@ -2,14 +2,14 @@ import type { Line } from './conversation.ts'
 
 const ID = /(?:[a-z]+-)*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** What is not the same in every run, or is only the emulator's guess. */
+/** Values that differ between runs, or that the emulator estimates. */
 const VARYING: Readonly<Record<string, string>> = {
   at: '<time>',
   deadline: '<time>',
   usage: '<usage>',
 }
 
-/** A conversation as text, a line for each thing that was sent: ids by the order of their appearance, no times, deltas joined. */
+/** A conversation as text, with a line for each item that was sent. Ids are numbered in order of appearance, times are left out, and deltas are joined. */
 export function normalise(lines: readonly Line[]): string {
   const names = new Map<string, string>()
   const nameOf = (id: string): string => {
@@ -25,7 +25,7 @@ export function normalise(lines: readonly Line[]): string {
     .join('')
 }
 
-/** How a text is cut into pieces is nobody's promise (TU1). */
+/** The protocol does not define how a text is split into deltas (TU1). */
 function joinDeltas(lines: readonly Line[]): Line[] {
   const joined: Line[] = []
   for (const line of lines) {

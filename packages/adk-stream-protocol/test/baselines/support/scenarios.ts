@@ -1,13 +1,13 @@
 import { callPayment } from '../../approvals/support/payments.ts'
 import { TOKYO } from '../../support/locating.ts'
 
-/** What a person and a page do after they have asked. */
+/** What a person and a page do after the request. */
 export type Step =
-  /** Decides what is asked, in the order of the calls. */
+  /** Decides the approvals, in the order of the calls. */
   | { readonly type: 'decide'; readonly approved: readonly boolean[] }
-  /** Gives the result of the one tool that runs in the client. */
+  /** Sends the result of the browser tool. */
   | { readonly type: 'give'; readonly output: unknown }
-  /** Lets the time pass, and comes too late. */
+  /** Decides after the deadline. */
   | { readonly type: 'expire' }
 
 export interface Scenario {

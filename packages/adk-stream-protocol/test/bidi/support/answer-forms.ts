@@ -18,7 +18,7 @@ interface Given {
 const CONFIRMATION = 'adk_request_confirmation'
 const PAYMENT = 'process_payment'
 
-/** Every form in which clients of the seeds answer, word for word. */
+/** Every form in which the clients of the seeds send a decision, literally. */
 export const FORMS: readonly AnswerForm[] = [
   {
     name: 'form 1, the part of an assistant message',

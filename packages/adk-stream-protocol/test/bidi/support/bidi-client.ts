@@ -4,23 +4,23 @@ import { WebSocket } from 'ws'
 import type { WireChunk } from '../../support/wire-rules.ts'
 
 export interface BidiClientOptions {
-  /** Who it is. Default hanako. */
+  /** The API key of the principal. Default hanako. */
   readonly key?: string
-  /** The headers that say who it is. Default: `x-api-key` with the key. */
+  /** The headers that authenticate the client. Default: `x-api-key` with the key. */
   readonly headers?: Record<string, string>
   readonly query?: string
-  /** The chat that every event names. Default: events say it themselves, or not. */
+  /** The chat id of every event. Default: each event sets its own, or none. */
   readonly chatId?: string
   /** Default `bidi`. */
   readonly protocols?: readonly string[]
 }
 
-/** A client as the seeds describe it: events out, `data: …` frames in, and nothing of the AI SDK around it. */
+/** A client as the seeds describe it: it sends events and receives `data: …` frames, without the AI SDK. */
 export class BidiClient implements AsyncDisposable {
   readonly socket: WebSocket
-  /** Every text frame, as it came. */
+  /** Every text frame that was received. */
   readonly frames: string[] = []
-  /** How many events it sent. */
+  /** The number of events that were sent. */
   sent = 0
   readonly closed: Promise<number>
   readonly #chatId: string | undefined
@@ -48,7 +48,7 @@ export class BidiClient implements AsyncDisposable {
     return client
   }
 
-  /** Everything that came as an event of the stream, `[DONE]` as a chunk of that type. */
+  /** The chunks that were received, with `[DONE]` as a chunk of that type. */
   get chunks(): WireChunk[] {
     return this.frames.flatMap((frame) => {
       const json = /^data: (\{[^\n]*\}|\[DONE\])\n\n$/.exec(frame)?.[1]
@@ -71,12 +71,12 @@ export class BidiClient implements AsyncDisposable {
       .join('')
   }
 
-  /** How many turns have ended. */
+  /** The number of turns that have ended. */
   get done(): number {
     return this.ofType('[DONE]').length
   }
 
-  /** What was asked, in order: the approval, and the call that it is about. */
+  /** The approvals that were requested, in order, with the calls that they are about. */
   get asked(): { readonly approvalId: string; readonly toolCallId: string }[] {
     const asked = this.ofType('tool-approval-request')
     return asked as unknown as { approvalId: string; toolCallId: string }[]
@@ -93,19 +93,19 @@ export class BidiClient implements AsyncDisposable {
     this.send({ type: 'message', version: '1.0', id, messages: [message] })
   }
 
-  /** Answer form 4, as seed 001 sends it. */
+  /** Form 4 of a decision, as seed 001 sends it. */
   confirm(approvalId: string, confirmed: boolean, reason?: string): void {
     const result = { confirmed, ...(reason !== undefined && { reason }) }
     const data = { toolCallId: approvalId, toolName: 'adk_request_confirmation', result }
     this.send({ type: 'tool_result', version: '1.0', data })
   }
 
-  /** What a tool gave that runs in this client. */
+  /** Sends the result of a tool that runs in this client. */
   give(toolCallId: string, result: unknown): void {
     this.send({ type: 'tool_result', toolCallId, result })
   }
 
-  /** Resolves when what came so far fits. */
+  /** Resolves when the received frames match. */
   until(fits: (client: this) => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
@@ -126,7 +126,7 @@ export class BidiClient implements AsyncDisposable {
     return this.until(({ done }) => done >= count)
   }
 
-  /** The server has taken in all events before this one. */
+  /** Resolves when the server has processed all events before this one. */
   async sync(): Promise<void> {
     const timestamp = crypto.randomUUID()
     this.send({ type: 'ping', version: '1.0', timestamp })

@@ -14,7 +14,7 @@ export interface ChaosClientOptions {
   readonly urls: () => readonly string[]
 }
 
-/** How long a client reads without news before it tries another server. */
+/** How long a client reads nothing before it tries another server. */
 const IDLE_MS = 1_500
 const TIMEOUT_MS = 10_000
 const POLL_MS = 100
@@ -221,7 +221,7 @@ export class ChaosClient {
     return JSON.parse(body) as { messages: ChatMessage[]; running: boolean }
   }
 
-  /** Repeats a request until it gives something. A request that fails is repeated on another server. */
+  /** Repeats a request until it returns a value. A request that fails is repeated on another server. */
   async #poll<Result>(
     what: string,
     request: () => Promise<Result | undefined>,

@@ -17,7 +17,7 @@ import type { Random } from './random.ts'
 /** One hour. */
 const WRONG_CLOCK_MS = 3_600_000
 
-/** One of the server processes, with a way of its own to the database. */
+/** One of the server processes, with its own proxy to the database. */
 interface Server {
   readonly name: string
   readonly proxy: PostgresProxy
@@ -37,7 +37,7 @@ export interface ChaosServersOptions {
   readonly random: Random
 }
 
-/** The server processes of a run, and the faults that befall them. */
+/** The server processes of a run, and their faults. */
 export class ChaosServers implements AsyncDisposable {
   readonly folder: Folder
   readonly #options: ChaosServersOptions
@@ -132,7 +132,7 @@ export class ChaosServers implements AsyncDisposable {
   async #disturbServer(kind: ServerFault): Promise<void> {
     const { random } = this.#options
     const well = this.#servers.filter(({ isFaulty }) => !isFaulty)
-    // One server stays, so that clients can go on.
+    // One server keeps running, so that clients can continue.
     if (well.length < 2) return
     const server = random.pick(well)
     server.isFaulty = true

@@ -111,7 +111,7 @@ interface Round {
   readonly round: number
 }
 
-/** Lets clients and faults run until the time has come, and the clients to the end of what they do. */
+/** Runs clients and faults until the time is over, and then lets the clients finish. */
 async function runRound({ options, random, servers, history, until, round }: Round): Promise<void> {
   const clients = Array.from({ length: options.clients }, (_, index) =>
     new ChaosClient({

@@ -30,7 +30,7 @@ export const versions: readonly Version[] = [
   { name: 'ai 7', open: (options) => new Chat7(options) },
 ]
 
-/** A chat of the client library, and all that it did. */
+/** A chat of the client library, with the errors that it has reported. */
 export class ClientChat extends ApprovingChat {
   readonly attached: AttachedChat
   readonly errors: unknown[]
@@ -45,7 +45,7 @@ export class ClientChat extends ApprovingChat {
     this.errors = errors
   }
 
-  /** Waits until so many questions are shown, and gives their ids. */
+  /** Waits until this many approvals are shown, and returns their ids. */
   async untilAsked(count = 1): Promise<string[]> {
     await this.until(() => this.asked.length === count)
     return this.asked
@@ -90,7 +90,7 @@ export class ClientPage implements AsyncDisposable {
     })
   }
 
-  /** A chat as a page opens it: with the messages that the server has. */
+  /** Opens a chat as a page does: with the stored messages. */
   async open(id = 'chat-1', { reloads = true }: { reloads?: boolean } = {}): Promise<ClientChat> {
     const loadMessages = (): Promise<AdkUIMessage[]> => this.load(id)
     const messages = await loadMessages()
@@ -104,7 +104,7 @@ export class ClientPage implements AsyncDisposable {
     return new ClientChat(chat, attached, errors)
   }
 
-  /** A chat that nobody looks after. */
+  /** Opens a chat that is not attached. */
   openBare(id = 'chat-1'): ApprovingChat {
     const { transport } = this
     return new ApprovingChat(this.#options.version.open({ id, messages: [], transport }), {})
@@ -124,7 +124,7 @@ export class ClientPage implements AsyncDisposable {
     return this.sent.map(({ type }) => type)
   }
 
-  /** The network goes away, and is back for the next socket. */
+  /** Ends the connections. The next socket works again. */
   cut(): void {
     this.sockets.at(-1)?.terminate()
   }

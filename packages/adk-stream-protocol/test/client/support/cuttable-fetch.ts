@@ -1,6 +1,6 @@
 import { defer } from '../../support/agents.ts'
 
-/** A network between a page and the server that can be cut. */
+/** A `fetch` whose connections a test can end. */
 export class CuttableFetch {
   readonly #open = new Set<(error: Error) => void>()
   #failing = 0
@@ -21,18 +21,18 @@ export class CuttableFetch {
     return new Response(this.#cuttable(body), response)
   }
 
-  /** Every response that is being read breaks off. */
+  /** Ends every response that is being read. */
   cut(): void {
     for (const breakOff of this.#open) breakOff(new TypeError('terminated'))
     this.#open.clear()
   }
 
-  /** The next requests find nobody. */
+  /** The next requests find no server. */
   fail(times: number): void {
     this.#failing = times
   }
 
-  /** The next requests do not get through, until `go`. */
+  /** The next requests are delayed until `go`. */
   hold(): void {
     this.#held = defer()
   }
@@ -55,7 +55,7 @@ export class CuttableFetch {
       },
       pull: async (controller) => {
         const { done, value } = await reader.read()
-        // Cut meanwhile.
+        // It was ended meanwhile.
         if (!this.#open.has(breakOff)) return
         if (done) controller.close()
         else controller.enqueue(value)
@@ -73,6 +73,6 @@ function ignore(_error: Error): void {
 }
 
 function cancel(reader: ReadableStreamDefaultReader<Uint8Array>): void {
-  // What was cut may say what it wants to that.
+  // The ended response may reject.
   reader.cancel().catch(() => undefined)
 }

@@ -1,11 +1,11 @@
 type Granted = (lock: object | null) => unknown
 
-/** Locks as browsers have them among their tabs, as far as they are used: one holder, the others wait in line. */
+/** The part of the Web Locks API that is used: one holder, and others that wait in order. */
 export class FakeLocks {
   readonly held = new Set<string>()
   readonly #line: { readonly name: string; readonly go: () => void }[] = []
 
-  /** How many wait. */
+  /** The number of waiting requests. */
   get waiting(): number {
     return this.#line.length
   }
@@ -24,7 +24,7 @@ export class FakeLocks {
     return Promise.resolve(granted({ name })).finally(() => this.free(name))
   }
 
-  /** Gives a lock to the next in line: its holder is done, or gone. */
+  /** Passes a lock to the next request, because its holder has released it or was closed. */
   free(name: string): void {
     this.held.delete(name)
     const next = this.#line.findIndex((each) => each.name === name)

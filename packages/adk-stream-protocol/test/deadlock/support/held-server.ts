@@ -29,13 +29,13 @@ function toBody(chunks: readonly object[]): string {
 
 export interface HeldServer extends AsyncDisposable {
   readonly url: string
-  /** How many requests came. */
+  /** The number of requests. */
   readonly requests: () => number
-  /** The tool has waited long enough: the stream ends without an answer. */
+  /** Ends the stream without a decision, as a tool does that has waited long enough. */
   readonly endStreams: () => void
 }
 
-/** A server that keeps its stream open until the question is answered, as the earlier one did. */
+/** A server that keeps its stream open until the approval is decided, as the earlier one did. */
 export async function holdStreams(note: (what: string) => void): Promise<HeldServer> {
   const open: ServerResponse[] = []
   let requests = 0

@@ -3,11 +3,11 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai-7'
 import type { BidiClient } from '../../bidi/support/bidi-client.ts'
 
 /**
- * The chat transport of the earlier system. One handler takes every frame of the socket and puts it into the stream of the last message
- * that was sent. After a question the end of the step closes that stream; what comes before the next message is lost.
+ * The chat transport of the earlier system. One handler passes every frame of the socket to the stream of the last message
+ * that was sent. After an approval request, the end of the step closes that stream. Frames before the next message are lost.
  */
 export class SeedTransport implements ChatTransport<UIMessage> {
-  /** The types of chunks that came while no stream was open: the earlier client wrote an error to the console for each. */
+  /** The types of chunks that arrived while no stream was open. The earlier client logged an error for each. */
   readonly lost: string[] = []
   readonly #client: BidiClient
   #controller: ReadableStreamDefaultController<UIMessageChunk> | undefined
@@ -39,13 +39,13 @@ export class SeedTransport implements ChatTransport<UIMessage> {
   }
 
   #take(frame: string): void {
-    // A pong has no such head.
+    // A pong does not begin like this.
     if (!frame.startsWith('data: ')) return
     const json = frame.slice('data: '.length).trim()
     if (json === '[DONE]') return this.#close()
     // The server's chunks are those of the AI SDK (CH1).
     const chunk = JSON.parse(json) as UIMessageChunk
-    // Sound goes to the speaker.
+    // Audio is played, and is not part of the stream.
     if (chunk.type === 'data-pcm') return
     if (!this.#controller) {
       this.lost.push(chunk.type)

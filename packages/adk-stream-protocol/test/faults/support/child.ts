@@ -27,7 +27,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
 function report(line: string): void {
-  // Synchronous: what was said before a kill is heard.
+  // Synchronous, so that output before a kill arrives.
   writeSync(1, `${line}\n`)
 }
 
@@ -55,7 +55,7 @@ async function reached(moment: string, chatId: string): Promise<void> {
     if (at === 'block') block(Number(process.env['BLOCK_MS']))
   }
   const isHere = victim === name && at === moment.replace(' ', '-')
-  // Nothing else of this process may go on with the chat, such as a sweep: here it counts as killed.
+  // Nothing else in this process, such as a sweep, may continue the chat: the process counts as killed.
   if (!isHere && !stopped.has(chatId)) return
   stopped.add(chatId)
   report(`at ${chatId}`)
@@ -143,5 +143,5 @@ for await (const line of { [Symbol.asyncIterator]: () => input }) {
   }
   if (word === 'release') paymentServer.emulator.release(gate)
 }
-// The parent has gone: nobody is left to serve.
+// The parent process has ended.
 process.exit(0)

@@ -48,13 +48,13 @@ export class Child implements AsyncDisposable {
     })
   }
 
-  /** Begins to serve; gives the address. */
+  /** Starts to serve. Returns the URL. */
   async serve(): Promise<string> {
     this.#process.stdin?.write('serve\n')
     return this.said((line) => line.startsWith('http://'))
   }
 
-  /** Waits until the process says, or has said, something. */
+  /** Waits until the process has printed a matching line. */
   async said(matches: (line: string) => boolean): Promise<string> {
     for (;;) {
       const line = this.#lines.find(matches)
@@ -77,12 +77,12 @@ export class Child implements AsyncDisposable {
     return this.ended
   }
 
-  /** Gives the process a line to read. */
+  /** Writes a line to the input of the process. */
   tell(line: string): void {
     this.#process.stdin?.write(`${line}\n`)
   }
 
-  /** Stops the process where it stands, with all of its threads, until `resume`. */
+  /** Suspends the process with all of its threads, until `resume`. */
   pause(): void {
     this.#process.kill('SIGSTOP')
   }
@@ -91,7 +91,7 @@ export class Child implements AsyncDisposable {
     this.#process.kill('SIGCONT')
   }
 
-  /** Ends the process where it stands. */
+  /** Kills the process. */
   async kill(): Promise<NodeJS.Signals | number | null> {
     this.#process.kill('SIGKILL')
     return this.ended

@@ -2,14 +2,14 @@ import { bundleChildren, type Child } from './children.ts'
 import type { SharedDatabase } from './databases.ts'
 import { type Folder, makeFolder } from './folder.ts'
 
-/** Many chats poll at once. A shorter interval keeps the servers busy with answering them. */
+/** Many chats poll at the same time. A shorter interval would keep the servers busy. */
 export const PATIENCE = { timeout: 120_000, interval: 200 }
 
 /** What people do until their server is killed, and what they find on the next one. */
 export interface CrashScenarios {
-  /** Leads each chat to the moment at which the process of its server is killed. */
+  /** Brings each chat to its kill point. */
   begin(server: Child, url: string): Promise<void>
-  /** Checks what has become of each chat on the next server. */
+  /** Checks the outcome of each chat on the next server. */
   expectContinued(url: string): Promise<void>
 }
 

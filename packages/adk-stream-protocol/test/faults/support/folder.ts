@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A folder with a database to be and an empty file of effects. */
+/** A folder for a database, with an empty file of effects. */
 export interface Folder extends AsyncDisposable {
   readonly database: string
   readonly effects: string

@@ -7,7 +7,7 @@ import type { Store } from '../../../src/store/index.ts'
 import { readNodeMoment } from './node-workflow.ts'
 import type { Reached } from './payment-server.ts'
 
-/** What each change of an approval is called here. */
+/** The names of the changes of an approval. */
 const MOMENTS: Partial<Record<AuditEvent['type'], string>> = {
   approved: 'decision',
   denied: 'decision',
@@ -16,7 +16,7 @@ const MOMENTS: Partial<Record<AuditEvent['type'], string>> = {
   failed: 'outcome',
 }
 
-/** What a change of a sign-in is called. */
+/** The name of a change of a sign-in. */
 function momentOf(moment: string, { terms }: Approval): string {
   return terms.kind === 'sign-in' ? `sign-in-${moment}` : moment
 }
@@ -37,7 +37,7 @@ function agentOfReply(event: Event): string | undefined {
 
 const AGENTS: ReadonlySet<string | undefined> = new Set(['desk', 'agency'])
 
-/** Makes the store tell before and after it writes what belongs to an approval's scenario. */
+/** Makes the store report before and after each write that belongs to the scenario of an approval. */
 export function hookStore(store: Store, reached: Reached): Store {
   const { approvals, sessions } = store
   const insert = approvals.insert.bind(approvals)
@@ -66,7 +66,7 @@ export function hookStore(store: Store, reached: Reached): Store {
   approvals.lockChat = async (chat, lock) => {
     const attempt = (locked.get(chat.chatId) ?? 0) + 1
     locked.set(chat.chatId, attempt)
-    // As if another process held the chat when the person decides: decision and claim are then two commits.
+    // Simulates that another process holds the chat lock at the decision: decision and claim are then two commits.
     if (attempt === 2 && TWO_COMMITS.test(chat.chatId)) return false
     return lockChat(chat, lock)
   }

@@ -5,10 +5,10 @@ import { DATABASE_CLOCK } from '../../../src/store/sqlite/approval-statements.ts
 import { monotonicClock } from '../../../src/store/sqlite/lease-clock.ts'
 import { openWithClocks } from '../../../src/store/sqlite/sqlite-store.ts'
 
-/** Where the clock of the day is set for all processes at once, in ms beside the real one. */
+/** The table with the offset of the wall clock of all processes, in ms. */
 export const JUMP_TABLE = 'test_jump'
 
-/** Opens a store. If its database has a table `test_jump`, the clock of the day is off by the value in it. */
+/** Opens a store. If its database has a table `test_jump`, its value is the offset of the wall clock. */
 export async function openJumpingStore(path: string): Promise<Store> {
   const database = new Database(path, { timeout: 30_000 })
   const tables = database.prepare('SELECT name FROM sqlite_schema WHERE name = ?')

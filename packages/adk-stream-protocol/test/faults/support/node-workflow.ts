@@ -90,7 +90,7 @@ export function payingWorkflow(pay: BaseTool, second: BaseAgent): Workflow {
   return new Workflow({ name: 'steps', edges: [['START', order, new ToolNode(pay), second]] })
 }
 
-/** The model of `checker`: it calls its tool once, and repeats its input and what it has heard. */
+/** The model of `checker`: it calls its tool once, and repeats its input and the result. */
 export const checkOnce: Responder = ({ systemInstruction, contents }) => {
   if (!systemInstruction.includes('I am checker.')) return undefined
   const parts = contents.flatMap((content) => content.parts ?? [])
@@ -101,7 +101,7 @@ export const checkOnce: Responder = ({ systemInstruction, contents }) => {
   return [{ type: 'say', text: `${text} ${isUnknown ? 'unknown' : 'checked'}.` }]
 }
 
-/** Returns what the event of a node is called here: its note, its call, the result of the call, or its own result. */
+/** Returns the name of an event of a node: its note, its call, the result of the call, or its own result. */
 export function readNodeMoment(event: Event): string | undefined {
   const { node } = readNotes(event)
   if (node) return `${node.state}-${leafOf(node.path)}`

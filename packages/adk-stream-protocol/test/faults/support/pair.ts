@@ -11,18 +11,18 @@ import {
 export interface Pair extends AsyncDisposable {
   readonly one: PaymentServer
   readonly two: PaymentServer
-  /** A look into the database that belongs to neither. */
+  /** A third connection to the database. */
   readonly store: Store
   /** The same person at both. */
   readonly atOne: Person
   readonly atTwo: Person
-  /** Resolves when the second server has found the chat taken this many more times. */
+  /** Resolves when the second server has found the chat locked this many more times. */
   untilTaken(times?: number): Promise<void>
   /** The approvals as the first server reads and writes them. */
   readonly ofFirst: Store['approvals']
   /** The approvals as the second server reads and writes them. */
   readonly ofSecond: Store['approvals']
-  /** From now on, nothing new is in the audit record for the first server. Gives the way to end this. */
+  /** From now on, the first server reads no new audit entries. Returns a function that ends this. */
   deafen(): () => void
   effects(): ReturnType<typeof readEffects>
 }
@@ -74,7 +74,7 @@ export async function openPair(
   }
 }
 
-/** Counts how often a store finds a chat taken by another. */
+/** Counts how often a store finds a chat locked by another server. */
 function countRefusals({ approvals }: Store): { untilMore: (times: number) => Promise<void> } {
   let count = 0
   let waiting: { readonly count: number; readonly resolve: () => void }[] = []

@@ -29,12 +29,12 @@ import { toUpgradeListener } from '../../../src/use/node.ts'
 import { assistant, EmulatedGemini } from '../../support/agents.ts'
 import { checkOnce, nodeWorkflow, payingWorkflow } from './node-workflow.ts'
 
-/** Something that happens on the way of a call, and the chat it happens in. */
+/** A step in the execution of a call, and its chat. */
 export type Reached = (moment: string, chatId: string) => Promise<void>
 
 export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store' | 'agent'>> {
   readonly store: Store
-  /** The file that gets a line whenever money moves. */
+  /** The file that gets a line for each payment. */
   readonly effects: string
   /**
    * Whether the agent is the first step of a sequence or of a workflow, or the payment itself is a node, and the next step says
@@ -42,15 +42,15 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
    * node asks a person and whose second one says `Booked.`, or the first of several `nodes` with effects. Default: none of them.
    */
   readonly inSteps?: 'sequence' | 'workflow' | 'tool' | 'question' | 'nodes' | undefined
-  /** Tools beside the payments. */
+  /** Tools in addition to the payments. */
   readonly tools?: readonly (BaseTool | BaseToolset)[]
   /** Agents that the agent can transfer to. */
   readonly subAgents?: readonly BaseAgent[]
   /** The live model of sockets. Default: there are no live conversations. */
   readonly liveModel?: string
-  /** The emulator of the models. Default: one of its own. */
+  /** The emulator of the models. Default: a new one. */
   readonly modelUrl?: string
-  /** Hears of what a tool does, and may keep it from going on. */
+  /** Called with each step of a tool. The tool continues when the promise resolves. */
   readonly reached?: Reached
 }
 
@@ -62,7 +62,7 @@ export interface PaymentServer extends AsyncDisposable {
   readonly errors: unknown[]
 }
 
-/** Opens a server on a port of its own. Who asks is what the header `x-user` says, with the roles of `x-roles`. */
+/** Opens a server on a free port. The header `x-user` is the principal, with the roles of `x-roles`. */
 export async function openPaymentServer(options: PaymentServerOptions): Promise<PaymentServer> {
   const {
     effects,
@@ -116,7 +116,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     void bridge.node(request, response)
   }).listen(0, '127.0.0.1')
   server.on('upgrade', toUpgradeListener(bridge))
-  // A connection that the server gives up in the moment in which a client uses it again would look like a crash.
+  // If the server closed an idle connection while a client reuses it, that would look like a crash.
   server.keepAliveTimeout = 600_000
   await once(server, 'listening')
   // A server that listens on a port has such an address.
@@ -149,7 +149,7 @@ function addSecondStep(
   return new SequentialAgent({ name: 'steps', subAgents: [first, second] })
 }
 
-/** A workflow that asks in a node that a function runs, and says what it has heard. */
+/** A workflow with a function that runs a node that asks, and replies with the answer. */
 function askingWorkflow(): Workflow {
   const question = new FunctionNode('question', async function* ask() {
     const responseSchema = z.object({ nights: z.number().int() })
@@ -179,7 +179,7 @@ const saySecond: Responder = ({ systemInstruction }) =>
 
 const Payment = z.object({ to: z.string(), amount: z.number().positive() })
 
-/** `pay` and `top_up` need approval; `look` does not. Whatever they do is a line of the effects file. */
+/** `pay` and `top_up` need approval, `look` does not. Each effect is a line of the effects file. */
 function payments(effects: string, reached: Reached): FunctionTool<typeof Payment>[] {
   const make = (name: string, requireConfirmation: boolean): FunctionTool<typeof Payment> =>
     new FunctionTool({
@@ -240,6 +240,6 @@ export interface Effect {
   readonly name: string
   readonly to: string
   readonly amount: number
-  /** By what the outside paymentServer knows a repetition. */
+  /** The idempotency key with which an external service would detect a repetition. */
   readonly key: string
 }

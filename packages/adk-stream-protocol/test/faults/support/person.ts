@@ -26,7 +26,7 @@ export interface Answered {
   readonly body: string
 }
 
-/** A person in one chat, with nothing between them and the wire. */
+/** A person in one chat who sends plain HTTP requests. */
 export class Person {
   readonly url: string
   readonly user: string
@@ -55,12 +55,12 @@ export class Person {
     return this.post('/stream', this.#message(text))
   }
 
-  /** Says something, and does not wait for the end of the answer. */
+  /** Sends a message, and does not wait for the end of the reply. */
   begin(text: string, messageId?: string): Promise<Response> {
     return this.#begin(this.#message(text, messageId))
   }
 
-  /** Decides as `answer` does, and does not wait for the end of what follows. */
+  /** Decides like `answer`, and does not wait for the end of the reply. */
   beginAnswer(
     asked: Asked,
     approval: Record<string, unknown>,
@@ -69,7 +69,7 @@ export class Person {
     return this.#begin(this.#decision(asked, approval, part))
   }
 
-  /** Has a payment asked about, and gives its approval. */
+  /** Makes the model call a payment. Returns the approval. */
   async ask(
     call = '[[call pay {"to": "花子", "amount": 50}]]',
   ): Promise<{ approvalId: string; toolCallId: string; messageId: string }> {
@@ -83,7 +83,7 @@ export class Person {
     }
   }
 
-  /** Decides as `useChat` does: the assistant message once more, with the decision in the part of the call. */
+  /** Decides like `useChat`: sends the assistant message again, with the decision in the part of the call. */
   answer(
     asked: Asked,
     approval: Record<string, unknown>,
@@ -120,7 +120,7 @@ export class Person {
     return { id: this.chatId, messages, trigger: 'submit-message', messageId }
   }
 
-  /** Decides as an inbox does. */
+  /** Decides like an inbox. */
   decide(approvalId: string, body: unknown): Promise<Answered> {
     return this.post(`/approvals/${approvalId}`, body)
   }
@@ -130,7 +130,7 @@ export class Person {
     return (JSON.parse(body) as { approvals: SeenApproval[] }).approvals
   }
 
-  /** An approval with its audit record; nothing when there is none for this person. */
+  /** Returns an approval with its audit record, or undefined if this person may not see one. */
   async approval(
     id: string,
   ): Promise<{ approval: SeenApproval; history: { type: string }[] } | undefined> {
@@ -183,7 +183,7 @@ export class Person {
 
 export type Asked = Awaited<ReturnType<Person['ask']>>
 
-/** What really happened, in all chats or in one. */
+/** The effects of all chats, or of one. */
 export function readEffects(file: string, chatId?: string): Effect[] {
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
   const all = lines.map((line) => JSON.parse(line) as Effect)

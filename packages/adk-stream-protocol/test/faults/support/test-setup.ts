@@ -7,7 +7,7 @@ import {
   type PaymentServerOptions,
 } from './payment-server.ts'
 
-/** A paymentServer in this process, with a database and effects of its own. */
+/** A payment server in this process, with its own database and effects file. */
 export interface TestSetup extends AsyncDisposable {
   readonly paymentServer: PaymentServer
   readonly store: Store

@@ -32,13 +32,13 @@ interface BrowserOptions {
   readonly hold?: boolean
 }
 
-/** A person's browser with one transport in it, and all that it sent. */
+/** The browser of a person with one transport, and everything that it has sent. */
 export class TestBrowser implements AsyncDisposable {
   /** Frames, or the addresses of requests. */
   readonly sent: string[] = []
   readonly transport
   readonly api
-  /** Another one for the same server. */
+  /** Another transport for the same server. */
   readonly newApi
   /** Whether new sockets and requests find no server. */
   isOffline = false
@@ -101,7 +101,7 @@ export class TestBrowser implements AsyncDisposable {
     return page
   }
 
-  /** The network goes away, and is back for the next socket. */
+  /** Ends the connections. The next socket works again. */
   cut(): void {
     this.#sockets.at(-1)?.terminate()
   }
@@ -142,7 +142,7 @@ export class TestPage {
     return this.#chat
   }
 
-  /** All that can be read of the assistant. */
+  /** The text of the assistant. */
   get text(): string {
     const answers = document.querySelectorAll('[data-role="assistant"]')
     return Array.from(answers, ({ textContent }) => textContent).join('\n')
@@ -173,7 +173,7 @@ export class TestPage {
     })
   }
 
-  /** Clicks the first button of this name that there is, or comes. */
+  /** Clicks the first button of this name, when there is one. */
   async click(name: string): Promise<void> {
     const [button] = await screen.findAllByRole('button', { name })
     if (button) await this.user.click(button)

@@ -8,7 +8,7 @@ const ARGUMENTS = { amount: 50, recipient: '花子', urgent: false, lines: [{ sk
 
 /** A call of the payment tool in a state. */
 export function payment(state: Partial<Call> = {}): Call {
-  // Fields that do not fit the state are the test's own mistake.
+  // The test passes fields that match the state.
   return {
     type: 'tool-process_payment',
     toolCallId: 'call-1',
@@ -19,7 +19,7 @@ export function payment(state: Partial<Call> = {}): Call {
   } as Call
 }
 
-/** What the bridge tells of its approval. */
+/** The data part of its approval. */
 export function approvalPart(data: Partial<DataParts['approval']> = {}): Part {
   return {
     type: 'data-approval',

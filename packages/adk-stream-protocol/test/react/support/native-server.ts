@@ -12,7 +12,7 @@ type Step = readonly (
 
 type Model = Exclude<Parameters<typeof streamText>[0]['model'], string>
 
-/** A server of the AI SDK alone, with a payment that a person approves and a place that the page knows. */
+/** A server of the AI SDK without ADK, with a payment that needs approval and a browser tool for the location. */
 export class NativeServer {
   readonly payments: unknown[] = []
   /** The messages of each request. */

@@ -13,7 +13,7 @@ const LIMITS = { maxLag: 1_000_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000
 /** Never polls: what happens within a test happens because of hints. */
 const NEVER = { pollMs: 3_600_000, fastPollMs: 3_600_000 }
 
-/** Without a name of its own, so that tests can read the tables. */
+/** The default schema, so that tests can read the tables. */
 export const SCHEMA = 'public'
 
 /** A database with the tables of the relay. */
@@ -84,7 +84,7 @@ export async function startRelay(
   }
 }
 
-/** A turn that has the chat lock and writes what the test tells it. */
+/** A turn that has the chat lock and writes what the test passes to it. */
 export function createTurn(messageId = 'message-1', disconnectGraceMs = 60_000): Turn {
   const turn = new Turn(messageId, { ...LIMITS, disconnectGraceMs })
   turn.signal.addEventListener('abort', () => {

@@ -58,7 +58,7 @@ export class Person {
     throw new Error('The browser was redirected too often.')
   }
 
-  /** Takes the cookies of another browser for an origin, as a thief does. */
+  /** Copies the cookies of another browser for an origin, as an attacker does. */
   steal(other: Person, origin: string): void {
     for (const [name, value] of other.#jar(origin)) this.#jar(origin).set(name, value)
   }

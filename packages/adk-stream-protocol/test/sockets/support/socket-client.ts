@@ -5,7 +5,7 @@ import { WebSocket, type ClientOptions } from 'ws'
 
 import { findFaults, type WireChunk } from '../../support/wire-rules.ts'
 
-/** A frame of the server, as it came. */
+/** A frame that was received. */
 export interface ServerFrameSeen {
   readonly type: string
   readonly requestId: string
@@ -14,11 +14,11 @@ export interface ServerFrameSeen {
 
 export interface SocketClientOptions extends ClientOptions {
   readonly protocols?: string | string[]
-  /** What the address ends with, such as `?agent=sales`. */
+  /** The query of the URL, such as `?agent=sales`. */
   readonly query?: string
 }
 
-/** A client that speaks the frames itself, keeps all that it was told, and can wait for it. */
+/** A client that sends frames itself, records everything that it receives, and can wait for it. */
 export class SocketClient implements AsyncDisposable {
   readonly socket: WebSocket
   readonly frames: ServerFrameSeen[] = []
@@ -32,7 +32,7 @@ export class SocketClient implements AsyncDisposable {
     socket.on('error', () => undefined)
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.binary.push(data)
-      // The server's frames are objects; what they hold is what tests are about.
+      // The frames of the server are objects. The tests check their fields.
       else this.frames.push(JSON.parse(data.toString()) as ServerFrameSeen)
       for (const check of this.#waiting) check()
     })
@@ -51,7 +51,7 @@ export class SocketClient implements AsyncDisposable {
     this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
   }
 
-  /** Says something in a chat. */
+  /** Sends a message to a chat. */
   say(text: string, requestId = 'r1', id = 'chat-1'): void {
     const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
     const rest = { trigger: 'submit-message', messages: [message], headers: {}, body: {} }
@@ -62,7 +62,7 @@ export class SocketClient implements AsyncDisposable {
     this.send({ type: 'resume', requestId, id, headers: {}, body: {} })
   }
 
-  /** The first frame that fits, now or later. */
+  /** Resolves with the first frame that matches, received earlier or later. */
   next(fits: (frame: ServerFrameSeen) => boolean): Promise<ServerFrameSeen> {
     return new Promise((resolve) => {
       const check = (): void => {
@@ -93,7 +93,7 @@ export class SocketClient implements AsyncDisposable {
     )
   }
 
-  /** What was said in the answer to a request so far. */
+  /** The text of the reply to a request so far. */
   text(requestId = 'r1'): string {
     return textOfChunks(this.chunks(requestId))
   }
@@ -102,14 +102,14 @@ export class SocketClient implements AsyncDisposable {
     return this.next(() => this.text(requestId) === text)
   }
 
-  /** The server has taken in all frames before this one. */
+  /** Resolves when the server has processed all frames before this one. */
   async sync(): Promise<void> {
     const nonce = crypto.randomUUID()
     this.send({ type: 'ping', nonce })
     await this.next((frame) => frame['nonce'] === nonce)
   }
 
-  /** Everything by which the answer to a request breaks the protocol. */
+  /** The violations of the protocol in the reply to a request. */
   async faults(requestId = 'r1'): Promise<string[]> {
     const numbers = this.of(requestId).flatMap(({ sequence }) => sequence ?? [])
     const gaps = numbers.flatMap((number, index) =>
@@ -133,7 +133,7 @@ export function toLiveUrl(url: string): string {
   return `${url.replace(/^http/, 'ws')}/live`
 }
 
-/** What a refused upgrade was answered with. */
+/** Returns the response to a rejected upgrade. */
 export async function refusedUpgrade(
   url: string,
   options: SocketClientOptions = {},
@@ -147,7 +147,7 @@ export async function refusedUpgrade(
   })
   const pieces: Buffer[] = []
   for await (const piece of response) pieces.push(piece as Buffer)
-  // ER1: the body of every refusal.
+  // ER1: the body of every error.
   const { error } = JSON.parse(Buffer.concat(pieces).toString()) as {
     error: { code: string; message: string }
   }

@@ -7,7 +7,7 @@ import type {
   SpeakerOptions,
 } from '../../../src/client/voice/audio-devices.ts'
 
-/** A microphone that is being asked for: the person has not answered the browser yet. */
+/** A requested microphone: the person has not responded to the prompt of the browser yet. */
 interface Prompt {
   readonly options: MicrophoneOptions
   allow(): Promise<FakeMicrophone>
@@ -25,7 +25,7 @@ class FakeMicrophone implements Microphone {
     this.deviceId = options.deviceId
   }
 
-  /** A tone of so many ms, in frames of 20. */
+  /** A tone of this length in ms, in frames of 20 ms. */
   speak(ms: number, amplitude = 8_000): void {
     for (let passed = 0; passed < ms; passed += 20) {
       const samples = Int16Array.from({ length: 320 }, (_zero, at) =>
@@ -77,13 +77,13 @@ class FakeSpeaker implements Speaker {
     this.#options.onPlayback({ playing: false, ...nothing, ...playback })
   }
 
-  /** Bytes that were handed to it. */
+  /** The bytes that it has received. */
   get bytes(): number {
     return this.played.reduce((sum, { byteLength }) => sum + byteLength, 0)
   }
 }
 
-/** Devices whose person answers when the test says so. */
+/** Devices whose permission prompts the test answers. */
 export class FakeDevices implements AudioDevices {
   readonly prompts: Prompt[] = []
   readonly speakers: FakeSpeaker[] = []
@@ -112,7 +112,7 @@ export class FakeDevices implements AudioDevices {
     return speaker
   }
 
-  /** The person allows the microphone that was asked for last. */
+  /** Allows the microphone that was requested last. */
   allow(): Promise<FakeMicrophone> {
     const prompt = this.prompts.at(-1)
     if (!prompt) throw new Error('Nobody asked for a microphone.')
@@ -126,7 +126,7 @@ export class FakeDevices implements AudioDevices {
   }
 }
 
-/** Lets all promises that can go on do so. */
+/** Resolves when all pending promise callbacks have run. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -2,7 +2,7 @@ import type { LiveEvent } from '../../../src/client/index.ts'
 import type { LiveListener } from '../../../src/client/socket/chat-subscriptions.ts'
 import type { VoiceTransport } from '../../../src/client/voice/voice.ts'
 
-/** A transport that writes down what it is asked for. */
+/** A transport that records its calls. */
 export class FakeTransport implements VoiceTransport {
   readonly said: string[] = []
   readonly sounds: Uint8Array[] = []
@@ -35,7 +35,7 @@ export class FakeTransport implements VoiceTransport {
     for (const event of events) for (const listener of this.#listeners) listener(event)
   }
 
-  /** Ms of sound that were sent. */
+  /** The length of the audio that was sent, in ms. */
   get soundMs(): number {
     return this.sounds.reduce((sum, { length }) => sum + length, 0) / 32
   }

@@ -3,7 +3,7 @@ import { Voice } from '../../../src/client/voice/index.ts'
 import { FakeDevices } from './fake-devices.ts'
 import { FakeTransport } from './fake-transport.ts'
 
-/** A voice that is off, and what it works with. */
+/** A voice that is off, with its transport and devices. */
 export function setUp(options: Partial<VoiceOptions> = {}) {
   const devices = new FakeDevices()
   const transport = new FakeTransport()
@@ -13,7 +13,7 @@ export function setUp(options: Partial<VoiceOptions> = {}) {
   return { devices, transport, voice, states }
 }
 
-/** A voice whose microphone was allowed. */
+/** A voice that is on. */
 export async function talk(options: Partial<VoiceOptions> = {}) {
   const world = setUp(options)
   const started = world.voice.start()

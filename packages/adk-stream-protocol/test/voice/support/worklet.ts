@@ -5,7 +5,7 @@ interface Processor {
   process(inputs: Float32Array[][], outputs: Float32Array[][]): boolean
 }
 
-/** The side of a worklet's port that the worklet has. */
+/** The port of a worklet, as the worklet sees it. */
 class Port {
   onmessage: ((message: { data: unknown }) => void) | undefined
   readonly posted: { readonly message: unknown; readonly transferred: readonly unknown[] }[] = []
@@ -19,7 +19,7 @@ type ProcessorClass = new (options: { processorOptions: object }) => Processor
 
 const processors = new Map<string, ProcessorClass>()
 
-/** A processor of the package's worklet, as the browser makes it. */
+/** A processor of the package's worklet, as the browser creates it. */
 export async function openProcessor(name: string, processorOptions: object): Promise<Processor> {
   Object.assign(globalThis, {
     AudioWorkletProcessor: class {
@@ -34,10 +34,10 @@ export async function openProcessor(name: string, processorOptions: object): Pro
   return new found({ processorOptions })
 }
 
-/** What a processor is asked for at a time. */
+/** The number of samples that a processor is called for. */
 export const QUANTUM = 128
 
-/** A speaker, and all that it has played. */
+/** A speaker, and everything that it has played. */
 export class SpeakerProbe {
   readonly heard: number[] = []
   readonly #processor: Processor
@@ -58,7 +58,7 @@ export class SpeakerProbe {
     this.#processor.port.onmessage?.({ data: 'drop' })
   }
 
-  /** Lets time pass; gives what was heard in it. */
+  /** Lets time pass. Returns the samples that were played. */
   run(ms: number): number[] {
     const heard: number[] = []
     for (let passed = 0; passed < ms * 24; passed += QUANTUM) {

@@ -22,7 +22,7 @@ const NESTED = ['desk', 'agency'].reduce(
 const ANSWER = { approved: true, payload: { nights: 3 } }
 
 const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
-/** The process was killed after it had taken the answer: the next one gives the answer to the agent. */
+/** The process was killed after it had accepted the answer: the next one passes the answer to the agent. */
 const REPEATED = ['requested', 'approved', 'started', 'lost', 'started', 'succeeded']
 
 /** Where the process is killed, and the audit record of the question in the end. */
@@ -130,7 +130,7 @@ function personOf(moment: string, url: string, place: Place): Person {
   return new Person(url, { user: chatId, chatId })
 }
 
-/** Asks and answers. The process stops for good at the moment. */
+/** Asks and answers. The process stops at the kill point. */
 async function answerUntil(
   moment: string,
   server: Child,

@@ -16,7 +16,7 @@ const KILL_POINTS: readonly (readonly [moment: string, then: Then, text: string]
   ['after-outcome', 'ends', 'Kyoto it is.'],
   ['before-response', 'ends', 'Kyoto it is.'],
   ['after-outcome', 'asks', ''],
-  // The answer must not be taken for that to the next question.
+  // The answer must not count for the next question.
   ['before-response', 'asks', ''],
   ['after-decision', 'denied', 'Not paid.'],
   ['before-response', 'denied', 'Not paid.'],
@@ -85,7 +85,7 @@ function personOf(moment: string, then: Then, url: string): Answering {
   return { person, isDenied: then === 'denied', words: `${moment} then ${then}` }
 }
 
-/** Asks the remote agent and answers what it asks. The process stops for good at the moment. Returns the task. */
+/** Asks the remote agent and answers its question. The process stops at the kill point. Returns the task. */
 async function answerUntil(
   { person, isDenied, words }: Answering,
   server: Child,

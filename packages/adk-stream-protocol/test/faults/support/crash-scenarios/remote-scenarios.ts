@@ -81,7 +81,7 @@ function personOf(moment: string, url: string): Person {
   return new Person(url, { user: chatId, chatId })
 }
 
-/** Asks the remote agent and approves what it asks. The process stops for good at the moment. */
+/** Asks the remote agent and approves its request. The process stops at the kill point. */
 async function approveUntil(
   moment: string,
   server: Child,

@@ -11,7 +11,7 @@ import { Person, readEffects } from '../person.ts'
 const POLL_MS = 50
 const ASK = '[[call charge {"to": "花子", "amount": 50}]][[then]][[say Charged.]]'
 
-/** Where the process is killed, how the last question ends, and how often money moves in all. */
+/** Where the process is killed, how the last question ends, and the total number of payments. */
 type KillPoint = readonly [moment: string, ends: 'succeeded' | 'unknown', effects: number]
 
 const KILL_POINTS: readonly KillPoint[] = [
@@ -61,7 +61,7 @@ function personOf(moment: string, url: string): Person {
   return new Person(url, { user: chatId, chatId })
 }
 
-/** Approves the call and signs in, until the process stops for good at the moment. */
+/** Approves the call and signs in, until the process stops at the kill point. */
 async function runUntilKilled(moment: string, server: Child, url: string): Promise<void> {
   const person = personOf(moment, url)
   await person.say(ASK)
@@ -72,7 +72,7 @@ async function runUntilKilled(moment: string, server: Child, url: string): Promi
       await delay(POLL_MS)
     }
   })()
-  // The last request is never answered.
+  // The last request gets no response.
   deciding.catch(() => undefined)
   await server.said((line) => line === `at ${person.chatId}`)
   killed.abort()
