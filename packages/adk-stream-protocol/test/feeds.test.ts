@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { FunctionTool, LlmAgent } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { listen } from '../../../test/support/listen.ts'
 import { createBridge } from '../src/server/index.ts'
 import { openSqliteStore } from '../src/store/index.ts'
 import { assistant } from './support/agents.ts'
@@ -45,9 +45,8 @@ describe.each(hosts)('$name', (host) => {
 test('[TU11] a server with open feeds can be closed', async () => {
   const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
   const bridge = createBridge({ agent, authenticate: () => ME })
-  const server = createServer(nodeHost.mount(bridge)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const server = createServer(nodeHost.mount(bridge))
+  const port = await listen(server)
   // Otherwise the connection would wait for another request, and the server for the connection.
   const headers = { connection: 'close' }
   const feed = await fetch(`http://127.0.0.1:${port}/events`, { headers })

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 
 import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 
+import { listen } from '../../../test/support/listen.ts'
 import type { Chunk, AudioChunk } from '../src/protocol/chunk.ts'
 import { foldChunks } from '../src/protocol/fold-chunks.ts'
 import type { Sink } from '../src/turns/log-reader.ts'
@@ -230,10 +231,8 @@ describe('pressure', () => {
   })
 
   test('[TU355] a reader that has read while the process was paused stays', async () => {
-    const server = createServer((socket) => socket.end('read')).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    // A server that listens on a port has such an address.
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+    const server = createServer((socket) => socket.end('read'))
+    const socket = connect(await listen(server), '127.0.0.1').pause()
     await Promise.all([once(socket, 'connect'), once(server, 'connection')])
     const log = new TurnLog({ ...LIMITS, stallTimeoutMs: 20 })
     const reader = new Reader(1)

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
+import { portOf } from '../../../test/support/listen.ts'
 import { createConnection } from '../src/live/connection.ts'
 import type { Action } from '../src/responders/responder.ts'
 import { connect, kinds, replies, startLive, turnComplete } from './live-server.ts'
@@ -13,8 +13,7 @@ import { connect, kinds, replies, startLive, turnComplete } from './live-server.
 async function stall() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
-  // A server that listens on TCP has such an address.
-  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const client = new WebSocket(`ws://127.0.0.1:${portOf(server)}`)
   const [socket, request] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
   await once(client, 'open')
   const settings = { frames: 'binary', keepFrames: 1, recordAudio: false } as const

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 import {
   GoogleGenAI,
@@ -10,6 +9,7 @@ import {
 } from '@google/genai'
 import { WebSocket } from 'ws'
 
+import { listen } from '../../../test/support/listen.ts'
 import { defer } from '../src/deferred.ts'
 import { createCore, type CoreOptions, type EmulatorCore } from '../src/emulator-core.ts'
 import { attachLive, type LiveControls } from '../src/live/attach-live.ts'
@@ -53,9 +53,7 @@ export async function startLive(options: LiveServerOptions = {}): Promise<LiveSe
   })
   const server = createServer()
   const live = attachLive(server, core, liveOptions)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // A server that listens on TCP has such an address.
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     baseUrl: `http://127.0.0.1:${port}`,
     live,

@@ -1,11 +1,10 @@
 import { Chat as Chat6 } from '@ai-sdk/react'
 import { Chat as Chat7 } from '@ai-sdk/react-7'
-import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 
+import { listen } from '../../../../test/support/listen.ts'
 import type { ChatSummary } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -21,9 +20,7 @@ const HEADERS = { 'x-api-key': 'hanako' }
 /** A server whose responses the test defines. */
 async function answering(listener: RequestListener): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     [Symbol.asyncDispose]: async () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
+import { portOf } from '../../../../test/support/listen.ts'
 import type { ConnectionState, LiveEvent } from '../../src/client/index.ts'
 import { webSocketTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -42,7 +42,7 @@ test('[CL27] a ping settles: with its pong, when the socket is given up, and aft
   await expect(page.transport.ping()).rejects.toThrow('network')
   const silent = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(silent, 'listening')
-  const { port } = silent.address() as AddressInfo
+  const port = portOf(silent)
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const transport = webSocketTransport({ url: `ws://127.0.0.1:${port}`, webSocket: WebSocket })
   const ping = transport.ping()

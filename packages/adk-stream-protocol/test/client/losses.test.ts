@@ -1,8 +1,8 @@
 import { WebSocketServer } from 'ws'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 
+import { portOf } from '../../../../test/support/listen.ts'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { WireEvent } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
@@ -221,7 +221,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
     server.on('connection', (socket) => socket.on('message', () => socket.close(code)))
     await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = portOf(server)
     const live = {
       url: `ws://127.0.0.1:${port}`,
       backoff: { firstMs: 1, maxMs: 2, attempts: 2 },

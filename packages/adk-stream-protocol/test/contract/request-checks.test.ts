@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -9,6 +8,7 @@ import { Gemini, LlmAgent } from '@google/adk'
 import { expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 
+import { listen } from '../../../../test/support/listen.ts'
 import { createBridge, isAllowedHost } from '../../src/server/index.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { toNodeListener, toUpgradeListener } from '../../src/use/node.ts'
@@ -153,11 +153,9 @@ test.each([{ basePath: '/adk' }, { mountedAt: '/adk' }])(
   async ({ basePath = '', mountedAt = '' }) => {
     const agent = assistant(new Gemini({ model: 'gemini-2.5-flash', apiKey: 'any' }))
     await using bridge = createBridge({ agent, basePath })
-    const server = createServer(toNodeListener(bridge)).listen(0, '127.0.0.1')
+    const server = createServer(toNodeListener(bridge))
     server.on('upgrade', toUpgradeListener(bridge, { mountedAt }))
-    await once(server, 'listening')
-    // A server that listens on a port has such an address.
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = `http://127.0.0.1:${await listen(server)}`
     try {
       // If it is the only listener, it rejects other upgrade requests.
       expect(await refusedUpgrade(url)).toMatchObject({ status: 404 })

@@ -1,7 +1,8 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { Pool } from 'pg'
 import { expect, test } from 'vitest'
 
+import { portOf } from '../../../../test/support/listen.ts'
 import { startPostgres } from '../../../../test/support/postgres-server.ts'
 import type { LogEntry } from '../../src/server/operations/log.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
@@ -93,8 +94,7 @@ async function openGate(url: string) {
       for (const socket of sockets) socket.destroy()
     })
   await open(0)
-  // A server that listens on a port has such an address.
-  const own = (server.address() as AddressInfo).port
+  const own = portOf(server)
   target.port = String(own)
   return { url: target.href, close, reopen: () => open(own), [Symbol.asyncDispose]: close }
 }

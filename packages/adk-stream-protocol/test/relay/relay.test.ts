@@ -1,7 +1,8 @@
-import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net'
+import { createConnection, createServer, type Socket } from 'node:net'
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { listen } from '../../../../test/support/listen.ts'
 import { findUnstored } from '../../src/agent/history/unstored-text.ts'
 import type { Turn } from '../../src/turns/turn.ts'
 import { defer } from '../support/agents.ts'
@@ -376,12 +377,8 @@ async function startGate(url: string, { dropsListen = false } = {}): Promise<Gat
     upstream.on('close', () => client.destroy())
     return undefined
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
   const proxied = new URL(url)
-  // A server that listens on a port has such an address.
-  proxied.port = String((server.address() as AddressInfo).port)
+  proxied.port = String(await listen(server))
   return {
     url: proxied.href,
     get connections() {

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 import { expect, test } from 'vitest'
 
+import { listen, portOf } from '../../../../test/support/listen.ts'
 import type { OAuthServer } from './support/oauth-server.ts'
 import { startOAuthServer } from './support/oauth-server.ts'
 import { ORIGIN, redirectUri, SignInBridge } from './support/sign-in-bridge.ts'
@@ -149,7 +148,7 @@ test('[AP432] every request uses PKCE with S256, and a code without it is refuse
 
   // A provider that offers no S256 is not used at all.
   const server = createServer((_request, response) => {
-    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const issuer = `http://127.0.0.1:${portOf(server)}`
     const metadata = {
       issuer,
       authorization_endpoint: `${issuer}/auth`,
@@ -160,9 +159,7 @@ test('[AP432] every request uses PKCE with S256, and a code without it is refuse
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify(metadata))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listen(server)}`
   await using weak = await SignInBridge.open({
     sharedOAuth: { ...bridge.oauth, provider: { ...bridge.oauth.provider, issuer } },
   })

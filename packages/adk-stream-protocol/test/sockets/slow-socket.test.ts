@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 import { InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
+import { portOf } from '../../../../test/support/listen.ts'
 import { Heartbeats } from '../../src/server/sockets/heartbeat.ts'
 import { jsonCodec } from '../../src/server/sockets/socket-codec.ts'
 import { ClosingSocket, SocketPeer, TokenBucket } from '../../src/server/sockets/socket-peer.ts'
@@ -193,8 +193,7 @@ async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & 
   })
   server.on('connection', (socket, { socket: stream }) => accepted.resolve({ socket, stream }))
   await once(server, 'listening')
-  // A server that listens on a port has such an address.
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   const client = await SocketClient.open(`http://127.0.0.1:${port}`)
   const peer = new SocketPeer(
     { ...(await accepted.promise), heartbeats: new Heartbeats(DEFAULT_LIMITS.keepAliveMs) },

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 
 import type { AgentCard, Message, Part, TaskState } from '@a2a-js/sdk'
 import type { AgentExecutor } from '@a2a-js/sdk/server'
@@ -8,6 +7,8 @@ import { jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express'
 import type { RunConfig, RunnerConfig } from '@google/adk'
 import { A2AAgentExecutor, InMemorySessionService, RemoteA2AAgent } from '@google/adk'
 import express from 'express'
+
+import { portOf } from '../../../../test/support/listen.ts'
 
 /** What a remote agent replies: a message, or a task in a state with a message. */
 export interface RemoteReply {
@@ -108,8 +109,7 @@ async function serveExecutor(
   const app = express()
   const http = app.listen(0, '127.0.0.1')
   await once(http, 'listening')
-  // A server that listens on a port has such an address.
-  const { port } = http.address() as AddressInfo
+  const port = portOf(http)
   const card: AgentCard = {
     name: 'helper',
     description: 'Helps.',

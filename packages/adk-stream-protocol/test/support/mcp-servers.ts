@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 import type { MCPConnectionParams } from '@google/adk'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
@@ -10,6 +9,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { ElicitRequestFormParams, Tool } from '@modelcontextprotocol/sdk/types.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
+import { listen } from '../../../../test/support/listen.ts'
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 
@@ -112,10 +112,8 @@ async function serveMcp(
       await open().connect(transport)
       await transport.handleRequest(request, response)
     })()
-  }).listen(0, '127.0.0.1')
-  await once(http, 'listening')
-  // A server that listens on a port has such an address.
-  const { port } = http.address() as AddressInfo
+  })
+  const port = await listen(http)
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     close: async () => {

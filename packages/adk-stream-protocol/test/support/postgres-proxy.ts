@@ -1,4 +1,6 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+
+import { listen } from '../../../../test/support/listen.ts'
 
 /** The message of PostgreSQL that a connection is ready. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
@@ -51,11 +53,7 @@ export async function openProxy(url: string): Promise<PostgresProxy> {
     upstream.on('close', () => client.destroy())
     client.on('close', () => upstream.destroy())
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  // A server that listens on a port has such an address.
-  target.port = String((server.address() as AddressInfo).port)
+  target.port = String(await listen(server))
   return {
     url: target.href,
     dropAnswers: () => {

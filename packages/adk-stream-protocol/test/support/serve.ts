@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { BaseLlm } from '@google/adk'
 import { startEmulator, type Emulator, type EmulatorOptions, type Responder } from 'gemini-emulator'
 
+import { listen } from '../../../../test/support/listen.ts'
 import type { Chunk } from '../../src/protocol/index.ts'
 import type { Bridge, BridgeOptions, SeveralAgentsOptions } from '../../src/server/index.ts'
 import { createBridge } from '../../src/server/index.ts'
@@ -91,16 +91,14 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     if (recorded) tapes.push(recordResponse(response))
     listener(request, response)
   }
-  const server = createServer(tapped).listen(0, '127.0.0.1')
+  const server = createServer(tapped)
   // On a busy machine, a client may reuse an idle connection while the server closes it, by default after 5 s.
   server.keepAliveTimeout = 600_000
   server.on(
     'upgrade',
     toUpgradeListener(bridge, { mountedAt: host.basePath === '' ? host.path : '' }),
   )
-  await once(server, 'listening')
-  // A server that listens on a port has such an address.
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   const url = `http://127.0.0.1:${port}${host.path}`
   return {
     url,

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
+import { listen } from '../../../../../test/support/listen.ts'
 import { SSE_DONE, SSE_HEADERS, sseFrame } from '../../../src/protocol/sse.ts'
 
 /** What the server of seed 004 sends before it waits: a tool that blocks, and no end of the stream. */
@@ -50,10 +50,8 @@ export async function holdStreams(note: (what: string) => void): Promise<HeldSer
     }
     open.push(response)
     for (const chunk of QUESTION) response.write(sseFrame(JSON.stringify(chunk)))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // A server that listens on a port has such an address.
-  const { port } = server.address() as AddressInfo
+  })
+  const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}/stream`,
     requests: () => requests,

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { AuthConfig, BaseAgent, BaseTool, BaseToolset } from '@google/adk'
 import {
   AgentTool,
@@ -23,6 +21,7 @@ import {
 } from 'gemini-emulator'
 import { z } from 'zod'
 
+import { listen } from '../../../../../test/support/listen.ts'
 import { type Bridge, type BridgeOptions, createBridge } from '../../../src/server/index.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { toUpgradeListener } from '../../../src/use/node.ts'
@@ -114,13 +113,11 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
   }
   const server = createServer((request, response) => {
     void bridge.node(request, response)
-  }).listen(0, '127.0.0.1')
+  })
   server.on('upgrade', toUpgradeListener(bridge))
   // If the server closed an idle connection while a client reuses it, that would look like a crash.
   server.keepAliveTimeout = 600_000
-  await once(server, 'listening')
-  // A server that listens on a port has such an address.
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     bridge,

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 import { Provider } from 'oidc-provider'
 import type { Configuration } from 'oidc-provider'
 
+import { listen } from '../../../../../test/support/listen.ts'
 import type { OAuthProvider } from '../../../src/server/index.ts'
 
 export interface OAuthServerOptions {
@@ -42,9 +42,7 @@ const CLIENT = { client_id: 'agent', client_secret: 'a secret of the client' } a
 
 export async function startOAuthServer(options: OAuthServerOptions): Promise<OAuthServer> {
   const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listen(server)}`
   const provider = quietly(() => new Provider(issuer, toConfiguration(options)))
   const handle = provider.callback()
   const [requests, grants, issued]: [URLSearchParams[], string[], string[]] = [[], [], []]
