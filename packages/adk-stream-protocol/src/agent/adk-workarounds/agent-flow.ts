@@ -1,6 +1,8 @@
 import type { InvocationContext, Context } from '@google/adk'
-import { getFunctionResponses } from '@google/adk'
+import { getFunctionCalls, getFunctionResponses } from '@google/adk'
 import type { Content } from '@google/genai'
+
+import { isAdkRequest } from '../tool-call.ts'
 
 /**
  * Assigns a run to the agent whose calls the user message responds to. ADK 2.0.0 picks the agent of the last event.
@@ -99,6 +101,5 @@ function endsOnRequest({ invocationContext, invocationId, agentName }: Context):
     (event) => event.invocationId === invocationId && (event.content?.parts ?? []).length > 0,
   )
   if (last?.author !== agentName) return false
-  const names = last.content?.parts?.map(({ functionCall }) => functionCall?.name) ?? []
-  return names.some((name) => name?.startsWith('adk_request_') === true)
+  return getFunctionCalls(last).some(isAdkRequest)
 }

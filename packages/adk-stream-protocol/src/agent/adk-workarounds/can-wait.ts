@@ -36,8 +36,8 @@ export function findApprovalBlocker(
   if (!isStepAgent(parent)) return isAnyStepAgent(parent) ? { kind: 'steps', ...step } : undefined
   const ambiguous = [parent, subAgent].find(isAmbiguous)
   if (ambiguous) return { kind: 'same-name', agent: ambiguous.name }
-  if (isNested && goesOn(parent, subAgent)) return { kind: 'nested-steps', ...step }
-  return isLive && goesOn(parent, subAgent) ? { kind: 'live-steps', ...step } : undefined
+  if (isNested && hasLaterStep(parent, subAgent)) return { kind: 'nested-steps', ...step }
+  return isLive && hasLaterStep(parent, subAgent) ? { kind: 'live-steps', ...step } : undefined
 }
 
 /** Whether another agent is found by the name of this one. A turn continues at the agents that its events name. */
@@ -50,7 +50,7 @@ function isAnyStepAgent(agent: BaseAgent): boolean {
 }
 
 /** Whether ADK starts another step after a step of an agent. */
-function goesOn(parent: BaseAgent, subAgent: BaseAgent): boolean {
+function hasLaterStep(parent: BaseAgent, subAgent: BaseAgent): boolean {
   return isLoopAgent(parent) || (isSequentialAgent(parent) && parent.subAgents.at(-1) !== subAgent)
 }
 
@@ -77,7 +77,7 @@ export function canWait(
   // The root of a nested runner may also be a sub-agent elsewhere.
   for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {
     const waits = waitsForSteps(parentAgent, toolContext.invocationContext)
-    if (goesOn(parentAgent, agent) && !waits) return false
+    if (hasLaterStep(parentAgent, agent) && !waits) return false
     if (waits && [parentAgent, agent].some(isAmbiguous)) return false
     agent = parentAgent
   }

@@ -1,9 +1,12 @@
 import type { BaseSessionService, Event, Session } from '@google/adk'
+import { getFunctionCalls } from '@google/adk'
 
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { ApprovalUnavailableError } from '../call-responses.ts'
+import { asksForApproval } from '../history/open-questions.ts'
 import { toStoredEvent } from '../history/input-calls.ts'
+import { readOriginalCall } from '../tool-call.ts'
 import { confineRemoteEvent } from './remote-events.ts'
 
 export interface CheckedSessionsOptions {
@@ -47,30 +50,21 @@ function setTimestamp({ events }: Session, event: Event): void {
 
 async function refuseCallsThatNeedApproval(
   { appName: agentName, userId: principalId, id: chatId }: Session,
-  { actions, content }: Event,
+  event: Event,
   { appName, policy, onError }: CheckedSessionsOptions,
 ): Promise<void> {
-  const calls = (content?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? [])
-  for (const { name: toolName = '', args = {} } of calls) {
+  const isConfirmationRequest = asksForApproval(event)
+  for (const { name: toolName = '', args = {} } of getFunctionCalls(event)) {
     const call = { chat: { appName, principalId, chatId }, toolName, args }
-    const isConfirmationRequest = Object.keys(actions.requestedToolConfirmations).length > 0
     const needsApproval =
       isConfirmationRequest ||
       (await resolvePolicy(policy, call, { required: () => false, onError }))
     if (!needsApproval) continue
-    const error = new ApprovalUnavailableError(
-      isConfirmationRequest ? readToolName(args) : toolName,
-      agentName,
-    )
+    const name = isConfirmationRequest ? readOriginalCall(args)?.['name'] : toolName
+    const error = new ApprovalUnavailableError(typeof name === 'string' ? name : '', agentName)
     onError(error)
     throw error
   }
-}
-
-/** Returns the name of the tool for which ADK requests a confirmation. */
-function readToolName({ originalFunctionCall: call }: Record<string, unknown>): string {
-  const name: unknown = typeof call === 'object' && call !== null && Reflect.get(call, 'name')
-  return typeof name === 'string' ? name : ''
 }
 
 /** Returns the session service with other methods in place of some of its own. */

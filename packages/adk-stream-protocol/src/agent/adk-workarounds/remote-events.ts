@@ -4,6 +4,7 @@ import type { Part } from '@google/genai'
 import { z } from 'zod'
 
 import { isRecord } from '../../protocol/guards.ts'
+import { isAdkRequest } from '../tool-call.ts'
 
 /** ADK 2.0.0 stores the response of an A2A server under this key, in every event that it makes of one. */
 const RESPONSE_KEY = 'a2a:response'
@@ -187,9 +188,9 @@ export function toRemoteCall(
   return { id: `a2a:${author}:${String(id)}`, name: `${author}.${String(name)}` }
 }
 
-/** Whether a call is one of ADK's requests to a client: for a confirmation, a credential or an input. */
+/** Whether the name of a call, which a remote server chose, is that of one of ADK's requests to a client, or no name at all. */
 export function isRequest(name: unknown): boolean {
-  return typeof name !== 'string' || name.startsWith('adk_request_')
+  return typeof name !== 'string' || isAdkRequest({ name })
 }
 
 /** Says what a paused remote agent waits for. Returns undefined if it does not wait. */

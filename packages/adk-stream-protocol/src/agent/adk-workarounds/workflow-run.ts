@@ -121,25 +121,32 @@ export class WorkflowRun {
   }
 
   /** Prepares a node. Returns a value if the node must not run: null if it waits, or its result. */
-  async start({ node, nodeContext, input }: StartedNode): Promise<unknown> {
-    const { nodePath: path, invocationContext } = nodeContext
+  async start(started: StartedNode): Promise<unknown> {
+    const { node, nodeContext } = started
     await this.stored()
-    // ADK takes a text message for the answer to an older question.
     if (node === this.#root) {
+      // ADK takes a text message for the answer to an older question.
       nodeContext.resumeInputs = {}
       await this.#noteRuns(nodeContext)
     }
-    if (isWorkflow(node)) {
-      if (!node.graph) {
-        await this.#noteStart(node, nodeContext)
-        viewEntryRuns(nodeContext, () => this.#viewSession(nodeContext))
-        return undefined
-      }
-      this.#setSession(nodeContext)
-      this.#openProgress(node, nodeContext)
-      this.#report(nodeContext, 'running')
-      return undefined
+    if (!isWorkflow(node)) return this.#startNode(started)
+    await this.#startWorkflow(node, nodeContext)
+    return undefined
+  }
+
+  async #startWorkflow(workflow: Workflow, context: NodeContext): Promise<void> {
+    if (!workflow.graph) {
+      await this.#noteStart(workflow, context)
+      viewEntryRuns(context, () => this.#viewSession(context))
+      return
     }
+    this.#setSession(context)
+    this.#openProgress(workflow, context)
+    this.#report(context, 'running')
+  }
+
+  async #startNode({ node, nodeContext, input }: StartedNode): Promise<unknown> {
+    const { nodePath: path, invocationContext } = nodeContext
     const { events } = invocationContext.session
     const { runs } = readNodeRuns(events, this.messageId)
     const last = runs.findLast((run) => run.path === path)

@@ -9,8 +9,8 @@ import {
 } from '@google/adk'
 
 import { isCallWaiting } from '../translate/translation.ts'
-import { isRecord } from '../../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
+import { readOriginalCall } from '../tool-call.ts'
 import type { ProgressNote, StepNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { findTurn, replayTurn } from './replay-turn.ts'
@@ -158,8 +158,8 @@ export function findFinishedTask(
 }
 
 function readOriginalId(args: Record<string, unknown> | undefined): string | undefined {
-  const call = args?.['originalFunctionCall']
-  return isRecord(call) && typeof call['id'] === 'string' ? call['id'] : undefined
+  const id = readOriginalCall(args)?.['id']
+  return typeof id === 'string' ? id : undefined
 }
 
 interface WaitingCall {
@@ -213,7 +213,7 @@ function findSuspended(events: readonly Event[]): ResumePoint[] {
 }
 
 /** Whether an agent ends with the result of a call: the result is its reply, or another agent continues. */
-function endsAgent({ actions }: Event): boolean {
+export function endsAgent({ actions }: Event): boolean {
   return actions.skipSummarization === true || actions.transferToAgent !== undefined
 }
 

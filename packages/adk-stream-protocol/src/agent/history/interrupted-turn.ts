@@ -6,6 +6,7 @@ import type { Translation } from '../translate/translation.ts'
 import { isCallWaiting } from '../translate/translation.ts'
 import { hasFinalResponse } from './cut-events.ts'
 import { readNotes } from './event-notes.ts'
+import { endsAgent } from './find-steps.ts'
 import type { StoredTurn } from './replay-turn.ts'
 import { replayTurn } from './replay-turn.ts'
 
@@ -74,7 +75,7 @@ function continuationOf(
     outerId = id
   const index = events.findLastIndex((event) => hasFinalResponse(event, outerId))
   const result = events[index]
-  if (!result || endsRun(result) || events.slice(index + 1).some(isProgress)) return undefined
+  if (!result || endsAgent(result) || events.slice(index + 1).some(isProgress)) return undefined
   const isOuter = outerId === toolCallId
   if (terms?.kind === undefined)
     return confirmAgain(events, isOuter ? approvalId : calls.get(outerId)?.resumedBy)
@@ -112,11 +113,6 @@ function hasEnded(events: readonly Event[], root: string): boolean {
 
 function findResponses(events: readonly Event[], id: string | undefined): FunctionResponse[] {
   return events.flatMap(getFunctionResponses).filter((response) => response.id === id)
-}
-
-/** Whether an agent ends with a result: the result is its reply, or another agent continues. */
-function endsRun({ actions }: Event): boolean {
-  return actions.skipSummarization === true || actions.transferToAgent !== undefined
 }
 
 /** Whether an event shows that an agent has continued, apart from the next attempt to continue it. */

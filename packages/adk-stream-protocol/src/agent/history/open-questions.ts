@@ -3,6 +3,7 @@ import type { FunctionCall } from '@google/genai'
 
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { isRecord } from '../../protocol/guards.ts'
+import { readOriginalCall } from '../tool-call.ts'
 import type { NestedQuestion, PausedNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 
@@ -50,10 +51,13 @@ export function listQuestions({ asked, paused }: OpenQuestions): NestedQuestion[
 function readQuestion({ id, name, args }: FunctionCall, event: Event): NestedQuestion | undefined {
   if (name !== CONFIRMATION_TOOL) return undefined
   const note = readNotes(event).asked?.find(({ approvalId }) => approvalId === id)
-  const original: unknown = args?.['originalFunctionCall']
-  if (!note || !isRecord(original)) return undefined
-  const called = original['args']
-  return { ...note, toolName: String(original['name']), args: isRecord(called) ? called : {} }
+  const call = readOriginalCall(args)
+  if (!note || !call) return undefined
+  return {
+    ...note,
+    toolName: String(call['name']),
+    args: isRecord(call['args']) ? call['args'] : {},
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { FunctionCall } from '@google/genai'
 
+import { isAdkRequest } from '../tool-call.ts'
 import { writeNotes } from './event-notes.ts'
 
 /** A reply that was interrupted: the streamed text and reasoning, in order. */
@@ -90,6 +91,7 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
     }
   }
   return callEvents.flatMap((event) => {
+    // The model does not see ADK's own requests, so they need no response.
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
       functionCall && !isAdkRequest(functionCall) && !respondedIds.has(functionCall.id)
         ? [{ ...functionCall, waiting: isWaiting(event, functionCall) }]
@@ -97,11 +99,6 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
     )
     return calls.length === 0 ? [] : [{ event, calls }]
   })
-}
-
-// The model does not see ADK's own requests to the client, so they need no response.
-function isAdkRequest({ name }: FunctionCall): boolean {
-  return name?.startsWith('adk_request_') === true
 }
 
 function isWaiting(event: Event, { id }: FunctionCall): boolean {

@@ -240,7 +240,7 @@ export interface ReadConversationOptions extends TranslationOptions {
   /** The message that is still being streamed. It is left out, because a client reads it by resuming. */
   readonly unfinished: string | undefined
   /** Whether calls of a message are running although it is not being streamed. Default: none are. */
-  readonly runs?: (messageId: string) => boolean
+  readonly hasRunningCalls?: (messageId: string) => boolean
 }
 
 /**
@@ -261,6 +261,9 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   const { state, chunks } = replayTurn(turn, options)
   const stopped = events.some((event) => event.interrupted)
   const end = stopped ? 'stopped' : 'completed'
-  const ending = finishTranslation(state, options.runs?.(messageId) === true ? 'left' : end)
+  const ending = finishTranslation(
+    state,
+    options.hasRunningCalls?.(messageId) === true ? 'left' : end,
+  )
   return [userMessage, foldChunks(messageId, [...chunks, ...ending])]
 }

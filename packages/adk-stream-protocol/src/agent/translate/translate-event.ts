@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import type { Chunk, FinishReason } from '../../protocol/chunk.ts'
+import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { MessageMetadata, TurnError } from '../../protocol/message.ts'
 import type { EventNotes } from '../history/event-notes.ts'
@@ -135,7 +135,7 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   if (end === 'stopped') writer.chunks.push({ type: 'abort' })
   writer.chunks.push({
     type: 'finish',
-    finishReason: waiting ? 'tool-calls' : toFinishReason(state),
+    finishReason: waiting ? 'tool-calls' : (state.finishReason ?? 'stop'),
     messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
   })
   return writer.chunks
@@ -154,10 +154,6 @@ function settleRunning(writer: ChunkWriter, end: TurnEnd): boolean {
  * prevents that. The metadata of `finish` makes clients notice the step.
  */
 const EMPTY_STEP = [{ type: 'start-step' }, { type: 'finish-step' }] as const
-
-function toFinishReason({ finishReason = 'stop' }: Translation): FinishReason {
-  return finishReason
-}
 
 const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
   completed: 'The call ended without a result.',

@@ -7,6 +7,7 @@ import { DENIED_BEFORE, describeToolFailure, PENDING_INSIDE } from '../call-resp
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { isInterrupt, readCallName } from '../history/input-calls.ts'
+import { readOriginalCall } from '../tool-call.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
 import { countAudio, isPcm, toPcm } from './count-usage.ts'
 
@@ -130,21 +131,14 @@ function writeApprovalRequest(
     return
   }
   // Another program requested this approval. The ledger has no record of it, so it cannot be decided here.
-  const call = readConfirmedCall(input)
-  if (typeof call === 'string') writer.settle(call, { errorText: UNSUPPORTED_REQUEST.confirmation })
+  const id = readOriginalCall(input)?.['id']
+  if (typeof id === 'string') writer.settle(id, { errorText: UNSUPPORTED_REQUEST.confirmation })
 }
 
 const UNSUPPORTED_REQUEST = {
   confirmation:
     'Not run: this tool needs the approval of a person, and another program requested it.',
   credential: 'Not run: this tool needs a sign-in, which this server does not support.',
-}
-
-function readConfirmedCall(input: Record<string, unknown>): unknown {
-  const original = input['originalFunctionCall']
-  return typeof original === 'object' && original !== null && 'id' in original
-    ? original.id
-    : undefined
 }
 
 function writeResponse(

@@ -63,7 +63,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const stored = await opened.sessions.readMessages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running,
-      runs: (messageId) =>
+      hasRunningCalls: (messageId) =>
         messageId === question?.messageId || runs?.find(chat)?.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
