@@ -1,10 +1,8 @@
 export { AdkError, readErrorMessage } from './adk-error.ts'
-export type { AdkUIMessage } from './adk-ui-message.ts'
+export type { AdkUIMessage, InferAdkTools } from './adk-ui-message.ts'
 export { type AdkApi, adkApi, type LoadedChat } from './api/adk-api.ts'
 export { readApprovalLinkUrl, toApprovalLinkUrl } from './api/approval-link.ts'
-export { Player } from './recording/play-recording.ts'
-export { type Playback, playRecording } from './recording/play-recording.ts'
-export type { Pace } from './recording/play-recording.ts'
+export { type Pace, type Playback, Player, playRecording } from './recording/play-recording.ts'
 export {
   type AnyTransport,
   type RecordedLine,
@@ -14,7 +12,6 @@ export {
 export type { LiveEvent } from './socket/chat-subscriptions.ts'
 export { type AttachedChat, attachChat } from './sync/attached-chat.ts'
 export { type BrowserTools, runBrowserTools } from './tools/browser-tools.ts'
-export type { InferAdkTools } from './adk-ui-message.ts'
 export type { ConnectionState } from './transports/connection-state.ts'
 export {
   type SseTransport,

@@ -3,7 +3,7 @@ import { AsyncQueue } from '../../shared/async-queue.ts'
 import { newId } from '../../shared/new-id.ts'
 import type { FindObserver } from '../transports/response-channel.ts'
 import type { WireObserver, WireTap } from '../transports/wire-events.ts'
-import { tapStream } from '../transports/wire-events.ts'
+import { createTap } from '../transports/wire-events.ts'
 import type { IncomingFrameOf } from './socket-request.ts'
 
 interface StreamedTurn {
@@ -35,7 +35,7 @@ export class ServerTurns {
   start({ id, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
     const { observe, findObserver } = this.#dependencies
     const request = { chatId: id, trigger: 'turn', messageId, message: userMessage } as const
-    const tap = tapStream(observe, request)
+    const tap = observe && createTap(observe, request)
     const chunks = new AsyncQueue<Chunk>()
     this.#turns.set(requestId, { chatId: id, messageId, chunks, tap, isResumed: false })
     const said = userMessage ? { userMessage } : {}
@@ -77,12 +77,13 @@ export class ServerTurns {
 
   /** Resumes the interrupted turns. Returns the requests to send. */
   resume(isWanted: (chatId: string) => boolean): { requestId: string; id: string }[] {
+    const { observe } = this.#dependencies
     const turns = [...this.#interrupted.values()].filter(({ chatId }) => isWanted(chatId))
     this.#interrupted.clear()
     return turns.map(({ chatId, messageId }) => {
       const requestId = newId()
       const request = { chatId, trigger: 'resume', messageId } as const
-      const tap = tapStream(this.#dependencies.observe, request)
+      const tap = observe && createTap(observe, request)
       const chunks = new AsyncQueue<Chunk>()
       this.#turns.set(requestId, { chatId, messageId, chunks, tap, isResumed: true })
       return { requestId, id: chatId }

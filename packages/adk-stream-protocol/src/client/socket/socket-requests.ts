@@ -4,7 +4,7 @@ import type { ResponseStates } from '../sync/response-states.ts'
 import type { ChatObserver, FindObserver } from '../transports/response-channel.ts'
 import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import type { WireObserver } from '../transports/wire-events.ts'
-import { tapStream } from '../transports/wire-events.ts'
+import { createTap } from '../transports/wire-events.ts'
 import type { IncomingFrameOf, RequestFrame } from './socket-request.ts'
 import { describeRequest, SocketRequest } from './socket-request.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
@@ -149,11 +149,12 @@ export class SocketRequests {
     responseIds: readonly string[],
     chat = this.#dependencies.findObserver(frame.id)?.chat,
   ): SocketRequest {
+    const { findObserver, observe } = this.#dependencies
     const request = new SocketRequest(frame, {
       responseIds,
       chat,
-      observer: () => this.#dependencies.findObserver(frame.id, chat),
-      tap: tapStream(this.#dependencies.observe, { chatId: frame.id, ...describeRequest(frame) }),
+      observer: () => findObserver(frame.id, chat),
+      tap: observe && createTap(observe, { chatId: frame.id, ...describeRequest(frame) }),
       onCancel: (cancelled) => {
         // The AI SDK cancels the stream after it has aborted the signal. See #listen.
         if (cancelled.signal?.aborted !== true) this.#stop(cancelled)

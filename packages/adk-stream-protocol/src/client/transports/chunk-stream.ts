@@ -46,6 +46,11 @@ export function toChunkStream(
   return new ReadableStream<Chunk>({ pull, cancel: onCancel }, { highWaterMark: 0 })
 }
 
+/** Returns a stream that has ended. */
+export function emptyStream(): AdkChunkStream {
+  return new ReadableStream({ start: (controller) => controller.close() })
+}
+
 /** Reads the chunks of a stream. Streams are not async iterable in every browser. */
 export async function* readChunks(stream: AdkChunkStream): AsyncGenerator<Chunk, void> {
   const reader = stream.getReader()

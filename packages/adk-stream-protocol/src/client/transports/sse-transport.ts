@@ -28,11 +28,11 @@ import { createSharedConnection } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
 import type { WireObserver, WireTap } from './wire-events.ts'
-import { tapStream } from './wire-events.ts'
+import { createTap } from './wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
 import { isBrowserOffline, waitForNextAttempt } from '../network-back.ts'
-import { toChunkStream } from './chunk-stream.ts'
+import { emptyStream, toChunkStream } from './chunk-stream.ts'
 import { readSse } from './read-sse.ts'
 
 /** Options of `sseTransport`. */
@@ -105,7 +105,8 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     const named = nameAgent(this.#agent, chatId)
     const supplements = this.responses.supplementsOf(responseIds)
     this.responses.mark(responseIds, 'sent')
-    const tap = tapStream(this.#observe, { chatId, trigger, messageId, message: messages[0] })
+    const request = { chatId, trigger, messageId, message: messages[0] }
+    const tap = this.#observe && createTap(this.#observe, request)
     const stream = this.#streams.open(chatId, { source: 'requested', tap, signal })
     try {
       const send = () =>
@@ -133,14 +134,14 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       if (responseIds.length > 0)
         this.#observers.find(chatId)?.onResponsesRefused(responseIds, error)
       // The person took the decision back: that is no error, and nothing follows.
-      if (error === DECISION_CANCELLED) return EMPTY()
+      if (error === DECISION_CANCELLED) return emptyStream()
       throw error
     }
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId, headers, abortSignal } = options
-    const tap = tapStream(this.#observe, { chatId, trigger: 'resume' })
+    const tap = this.#observe && createTap(this.#observe, { chatId, trigger: 'resume' })
     const stream = this.#streams.open(chatId, { source: 'resumed', tap, signal: abortSignal })
     try {
       const { signal } = stream
@@ -199,9 +200,6 @@ function isOnlyDecisions(
   const parts = messages.flatMap((message) => message.parts)
   return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
 }
-
-const EMPTY = (): AdkChunkStream =>
-  new ReadableStream({ start: (controller) => controller.close() })
 
 function resumePath(chatId: string): string {
   return `/stream/${encodeURIComponent(chatId)}/stream`

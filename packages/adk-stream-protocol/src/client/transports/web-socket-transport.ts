@@ -23,6 +23,7 @@ import type {
   SentOutput,
 } from './response-channel.ts'
 import { createChatObservers } from './response-channel.ts'
+import { emptyStream } from './chunk-stream.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
@@ -213,8 +214,4 @@ export class WebSocketTransport
   close(): void {
     this.#session.socket.close()
   }
-}
-
-function emptyStream(): AdkChunkStream {
-  return new ReadableStream({ start: (controller) => controller.close() })
 }

@@ -69,14 +69,7 @@ export interface WireTap {
   end(error?: unknown): void
 }
 
-/** Reports one stream to an observer. Returns undefined if there is no observer. */
-export function tapStream(
-  observe: WireObserver | undefined,
-  info: RequestInfo,
-): WireTap | undefined {
-  return observe && createTap(observe, info)
-}
-
+/** Reports the request of a stream to an observer. Returns what reports the rest of the stream. */
 export function createTap(
   observe: WireObserver,
   { chatId, trigger, message, messageId }: RequestInfo,
