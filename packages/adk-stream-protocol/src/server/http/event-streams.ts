@@ -128,10 +128,10 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
   const write = (text: string): void => {
     if (!response.writableEnded && !response.write(text)) response.destroy()
   }
-  const sign = sseKeepAlive(options.keepAliveMs)
+  const comment = sseKeepAlive(options.keepAliveMs)
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
-  response.write(sign)
-  const keepAlive = heartbeat(() => write(sign), options)
+  response.write(comment)
+  const keepAlive = startKeepAlive(() => write(comment), options)
   const stop = feed({ send: (json) => write(sseFrame(json)), end: () => response.end() })
   const leave = (): void => {
     clearInterval(keepAlive)
@@ -144,7 +144,7 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
 /** Sends a feed as a web `Response`. Disconnects a client that does not read. */
 export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response {
   const encoder = new TextEncoder()
-  const sign = sseKeepAlive(options.keepAliveMs)
+  const comment = sseKeepAlive(options.keepAliveMs)
   let isOver = false
   let stop: (() => void) | undefined
   let keepAlive: NodeJS.Timeout | undefined
@@ -167,8 +167,8 @@ export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): R
         leave()
         controller.close()
       }
-      write(sign)
-      keepAlive = heartbeat(() => write(sign), options)
+      write(comment)
+      keepAlive = startKeepAlive(() => write(comment), options)
       stop = feed({ send: (json) => write(sseFrame(json)), end })
     },
     cancel: leave,
@@ -179,8 +179,8 @@ export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): R
 }
 
 // The timer does not keep the process alive.
-function heartbeat(sign: () => void, { keepAliveMs }: FeedOptions): NodeJS.Timeout {
-  return setInterval(sign, keepAliveMs).unref()
+function startKeepAlive(send: () => void, { keepAliveMs }: FeedOptions): NodeJS.Timeout {
+  return setInterval(send, keepAliveMs).unref()
 }
 
 /** The maximum number of events that may wait for a client. */

@@ -187,53 +187,28 @@ function observeLevels(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>
     description: 'Pending approvals in the database, at most 10,000.',
   })
   const callback: BatchObservableCallback = async (result) => {
-    const all = await Promise.all([...readers].map((read) => read()))
-    const observe = (to: Observable, values: readonly (number | undefined)[], state?: string) => {
+    const all = await Promise.all([...readers].map((readLevels) => readLevels()))
+    const observe = (
+      to: Observable,
+      read: (levels: Levels) => number | undefined,
+      attributes: Attributes = {},
+    ) => {
+      const values = all.map(read)
       const known = values.filter((value) => value !== undefined)
       if (known.length === 0 && values.length > 0) return
       const sum = known.reduce((total, value) => total + value, 0)
-      result.observe(to, sum, state === undefined ? {} : { state })
+      result.observe(to, sum, attributes)
     }
-    observe(
-      turns,
-      all.map((levels) => levels.turns),
-    )
-    observe(
-      sockets,
-      all.map((levels) => levels.sockets),
-    )
-    observe(
-      feeds,
-      all.map((levels) => levels.feeds),
-    )
-    observe(
-      sessions,
-      all.map((levels) => levels.liveSessions),
-    )
-    observe(
-      pending,
-      all.map((levels) => levels.pendingApprovals),
-    )
-    const pools = all.flatMap(({ pool }) => pool ?? [])
-    if (pools.length === 0) return
-    observe(
-      connections,
-      pools.map((pool) => pool.used),
-      'used',
-    )
-    observe(
-      connections,
-      pools.map((pool) => pool.idle),
-      'idle',
-    )
-    observe(
-      waiting,
-      pools.map((pool) => pool.waiting),
-    )
-    observe(
-      waitTime,
-      pools.map(({ waitedMs }) => (waitedMs === undefined ? undefined : waitedMs / 1_000)),
-    )
+    observe(turns, (levels) => levels.turns)
+    observe(sockets, (levels) => levels.sockets)
+    observe(feeds, (levels) => levels.feeds)
+    observe(sessions, (levels) => levels.liveSessions)
+    observe(pending, (levels) => levels.pendingApprovals)
+    if (!all.some(({ pool }) => pool)) return
+    observe(connections, ({ pool }) => pool?.used, { state: 'used' })
+    observe(connections, ({ pool }) => pool?.idle, { state: 'idle' })
+    observe(waiting, ({ pool }) => pool?.waiting)
+    observe(waitTime, ({ pool }) => pool?.waitedMs && pool.waitedMs / 1_000)
   }
   const instruments = [turns, sockets, feeds, sessions, connections, waiting, waitTime, pending]
   meter.addBatchObservableCallback(callback, instruments)
