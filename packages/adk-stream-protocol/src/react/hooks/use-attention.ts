@@ -3,8 +3,6 @@ import { useEffect, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { toLiteral } from '../reading/literal-text.ts'
-import { playTone } from '../reading/play-tone.ts'
-import { showIconCount } from '../reading/icon-count.ts'
 import { useLatest } from './use-stable.ts'
 
 /**
@@ -96,4 +94,76 @@ function notify(approval: PendingApproval, { labels, describe, onOpen }: NotifyO
   } catch {
     // Chrome on Android throws.
   }
+}
+
+/** The width and height of the drawn icon, in pixels. */
+const ICON_SIZE = 64
+
+/** Draws a number on the page's icon. Returns a function that restores the icon. Does nothing for 0, or if the page has no icon. */
+function showIconCount(count: number): (() => void) | undefined {
+  const link = document.querySelector<HTMLLinkElement>('link[rel~="icon"]')
+  if (count === 0 || !link) return undefined
+  const original = link.getAttribute('href') ?? ''
+  let isOver = false
+  const icon = new Image(ICON_SIZE, ICON_SIZE)
+  icon.addEventListener('load', () => {
+    const drawn = isOver ? undefined : drawCount(icon, count)
+    if (drawn !== undefined) link.href = drawn
+  })
+  icon.src = original
+  return () => {
+    isOver = true
+    link.setAttribute('href', original)
+  }
+}
+
+function drawCount(icon: HTMLImageElement, count: number): string | undefined {
+  const canvas = document.createElement('canvas')
+  canvas.width = ICON_SIZE
+  canvas.height = ICON_SIZE
+  const context = canvas.getContext('2d')
+  if (!context) return undefined
+  context.drawImage(icon, 0, 0, ICON_SIZE, ICON_SIZE)
+  const radius = ICON_SIZE * 0.3
+  context.fillStyle = '#c5221f'
+  context.beginPath()
+  context.arc(ICON_SIZE - radius, radius, radius, 0, 2 * Math.PI)
+  context.fill()
+  context.fillStyle = '#ffffff'
+  context.font = `bold ${radius * 1.4}px sans-serif`
+  context.textAlign = 'center'
+  context.textBaseline = 'middle'
+  context.fillText(
+    count > 9 ? '9+' : String(count),
+    ICON_SIZE - radius,
+    radius * 1.05,
+    radius * 1.7,
+  )
+  try {
+    return canvas.toDataURL('image/png')
+  } catch {
+    // The icon comes from another origin.
+    return undefined
+  }
+}
+
+/** Plays two short tones. A browser that has heard no click yet plays nothing. */
+function playTone(): void {
+  if (typeof AudioContext === 'undefined') return
+  const context = new AudioContext()
+  if (context.state !== 'running') return void context.close()
+  const gain = context.createGain()
+  gain.connect(context.destination)
+  const { currentTime: start } = context
+  gain.gain.setValueAtTime(0, start)
+  gain.gain.linearRampToValueAtTime(0.12, start + 0.02)
+  gain.gain.setValueAtTime(0.12, start + 0.26)
+  gain.gain.linearRampToValueAtTime(0, start + 0.32)
+  const oscillator = context.createOscillator()
+  oscillator.frequency.setValueAtTime(660, start)
+  oscillator.frequency.setValueAtTime(880, start + 0.15)
+  oscillator.connect(gain)
+  oscillator.addEventListener('ended', () => void context.close())
+  oscillator.start(start)
+  oscillator.stop(start + 0.34)
 }

@@ -14,8 +14,8 @@ const NO_DETAILS: ReadonlyMap<string, ApprovalDetails> = new Map()
 
 /**
  * Reads what the messages do not contain about pending approvals: how many people have approved, the policy's current hint and preview,
- * and the schema of the arguments. Reads
- * them again when an approval of the chat changes, because a call that ran may have changed a hint.
+ * and the schema of the arguments. Reads them again when an approval of the chat changes, because a call that ran may have changed a
+ * hint.
  */
 export function useVotes(
   api: Pick<AdkApi, 'readApproval'> | undefined,
