@@ -5,7 +5,7 @@ import { ProtocolError } from './errors.ts'
 import { isRecord } from './guards.ts'
 import { parseJson } from './json.ts'
 import { CONFIRMATION_TOOL } from './message.ts'
-import { RawMessage, UncheckedArray } from './raw-message.ts'
+import { describeIssue, RawMessage, UncheckedArray } from './raw-message.ts'
 import type { DecisionResponse, OutputResponse } from './read-responses.ts'
 import { readResults } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
@@ -116,11 +116,7 @@ function isEventName(name: string | undefined): name is EventName {
 
 function toEvent(name: EventName, content: object): BidiEvent {
   const parsed = Events[name].safeParse(content)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    const where = issue?.path.join('.') ?? ''
-    throw badEvent(`${where === '' ? 'The event' : where}: ${issue?.message ?? 'unexpected shape'}`)
-  }
+  if (!parsed.success) throw badEvent(describeIssue(parsed.error, 'The event'))
   const { id, chatId = id, ...rest } = parsed.data
   const event = { type: 'bidi', event: name, chatId, ...rest }
   if ('messages' in rest) {

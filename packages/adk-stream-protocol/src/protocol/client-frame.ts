@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
-import { UncheckedArray, UncheckedObject } from './raw-message.ts'
+import { describeIssue, UncheckedArray, UncheckedObject } from './raw-message.ts'
 import { Digest, Edits, Payloads, Previews } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
 
@@ -122,10 +122,7 @@ export function readClientFrame(bytes: Uint8Array): ClientFrame | { readonly fau
   const parsed = ClientFrame.safeParse(value)
   if (parsed.success) return parsed.data
   const { type, requestId } = Named.parse(value)
-  const [issue] = parsed.error.issues
-  const place = issue?.path.join('.') ?? ''
-  const where = place === '' ? 'The frame' : place
-  const message = `${where}: ${issue?.message ?? 'unexpected shape'}`
+  const message = describeIssue(parsed.error, 'The frame')
   return { fault: { frame: type ?? 'unknown', requestId, code: 'bad-request', message } }
 }
 

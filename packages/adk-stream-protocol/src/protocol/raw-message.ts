@@ -25,6 +25,12 @@ export const RawMessage = z.object({
 })
 export type RawMessage = z.infer<typeof RawMessage>
 
+/** Describes the first issue of client input with its path. `whole` names the input, for an issue of the input itself. */
+export function describeIssue({ issues: [issue] }: z.ZodError, whole: string): string {
+  const path = issue?.path.join('.') ?? ''
+  return `${path === '' ? whole : path}: ${issue?.message ?? 'unexpected shape'}`
+}
+
 /** A message part of which only the type has been checked. */
 export interface RawPart extends Readonly<Record<string, unknown>> {
   readonly type: string
