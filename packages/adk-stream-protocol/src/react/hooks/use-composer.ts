@@ -2,7 +2,7 @@ import type { FileUIPart } from 'ai'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import { readDraft, storeDraft } from '../reading/drafts.ts'
+import { readDraft, storeDraft } from './drafts.ts'
 import { useLatest } from './use-stable.ts'
 
 /**
