@@ -83,8 +83,8 @@ async function codeOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 /** The conversation, when no turn runs any more. */
-async function settled(page: Page, fits: (message: ChatMessage | undefined) => boolean) {
-  return page.untilMessages((messages) => fits(messages[1]))
+async function settled(page: Page, matches: (message: ChatMessage | undefined) => boolean) {
+  return page.untilMessages((messages) => matches(messages[1]))
 }
 
 describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
@@ -240,7 +240,7 @@ test('[BT124] a call that waits for a page or a person, or that the server ran, 
   const browser = server.browser()
   await (await browser.say('[[call look {}]][[call get_location {}]]')).text()
   const { messages } = await browser.messages()
-  const principalId = server.told[0]?.turn.principalId ?? ''
+  const principalId = server.reported[0]?.turn.principalId ?? ''
   for (const { toolCallId = '' } of toolParts(messages.at(-1))) {
     const given = { principalId, chatId: 'chat-1', toolCallId, output: 1 }
     expect(await codeOf(server.bridge.completeCall(given))).toBe('not-completable')

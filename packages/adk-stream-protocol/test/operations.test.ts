@@ -45,7 +45,7 @@ test('[OB300] metrics count turns, their chunks and their tools by outcome', asy
     })
   expect(await metrics.read('turn.duration')).toEqual({ completed: 1, failed: 1 })
   expect(await metrics.read('turn.time_to_first_chunk')).toEqual({ '': 1 })
-  expect(await metrics.read('turn.chunks')).toEqual({ '': server.told.length })
+  expect(await metrics.read('turn.chunks')).toEqual({ '': server.reported.length })
   expect(await metrics.read('tool.ended')).toEqual({ 'look succeeded': 1, 'fall failed': 1 })
   expect(await metrics.read('turn.active')).toEqual({ '': 0 })
 })

@@ -33,9 +33,9 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect(chat.text).toBe('I know.')
     expect(toolParts(chat.lastMessage)).toEqual([])
     const data = chat.lastMessage?.parts.filter(({ type }) => type.startsWith('data-'))
-    expect(data?.map(({ type, data: told }) => ({ type, told }))).toEqual([
-      { type: 'data-agent-transfer', told: { to: 'expert' } },
-      { type: 'data-agent', told: { name: 'expert' } },
+    expect(data).toMatchObject([
+      { type: 'data-agent-transfer', data: { to: 'expert' } },
+      { type: 'data-agent', data: { name: 'expert' } },
     ])
     expect((await browser.messages()).messages).toEqual(chat.messages)
     await client.validateMessages(chat.messages)
@@ -45,8 +45,7 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     await using server = await serve({
       respond: whoIAm,
       agent: (model) =>
-        // Deprecated in favour of Workflow, but in use; what counts here are its branches.
-        // oxlint-disable-next-line typescript/no-deprecated
+        // oxlint-disable-next-line typescript/no-deprecated -- Deprecated in favour of Workflow, and in use.
         new ParallelAgent({
           name: 'both',
           subAgents: ['red', 'blue'].map(

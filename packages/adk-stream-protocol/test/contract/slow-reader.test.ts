@@ -13,7 +13,7 @@ const PIECE = 1_024
 const LARGE_PIECE = 8 * PIECE
 
 /** More than the kernel buffers of a connection hold, in large pieces that are created quickly. */
-const LONG_ANSWER = { pieces: 320, length: 65_536 }
+const LONG_REPLY = { pieces: 320, length: 65_536 }
 
 /** The test does not keep what is sent, so that only the memory of the server is measured. */
 function flooded(model: FloodModel, options: ServeOptions = {}): ServeOptions {
@@ -58,7 +58,7 @@ test('[TU5] a client that disconnects stops the model', async () => {
 
 test('[TU4] a stalled reader is disconnected after the stall time, and can resume', async () => {
   const hold = defer()
-  const model = new FloodModel({ ...LONG_ANSWER, hold: hold.promise })
+  const model = new FloodModel({ ...LONG_REPLY, hold: hold.promise })
   await using server = await serve(
     flooded(model, {
       disconnectGraceMs: 60_000,
@@ -76,12 +76,12 @@ test('[TU4] a stalled reader is disconnected after the stall time, and can resum
   const { chunks, done } = readFrames(await resumed.text())
   expect(done).toBe(true)
   const length = chunks.reduce((sum, { delta }) => sum + String(delta ?? '').length, 0)
-  expect(length).toBe(LONG_ANSWER.pieces * LONG_ANSWER.length + 1)
+  expect(length).toBe(LONG_REPLY.pieces * LONG_REPLY.length + 1)
 })
 
 test('[TU3] a stalled reader does not delay another one, and is disconnected when it is too far behind', async () => {
   const hold = defer()
-  const model = new FloodModel({ ...LONG_ANSWER, hold: hold.promise })
+  const model = new FloodModel({ ...LONG_REPLY, hold: hold.promise })
   await using server = await serve(
     flooded(model, { limits: { maxReplay: 64 * MEBI, stallTimeoutMs: 60_000, maxLag: MEBI } }),
   )
@@ -92,7 +92,7 @@ test('[TU3] a stalled reader does not delay another one, and is disconnected whe
   const { chunks, done } = readFrames(await second.text())
   expect(done).toBe(true)
   const length = chunks.reduce((sum, { delta }) => sum + String(delta ?? '').length, 0)
-  expect(length).toBe(LONG_ANSWER.pieces * LONG_ANSWER.length + 1)
+  expect(length).toBe(LONG_REPLY.pieces * LONG_REPLY.length + 1)
   expect(server.responses[0]?.destroyed).toBe(true)
   expect(await stalled.drain()).not.toContain('[DONE]')
 })
@@ -115,7 +115,7 @@ test('[TU1] a turn too long to be replayed continues for its reader, and cannot 
 })
 
 test('[SE5] keep-alives after the end of an unread reply cause no error', async () => {
-  // The model ends when the socket takes no more but the response still does: the end of the answer waits in the response.
+  // The model ends when the socket is full and the response still accepts data: the end of the reply then waits in the response.
   const model = new FloodModel({
     pieces: 1_000_000,
     length: PIECE,

@@ -122,7 +122,7 @@ describe.each(clients)('$name', (client) => {
         totalTokens: expect.any(Number) as unknown,
       },
     })
-    expect(server.told.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'stop' })
+    expect(server.reported.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'stop' })
   })
 })
 
@@ -159,9 +159,9 @@ test('[OB1] onChunk receives the chunks that the client receives, with their tur
   await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
   const body = await (await server.browser().say('[[say One two.]]', 'chat-9')).text()
   const { chunks } = readFrames(body)
-  expect(server.told.map(({ chunk }) => chunk)).toEqual(chunks)
+  expect(server.reported.map(({ chunk }) => chunk)).toEqual(chunks)
   const messageId = chunks[0]?.['messageId']
-  expect(new Set(server.told.map(({ turn }) => JSON.stringify(turn)))).toEqual(
+  expect(new Set(server.reported.map(({ turn }) => JSON.stringify(turn)))).toEqual(
     new Set([JSON.stringify({ principalId: 'hanako', chatId: 'chat-9', messageId })]),
   )
 })

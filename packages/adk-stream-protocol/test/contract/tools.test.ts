@@ -118,7 +118,7 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[call ask_boss {}]]')
     expect(chat.status).toBe('ready')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'input-available' }])
-    expect(server.told.at(-1)?.chunk).toMatchObject({ finishReason: 'tool-calls' })
+    expect(server.reported.at(-1)?.chunk).toMatchObject({ finishReason: 'tool-calls' })
     expect(server.emulator.requests).toHaveLength(1)
     expect((await browser.messages()).messages).toEqual(chat.messages)
     await chat.send('[[say Meanwhile.]]')

@@ -16,7 +16,7 @@ import { SeedTransport } from './support/seed-transport.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
 /** Many turns of the event loop: a client has then done everything that it does by itself after a click. */
-async function lookAround(): Promise<void> {
+async function letClientsAct(): Promise<void> {
   for (let turn = 0; turn < 200; turn += 1) await new Promise(setImmediate)
 }
 
@@ -59,7 +59,7 @@ test.each(stock)(
     expect(chat.status).toBe('streaming')
     await chat.click({ id: 'a1', approved: true })
     log.push('clicked')
-    await lookAround()
+    await letClientsAct()
     // The click is in the message, and was not sent.
     expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ state: 'approval-responded' })
     expect(server.requests()).toBe(1)
@@ -219,7 +219,7 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
     const transport = new SeedTransport(client)
     const chat = open(transport)
     await chat.send(`${callPayment(50)}[[say Please decide.]][[then]][[say Paid.]]`)
-    await lookAround()
+    await letClientsAct()
     await chat.decide(true)
     expect(chat.text).toBe('Please decide.Paid.')
     expect(transport.lost).toEqual([])

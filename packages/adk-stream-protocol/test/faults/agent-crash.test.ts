@@ -56,7 +56,7 @@ async function runUntilKilled(moment: string, server: Child, url: string): Promi
   await person.say(ASK_DESK)
   // The request gets no response.
   settle(person).catch(() => undefined)
-  await server.said((line) => line === `at ${person.chatId}`)
+  await server.waitForLine((line) => line === `at ${person.chatId}`)
 }
 
 /** Approves wherever the person is asked. Returns the text of the reply. */

@@ -173,7 +173,7 @@ async function live(
 /** The request gets no response: its process is killed meanwhile. */
 async function diesIn(victim: Child, chatId: string, request: Promise<unknown>): Promise<void> {
   request.catch(() => undefined)
-  await victim.said((line) => line === `at ${chatId}`)
+  await victim.waitForLine((line) => line === `at ${chatId}`)
 }
 
 async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {

@@ -36,7 +36,7 @@ test('[TU90] SIGTERM while three approved calls run: all three end, are recorded
     body: JSON.stringify(answerOf('slow.left', left.asked)),
   }).then((response) => response.text())
   await inbox.person.decide(inbox.asked.approvalId, { approved: true })
-  for (const { chatId } of people) await child.said((line) => line === `running ${chatId}`)
+  for (const { chatId } of people) await child.waitForLine((line) => line === `running ${chatId}`)
   leaving.abort()
   await expect(gone).rejects.toThrow('aborted')
   const ended = child.terminate()

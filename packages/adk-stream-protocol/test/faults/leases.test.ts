@@ -92,7 +92,7 @@ async function beginAt(
     by === 'stream'
       ? person.beginAnswer(asked, approval, part)
       : person.decide(asked.approvalId, approval).then(({ body }) => new Response(body))
-  await child.said((line) => line === `at ${person.chatId}`)
+  await child.waitForLine((line) => line === `at ${person.chatId}`)
   return { asked, answer }
 }
 
@@ -120,7 +120,7 @@ test('[LG80] a process keeps its calls when the clock is set forwards and backwa
     servers.database.exec(`UPDATE ${JUMP_TABLE} SET ms = ${jump}`)
     await passLeases(3)
   }
-  servers.a.tell('go')
+  servers.a.writeLine('go')
   for (const [index, chatId] of chats.entries()) {
     const asked = begun[index]?.asked ?? { approvalId: '', toolCallId: '', messageId: '' }
     const outcome = () => readOutcome(servers.atB(chatId), asked)
@@ -194,7 +194,7 @@ test.each(usedDatabases)(
     expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
     const before = await atB.messages()
     servers.a.resume()
-    servers.a.tell('go')
+    servers.a.writeLine('go')
     await expectLost(answer)
     // The tool has run, but no server knows that: the outcome is `unknown`.
     await expect.poll(() => readEffects(servers.folder.effects, chatId), PATIENCE).toHaveLength(1)
@@ -222,7 +222,7 @@ test.each(usedDatabases)(
     await expect.poll(told, PATIENCE).toEqual(['output-available'])
     const before = await atB.messages()
     servers.a.resume()
-    servers.a.tell('go')
+    servers.a.writeLine('go')
     await expectLost(answer)
     const keys = () => readEffects(servers.folder.effects, chatId).map(({ key }) => key)
     await expect.poll(keys, PATIENCE).toHaveLength(2)
@@ -246,7 +246,7 @@ test.each(usedDatabases)(
     await expect.poll(next, PATIENCE).toContain('Next.')
     const before = await atB.messages()
     servers.a.resume()
-    servers.a.tell('release gate')
+    servers.a.writeLine('release gate')
     const body = await answer.text()
     expect(body).toContain('turn-lost')
     expect(body).not.toContain('"type":"finish"')

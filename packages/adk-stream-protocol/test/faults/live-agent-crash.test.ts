@@ -191,7 +191,9 @@ async function runUntilKilled(text: string, person: Person, server: Child): Prom
   const client = await join(person)
   client.begin(text)
   const stopped = new AbortController()
-  const reached = server.said((line) => line === `at ${person.chatId}`).then(() => stopped.abort())
+  const reached = server
+    .waitForLine((line) => line === `at ${person.chatId}`)
+    .then(() => stopped.abort())
   while (!stopped.signal.aborted) {
     // A decision at which the process stops gets no response.
     await Promise.race([reached, settle(person).catch(() => undefined)])

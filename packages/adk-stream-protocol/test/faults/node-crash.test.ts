@@ -98,7 +98,7 @@ test.each(oneOf(databases, 'SQLite'))(
         const question = await person.ask()
         asked.set(moment, question)
         person.answer(question, { approved: true }).catch(() => undefined)
-        await first.said((line) => line === `at ${person.chatId}`)
+        await first.waitForLine((line) => line === `at ${person.chatId}`)
       }),
     )
     expect(await first.kill()).toBe('SIGKILL')

@@ -44,7 +44,7 @@ async function continueElsewhere(
       asked.set(moment, question)
       expect(textOf((await person.messages()).at(-1))).toBe('')
       person.answer(question, { approved: true }).catch(() => undefined)
-      await victim.said((line) => line === `at ${chatId}`)
+      await victim.waitForLine((line) => line === `at ${chatId}`)
     }),
   )
   expect(await victim.kill()).toBe('SIGKILL')

@@ -128,7 +128,7 @@ test('[RL331] servers whose clocks are an hour off expire nothing too early, and
     [HOUR_MS / 2],
   )
   expect(wrong).toEqual([])
-  for (const server of [right.child, early, late]) server.tell(`release ${gate}`)
+  for (const server of [right.child, early, late]) server.writeLine(`release ${gate}`)
   await Promise.all(running.map(({ done }) => done))
   expect(running.map(({ text }) => text)).toEqual(Array(3).fill('Half,whole.'))
   servers.giveBack(right, servers.two)
@@ -147,7 +147,7 @@ test('[RL31] text is stored once if its server is killed while PostgreSQL has no
   await stream.until('Said once.')
   const events = await holdTable('events')
   // A server that other tests have used keeps their gates open.
-  one.child.tell(`release ${chatId}`)
+  one.child.writeLine(`release ${chatId}`)
   // The rows of the relay have the whole text, and the session waits.
   await expect
     .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%rest.%'`))
@@ -250,7 +250,7 @@ test('[RL332] replies that run while all servers are replaced one after the othe
       )
       const next = pool.start()
       const ended = leaving.child.terminate()
-      leaving.child.tell(`release ${gate}`)
+      leaving.child.writeLine(`release ${gate}`)
       await Promise.all(begun.map(({ stream }) => stream.done))
       expect(await ended).toBe(0)
       for (const { stream, elsewhere } of begun) {

@@ -247,7 +247,7 @@ test('[RL21] [RL23] [RL30] between two processes, a turn is read and stopped, an
   const first = Stream.read(await atOne.begin('[[say One.]][[wait a]][[say Two.]][[wait never]]'))
   await first.until('One.')
   const reader = await Stream.open(atTwo)
-  one.tell('release a')
+  one.writeLine('release a')
   await reader.until('Two.')
   expect((await atTwo.post('/chats/processes/stop', {})).status).toBe(204)
   await Promise.all([first.done, reader.done])

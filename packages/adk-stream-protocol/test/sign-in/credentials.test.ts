@@ -50,7 +50,7 @@ test('[AP433] no token reaches the database, a client, the model, a log, a span 
       texts.push(JSON.stringify(entry))
     texts.push(
       ...hanako.received,
-      JSON.stringify(bridge.server.told),
+      JSON.stringify(bridge.server.reported),
       JSON.stringify(bridge.logs),
       ...bridge.server.errors.map((error) => `${String(error)} ${(error as Error).stack}`),
       JSON.stringify(bridge.server.emulator.requests),

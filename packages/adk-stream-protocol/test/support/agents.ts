@@ -2,6 +2,10 @@ import type { BaseTool, LlmAgentConfig, LlmRequest, LlmResponse } from '@google/
 import { BaseLlm, FunctionTool, Gemini, LlmAgent, setLogger } from '@google/adk'
 import { z } from 'zod'
 
+import { defer } from '../../src/shared/deferred.ts'
+
+export { defer }
+
 // ADK prints every failure that a test provokes.
 setLogger(null)
 
@@ -42,20 +46,6 @@ export const weather = new FunctionTool({
   execute: ({ place }) => ({ place, celsius: 18 }),
 })
 
-/** A promise with the functions that settle it. */
-export function defer<T = void>(): {
-  promise: Promise<T>
-  resolve: (value: T) => void
-} {
-  let resolve: (value: T) => void = ignore
-  const promise = new Promise<T>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
-}
-
-function ignore(): void {}
-
 export interface FloodOptions {
   readonly pieces: number
   /** The number of characters in a piece. */
@@ -66,7 +56,7 @@ export interface FloodOptions {
   readonly hold?: Promise<void>
 }
 
-/** A model that writes as fast as the bridge reads, and counts its characters. */
+/** A model that writes pieces of text as fast as the bridge reads them, and counts them. */
 export class FloodModel extends BaseLlm {
   produced = 0
   readonly #options: FloodOptions
@@ -98,7 +88,7 @@ export class FloodModel extends BaseLlm {
     yield { content: { role: 'model', parts: [{ text: '!' }] } }
   }
 
-  /** Resolves when the started model has written nothing for many turns of the event loop. Returns the number of characters so far. */
+  /** Resolves when the started model has written nothing for many turns of the event loop. Returns the number of pieces so far. */
   async paused(): Promise<number> {
     let last = -1
     let quiet = 0

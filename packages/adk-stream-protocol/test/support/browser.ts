@@ -39,7 +39,7 @@ export class Browser {
     return client.openChat({ id, api: `${this.url}/stream`, fetch: this.fetch, ...rest })
   }
 
-  /** Does what a page does when it is opened: loads the stored messages, then resumes the running reply, if there is one. */
+  /** Opens a chat as a reloaded page does: with the stored messages. */
   async reload(client: Client, id = 'chat-1'): Promise<ChatProbe> {
     const { messages } = await this.messages(id)
     return this.openChat(client, { id, messages })

@@ -6,7 +6,7 @@ export interface ChatMessage {
   readonly parts: readonly ChatPart[]
 }
 
-/** Any part; which fields there are depends on `type`. */
+/** A part of any type. The type determines its fields. */
 export interface ChatPart {
   readonly type: string
   readonly text?: string
@@ -108,10 +108,10 @@ export class ChatProbe {
   }
 
   /** Resolves as soon as the chat is in a matching state. */
-  until(fits: (chat: ChatProbe) => boolean): Promise<void> {
+  until(matches: (chat: ChatProbe) => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
-        if (!fits(this)) return
+        if (!matches(this)) return
         this.#waiting.delete(check)
         resolve()
       }

@@ -15,7 +15,7 @@ import { toNodeListener } from '../../src/use/node.ts'
 /** A way to mount the bridge. */
 export interface Host {
   readonly name: string
-  /** The URL of the bridge for clients. */
+  /** The path of the bridge for clients. */
   readonly path: string
   /** The option `basePath`, if the host does not remove the path. */
   readonly basePath: string
@@ -89,7 +89,7 @@ async function callHandler(
       method,
       headers,
       signal: left.signal,
-      // Node's own conversion; the DOM's and Node's types of one class differ.
+      // Node converts the stream. The types of the DOM and of Node differ.
       ...(!bodyless && {
         body: Readable.toWeb(request) as unknown as ReadableStream,
         duplex: 'half',

@@ -1,7 +1,7 @@
 /** Reads a feed up to the first event that matches. Returns all events. */
 export async function readUntil(
   response: Response,
-  fits: (event: Record<string, unknown>, seen: readonly Record<string, unknown>[]) => boolean,
+  matches: (event: Record<string, unknown>, seen: readonly Record<string, unknown>[]) => boolean,
 ) {
   const seen: Record<string, unknown>[] = []
   let text = ''
@@ -13,7 +13,7 @@ export async function readUntil(
     for (const frame of frames.filter((line) => line.startsWith('data: '))) {
       const event = JSON.parse(frame.slice(6)) as Record<string, unknown>
       seen.push(event)
-      if (fits(event, seen)) return seen
+      if (matches(event, seen)) return seen
     }
   }
   return seen

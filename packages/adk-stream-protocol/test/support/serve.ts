@@ -40,7 +40,7 @@ export interface TestServer extends AsyncDisposable {
   /** What the bridge reported to `onError`. */
   readonly errors: unknown[]
   /** What the bridge reported to `onChunk`. */
-  readonly told: { readonly chunk: Chunk; readonly turn: TurnInfo }[]
+  readonly reported: { readonly chunk: Chunk; readonly turn: TurnInfo }[]
   /** Every response that was started. */
   readonly responses: ServerResponse[]
   /** Returns a new browser. */
@@ -70,7 +70,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     ...(respond && { respond }),
   })
   const errors: unknown[] = []
-  const told: TestServer['told'] = []
+  const reported: TestServer['reported'] = []
   const model = new EmulatedGemini(emulator.baseUrl)
   const root = agents
     ? { agents: agents(model), ...(chooseAgent && { chooseAgent }) }
@@ -79,19 +79,19 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     ...root,
     basePath: host.basePath,
     onError: (error) => errors.push(error),
-    onChunk: (chunk, turn) => told.push({ chunk, turn }),
+    onChunk: (chunk, turn) => reported.push({ chunk, turn }),
     ...(live && { live: live(new EmulatedGemini(emulator.baseUrl, liveModel)) }),
     ...bridgeOptions,
   })
   const responses: ServerResponse[] = []
-  const tapes: Tape[] = []
+  const recordings: RecordedResponse[] = []
   const listener = host.mount(bridge)
-  const tapped: RequestListener = (request, response) => {
+  const recordingListener: RequestListener = (request, response) => {
     responses.push(response)
-    if (recorded) tapes.push(recordResponse(response))
+    if (recorded) recordings.push(recordResponse(response))
     listener(request, response)
   }
-  const server = createServer(tapped)
+  const server = createServer(recordingListener)
   // On a busy machine, a client may reuse an idle connection while the server closes it, by default after 5 s.
   server.keepAliveTimeout = 600_000
   server.on(
@@ -105,7 +105,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     emulator,
     bridge,
     errors,
-    told,
+    reported,
     responses,
     browser: () => new Browser(url),
     async [Symbol.asyncDispose]() {
@@ -115,18 +115,18 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
       server.closeAllConnections()
       await closed
       await emulator.close()
-      await checkTapes(tapes)
+      await checkRecordings(recordings)
     },
   }
 }
 
 /** The data that was written to one response. */
-interface Tape {
+interface RecordedResponse {
   readonly response: ServerResponse
   readonly pieces: Buffer[]
 }
 
-function recordResponse(response: ServerResponse): Tape {
+function recordResponse(response: ServerResponse): RecordedResponse {
   const pieces: Buffer[] = []
   const keep = (piece: unknown): void => {
     if (typeof piece === 'string') pieces.push(Buffer.from(piece))
@@ -146,9 +146,9 @@ function recordResponse(response: ServerResponse): Tape {
   return { response, pieces }
 }
 
-async function checkTapes(tapes: readonly Tape[]): Promise<void> {
+async function checkRecordings(recordings: readonly RecordedResponse[]): Promise<void> {
   const faults: string[] = []
-  for (const { response, pieces } of tapes) {
+  for (const { response, pieces } of recordings) {
     const type = String(response.getHeader('content-type') ?? '')
     const sent = Buffer.concat(pieces).toString()
     if (!sent.startsWith('data: ')) continue
@@ -156,5 +156,5 @@ async function checkTapes(tapes: readonly Tape[]): Promise<void> {
     faults.push(...torn, ...(await findFaults(chunks, done)))
     if (type !== '' && type !== 'text/event-stream') faults.push(`a stream as ${type}`)
   }
-  if (faults.length > 0) throw new Error(`The wire breaks the protocol:\n${faults.join('\n')}`)
+  if (faults.length > 0) throw new Error(`A stream breaks the protocol:\n${faults.join('\n')}`)
 }

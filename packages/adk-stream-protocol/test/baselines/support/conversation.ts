@@ -70,7 +70,7 @@ export function toUserMessage(text: string): object {
 
 interface DecisionsOptions {
   readonly dialect: 'ui' | 'confirmation'
-  /** The calls to respond to. Default: all. */
+  /** The index of the only call to decide. Default: all. */
   readonly only?: number
 }
 

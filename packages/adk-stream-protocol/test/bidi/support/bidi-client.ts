@@ -106,10 +106,10 @@ export class BidiClient implements AsyncDisposable {
   }
 
   /** Resolves when the received frames match. */
-  until(fits: (client: this) => boolean): Promise<void> {
+  until(matches: (client: this) => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
-        if (!fits(this)) return
+        if (!matches(this)) return
         this.#waiting.delete(check)
         resolve()
       }

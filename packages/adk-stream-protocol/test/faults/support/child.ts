@@ -12,17 +12,29 @@ import { openJumpingStore } from './jumping-store.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import { chargeTool, openPaymentServer } from './payment-server.ts'
 
-// A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
-// line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time
-// longer. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so. In one whose moment is `hold`,
-// tools wait for the line `go`; where it is `block`, they block the event loop for `BLOCK_MS`. The line `release <gate>` lets the
-// model go on. With `DATABASE_URL`, the store is that PostgreSQL database. `CLOCK_OFFSET_MS` sets the clock of the process wrong.
-// With `REPORT_STALLS`, it says when its event loop did not run for so many ms. With `TOOL_MS`, a tool takes up to twice so long.
-// With `MCP_URL`, the agent has the tools of that MCP server, which may ask people.
-// With `A2A_CARD`, the agent can transfer to the remote agent of that card.
-// With `GATED_DESK`, the call of the agent `desk` needs approval itself.
-// With `IN_STEPS`, the agent is the first of two steps of a `sequence` or a `workflow`, a workflow that asks a `question` or
-// pays in a `tool` node, or the first of several `nodes` with effects. With `MODEL_URL`, the models are those of that emulator, and `LIVE_MODEL` is the live one.
+/*
+ * A server process: `child <database> <effects> <name>`. It prints `ready` when its code is loaded, starts to serve at the first line of
+ * its input, and prints its URL. It closes on SIGTERM.
+ *
+ * The id of a chat says what its tools and its process do:
+ * - `<name>.<moment>.…`: at this moment, the process prints `at <chat>` and does nothing more in the chat
+ * - `<name>.hold.…`: tools wait for the line `go` of the input
+ * - `<name>.block.…`: tools block the event loop for `BLOCK_MS`
+ * - `slow.…`: tools run until some time after SIGTERM
+ *
+ * The line `release <gate>` of the input releases a gate of the emulator.
+ *
+ * Environment:
+ * - `DATABASE_URL`: the PostgreSQL database to use instead of the SQLite file
+ * - `CLOCK_OFFSET_MS`: the error of the clock of the process
+ * - `REPORT_STALLS`: print when the event loop did not run for this many ms
+ * - `TOOL_MS`: delays before and after the effect of a tool, each up to this long
+ * - `MODEL_URL`, `LIVE_MODEL`: the emulator to use, and the live model
+ * - `MCP_URL`: an MCP server whose tools the agent has, and which may ask people
+ * - `A2A_CARD`: a remote agent to which the agent can transfer
+ * - `GATED_DESK`: the call of the agent `desk` needs approval itself
+ * - `IN_STEPS`: the steps around the agent, see `PaymentServerOptions`
+ */
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -124,7 +136,7 @@ const paymentServer = await openPaymentServer({
   }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {
-    // Reporting cannot be stopped; the model, which would speak next, waits in such a chat.
+    // A chunk cannot be delayed. In such a chat, the model waits before its next reply.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)
   },
   limits: { leaseMs, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },

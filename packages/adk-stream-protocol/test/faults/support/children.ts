@@ -30,7 +30,7 @@ export class Child implements AsyncDisposable {
   readonly ended: Promise<NodeJS.Signals | number | null>
   readonly #process: ChildProcess
   #wake: () => void = () => undefined
-  /** Called for each line that the process says. */
+  /** Called for each line that the process prints. */
   onLine: (line: string) => void = () => undefined
 
   constructor(child: ChildProcess) {
@@ -51,11 +51,11 @@ export class Child implements AsyncDisposable {
   /** Starts to serve. Returns the URL. */
   async serve(): Promise<string> {
     this.#process.stdin?.write('serve\n')
-    return this.said((line) => line.startsWith('http://'))
+    return this.waitForLine((line) => line.startsWith('http://'))
   }
 
   /** Waits until the process has printed a matching line. */
-  async said(matches: (line: string) => boolean): Promise<string> {
+  async waitForLine(matches: (line: string) => boolean): Promise<string> {
     for (;;) {
       const line = this.#lines.find(matches)
       if (line !== undefined) return line
@@ -78,7 +78,7 @@ export class Child implements AsyncDisposable {
   }
 
   /** Writes a line to the input of the process. */
-  tell(line: string): void {
+  writeLine(line: string): void {
     this.#process.stdin?.write(`${line}\n`)
   }
 

@@ -28,7 +28,7 @@ import { toUpgradeListener } from '../../../src/use/node.ts'
 import { assistant, EmulatedGemini } from '../../support/agents.ts'
 import { checkOnce, nodeWorkflow, payingWorkflow } from './node-workflow.ts'
 
-/** A step in the execution of a call, and its chat. */
+/** Called when a call reaches a moment of its execution. The call continues when the promise resolves. */
 export type Reached = (moment: string, chatId: string) => Promise<void>
 
 export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store' | 'agent'>> {
@@ -36,9 +36,11 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   /** The file that gets a line for each payment. */
   readonly effects: string
   /**
-   * Whether the agent is the first step of a sequence or of a workflow, or the payment itself is a node, and the next step says
-   * `Second.`, or a workflow whose first
-   * node asks a person and whose second one says `Booked.`, or the first of several `nodes` with effects. Default: none of them.
+   * The steps around the agent. Default: none.
+   * - `sequence`, `workflow`: the agent is the first step, and the second one says `Second.`
+   * - `tool`: the payment itself is the first node, and the second one says `Second.`
+   * - `question`: the first node asks a person, and the second one says `Booked.`
+   * - `nodes`: the agent is the first of several nodes with effects, see `nodeWorkflow`
    */
   readonly inSteps?: 'sequence' | 'workflow' | 'tool' | 'question' | 'nodes' | undefined
   /** Tools in addition to the payments. */
@@ -49,7 +51,6 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly liveModel?: string
   /** The emulator of the models. Default: a new one. */
   readonly modelUrl?: string
-  /** Called with each step of a tool. The tool continues when the promise resolves. */
   readonly reached?: Reached
 }
 

@@ -63,10 +63,10 @@ export class SocketClient implements AsyncDisposable {
   }
 
   /** Resolves with the first frame that matches, received earlier or later. */
-  next(fits: (frame: ServerFrameSeen) => boolean): Promise<ServerFrameSeen> {
+  next(matches: (frame: ServerFrameSeen) => boolean): Promise<ServerFrameSeen> {
     return new Promise((resolve) => {
       const check = (): void => {
-        const found = this.frames.find(fits)
+        const found = this.frames.find(matches)
         if (!found) return
         this.#waiting.delete(check)
         resolve(found)

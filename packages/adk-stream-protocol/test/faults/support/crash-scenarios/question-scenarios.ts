@@ -141,7 +141,7 @@ async function answerUntil(
   const [question] = await person.approvals()
   const answering = person.decide(question?.id ?? '', ANSWER)
   answering.catch(() => undefined)
-  await server.said((line) => line === `at ${person.chatId}`)
+  await server.waitForLine((line) => line === `at ${person.chatId}`)
   return question?.id ?? ''
 }
 

@@ -95,7 +95,7 @@ async function answerUntil(
   const [asked] = await person.approvals()
   const deciding = person.decide(asked?.id ?? '', isDenied ? { approved: false } : ANSWER)
   deciding.catch(() => undefined)
-  await server.said((line) => line === `at ${person.chatId}`)
+  await server.waitForLine((line) => line === `at ${person.chatId}`)
   return remote.received.find(({ text }) => text.includes(words))?.taskId
 }
 

@@ -95,6 +95,6 @@ async function approveUntil(
   const approvalId = asked?.id ?? ''
   const deciding = person.decide(approvalId, { approved: true })
   deciding.catch(() => undefined)
-  await server.said((line) => line === `at ${person.chatId}`)
+  await server.waitForLine((line) => line === `at ${person.chatId}`)
   return { approvalId, taskId }
 }

@@ -74,7 +74,7 @@ async function runUntilKilled(moment: string, server: Child, url: string): Promi
   })()
   // The last request gets no response.
   deciding.catch(() => undefined)
-  await server.said((line) => line === `at ${person.chatId}`)
+  await server.waitForLine((line) => line === `at ${person.chatId}`)
   killed.abort()
 }
 
