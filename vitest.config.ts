@@ -33,10 +33,11 @@ export default defineConfig({
     globalSetup: ['temporary-folder.ts', 'postgres-server.ts'].map((file) =>
       fileURLToPath(new URL(`test/support/${file}`, import.meta.url)),
     ),
-    // What is waited for comes soon, or on a busy machine late. No test has a shorter time limit of its own.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 120_000, interval: 10 } },
+    // What is waited for comes soon, or on a busy machine late. No test has a shorter time limit of its own. A page that does not
+    // change has one, which says what the test waited for.
+    testTimeout: 360_000,
+    hookTimeout: 360_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // On CI a failed test runs up to twice more. The report marks it as repeated, and its cause is still to be fixed.
     retry: process.env['CI'] === undefined ? 0 : 2,
     // One more than the cores of the smallest supported machine: a test often waits for a timer or a child process.
@@ -50,6 +51,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: [
+            'e2e/**/*.test.ts',
             'test/**/*.test.ts',
             'packages/*/{src,test}/**/*.test.ts',
             'apps/*/test/**/*.test.ts',

@@ -12,6 +12,7 @@ import {
   type TemporaryDirectory,
   temporaryDirectory,
 } from '../apps/demo/test/support/temporary-directory.ts'
+import { builtPage } from '../test/support/built-page.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
 import { decide, ending, RAN } from './support/approvals.ts'
@@ -28,6 +29,7 @@ let cluster: Cluster
 const taken: Awaited<ReturnType<typeof takeContext>>[] = []
 
 beforeAll(async () => {
+  await builtPage()
   directory = await temporaryDirectory()
   // PostgreSQL runs as another user if the tests run as root. The data folder of the demo is closed to others.
   await chmod(directory.path, 0o755)

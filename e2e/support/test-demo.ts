@@ -13,6 +13,7 @@ import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
 import { demoModel } from '../../apps/demo/src/model/demo-model.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { builtPage } from '../../test/support/built-page.ts'
 import { giveBack, openContext, takeContext } from './browser-contexts.ts'
 import { launchChromium } from './launch-chromium.ts'
 
@@ -68,6 +69,7 @@ export async function openTestDemo(
     respond: firstOf(testResponder, scriptResponder, demoModel),
     live,
   })
+  await builtPage()
   const directory = await temporaryDirectory()
   const start = (port: string) =>
     startDemo({

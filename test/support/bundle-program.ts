@@ -1,43 +1,14 @@
 import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdtempSync, symlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 import { build, type Plugin } from 'esbuild'
 
-const bundles = new Map<string, Promise<string>>()
-
-/**
- * Bundles a TypeScript program, once for all workers of a test run. Returns the path of the bundle. Node starts it in a fraction of the time that tsx
- * takes to load ADK file by file. The bundle is deleted with the temporary folder of the test run.
- */
-export function bundleProgram(source: URL): Promise<string> {
-  const file = fileURLToPath(source)
-  const known = bundles.get(file) ?? (isOneRun ? bundleOnce(file) : bundleAnew(file))
-  bundles.set(file, known)
-  return known
-}
-
-/** Whether this process belongs to one run of the tests, with a temporary folder of its own, in which no source is edited. */
-const isOneRun = process.env['VITEST_MODE'] === 'RUN' && process.env['TEST_FOLDER_OF'] !== undefined
-
-async function bundleAnew(file: string): Promise<string> {
-  const [program = ''] = await bundlePrograms([file])
-  return program
-}
+import { oncePerRun } from './once-per-run.ts'
 
 /** The programs that contain ADK. They are bundled together: ADK takes most of the time, and is compiled once for all of them. */
 const WITH_ADK = [
@@ -46,39 +17,18 @@ const WITH_ADK = [
   'packages/adk-stream-protocol/test/faults/support/child.ts',
 ].map((file) => fileURLToPath(new URL(`../../${file}`, import.meta.url)))
 
-/** Bundles a program, or waits until another worker of the test run has bundled it. */
-async function bundleOnce(file: string): Promise<string> {
+/**
+ * Bundles a TypeScript program, once for all workers of a test run. Returns the path of the bundle. Node starts it in a fraction of the time that tsx
+ * takes to load ADK file by file. The bundle is deleted with the temporary folder of the test run.
+ */
+export async function bundleProgram(source: URL): Promise<string> {
+  const file = fileURLToPath(source)
   const group = WITH_ADK.includes(file) ? WITH_ADK : [file]
   const hash = createHash('sha256').update(group.join()).digest('hex').slice(0, 16)
-  const shared = path.join(tmpdir(), `bundle-${hash}`)
-  const result = path.join(shared, 'paths')
-  for (;;) {
-    if (createFolder(shared)) break
-    if (existsSync(result))
-      return readFileSync(result, 'utf8').split('\n')[group.indexOf(file)] ?? ''
-    await delay(20)
-  }
-  try {
-    const programs = await bundlePrograms(group)
-    writeFileSync(`${result}.new`, programs.join('\n'))
-    renameSync(`${result}.new`, result)
-    return programs[group.indexOf(file)] ?? ''
-  } catch (error) {
-    // Another worker tries, and reports its error.
-    rmSync(shared, { recursive: true })
-    throw error
-  }
-}
-
-/** Returns whether the folder did not exist. */
-function createFolder(folder: string): boolean {
-  try {
-    mkdirSync(folder)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
+  const programs = await oncePerRun(`bundle-${hash}`, async () =>
+    (await bundlePrograms(group)).join('\n'),
+  )
+  return programs.split('\n')[group.indexOf(file)] ?? ''
 }
 
 /** Bundles several programs with their shared code compiled once. Returns the paths of the bundles. */

@@ -6,14 +6,14 @@ import {
 } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { type Cluster, startCluster } from '../src/cluster/start-cluster.ts'
-import { buildPage } from '../scripts/build-page.ts'
+import { builtPage } from '../../../test/support/built-page.ts'
 
 let database: TestDatabase
 let cluster: Cluster
 const changes: string[] = []
 
 beforeAll(async () => {
-  await buildPage()
+  await builtPage()
   const program = await bundleProgram(new URL('../src/server/main.ts', import.meta.url))
   database = await createDatabase()
   cluster = await startCluster(

@@ -5,10 +5,10 @@ import { beforeAll, expect, test } from 'vitest'
 
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { startDemo } from '../src/server/start-demo.ts'
-import { buildPage } from '../scripts/build-page.ts'
+import { builtPage } from '../../../test/support/built-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-beforeAll(() => buildPage())
+beforeAll(() => builtPage())
 
 /** The emulator writes at the speed of a model. */
 const LONG = { timeout: 120_000 }

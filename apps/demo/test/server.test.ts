@@ -14,12 +14,13 @@ import { DemoInfo } from '../src/demo-info.ts'
 import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from '../scripts/build-page.ts'
+import { builtPage } from '../../../test/support/built-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
 let program = ''
 
 beforeAll(async () => {
-  await buildPage()
+  await builtPage()
   program = await bundleProgram(new URL('../src/server/main.ts', import.meta.url))
 })
 

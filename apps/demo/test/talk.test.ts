@@ -4,10 +4,10 @@ import { beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 
 import { startDemo } from '../src/server/start-demo.ts'
-import { buildPage } from '../scripts/build-page.ts'
+import { builtPage } from '../../../test/support/built-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-beforeAll(() => buildPage())
+beforeAll(() => builtPage())
 
 const RATE = 16_000
 const LONG = { timeout: 120_000 }
