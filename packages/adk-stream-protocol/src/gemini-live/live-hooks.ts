@@ -33,25 +33,27 @@ export interface LiveHooks {
  * Distinguishes audio from before and after an interruption. An interruption is reported at once, while audio still waits in ADK's
  * queue. The queue keeps the order and does not mark the audio, but it keeps the same `Part` objects.
  */
-export interface AudioEpochs {
-  /** Records the epoch of new model output. */
-  record(parts: readonly Part[]): void
-  /** Starts a new epoch. */
-  interrupt(): void
-  /** Whether the audio is from before an interruption. */
-  isStale(parts: readonly Part[]): boolean
-}
+export class AudioEpochs {
+  /** Created with the first audio. */
+  #epochs: WeakMap<Part, number> | undefined
+  #current = 0
 
-export function createAudioEpochs(): AudioEpochs {
-  const epochs = new WeakMap<Part, number>()
-  let current = 0
-  return {
-    record(parts) {
-      for (const part of parts) if (part.inlineData) epochs.set(part, current)
-    },
-    interrupt() {
-      current += 1
-    },
-    isStale: (parts) => parts.some((part) => (epochs.get(part) ?? Infinity) < current),
+  /** Records the epoch of new model output. */
+  record(parts: readonly Part[]): void {
+    for (const part of parts) {
+      if (!part.inlineData) continue
+      this.#epochs ??= new WeakMap()
+      this.#epochs.set(part, this.#current)
+    }
+  }
+
+  /** Starts a new epoch. */
+  interrupt(): void {
+    this.#current += 1
+  }
+
+  /** Whether the audio is from before an interruption. */
+  isStale(parts: readonly Part[]): boolean {
+    return parts.some((part) => (this.#epochs?.get(part) ?? Infinity) < this.#current)
   }
 }

@@ -8,6 +8,7 @@ import type {
 } from '@google/genai'
 
 import { isPcm } from '../agent/translate/count-usage.ts'
+import { SparseSet } from '../shared/sparse-collections.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
@@ -31,8 +32,8 @@ export interface MessageReceiverOptions {
 export class MessageReceiver {
   readonly #options: MessageReceiverOptions
   /** Calls that wait in ADK's queue. */
-  readonly #queued = new Set<FunctionCall>()
-  readonly #cancelled = new WeakSet<FunctionCall>()
+  readonly #queued = new SparseSet<FunctionCall>()
+  #cancelled: WeakSet<FunctionCall> | undefined
   #buffered: Buffered = NOTHING_BUFFERED
 
   constructor(options: MessageReceiverOptions) {
@@ -60,7 +61,7 @@ export class MessageReceiver {
   /** Takes a call out of ADK's queue. Returns false if the model has cancelled it meanwhile. */
   acceptCall(call: FunctionCall): boolean {
     this.#queued.delete(call)
-    return !this.#cancelled.has(call)
+    return this.#cancelled?.has(call) !== true
   }
 
   /** Ends the model's turn if the connection was lost during it. The model repeats the reply on the next connection. */
@@ -136,7 +137,9 @@ export class MessageReceiver {
 
   #cancel(toolCallIds: readonly string[]): void {
     for (const call of this.#queued) {
-      if (toolCallIds.includes(call.id ?? '')) this.#cancelled.add(call)
+      if (!toolCallIds.includes(call.id ?? '')) continue
+      this.#cancelled ??= new WeakSet()
+      this.#cancelled.add(call)
     }
     this.#options.hooks.onCancelled(toolCallIds)
   }

@@ -8,6 +8,7 @@ import type {
   Session,
 } from '@google/genai'
 
+import type { Deferred } from '../shared/deferred.ts'
 import { defer } from '../shared/deferred.ts'
 import type { LiveFailureCode, LivePhase } from './live-connection-error.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
@@ -53,7 +54,7 @@ export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSo
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) abort()
   try {
-    return await attempt.open()
+    return await attempt.open(options)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
@@ -62,16 +63,21 @@ export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSo
 
 /** The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class observes the socket itself. */
 class Attempt {
-  readonly #options: SocketOptions
-  readonly #failed: Promise<never>
-  readonly #closed = defer()
+  readonly #client: GoogleGenAI
+  readonly #events: SocketEvents
+  /** Rejects if the setup fails. Undefined when the connection is open. */
+  #failed: Promise<never> | undefined
+  /** Resolves when the connection is closed, if `close` waits for that. */
+  #closed: Deferred<void> | undefined
+  #isClosed = false
   #reject: (error: LiveConnectionError) => void = ignore
   #socket: RawSocket | undefined
   #phase: LivePhase | 'failed' = 'setup'
   #socketError: unknown
 
-  constructor(options: SocketOptions) {
-    this.#options = options
+  constructor({ client, events }: SocketOptions) {
+    this.#client = client
+    this.#events = events
     this.#failed = new Promise((_, reject) => {
       this.#reject = reject
     })
@@ -79,16 +85,21 @@ class Attempt {
     this.#failed.catch(ignore)
   }
 
-  async open(): Promise<GeminiSocket> {
-    const session = await Promise.race([this.#failed, this.#connect()])
+  async open(options: SocketOptions): Promise<GeminiSocket> {
+    const connected = this.#connect(options)
+    const session = await (this.#failed ? Promise.race([this.#failed, connected]) : connected)
     this.#phase = 'open'
-    return {
-      session,
-      close: async () => {
-        this.#socket?.close()
-        await Promise.race([this.#closed.promise, delay(CLOSE_MS, undefined, { ref: false })])
-      },
-    }
+    // An open connection does not keep what only its setup needs.
+    this.#failed = undefined
+    this.#reject = ignore
+    return { session, close: () => this.#close() }
+  }
+
+  async #close(): Promise<void> {
+    this.#socket?.close()
+    if (this.#isClosed) return
+    this.#closed ??= defer()
+    await Promise.race([this.#closed.promise, delay(CLOSE_MS, undefined, { ref: false })])
   }
 
   fail(code: LiveFailureCode, reason: string, cause?: unknown): void {
@@ -98,8 +109,9 @@ class Attempt {
     this.#socket?.close()
   }
 
-  async #connect(): Promise<Session> {
-    const { client, model, config, startsWithHistory, events } = this.#options
+  async #connect({ model, config, startsWithHistory }: SocketOptions): Promise<Session> {
+    const client = this.#client
+    const events = this.#events
     const live = interceptSockets(client.live, {
       onSocket: (socket) => this.#takeSocket(socket),
       onSetup: (text) => (startsWithHistory ? announceHistory(text) : text),
@@ -119,7 +131,8 @@ class Attempt {
       return await live.connect({ model, config, callbacks })
     } catch (error) {
       this.fail('misconfigured', describeError(error), error)
-      return this.#failed
+      // `open` has received the failure before.
+      throw error
     }
   }
 
@@ -131,7 +144,8 @@ class Attempt {
 
   #takeFrame(frame: RawFrame, pass: (frame: RawFrame) => void): void {
     if (this.#phase === 'failed') return
-    const { client, events } = this.#options
+    const client = this.#client
+    const events = this.#events
     let message: unknown
     try {
       const { data } = frame
@@ -145,7 +159,8 @@ class Attempt {
   }
 
   #takeClose(code: number, closeReason: string): void {
-    this.#closed.resolve()
+    this.#isClosed = true
+    this.#closed?.resolve()
     const cause = this.#socketError
     const reason = closeReason || describeError(cause) || 'no reason given'
     if (this.#phase !== 'open') {
@@ -153,8 +168,7 @@ class Attempt {
       const isRefused = /server response: 4\d\d/.test(reason)
       return this.fail(isRefused ? 'refused' : code, reason, cause)
     }
-    const { onClosed } = this.#options.events
-    onClosed(new LiveConnectionError({ code, reason, phase: 'open', cause }))
+    this.#events.onClosed(new LiveConnectionError({ code, reason, phase: 'open', cause }))
   }
 }
 

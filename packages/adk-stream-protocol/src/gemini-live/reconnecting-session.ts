@@ -65,7 +65,8 @@ export class ReconnectingLiveSession {
   readonly #options: SessionOptions
   readonly #buffer: ReplayBuffer
   readonly #receiver: MessageReceiver
-  readonly #closing = new AbortController()
+  /** Aborts the setup of a connection, and the wait for one, when the session closes. An open connection needs none. */
+  #closing: AbortController | undefined = new AbortController()
   #state: State = { state: 'connecting' }
   /** Counts connections. Messages from an earlier one are ignored. */
   #connection = 0
@@ -97,7 +98,7 @@ export class ReconnectingLiveSession {
       onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
     })
     options.signal?.addEventListener('abort', this.#abort, { once: true })
-    if (options.signal?.aborted) this.#closing.abort()
+    if (options.signal?.aborted) this.#closing?.abort()
   }
 
   async open(): Promise<void> {
@@ -137,12 +138,12 @@ export class ReconnectingLiveSession {
         await this.#connect(start, !isResumed && history.length > 0)
         return isResumed
       } catch (error) {
-        if (!isResumed || this.#closing.signal.aborted) throw error
+        if (!isResumed || this.#signal.aborted) throw error
         const failure = toConnectionError(error)
         hooks.onError(failure)
         // Gemini may not have noticed yet that the previous connection has ended.
         if (failure.retryable && attempt < RESUME_ATTEMPTS)
-          await waitBeforeAttempt(attempt, retryDelayMs, this.#closing.signal)
+          await waitBeforeAttempt(attempt, retryDelayMs, this.#signal)
         else this.#buffer.dropHandle()
       }
     }
@@ -198,8 +199,13 @@ export class ReconnectingLiveSession {
   }
 
   readonly #abort = (): void => {
-    this.#closing.abort()
+    this.#closing?.abort()
     this.close()
+  }
+
+  get #signal(): AbortSignal {
+    this.#closing ??= new AbortController()
+    return this.#closing.signal
   }
 
   #end(): void {
@@ -207,6 +213,7 @@ export class ReconnectingLiveSession {
     this.#state = { state: 'closed' }
     this.#connection += 1
     this.#clearGoAway()
+    this.#closing ??= new AbortController()
     this.#closing.abort()
     this.#options.signal?.removeEventListener('abort', this.#abort)
     this.#options.hooks.onStatus('closed')
@@ -227,7 +234,7 @@ export class ReconnectingLiveSession {
       config: { ...config, sessionResumption: toResumption(start) },
       startsWithHistory: startsWithHistory && takesTextAsRealtime(model),
       timeoutMs: connectTimeoutMs,
-      signal: this.#closing.signal,
+      signal: this.#signal,
       events: {
         onMessage: (message) => {
           if (!isCurrent()) return
@@ -244,6 +251,7 @@ export class ReconnectingLiveSession {
       throw new LiveConnectionError({ code: 'aborted', reason: 'Closed.', phase: 'setup' })
     }
     this.#state = { state: 'open', socket, since: Date.now() }
+    this.#closing = undefined
     this.#isUnconfirmed = start.type === 'resumed'
   }
 
@@ -276,14 +284,14 @@ export class ReconnectingLiveSession {
     let failure = cause
     while (this.#attempts < maxAttempts) {
       try {
-        await waitBeforeAttempt(this.#attempts, retryDelayMs, this.#closing.signal)
+        await waitBeforeAttempt(this.#attempts, retryDelayMs, this.#signal)
         await this.#disconnected
-        if (this.#closing.signal.aborted) return
+        if (this.#signal.aborted) return
         this.#attempts += 1
         await this.#resume()
         return hooks.onStatus('open')
       } catch (error) {
-        if (this.#closing.signal.aborted) return
+        if (this.#signal.aborted) return
         failure = toConnectionError(error)
         hooks.onError(failure)
       }

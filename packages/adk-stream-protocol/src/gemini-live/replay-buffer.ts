@@ -1,5 +1,6 @@
 import type { Content, FunctionCall, FunctionResponse } from '@google/genai'
 
+import { SparseSet } from '../shared/sparse-collections.ts'
 import { describeHistory } from './describe-history.ts'
 
 /** A message that must reach the model. Audio is not one: it may be lost with its connection. */
@@ -55,8 +56,8 @@ export class ReplayBuffer {
   /** False until the model reacts to a history: a handle that arrives before may not cover it. */
   #hasReadHistory = true
   /** Calls that only an earlier connection knows. */
-  readonly #lostCalls = new Set<string>()
-  readonly #calls = new Set<string>()
+  readonly #lostCalls = new SparseSet<string>()
+  readonly #calls = new SparseSet<string>()
 
   readonly #now: () => number
   /** Whether the present connection goes back to a handle of another process. Then the model knows calls that this buffer does not. */

@@ -103,15 +103,15 @@ export interface CallEffectsOptions {
 export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
 
 /** What the effects need of the calls of the run. */
-interface Calls {
+export interface Calls {
   /** Applies an event that the work on a call produced, and performs its effects as part of that work. */
-  readonly advance: (call: OpenCall, event: CallEvent) => Promise<void>
+  advance(call: OpenCall, event: CallEvent): Promise<void>
   /** Applies an event to a call, and performs its effects in the background. Returns false if the event changed nothing. */
-  readonly apply: (call: OpenCall, event: CallEvent) => boolean
-  readonly isOpen: (call: OpenCall) => boolean
-  readonly remove: (call: OpenCall) => void
+  apply(call: OpenCall, event: CallEvent): boolean
+  isOpen(call: OpenCall): boolean
+  remove(call: OpenCall): void
   /** Whether the run has ended. */
-  readonly isClosed: () => boolean
+  readonly isClosed: boolean
 }
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
@@ -233,7 +233,7 @@ export class CallEffects {
   }
 
   #sendPending({ id, tool, state }: OpenCall): void {
-    if (!state.isCancelled && !this.#calls.isClosed()) this.#options.sendPending(id, tool.name)
+    if (!state.isCancelled && !this.#calls.isClosed) this.#options.sendPending(id, tool.name)
   }
 
   /** Runs a call. `late`: the approval of a call that was approved before the sign-in that it runs after. */
@@ -370,7 +370,7 @@ export class CallEffects {
       queue: this.#elicitations,
       show: (event) => write(call.id, event),
       onStateChange: (state) => {
-        if (this.#calls.isClosed()) return
+        if (this.#calls.isClosed) return
         call.isEliciting = state === 'asked'
         if (state === 'asked') this.#sendPending(call)
         else onResponse(call.id)
@@ -400,7 +400,7 @@ export class CallEffects {
     call.state = state
     // A message whose call continues at once does not pause.
     const inside = await readInside(this.#options.ledger, pause.asked)
-    if (call.state !== state || this.#calls.isClosed()) return
+    if (call.state !== state || this.#calls.isClosed) return
     if (inside === 'decided') return this.#calls.advance(call, { type: 'inside-decided' })
     this.#options.onStateChange(id, 'waiting')
     await this.performAll(call, effects)
@@ -411,7 +411,7 @@ export class CallEffects {
     const { pause, state } = call
     if (state.name !== 'paused' || !state.isWaiting || !pause) return
     const inside = await readInside(this.#options.ledger, pause.asked)
-    if (inside !== 'waiting' && call.pause === pause && !this.#calls.isClosed())
+    if (inside !== 'waiting' && call.pause === pause && !this.#calls.isClosed)
       this.#calls.apply(call, { type: `inside-${inside}` })
   }
 
@@ -454,7 +454,7 @@ export class CallEffects {
       { messageId, toolCallId: call.id },
       browser.timeoutMs + POST_RUN_GRACE_MS,
     )
-    if (this.#calls.isClosed()) return
+    if (this.#calls.isClosed) return
     this.startTimer(call, browser.timeoutMs)
     const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
     if (!hasOutput || call.state.isCancelled) {
@@ -494,7 +494,7 @@ export class CallEffects {
     call.isStored = true
     await this.#report(call, note)
     if (call.isBrowserCall) await this.#options.browserCalls.drop(id)
-    if (!call.state.isCancelled && !this.#calls.isClosed()) this.#sendResult(call, response)
+    if (!call.state.isCancelled && !this.#calls.isClosed) this.#sendResult(call, response)
     this.#calls.remove(call)
   }
 
@@ -530,7 +530,7 @@ export class CallEffects {
       await this.#settle(call, ending?.response ?? BROKEN, ending?.note)
     } catch (error) {
       this.#options.onError(error)
-      if (this.#calls.isClosed()) return
+      if (this.#calls.isClosed) return
       if (!call.state.isCancelled) this.#sendResult(call, BROKEN)
       this.#calls.remove(call)
     }

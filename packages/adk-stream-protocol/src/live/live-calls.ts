@@ -13,12 +13,13 @@ import type { Decision } from '../approvals/next-approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
+import { SparseMap, SparseSet } from '../shared/sparse-collections.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type { OpenCall } from './open-call.ts'
 import { contextOf, createOpenCall, isAsking, toWaitingCall, wasAsked } from './open-call.ts'
 import type { Parking } from './parked-calls.ts'
 import { toParkedResponse } from './parked-calls.ts'
-import type { CallEffectsOptions } from './call-effects.ts'
+import type { CallEffectsOptions, Calls } from './call-effects.ts'
 import { CallEffects, isAnyRoot } from './call-effects.ts'
 
 export interface LiveCallsOptions extends CallEffectsOptions {
@@ -36,28 +37,31 @@ const UNWANTED = {
  * The calls of a live run. They are independent: several may wait for approval at once and be decided in any order.
  * `nextCall` is their lifecycle, and `CallEffects` performs its effects.
  */
-export class LiveCalls {
+export class LiveCalls implements Calls {
   readonly #options: LiveCallsOptions
-  readonly #open = new Map<string, OpenCall>()
+  readonly #open = new SparseMap<string, OpenCall>()
   /** Work on calls that is in progress. */
-  readonly #work = new Set<Promise<void>>()
+  readonly #work = new SparseSet<Promise<void>>()
   readonly #effects: CallEffects
   #isClosed = false
 
   constructor(options: LiveCallsOptions) {
     this.#options = options
-    this.#effects = new CallEffects(options, {
-      advance: (call, event) => this.#advance(call, event),
-      apply: (call, event) => this.#apply(call, event),
-      isOpen: (call) => this.#open.get(call.id) === call,
-      remove: (call) => this.#remove(call),
-      isClosed: () => this.#isClosed,
-    })
+    this.#effects = new CallEffects(options, this)
   }
 
   /** Whether an approval was requested for an open call. */
   get hasApprovals(): boolean {
     return [...this.#open.values()].some(wasAsked)
+  }
+
+  /** Whether the run has ended. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  isOpen(call: OpenCall): boolean {
+    return this.#open.get(call.id) === call
   }
 
   get isBusy(): boolean {
@@ -83,7 +87,7 @@ export class LiveCalls {
       const check: CallCheck = this.#options.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
         : await checkCall(toolCall, this.#options.terms)
-      await this.#advance(call, {
+      await this.advance(call, {
         type: 'checked',
         check,
         canWait: check.verdict === 'ask' && canWait(toolCall, isAnyRoot),
@@ -151,7 +155,7 @@ export class LiveCalls {
   /** Continues a call whose approval has changed, in this process or another one. */
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
-    if (call) this.#apply(call, { type: 'approval-changed', approval })
+    if (call) this.apply(call, { type: 'approval-changed', approval })
     const outer = this.#findOuter(approval.toolCallId)
     if (outer && approval.state.name !== 'requested')
       this.#runWork(outer, () => this.#effects.readInside(outer))
@@ -161,15 +165,14 @@ export class LiveCalls {
   async decide(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
     const { ledger } = this.#options
     const call = this.#open.get(approval.toolCallId)
-    const isAsked =
-      call && this.#apply(call, { type: 'decision-received', approvalId: approval.id })
+    const isAsked = call && this.apply(call, { type: 'decision-received', approvalId: approval.id })
     if (!isAsked) return this.#decideInside(approval, decision)
     let result: DecidedCall | Refusal | undefined
     try {
       result = await ledger.decideAndClaim(approval, decision, toClaim(call))
       return isRefusal(result) ? result : result.decided
     } finally {
-      this.#apply(call, { type: 'decided', result })
+      this.apply(call, { type: 'decided', result })
     }
   }
 
@@ -184,7 +187,7 @@ export class LiveCalls {
   submitOutput(output: OutputResponse): boolean {
     const call = this.#open.get(output.toolCallId)
     if (!call || !asBrowserTool(call.tool)) return false
-    return this.#apply(call, { type: 'output-received', output })
+    return this.apply(call, { type: 'output-received', output })
   }
 
   /**
@@ -216,7 +219,7 @@ export class LiveCalls {
     for (const id of toolCallIds) {
       const call = this.#open.get(id)
       call?.unwanted.abort()
-      if (call) this.#apply(call, { type: 'cancelled' })
+      if (call) this.apply(call, { type: 'cancelled' })
     }
   }
 
@@ -236,11 +239,11 @@ export class LiveCalls {
   }
 
   /** Applies an event to a call, and runs its effects in the background. Returns false if the event changed nothing. */
-  #apply(call: OpenCall, event: CallEvent): boolean {
+  apply(call: OpenCall, event: CallEvent): boolean {
     const before = call.state
     const [state, effects] = nextCall(before, event)
     call.state = state
-    if (state.name === 'left') this.#remove(call)
+    if (state.name === 'left') this.remove(call)
     else if (effects.length > 0) {
       if (isResponse(event, effects)) this.#options.onResponse(call.id)
       this.#runWork(call, () => this.#effects.performAll(call, effects))
@@ -249,7 +252,7 @@ export class LiveCalls {
   }
 
   /** Applies an event that the work on a call produced, and runs its effects as part of that work. */
-  async #advance(call: OpenCall, event: CallEvent): Promise<void> {
+  async advance(call: OpenCall, event: CallEvent): Promise<void> {
     const [state, effects] = nextCall(call.state, event)
     call.state = state
     await this.#effects.performAll(call, effects)
@@ -260,7 +263,7 @@ export class LiveCalls {
     return this.#effects.askForSignIn(toolCall, approval, this.#open.get(approval.toolCallId))
   }
 
-  #remove(call: OpenCall): void {
+  remove(call: OpenCall): void {
     clearTimeout(call.timer)
     this.#open.delete(call.id)
     this.#options.onStateChange(call.id, 'ended')
@@ -279,7 +282,7 @@ export class LiveCalls {
         this.#options.onError(error)
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
-          : this.#advance(call, { type: 'failed' })
+          : this.advance(call, { type: 'failed' })
       })
       .finally(() => this.#work.delete(done))
     this.#work.add(done)

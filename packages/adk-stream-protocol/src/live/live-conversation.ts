@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { BaseAgent, Event, LlmRequest, RunConfig, RunnerConfig } from '@google/adk'
-import { Context, LiveRequestQueue, PluginManager, Runner } from '@google/adk'
+import type {
+  BaseAgent,
+  Event,
+  LlmRequest,
+  PluginManager,
+  RunConfig,
+  RunnerConfig,
+} from '@google/adk'
+import { Context, LiveRequestQueue, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
@@ -10,13 +17,12 @@ import type { RunState } from '../calls/run-state.ts'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import type { CredentialSource } from '../calls/sign-in-calls.ts'
 import { SignInCalls } from '../calls/sign-in-calls.ts'
-import { ToolErrors } from '../calls/tool-errors.ts'
+import type { ToolErrors } from '../calls/tool-errors.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Decision } from '../approvals/next-approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import type { Reply } from '../approvals/understand-reply.ts'
-import { createAudioEpochs } from '../gemini-live/live-hooks.ts'
 import {
   toLiveAgent,
   LivePlugin,
@@ -26,6 +32,7 @@ import {
 } from '../gemini-live/live-agent.ts'
 import { toModelError } from '../gemini-live/live-connection-error.ts'
 import type { LiveHooks } from '../gemini-live/live-hooks.ts'
+import { AudioEpochs } from '../gemini-live/live-hooks.ts'
 import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { runLiveCall } from '../gemini-live/run-live-call.ts'
@@ -55,6 +62,7 @@ import type { ShownQuestion } from './spoken-replies.ts'
 import { SpokenReplies } from './spoken-replies.ts'
 import { TurnTaking } from './turn-taking.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import { SparseMap } from '../shared/sparse-collections.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,
@@ -62,8 +70,10 @@ export interface LiveConversationOptions extends Pick<
 > {
   readonly chat: AppChatRef
   readonly agent: BaseAgent
-  /** Whether the model receives the text of an error that a tool threw. */
-  readonly exposeErrors: boolean
+  /** Responds for tools that throw. */
+  readonly errors: ToolErrors
+  /** The plugins of the host. ADK does not know them in a live run. */
+  readonly hostPlugins: PluginManager
   /** The credentials of people who signed in. Undefined if no tool may ask for any. */
   readonly credentials: CredentialSource | undefined
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
@@ -101,11 +111,11 @@ export class LiveConversation {
   readonly #calls: LiveCalls
   readonly #messages: LiveMessages
   readonly #transcript: SpeechTranscript
-  readonly #spokenReplies: SpokenReplies
+  /** Created with the first words of the user. */
+  #spokenReplies: SpokenReplies | undefined
   /** When the calls that wait were shown to clients: call → time. */
-  readonly #shownAt = new Map<string, number>()
+  readonly #shownAt = new SparseMap<string, number>()
   #decideSpoken: DecideSpoken | undefined
-  readonly #hostPlugins: PluginManager
   readonly #loop: Promise<void>
   #request: LlmRequest | undefined
   #model: ReconnectingLiveModel | undefined
@@ -117,7 +127,7 @@ export class LiveConversation {
   readonly #ready: Promise<void>
   #resolveReady: () => void = () => undefined
   #rejectReady: (error: unknown) => void = () => undefined
-  readonly #audio = createAudioEpochs()
+  readonly #audio = new AudioEpochs()
   /** Turns that were cut off by a lost connection, and whose end ADK has not yielded yet. */
   #cutOffTurns = 0
   /** Errors of dropped messages that wait for the end of cut-off turns. */
@@ -139,12 +149,6 @@ export class LiveConversation {
     this.#ready.catch(() => undefined)
     this.#turnTaking = new TurnTaking(options)
     this.#transcript = new SpeechTranscript(this.#turnTaking)
-    this.#spokenReplies = new SpokenReplies({
-      listQuestions: () => this.#listQuestions(),
-      decide: (reply, approvalIds) => {
-        this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(options.onError)
-      },
-    })
     this.#messages = new LiveMessages({
       turnTaking: this.#turnTaking,
       openTurn: options.openTurn,
@@ -158,7 +162,6 @@ export class LiveConversation {
       take: () => (this.#state === 'open' ? this.#takeSnapshot() : undefined),
       save: options.onRest,
     })
-    this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
     this.#calls = this.#createCalls()
     this.#loop = this.#run()
   }
@@ -359,14 +362,19 @@ export class LiveConversation {
   }
 
   #createCalls(): LiveCalls {
-    const { agent, onError, exposeErrors, credentials } = this.#options
+    const { agent, onError, errors, hostPlugins, credentials } = this.#options
     const signIns =
       credentials &&
       new SignInCalls(credentials, (call, approval) => this.#calls.askForSignIn(call, approval))
-    const errors = new ToolErrors({ exposeErrors, onNestedError: onError })
-    const host = { agent, onError, hostPlugins: this.#hostPlugins, errors, signIns }
+    const host = { agent, onError, hostPlugins, errors, signIns }
+    const { chat, ledger, terms, browserCalls, cancelRemoteTasks } = this.#options
     return new LiveCalls({
-      ...this.#options,
+      chat,
+      ledger,
+      terms,
+      browserCalls,
+      cancelRemoteTasks,
+      onError,
       signIns,
       run: (call, record, outer) =>
         runLiveCall(call, { ...host, nest: (nested) => this.#options.nest(nested, outer) }, record),
@@ -408,7 +416,7 @@ export class LiveConversation {
     const model = this.#options.createModel(this.#createHooks(), () => this.#resumeFrom())
     this.#model = model
     const plugin = new LivePlugin({
-      hostPlugins: this.#hostPlugins,
+      hostPlugins: this.#options.hostPlugins,
       terms: this.#options.terms,
       onRun: (context) => this.#session.start(context),
       prepare: (event) => this.#prepareEvent(event),
@@ -560,7 +568,17 @@ export class LiveConversation {
     const { text = '', finished = false } = event.inputTranscription ?? {}
     this.#options.listener.onTranscript({ text, final: finished })
     this.#transcript.add(event)
+    this.#spokenReplies ??= this.#createSpokenReplies()
     this.#spokenReplies.add(text, finished)
+  }
+
+  #createSpokenReplies(): SpokenReplies {
+    return new SpokenReplies({
+      listQuestions: () => this.#listQuestions(),
+      decide: (reply, approvalIds) => {
+        this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(this.#options.onError)
+      },
+    })
   }
 
   /** Returns the questions that clients see. */

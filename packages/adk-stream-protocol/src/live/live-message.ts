@@ -5,6 +5,7 @@ import type { Event } from '@google/adk'
 import { countSpeech } from '../agent/translate/count-usage.ts'
 import type { AudioCount } from '../protocol/message.ts'
 import { AsyncQueue } from '../shared/async-queue.ts'
+import { SparseMap, SparseSet } from '../shared/sparse-collections.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCallState } from './call-effects.ts'
 import type { TurnTaking } from './turn-taking.ts'
@@ -161,15 +162,15 @@ const IDLE_MS = 100
 /** The incomplete messages of a live conversation. */
 export class LiveMessages {
   readonly #options: LiveMessagesOptions
-  readonly #messages = new Map<string, LiveMessage>()
-  readonly #byCall = new Map<string, LiveMessage>()
+  readonly #messages = new SparseMap<string, LiveMessage>()
+  readonly #byCall = new SparseMap<string, LiveMessage>()
   /** Calls that the model made after the user stopped the reply. They are neither stored nor streamed. */
-  readonly #unstoredCalls = new Set<string>()
+  readonly #unstoredCalls = new SparseSet<string>()
   #idleTimer: NodeJS.Timeout | undefined
   /** How many requests are recording responses. */
   #recording = 0
   /** Messages that would have paused meanwhile. */
-  readonly #keptOpen = new Set<LiveMessage>()
+  readonly #keptOpen = new SparseSet<LiveMessage>()
 
   constructor(options: LiveMessagesOptions) {
     this.#options = options

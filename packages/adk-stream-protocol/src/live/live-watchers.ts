@@ -1,5 +1,6 @@
 import type { LiveStatus } from '../gemini-live/live-hooks.ts'
 import type { Message } from '../protocol/message.ts'
+import { SparseSet } from '../shared/sparse-collections.ts'
 import type { Turn } from '../turns/turn.ts'
 
 /**
@@ -27,7 +28,7 @@ export interface LiveWatcher extends LiveListener {
 
 /** The clients of one chat's live conversation. They stay when a conversation ends and the next one starts. */
 export class LiveWatchers implements LiveListener {
-  readonly #watchers = new Set<LiveWatcher>()
+  readonly #watchers = new SparseSet<LiveWatcher>()
   #status: LiveStatus = 'closed'
 
   get isEmpty(): boolean {

@@ -6,12 +6,13 @@ import {
   hasFinalResponse,
   responseIds,
 } from '../agent/history/cut-events.ts'
+import { SparseSet } from '../shared/sparse-collections.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {
   #context: InvocationContext | undefined
   /** The ids of events that are being written. */
-  readonly #writing = new Set<string>()
+  readonly #writing = new SparseSet<string>()
 
   /** Sets the context when the run starts. */
   start(context: InvocationContext): void {

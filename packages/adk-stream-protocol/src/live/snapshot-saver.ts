@@ -30,6 +30,7 @@ export class SnapshotSaver {
     clearTimeout(this.#timer)
     if (attempts === 0 || !this.#options.take()) return
     this.#timer = setTimeout(() => {
+      this.#timer = undefined
       const snapshot = this.#options.take()
       if (snapshot?.handle === undefined) this.saveAtRest(attempts - 1)
       else this.#save(snapshot)

@@ -74,6 +74,9 @@ export function nextSpeaker<Message>(
   }
 }
 
+/** Shared by all conversations, most of which have no such call. */
+const NO_CALLS: ReadonlySet<string> = new Set()
+
 /** Holds the state of `nextSpeaker` for one live conversation. */
 export class TurnTaking<Message extends object> {
   #state: TurnTakingState<Message>
@@ -82,7 +85,7 @@ export class TurnTaking<Message extends object> {
     this.#state = {
       pending: [],
       speaking: undefined,
-      blockingCalls: new Set(),
+      blockingCalls: NO_CALLS,
       calls: 'none',
       completesCalls,
     }
@@ -174,5 +177,5 @@ function isReplying<Message>(
 function without(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const rest = new Set(ids)
   rest.delete(id)
-  return rest
+  return rest.size === 0 ? NO_CALLS : rest
 }

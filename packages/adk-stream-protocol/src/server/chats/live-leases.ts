@@ -104,38 +104,62 @@ export class LiveLeases {
   }
 
   async #open(chat: AppChatRef, lock: LiveLock): Promise<LiveLease> {
-    const { ledger, store, onError } = this.#options
-    const { liveSessions } = store
-    const save = async (snapshot: LiveSnapshot): Promise<boolean> => {
-      if (!liveSessions) return ledger.locks.stillHoldsLive(lock)
-      const sealed = sealSnapshot(chat, snapshot, await store.secret(SECRET))
-      return liveSessions.save(chat, sealed, { lock, maxAgeMs: MAX_AGE_MS })
-    }
-    const lease = {
-      isHeld: () => ledger.locks.stillHoldsLive(lock),
-      save,
-      release: async (snapshot?: LiveSnapshot) => {
-        try {
-          if (snapshot) await save(snapshot)
-          else if (await ledger.locks.stillHoldsLive(lock)) await liveSessions?.drop(chat)
-        } catch (error) {
-          // The session is restored from its messages.
-          onError(error)
-        }
-        // If this fails, the lock expires with the lease.
-        await ledger.locks.unlockLive(lock).catch(onError)
-      },
-    }
+    const { store, onError } = this.#options
+    let continues: LiveSnapshot | undefined
     try {
-      const sealed = await liveSessions?.find(chat)
-      return {
-        ...lease,
-        continues: sealed && openSnapshot(chat, sealed, await store.secret(SECRET)),
-      }
+      const sealed = await store.liveSessions?.find(chat)
+      continues = sealed && openSnapshot(chat, sealed, await store.secret(SECRET))
     } catch (error) {
       onError(error)
-      return { ...lease, continues: undefined }
     }
+    return new SharedLease(this.#options, { chat, lock, continues })
+  }
+}
+
+/** A lease that other processes respect. */
+class SharedLease implements LiveLease {
+  readonly continues: LiveSnapshot | undefined
+  readonly #options: LiveLeasesOptions
+  readonly #chat: AppChatRef
+  readonly #lock: LiveLock
+
+  constructor(
+    options: LiveLeasesOptions,
+    {
+      chat,
+      lock,
+      continues,
+    }: Pick<LiveLease, 'continues'> & { readonly chat: AppChatRef; readonly lock: LiveLock },
+  ) {
+    this.#options = options
+    this.#chat = chat
+    this.#lock = lock
+    this.continues = continues
+  }
+
+  isHeld(): Promise<boolean> {
+    return this.#options.ledger.locks.stillHoldsLive(this.#lock)
+  }
+
+  async save(snapshot: LiveSnapshot): Promise<boolean> {
+    const { store } = this.#options
+    const { liveSessions } = store
+    if (!liveSessions) return this.isHeld()
+    const sealed = sealSnapshot(this.#chat, snapshot, await store.secret(SECRET))
+    return liveSessions.save(this.#chat, sealed, { lock: this.#lock, maxAgeMs: MAX_AGE_MS })
+  }
+
+  async release(snapshot?: LiveSnapshot): Promise<void> {
+    const { ledger, store, onError } = this.#options
+    try {
+      if (snapshot) await this.save(snapshot)
+      else if (await this.isHeld()) await store.liveSessions?.drop(this.#chat)
+    } catch (error) {
+      // The session is restored from its messages.
+      onError(error)
+    }
+    // If this fails, the lock expires with the lease.
+    await ledger.locks.unlockLive(this.#lock).catch(onError)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
-import { Gemini, isBaseAgent, isLlmAgent } from '@google/adk'
+import { Gemini, isBaseAgent, isLlmAgent, PluginManager } from '@google/adk'
 import { Modality } from '@google/genai'
 
 import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
@@ -7,7 +7,11 @@ import { toLiveAgent } from '../../gemini-live/live-agent.ts'
 import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/model-capabilities.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import type { Approval } from '../../approvals/approval.ts'
+import type { LiveSnapshot } from '../../live/live-snapshot.ts'
 import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
+import type { TermsOptions } from '../../calls/call-terms.ts'
+import { ToolErrors } from '../../calls/tool-errors.ts'
+import type { LiveConversationOptions } from '../../live/live-conversation.ts'
 import { LiveConversation } from '../../live/live-conversation.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Quota } from '../../shared/quota.ts'
@@ -55,28 +59,33 @@ interface LiveModelAgent {
 }
 
 /** The live session of a chat, with its watchers. */
-interface LiveChat {
+class LiveChat {
   readonly chat: ChatRef
-  readonly room: LiveWatchers
-  run?: LiveConversation
+  readonly room = new LiveWatchers()
+  run: LiveConversation | undefined
   /** The lease of the session, and of one that is being closed. */
-  lease?: LiveLease
+  lease: LiveLease | undefined
   /** The session while it is started or checked. Undefined if another process keeps it. */
-  opening?: Promise<LiveConversation | undefined>
+  opening: Promise<LiveConversation | undefined> | undefined
   /** The session while it is handed over to another process. */
-  handingOver?: Promise<void>
+  handingOver: Promise<void> | undefined
   /** When audio last arrived from a client whose session another process has taken over. */
-  ignoredAt?: number
-  watchTimer?: NodeJS.Timeout
+  ignoredAt: number | undefined
+  watchTimer: NodeJS.Timeout | undefined
   /** When the session was last found to be up to date with its chat. */
-  checkedAt?: number
-  graceTimer?: NodeJS.Timeout
+  checkedAt: number | undefined
+  graceTimer: NodeJS.Timeout | undefined
+
+  constructor(chat: ChatRef) {
+    this.chat = chat
+  }
 }
 
 interface RunParts extends LiveModelAgent {
   readonly name: string
   readonly backend: Backend
   readonly lease: LiveLease
+  readonly continues: LiveSnapshot | undefined
 }
 
 interface OpenOptions {
@@ -108,6 +117,12 @@ export class LiveRuns {
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
   readonly #watchdog: NodeJS.Timeout
+  /** What all sessions share. */
+  readonly #hostPlugins: PluginManager
+  readonly #errors: ToolErrors
+  readonly #terms: TermsOptions
+  readonly #runConfig: Partial<RunConfig>
+  #services: LiveConversationOptions['services'] | undefined
   #checkedAt = performance.now()
   #closed = false
 
@@ -116,6 +131,11 @@ export class LiveRuns {
     this.#watchdog = setInterval(() => this.#noticeSuspension(), SUSPENSION_CHECK_MS)
     this.#watchdog.unref()
     this.#perPrincipal = new Quota(options.maxPerPrincipal)
+    const { exposeErrors, onError, policy, approvalDeadlineMs = 5 * MINUTE_MS } = options
+    this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
+    this.#errors = new ToolErrors({ exposeErrors, onNestedError: onError })
+    this.#terms = { policy, deadlineMs: approvalDeadlineMs, onError }
+    this.#runConfig = { ...SPOKEN, ...options.runConfig }
     const talking = [...options.agents].map(
       ([name, agent]) => [name, toLiveModelAgent(name, agent, options.model)] as const,
     )
@@ -191,14 +211,14 @@ export class LiveRuns {
    * clients. If the model replies there and no client listens, takes the session over afterwards.
    */
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
-    delete this.#entryOf(chat).ignoredAt
+    this.#entryOf(chat).ignoredAt = undefined
     return this.#startOpening(chat, { need: 'watch', prepare })
   }
 
   #startOpening(chat: ChatRef, how: OpenOptions): Promise<LiveConversation | undefined> {
     const entry = this.#entryOf(chat)
     entry.opening ??= this.#open(chat, entry, how).finally(() => {
-      delete entry.opening
+      entry.opening = undefined
       // The client may have disconnected meanwhile.
       this.#keepFor(chat, entry)
     })
@@ -282,8 +302,8 @@ export class LiveRuns {
 
   async #leaveHere(entry: LiveChat): Promise<void> {
     const { run, lease } = entry
-    delete entry.run
-    delete entry.lease
+    entry.run = undefined
+    entry.lease = undefined
     await run?.close()
     await lease?.release()
   }
@@ -291,7 +311,7 @@ export class LiveRuns {
   /** Closes the session of a chat, and stores what another process needs to continue it. */
   #handOver(chat: ChatRef, entry: LiveChat): Promise<void> {
     entry.handingOver ??= this.#closeAndSave(entry).finally(() => {
-      delete entry.handingOver
+      entry.handingOver = undefined
       this.#keepFor(chat, entry)
     })
     return entry.handingOver
@@ -299,8 +319,8 @@ export class LiveRuns {
 
   async #closeAndSave(entry: LiveChat): Promise<void> {
     const { run, lease } = entry
-    delete entry.run
-    delete entry.lease
+    entry.run = undefined
+    entry.lease = undefined
     const snapshot = await run?.handOver()
     await lease?.release(snapshot)
   }
@@ -319,8 +339,8 @@ export class LiveRuns {
     const { run, lease } = entry
     if (!run || !lease || (await lease.isHeld())) return true
     if (entry.run === run) {
-      delete entry.run
-      delete entry.lease
+      entry.run = undefined
+      entry.lease = undefined
     }
     await run.abandon()
     await lease.release()
@@ -387,7 +407,7 @@ export class LiveRuns {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
-    const entered: LiveChat = { chat, room: new LiveWatchers() }
+    const entered = new LiveChat(chat)
     this.#chats.set(key, entered)
     return entered
   }
@@ -438,7 +458,7 @@ export class LiveRuns {
       await prepare?.()
       const run = await this.#continue(chat, entry, lease)
       entry.lease = lease
-      delete entry.ignoredAt
+      entry.ignoredAt = undefined
       return run
     } catch (error) {
       await lease.release(lease.continues)
@@ -452,12 +472,12 @@ export class LiveRuns {
    */
   async #continue(chat: ChatRef, entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
     const { continues } = lease
-    if (!continues || continues.calls.length === 0) return this.#start(chat, entry, lease)
+    if (!continues || continues.calls.length === 0)
+      return this.#start(chat, entry, { lease, continues })
     const release = await this.#options.turnService.reserve(chat, ADOPTION_MS)
-    if (!release)
-      return this.#start(chat, entry, { ...lease, continues: { ...continues, calls: [] } })
+    if (!release) return this.#start(chat, entry, { lease, continues: { ...continues, calls: [] } })
     try {
-      const run = await this.#start(chat, entry, lease)
+      const run = await this.#start(chat, entry, { lease, continues })
       void run.adopted.then(release)
       return run
     } catch (error) {
@@ -475,7 +495,11 @@ export class LiveRuns {
     entry.watchTimer.unref()
   }
 
-  async #start(chat: ChatRef, entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
+  async #start(
+    chat: ChatRef,
+    entry: LiveChat,
+    taken: Pick<RunParts, 'lease' | 'continues'>,
+  ): Promise<LiveConversation> {
     const backend = await this.#options.backend.get()
     const name = await backend.agents.of(toApprovalChat(backend, chat))
     const agent = this.#agents.get(name)
@@ -485,7 +509,7 @@ export class LiveRuns {
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#createRun(chat, entry.room, { backend, lease, name, ...agent })
+      const run = this.#createRun(chat, entry.room, { backend, name, ...taken, ...agent })
       void this.#forgetWhenEnded(chat, entry, run).finally(release)
       return run
     } catch (thrown) {
@@ -497,11 +521,12 @@ export class LiveRuns {
   #createRun(
     chat: ChatRef,
     listener: LiveWatchers,
-    { backend, lease, name, agent, model }: RunParts,
+    { backend, lease, continues, name, agent, model }: RunParts,
   ): LiveConversation {
-    const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
+    const { turnService, services, onError, graceMs = MINUTE_MS } = this.#options
     const { host, sessions, ledger, browserCalls, appName, signIns } = backend
     const key = toApprovalChat({ appName }, chat)
+    this.#services ??= { ...services, appName, sessionService: sessions.service }
     return new LiveConversation({
       chat: key,
       browserCalls: {
@@ -509,17 +534,18 @@ export class LiveRuns {
         drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
       },
       agent,
-      exposeErrors: this.#options.exposeErrors,
+      errors: this.#errors,
+      hostPlugins: this.#hostPlugins,
       nest: (call, outer) => host.nestLive(name, call, outer),
-      services: { ...services, appName, sessionService: sessions.service },
+      services: this.#services,
       createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
-      continues: lease.continues,
+      continues,
       onRest: (snapshot) => void lease.save(snapshot).catch(onError),
-      runConfig: { ...SPOKEN, ...runConfig },
+      runConfig: this.#runConfig,
       hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),
       ledger,
-      terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
+      terms: this.#terms,
       credentials: signIns,
       cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
       openTurn: (messageId, stream) =>
