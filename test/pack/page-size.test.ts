@@ -7,12 +7,12 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 
 /** What a page adds to its bundle with each import, minified and without `ai` and `react`, in KB. */
 const LIMITS = [
-  ['adkApi', 'client/index.ts', 18],
+  ['adkApi', 'client/index.ts', 19],
   ['sseTransport', 'client/index.ts', 26],
   ['webSocketTransport', 'client/index.ts', 26],
   ['useAdkChat', 'react/index.ts', 44],
   ['*', 'client/index.ts', 80],
-  ['*', 'react/index.ts', 168],
+  ['*', 'react/index.ts', 170],
   ['*', 'protocol/index.ts', 10],
 ] as const
 

@@ -4,7 +4,13 @@ import { userEvent } from '@testing-library/user-event'
 import { afterEach, expect, test, vi } from 'vitest'
 
 import type { WaitingDecision } from '../../src/client/api/decision-outbox.ts'
-import { AdkProvider, ApprovalInbox, MessageList, useInbox } from '../../src/react/index.ts'
+import {
+  AdkProvider,
+  ApprovalInbox,
+  ConnectionNotice,
+  MessageList,
+  useInbox,
+} from '../../src/react/index.ts'
 import type { InboxApi } from '../../src/react/hooks/use-inbox.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -92,7 +98,35 @@ test('[RE691] a decision that waited does not count if somebody else has decided
   switchNetwork(browser, true)
   await page.until('has already been decided')
   expect(page.text).not.toContain(NOT_SENT)
+  expect(page.chat.refusedDecisions).toEqual([])
   expect(testBridge.wallet.payments).toEqual([])
+})
+
+test('[RE754] a refused decision that waited is reported in another chat, if its own is closed', async () => {
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: { deciders: everyone, approvers: 2 } },
+  })
+  await using browser = new TestBrowser(testBridge, 'sse')
+  await using other = new TestBrowser(testBridge, 'sse', 'taro')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  const [approval] = await other.api.listApprovals()
+  switchNetwork(browser, false)
+  await page.click('Approve')
+  await page.until(NOT_SENT)
+  page.leave()
+  await other.api.decide(approval?.id ?? '', { approved: false })
+  switchNetwork(browser, true)
+  await waitFor(() => expect(browser.api.refusedDecisions[0]?.approval).toBeDefined())
+  const next = browser.show({ api: browser.api, id: 'chat-2' })
+  const view = render(<ConnectionNotice chat={next.chat} />)
+  const alert = within(view.container).getByRole('alert')
+  expect(alert.textContent).toMatch(/^Your approval did not count.*process_payment.*decided/)
+  await user.click(within(view.container).getByRole('button', { name: 'OK' }))
+  expect(browser.api.refusedDecisions).toEqual([])
+  view.unmount()
 })
 
 test('[RE691] [RE361] an approval of the inbox that waited asks again if the preview has changed', async () => {

@@ -25,7 +25,7 @@ import type { ModelCall, Timeline } from '../../protocol/timeline.ts'
 import { isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import { isBrowserOffline } from '../network-back.ts'
-import type { WaitingDecisions } from './decision-outbox.ts'
+import type { RefusedDecision, WaitingDecisions } from './decision-outbox.ts'
 import { DecisionOutbox } from './decision-outbox.ts'
 import type { Http, HttpOptions } from './http.ts'
 import { createHttp } from './http.ts'
@@ -218,7 +218,17 @@ export class AdkApi {
     return this.#outbox.waiting
   }
 
-  /** Calls the listener when `waitingDecisions` changes. Returns a function that unsubscribes. */
+  /** The decisions that the server refused after they had waited, until they are dismissed. The list stays the same until it changes. */
+  get refusedDecisions(): readonly RefusedDecision[] {
+    return this.#outbox.refused
+  }
+
+  /** Removes a decision from `refusedDecisions`. */
+  dismissRefused(approvalId: string): void {
+    this.#outbox.dismiss(approvalId)
+  }
+
+  /** Calls the listener when `waitingDecisions` or `refusedDecisions` changes. Returns a function that unsubscribes. */
   onWaitingDecisions(listener: () => void): () => void {
     return this.#outbox.subscribe(listener)
   }

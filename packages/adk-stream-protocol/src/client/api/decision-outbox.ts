@@ -2,6 +2,7 @@ import { withDefaults } from '../../shared/backoff.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { AdkError } from '../adk-error.ts'
 import { KeptDecisions } from '../transports/kept-decisions.ts'
+import { DECISION_CANCELLED } from '../transports/response-channel.ts'
 import type { DecisionGiven } from './adk-api.ts'
 
 /**
@@ -25,6 +26,21 @@ export type WaitingDecisions = ReadonlyMap<string, WaitingDecision>
 /** No decision waits. One object for all, so that pages do not render again for another empty map. */
 export const NONE_WAITING: WaitingDecisions = new Map()
 
+/**
+ * A decision that waited for the connection and that the server refused then.
+ *
+ * @inline
+ */
+export interface RefusedDecision {
+  readonly approvalId: string
+  readonly decision: DecisionGiven
+  readonly error: unknown
+  /** What it was about. Undefined until it is read, and if it cannot be read. */
+  readonly approval?: PendingApproval
+}
+
+export const NONE_REFUSED: readonly RefusedDecision[] = []
+
 interface OutboxApi {
   readonly decide: (approvalId: string, decision: DecisionGiven) => Promise<string>
   readonly readApproval: (approvalId: string) => Promise<{ readonly approval: PendingApproval }>
@@ -38,6 +54,7 @@ export class DecisionOutbox {
   readonly #kept: KeptDecisions
   readonly #listeners = new Set<() => void>()
   #waiting = NONE_WAITING
+  #refused = NONE_REFUSED
 
   constructor(api: OutboxApi) {
     this.#api = api
@@ -52,6 +69,11 @@ export class DecisionOutbox {
     return this.#waiting
   }
 
+  /** The decisions that were refused after they had waited, until they are dismissed. The form that sent them may be closed. */
+  get refused(): readonly RefusedDecision[] {
+    return this.#refused
+  }
+
   /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
@@ -61,6 +83,7 @@ export class DecisionOutbox {
   /** Resolves with the state of the approval. Rejects if the server rejects the decision, or if it was taken back. */
   async send(approvalId: string, decision: DecisionGiven): Promise<string> {
     let mayHaveArrived = false
+    let hasWaited = false
     try {
       return await this.#kept.send({
         approvalIds: [approvalId],
@@ -72,9 +95,15 @@ export class DecisionOutbox {
             ? this.#repeat(approvalId, decision)
             : this.#api.decide(approvalId, decision)
         },
-        report: ({ state }) =>
-          this.#show(approvalId, state === 'lost' ? { decision, mayHaveArrived } : undefined),
+        report: ({ state }) => {
+          hasWaited ||= state === 'lost'
+          this.#show(approvalId, state === 'lost' ? { decision, mayHaveArrived } : undefined)
+        },
       })
+    } catch (error) {
+      if (hasWaited && error !== DECISION_CANCELLED)
+        void this.#noteRefusal({ approvalId, decision, error })
+      throw error
     } finally {
       this.#show(approvalId, undefined)
     }
@@ -83,6 +112,29 @@ export class DecisionOutbox {
   /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
   cancel(approvalId: string): boolean {
     return this.#kept.cancel(approvalId)
+  }
+
+  /** Forgets a refused decision. The person has seen why it was refused. */
+  dismiss(approvalId: string): void {
+    const others = this.#refused.filter((refused) => refused.approvalId !== approvalId)
+    if (others.length !== this.#refused.length) this.#showRefused(others)
+  }
+
+  async #noteRefusal(refused: RefusedDecision): Promise<void> {
+    const { approvalId } = refused
+    this.#showRefused([...this.#refused, refused])
+    const read = await this.#api.readApproval(approvalId).catch(() => undefined)
+    if (read && this.#refused.includes(refused))
+      this.#showRefused(
+        this.#refused.map((each) =>
+          each === refused ? { ...refused, approval: read.approval } : each,
+        ),
+      )
+  }
+
+  #showRefused(refused: readonly RefusedDecision[]): void {
+    this.#refused = refused.length === 0 ? NONE_REFUSED : refused
+    for (const listener of this.#listeners) listener()
   }
 
   /** Sends a decision again. If the first attempt has arrived, the server rejects the second one, and the outcome is that of the first. */

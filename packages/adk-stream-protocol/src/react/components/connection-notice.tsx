@@ -1,9 +1,10 @@
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useIsOnline } from '../hooks/use-is-online.ts'
 import type { AdkLabels } from '../labels/labels.ts'
-import { useAdkLabels } from '../provider.tsx'
+import { useAdkLabels, useDescribeCall } from '../provider.tsx'
+import { toLiteral } from '../reading/literal-text.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import { readLoss } from '../reading/problem.ts'
+import { readLoss, toServerError } from '../reading/problem.ts'
 import { useCountdown } from './countdown.tsx'
 
 /**
@@ -17,12 +18,12 @@ export interface ConnectionNoticeProps {
     AdkChat,
     'connection' | 'messages' | 'status' | 'unconfirmed' | 'problem' | 'reconnect'
   > &
-    Partial<Pick<AdkChat, 'waitingDecisions'>>
+    Partial<Pick<AdkChat, 'waitingDecisions' | 'refusedDecisions' | 'dismissRefused'>>
 }
 
 /**
  * Shows that the connection is lost: what happens to the interrupted message, reply or decision, and when the next attempt follows.
- * Empty while there is a connection. A page with this notice does not need `ProblemCard` for the kind `disconnected`.
+ * Empty while there is a connection, unless a decision that waited for it was refused, and its card is not shown. A page with this notice does not need `ProblemCard` for the kind `disconnected`.
  */
 export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
   const labels = useAdkLabels()
@@ -32,28 +33,62 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
   const seconds = useCountdown(connection.state === 'lost' ? connection.retryAt : undefined)
   const title = describeLoss({ isOnline, state: connection.state, problem }, labels)
   return (
-    <div className="adk-connection-notice" data-shown={title !== undefined}>
-      {/* There before its text, so that screen readers announce it. The countdown changes every second and is not announced. */}
-      <div role="status">
-        {title !== undefined && (
-          <>
-            <p className="adk-connection-title">{title}</p>
-            <p>{kept[findInterrupted(chat)]}</p>
-          </>
+    <>
+      <RefusedDecisions chat={chat} />
+      <div className="adk-connection-notice" data-shown={title !== undefined}>
+        {/* There before its text, so that screen readers announce it. The countdown changes every second and is not announced. */}
+        <div role="status">
+          {title !== undefined && (
+            <>
+              <p className="adk-connection-title">{title}</p>
+              <p>{kept[findInterrupted(chat)]}</p>
+            </>
+          )}
+        </div>
+        {title !== undefined && isOnline && seconds !== undefined && seconds > 0 && (
+          <span className="adk-connection-attempt" aria-hidden="true">
+            {nextAttempt(seconds)}
+          </span>
+        )}
+        {title !== undefined && isOnline && (
+          <button type="button" className="adk-button adk-outlined" onClick={reconnect}>
+            {tryNow}
+          </button>
         )}
       </div>
-      {title !== undefined && isOnline && seconds !== undefined && seconds > 0 && (
-        <span className="adk-connection-attempt" aria-hidden="true">
-          {nextAttempt(seconds)}
-        </span>
-      )}
-      {title !== undefined && isOnline && (
-        <button type="button" className="adk-button adk-outlined" onClick={reconnect}>
-          {tryNow}
-        </button>
-      )}
-    </div>
+    </>
   )
+}
+
+/** Says which decisions did not count, and why, until the person has read it. */
+function RefusedDecisions({ chat }: ConnectionNoticeProps) {
+  const { connectionNotice: labels, approval: approvalLabels } = useAdkLabels()
+  const describe = useDescribeCall()
+  const refused = chat.refusedDecisions ?? []
+  return refused.map(({ approvalId, decision, error, approval }) => {
+    const { code, message } = toServerError(error)
+    const action =
+      approval && toLiteral(describe(approval.toolName, approval.args, approval.preview?.headline))
+    const kind = decision.approved ? 'approval' : 'denial'
+    return (
+      <div key={approvalId} className="adk-connection-notice" data-shown="true">
+        <div role="alert">
+          <p className="adk-connection-title">
+            {labels.refused[decision.payload === undefined ? kind : 'answer']}
+          </p>
+          {action !== undefined && <p>{action}</p>}
+          <p>{approvalLabels.refusals[code] ?? message}</p>
+        </div>
+        <button
+          type="button"
+          className="adk-button adk-outlined"
+          onClick={() => chat.dismissRefused?.(approvalId)}
+        >
+          {labels.dismiss}
+        </button>
+      </div>
+    )
+  })
 }
 
 interface Loss extends Pick<AdkChat, 'problem'> {

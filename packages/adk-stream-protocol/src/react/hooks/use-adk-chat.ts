@@ -3,7 +3,7 @@ import type { UITools } from 'ai'
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
-import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
+import type { RefusedDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { DECISION_CANCELLED } from '../../client/transports/response-channel.ts'
 import type { ResponseChannel } from '../../client/transports/response-channel.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
@@ -27,7 +27,7 @@ import { useLocalBrowserTools } from './use-local-browser-tools.ts'
 import { usePendingIds } from './use-pending-ids.ts'
 import { useReplayedMessages } from './use-replayed-messages.ts'
 import { useVotes } from './use-votes.ts'
-import { useWaitingDecisions } from './use-waiting-decisions.ts'
+import { useRefusedDecisions, useWaitingDecisions } from './use-waiting-decisions.ts'
 
 /** Options of `useAdkChat`. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
@@ -82,6 +82,10 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly unconfirmed: ReadonlySet<string>
   /** Votes and answers that wait for the connection, by approval id. Pass it to `MessageList`. Needs a stable `api`. */
   readonly waitingDecisions: WaitingDecisions
+  /** Decisions that the server refused after they had waited for the connection, in chats that are not open any more. */
+  readonly refusedDecisions: readonly RefusedDecision[]
+  /** Removes a decision from `refusedDecisions`. */
+  readonly dismissRefused: (approvalId: string) => void
   /** Why there is no reply, for `ProblemCard`. */
   readonly problem: Problem | undefined
   /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
@@ -122,6 +126,8 @@ export function useAdkChat<Tools extends UITools = UITools>(
   const latestConnection = useLatest(connection)
   const latestApi = useLatest(options.api)
   const waitingDecisions = useWaitingDecisions(options.api)
+  const refusedDecisions = useRefusedDecisions(options.api)
+  const shownChat = useShown(chat)
   const { add, remove } = usePendingIds()
   const decide = useCallback(
     async (approvalId: string, decision: Decision): Promise<void> => {
@@ -132,11 +138,25 @@ export function useAdkChat<Tools extends UITools = UITools>(
         await sendDecision({ chat, attached, api, isConnected }, approvalId, decision)
       } catch (reason) {
         if (reason !== DECISION_CANCELLED) refuse([approvalId], reason)
+        // The card says why.
+        if (shownChat.current === chat) latestApi.current?.dismissRefused?.(approvalId)
       }
       onApproval()
       remove(approvalId)
     },
-    [chat, attached, api, latestConnection, clearRefusal, refuse, onApproval, add, remove],
+    [
+      chat,
+      attached,
+      api,
+      latestApi,
+      latestConnection,
+      shownChat,
+      clearRefusal,
+      refuse,
+      onApproval,
+      add,
+      remove,
+    ],
   )
   // `retryAt` counts from the moment of the error. The messages do not change after it.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
@@ -160,6 +180,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
         attached?.cancelDecision(approvalId) === true ||
         latestApi.current?.cancelDecision(approvalId) === true,
       decide,
+      dismissRefused: (approvalId: string) => latestApi.current?.dismissRefused?.(approvalId),
       approve: (
         approvalId: string,
         response: Pick<Decision, 'args' | 'payload' | 'preview' | 'reason'> = {},
@@ -183,8 +204,19 @@ export function useAdkChat<Tools extends UITools = UITools>(
     isConnected: connection.state !== 'lost' && connection.state !== 'closed',
     unconfirmed: useUnconfirmed(channel),
     waitingDecisions,
+    refusedDecisions,
     problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
+}
+
+/** Returns the chat that the page shows. Undefined after it has left the page. */
+function useShown(chat: object): { readonly current: object | undefined } {
+  const shown = useRef<object>(undefined)
+  useEffect(() => {
+    shown.current = chat
+    return () => void (shown.current = undefined)
+  }, [chat])
+  return shown
 }
 
 interface ReconnectOptions {

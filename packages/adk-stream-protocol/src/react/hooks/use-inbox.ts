@@ -111,14 +111,17 @@ export function useInbox(
       try {
         await ask()
       } catch (error) {
+        const refusal = toServerError(error)
         if (error !== DECISION_CANCELLED)
-          setRefusals((known) => new Map([...known, [approvalId, toServerError(error)]]))
+          setRefusals((known) => new Map([...known, [approvalId, refusal]]))
+        // The list asks again.
+        if (refusal.code === 'preview-changed') api.dismissRefused?.(approvalId)
       }
       // Until the list is loaded again, it shows the decided approval as pending.
       await load()
       remove(approvalId)
     },
-    [load, add, remove],
+    [api, load, add, remove],
   )
   const listed = useLatest(approvals)
   const decide = useCallback(

@@ -401,6 +401,12 @@ export const en: AdkLabels = {
     },
     nextAttempt: (seconds) => `Next attempt in ${seconds} s`,
     tryNow: 'Try now',
+    refused: {
+      approval: 'Your approval did not count',
+      denial: 'Your denial did not count',
+      answer: 'Your answer did not count',
+    },
+    dismiss: 'OK',
   },
   voice: {
     hold: 'Hold to talk',

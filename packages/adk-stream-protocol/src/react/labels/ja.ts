@@ -408,6 +408,12 @@ export const ja: AdkLabels = {
     },
     nextAttempt: (seconds) => `${seconds}秒後に再接続します`,
     tryNow: '今すぐ再接続',
+    refused: {
+      approval: '承認は反映されませんでした',
+      denial: '拒否は反映されませんでした',
+      answer: '回答は反映されませんでした',
+    },
+    dismiss: 'OK',
   },
   voice: {
     hold: '押しながら話す',

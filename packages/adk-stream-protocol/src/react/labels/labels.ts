@@ -168,6 +168,9 @@ export interface AdkLabels {
     readonly kept: Readonly<Record<'message' | 'reply' | 'decision' | 'nothing', string>>
     readonly nextAttempt: (seconds: number) => string
     readonly tryNow: string
+    /** The server refused a decision that had waited for the connection. */
+    readonly refused: Readonly<Record<'approval' | 'denial' | 'answer', string>>
+    readonly dismiss: string
   }
   readonly voice: VoiceLabels
 }
