@@ -14,11 +14,11 @@ const withMetadata = (params: Parameters<typeof event>[0]) => translate([event(p
 
 describe('tools', () => {
   test('[MP3] a call and its response are one part', () => {
-    const told = translate([
+    const chunks = translate([
       whole(call('c1', 'look', { at: '空' })),
       whole(response('c1', { seen: true })),
     ])
-    expect(lines(told)).toEqual([
+    expect(lines(chunks)).toEqual([
       'start-step',
       'tool-input-start c1 "look"',
       'tool-input-available c1 "look" {"at":"空"}',
@@ -27,8 +27,8 @@ describe('tools', () => {
   })
 
   test('[MP3] parallel calls share a step', () => {
-    const told = translate([whole(call('c1'), call('c2')), whole(response('c1'), response('c2'))])
-    expect(lines(told).filter((line) => line === 'start-step')).toHaveLength(1)
+    const chunks = translate([whole(call('c1'), call('c2')), whole(response('c1'), response('c2'))])
+    expect(lines(chunks).filter((line) => line === 'start-step')).toHaveLength(1)
   })
 
   test('[MP3] a partial call is not sent before it is complete', () => {
@@ -36,13 +36,13 @@ describe('tools', () => {
   })
 
   test('[CH5] a repeated call is shown once, and a second result is dropped', () => {
-    const told = translate([
+    const chunks = translate([
       whole(call('c1')),
       whole(call('c1')),
       whole(response('c1', { n: 1 })),
       whole(response('c1', { n: 2 })),
     ])
-    expect(lines(told).filter((line) => line.startsWith('tool-'))).toEqual([
+    expect(lines(chunks).filter((line) => line.startsWith('tool-'))).toEqual([
       'tool-input-start c1 "look"',
       'tool-input-available c1 "look" {}',
       'tool-output-available c1 {"n":1}',
@@ -66,11 +66,11 @@ describe('tools', () => {
   })
 
   test('[ER3] the message of a thrown error stays on the server', () => {
-    const told = translate([
+    const chunks = translate([
       whole(call('c1')),
       whole(response('c1', { error: "Error in tool 'look': ENOENT /etc/secret" })),
     ])
-    expect(lines(told).at(-1)).toBe('tool-output-error c1 "The tool look failed."')
+    expect(lines(chunks).at(-1)).toBe('tool-output-error c1 "The tool look failed."')
   })
 
   test('[CH5] a call without a result is settled at the end', () => {
@@ -91,8 +91,8 @@ describe('tools', () => {
   })
 
   test('[CH4] a turn that ends with a result ends with an empty step', () => {
-    const told = translateTurn([whole(call('c1')), whole(response('c1'))])
-    expect(lines(told).slice(4)).toEqual([
+    const chunks = translateTurn([whole(call('c1')), whole(response('c1'))])
+    expect(lines(chunks).slice(4)).toEqual([
       'finish-step',
       'start-step',
       'finish-step',
@@ -105,20 +105,20 @@ describe('tools', () => {
       originalFunctionCall: { id: 'c1', name: 'pay' },
       toolConfirmation: { confirmed: false },
     }
-    const told = translate([
+    const chunks = translate([
       whole(call('c1', 'pay')),
       whole(call('k1', 'adk_request_confirmation', args)),
     ])
-    expect(lines(told).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*approval/)
+    expect(lines(chunks).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*approval/)
   })
 
   test('[AP0] a sign-in request settles its call', () => {
     const args = { function_call_id: 'c1', auth_config: {} }
-    const told = translate([
+    const chunks = translate([
       whole(call('c1', 'mail')),
       whole(call('k1', 'adk_request_credential', args)),
     ])
-    expect(lines(told).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*sign-in/)
+    expect(lines(chunks).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*sign-in/)
   })
 
   test('[MP7] a transfer is sent as a transfer, not as a tool', () => {
@@ -127,12 +127,12 @@ describe('tools', () => {
       content: { parts: [response('t1', {}, 'transfer_to_agent')] },
       actions: { transferToAgent: 'cook' },
     }
-    const told = translate([
+    const chunks = translate([
       whole(transfer),
       event(done),
       event({ author: 'cook', content: { parts: [{ text: 'Hi' }] } }),
     ])
-    expect(lines(told)).toEqual([
+    expect(lines(chunks)).toEqual([
       'start-step',
       'data-agent-transfer {"to":"cook"}',
       'data-agent {"name":"cook"}',
@@ -145,11 +145,11 @@ describe('tools', () => {
 
 describe('media, code and sources', () => {
   test('[MP4] an inline image becomes a file, PCM a transient part', () => {
-    const told = translate([
+    const chunks = translate([
       whole({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }),
       whole({ inlineData: { mimeType: 'audio/pcm;rate=16000', data: 'BBBB' } }),
     ])
-    expect(told.slice(1)).toEqual([
+    expect(chunks.slice(1)).toEqual([
       { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AAAA' },
       {
         type: 'data-pcm',
@@ -165,15 +165,15 @@ describe('media, code and sources', () => {
     ['javascript:alert(1)', 0],
     ['file:///etc/passwd', 0],
   ])('[MP4] fileData at %s', (fileUri, files) => {
-    const told = translate([whole({ fileData: { fileUri, mimeType: 'application/pdf' } })])
-    expect(told.filter((chunk) => chunk.type === 'file')).toHaveLength(files)
+    const chunks = translate([whole({ fileData: { fileUri, mimeType: 'application/pdf' } })])
+    expect(chunks.filter((chunk) => chunk.type === 'file')).toHaveLength(files)
   })
 
   test('[MP5] code and its result', () => {
-    const told = translate([
+    const chunks = translate([
       whole({ executableCode: { code: 'print(1)' } }, { codeExecutionResult: { output: '1\n' } }),
     ])
-    expect(lines(told).slice(1)).toEqual([
+    expect(lines(chunks).slice(1)).toEqual([
       'data-executable-code {"language":"LANGUAGE_UNSPECIFIED","code":"print(1)"}',
       'data-code-execution-result {"outcome":"OUTCOME_UNSPECIFIED","output":"1\\n"}',
     ])
@@ -192,8 +192,8 @@ describe('media, code and sources', () => {
     const grounded = event({
       groundingMetadata: { groundingChunks, groundingSupports, webSearchQueries: ['a?'] },
     })
-    const told = translate([grounded, grounded])
-    expect(told.slice(1, 5)).toEqual([
+    const chunks = translate([grounded, grounded])
+    expect(chunks.slice(1, 5)).toEqual([
       { type: 'source-url', sourceId: 'source-1', url: 'https://a.test/', title: 'A' },
       { type: 'source-document', sourceId: 'source-2', mediaType: 'text/plain', title: 'Trap' },
       { type: 'source-document', sourceId: 'source-3', mediaType: 'text/plain', title: 'Handbook' },
@@ -207,7 +207,7 @@ describe('media, code and sources', () => {
       id: 'grounding',
       data: { queries: ['a?'], supports },
     }
-    expect(told.slice(5)).toEqual([grounding, grounding])
+    expect(chunks.slice(5)).toEqual([grounding, grounding])
   })
 
   test('[MP6] citations are sources and metadata', () => {
@@ -216,9 +216,9 @@ describe('media, code and sources', () => {
         citations: [{ uri: 'https://a.test/', startIndex: 0, endIndex: 4, license: 'MIT' }],
       },
     })
-    const told = translateTurn([cited])
-    expect(told[1]).toEqual({ type: 'source-url', sourceId: 'source-1', url: 'https://a.test/' })
-    expect(told.at(-1)).toMatchObject({
+    const chunks = translateTurn([cited])
+    expect(chunks[1]).toEqual({ type: 'source-url', sourceId: 'source-1', url: 'https://a.test/' })
+    expect(chunks.at(-1)).toMatchObject({
       messageMetadata: {
         citations: [{ uri: 'https://a.test/', startIndex: 0, endIndex: 4, license: 'MIT' }],
       },
@@ -229,11 +229,11 @@ describe('media, code and sources', () => {
 describe('actions', () => {
   test('[MP8] state, artifacts and outputs', () => {
     const actions = { stateDelta: { step: 2, secret: 1 }, artifactDelta: { 'a.txt': 3 } }
-    const told = translate(
+    const chunks = translate(
       [event({ actions }), event({ output: { total: 4 } })],
       (key) => key !== 'secret',
     )
-    expect(lines(told)).toEqual([
+    expect(lines(chunks)).toEqual([
       'start-step',
       'data-state-delta {"delta":{"step":2}}',
       'data-artifact-delta {"artifacts":{"a.txt":3}}',

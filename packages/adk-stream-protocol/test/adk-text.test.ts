@@ -24,8 +24,8 @@ function prose(chunks: ReturnType<typeof translate>, kind: 'text' | 'reasoning')
 
 describe('text', () => {
   test('[MP1] the complete event does not repeat streamed text', () => {
-    const told = translate([partial(text('Hel')), partial(text('lo')), whole(text('Hello'))])
-    expect(lines(told)).toEqual([
+    const chunks = translate([partial(text('Hel')), partial(text('lo')), whole(text('Hello'))])
+    expect(lines(chunks)).toEqual([
       'start-step',
       'text-start text-1',
       'text-delta text-1 "Hel"',
@@ -56,48 +56,52 @@ describe('text', () => {
   })
 
   test('[MP1] text that was not streamed is sent from the complete event', () => {
-    const told = translate([partial(text('Hel')), whole(text('Hello'))])
-    expect(prose(told, 'text')).toBe('Hello')
+    const chunks = translate([partial(text('Hel')), whole(text('Hello'))])
+    expect(prose(chunks, 'text')).toBe('Hello')
   })
 
   test('[MP1] text that differs from the streamed one is sent too, not lost', () => {
-    const told = translate([partial(text('I think')), whole(text('[filtered]'))])
-    expect(prose(told, 'text')).toBe('I think[filtered]')
+    const chunks = translate([partial(text('I think')), whole(text('[filtered]'))])
+    expect(prose(chunks, 'text')).toBe('I think[filtered]')
   })
 
   test('[MP1] the parts of a complete event are matched as one text', () => {
-    const told = translate([partial(text('AB')), partial(text('C')), whole(text('A'), text('BCD'))])
-    expect(prose(told, 'text')).toBe('ABCD')
+    const chunks = translate([
+      partial(text('AB')),
+      partial(text('C')),
+      whole(text('A'), text('BCD')),
+    ])
+    expect(prose(chunks, 'text')).toBe('ABCD')
   })
 
   test('[MP1] the same text in two model calls is sent twice', () => {
-    const told = translate([
+    const chunks = translate([
       partial(text('Yes.')),
       whole(text('Yes.')),
       partial(text('Yes.')),
       whole(text('Yes.')),
     ])
-    expect(prose(told, 'text')).toBe('Yes.Yes.')
+    expect(prose(chunks, 'text')).toBe('Yes.Yes.')
   })
 
   test('[MP1] a long text is matched by its length and last characters alone', () => {
     const pieces = Array.from({ length: 500 }, (_, index) => `piece ${index} `)
-    const told = translate([
+    const chunks = translate([
       ...pieces.map((piece) => partial(text(piece))),
       whole(text(pieces.join(''))),
     ])
-    expect(prose(told, 'text')).toBe(pieces.join(''))
+    expect(prose(chunks, 'text')).toBe(pieces.join(''))
   })
 
   test('[MP2] reasoning and text keep their stream order', () => {
-    const told = translate([
+    const chunks = translate([
       partial(thought('Hmm. ')),
       partial(text('One. ')),
       partial(thought('So. ')),
       partial(text('Two.')),
       whole(thought('Hmm. So. '), text('One. Two.')),
     ])
-    expect(lines(told)).toEqual([
+    expect(lines(chunks)).toEqual([
       'start-step',
       'reasoning-start reasoning-1',
       'reasoning-delta reasoning-1 "Hmm. "',
@@ -115,8 +119,8 @@ describe('text', () => {
   })
 
   test('[MP1] text before a call is closed by the event that flushes it', () => {
-    const told = translate([partial(text('Look: ')), whole(text('Look: ')), whole(call('c1'))])
-    expect(lines(told).slice(-3)).toEqual([
+    const chunks = translate([partial(text('Look: ')), whole(text('Look: ')), whole(call('c1'))])
+    expect(lines(chunks).slice(-3)).toEqual([
       'text-end text-1',
       'tool-input-start c1 "look"',
       'tool-input-available c1 "look" {}',
@@ -128,7 +132,7 @@ describe('text', () => {
   })
 
   test('[MP7] parallel branches stream into separate parts', () => {
-    const told = translate([
+    const chunks = translate([
       of('one', 'a', true),
       of('two', 'x', true),
       of('one', 'b', true),
@@ -136,13 +140,13 @@ describe('text', () => {
       of('one', 'ab', false),
       of('two', 'xy', false),
     ])
-    expect(prose(told, 'text')).toBe('axby')
-    const agents = told.flatMap((chunk) => (chunk.type === 'data-agent' ? [chunk.data.name] : []))
+    expect(prose(chunks, 'text')).toBe('axby')
+    const agents = chunks.flatMap((chunk) => (chunk.type === 'data-agent' ? [chunk.data.name] : []))
     expect(agents).toEqual(['two', 'one', 'two', 'one', 'two'])
   })
 
   test('[MP9] the transcript of the model becomes text once, that of the user stays transient', () => {
-    const told = translate([
+    const chunks = translate([
       event({
         author: 'user',
         partial: true,
@@ -153,8 +157,8 @@ describe('text', () => {
       event({ author: 'user', inputTranscription: { text: 'Good day', finished: true } }),
       event({ outputTranscription: { text: 'Hello', finished: true } }),
     ])
-    expect(prose(told, 'text')).toBe('Hello')
-    expect(told.filter((chunk) => chunk.type === 'data-input-transcription')).toEqual([
+    expect(prose(chunks, 'text')).toBe('Hello')
+    expect(chunks.filter((chunk) => chunk.type === 'data-input-transcription')).toEqual([
       {
         type: 'data-input-transcription',
         data: { text: 'Good ', finished: false },
@@ -169,12 +173,12 @@ describe('text', () => {
   })
 
   test('[CH4] text after a tool result opens a new step', () => {
-    const told = translate([
+    const chunks = translate([
       whole(call('c1')),
       whole(response('c1', { ok: 1 })),
       partial(text('Done')),
     ])
-    expect(lines(told).slice(3)).toEqual([
+    expect(lines(chunks).slice(3)).toEqual([
       'tool-output-available c1 {"ok":1}',
       'finish-step',
       'start-step',

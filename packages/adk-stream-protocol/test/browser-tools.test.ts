@@ -100,10 +100,10 @@ test.each([
       const body = server.emulator.requests[1]?.body as
         | { contents: { parts: { functionResponse?: { response: unknown } }[] }[] }
         | undefined
-      const [told] = (body?.contents ?? []).flatMap(({ parts }) =>
+      const [result] = (body?.contents ?? []).flatMap(({ parts }) =>
         parts.flatMap(({ functionResponse }) => functionResponse ?? []),
       )
-      expect(told?.response).toEqual(response)
+      expect(result?.response).toEqual(response)
     }
   },
 )
@@ -116,10 +116,10 @@ test('[BT5] a call whose client does not respond in time ends with an error for 
   await using server = await serve(locate({ timeoutMs: 30 }))
   const browser = server.browser()
   await ask(browser)
-  const told = await server.emulator.nextRequest(({ body }) =>
+  const request = await server.emulator.nextRequest(({ body }) =>
     JSON.stringify(body).includes('in time'),
   )
-  await told.done
+  await request.done
   while ((await browser.messages()).running) await setImmediate()
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
 })

@@ -19,10 +19,10 @@ test('[BT8] a browser call expires after a restart too', async () => {
   await ask(before.browser())
   await before[Symbol.asyncDispose]()
   await using server = await serve({ ...options, limits: { sweepMs: 20 } })
-  const told = await server.emulator.nextRequest(({ body }) =>
+  const request = await server.emulator.nextRequest(({ body }) =>
     JSON.stringify(body).includes('in time'),
   )
-  await told.done
+  await request.done
   const browser = server.browser()
   while ((await browser.messages()).running) await setImmediate()
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])

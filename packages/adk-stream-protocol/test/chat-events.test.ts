@@ -168,7 +168,7 @@ test('[EV4] the feed of the lists reports changes of this principal only', async
       })
     ).text()
   const feeds = await Promise.all(['hanako', 'mari', 'taro'].map((id) => as(id, '/events')))
-  const heard = feeds.map((feed) => readUntil(feed, ({ chatId }) => chatId === 'end'))
+  const received = feeds.map((feed) => readUntil(feed, ({ chatId }) => chatId === 'end'))
   await say('hanako', 'c', '[[call pay {}]][[then]][[say Paid.]]')
   const { approvals } = (await (await as('mari', '/approvals')).json()) as {
     approvals: { id: string }[]
@@ -180,7 +180,7 @@ test('[EV4] the feed of the lists reports changes of this principal only', async
   await as('hanako', '/chats/c', { method: 'PATCH', body: JSON.stringify({ title: 'Named' }) })
   await as('hanako', '/chats/c', { method: 'DELETE' })
   for (const id of ['hanako', 'mari', 'taro']) await say(id, 'end', '[[say Hi.]]')
-  const [owner = [], decider = [], stranger = []] = await Promise.all(heard)
+  const [owner = [], decider = [], stranger = []] = await Promise.all(received)
   expect(statesIn(owner)).toEqual(['requested', 'denied'])
   expect(statesIn(decider)).toEqual(['requested', 'denied'])
   // The approver does not learn which chat it is.

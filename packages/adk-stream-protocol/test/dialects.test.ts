@@ -94,9 +94,9 @@ test.each([
       id: 'chat-1',
       messages: [message],
     })
-    const told = readFrames(await answered.text()).chunks
-    expect(told[0]).toMatchObject({ type: 'start', messageId: message.id })
-    expect(told.map((chunk) => chunk.type)).toContain(type)
+    const sent = readFrames(await answered.text()).chunks
+    expect(sent[0]).toMatchObject({ type: 'start', messageId: message.id })
+    expect(sent.map((chunk) => chunk.type)).toContain(type)
     expect(log).toHaveLength(runs)
   },
 )
@@ -240,8 +240,8 @@ test.each(FORMS)('[DI2] %s is a decision over HTTP', async (_name, form) => {
     messageId: String(chunks[0]?.['messageId']),
   })
   const answered = await browser.post('/stream', { chatId: 'chat-1', messages: [message] })
-  const told = readFrames(await answered.text()).chunks
-  expect(told.map(({ type }) => type)).toContain('tool-output-available')
+  const sent = readFrames(await answered.text()).chunks
+  expect(sent.map(({ type }) => type)).toContain('tool-output-available')
   expect(log).toHaveLength(1)
 })
 
@@ -336,8 +336,8 @@ test.each([
       id: 'chat-1',
       messages: [message],
     })
-    const told = readFrames(await late.text()).chunks
-    expect(told).toContainEqual({
+    const sent = readFrames(await late.text()).chunks
+    expect(sent).toContainEqual({
       type: 'tool-output-available',
       toolCallId,
       output: { confirmed },

@@ -63,12 +63,12 @@ describe.each(hosts)('$name', (host) => {
   test('[EV140] a feed ends with the credentials of its reader', async () => {
     let valid = true
     let fault: Error | undefined
-    let asked = 0
+    let checks = 0
     await using server = await serve({
       host,
       recorded: false,
       authenticate: () => {
-        asked += 1
+        checks += 1
         if (fault) throw fault
         return valid ? ME : undefined
       },
@@ -80,8 +80,8 @@ describe.each(hosts)('$name', (host) => {
     const read = Promise.all(feeds.map((feed) => feed.text()))
     // While `authenticate` fails, they stay open.
     fault = new Error('the directory is down')
-    const before = asked
-    await expect.poll(() => asked).toBeGreaterThan(before + 4)
+    const before = checks
+    await expect.poll(() => checks).toBeGreaterThan(before + 4)
     fault = undefined
     valid = false
     for (const text of await read)
@@ -116,13 +116,13 @@ test('[EV140] [WS16] credentials with an expiry time are checked at that time', 
 
 test('[EV140] a feed reports nothing more for a role that was withdrawn', async () => {
   const roles = ['approver']
-  let asked = 0
+  let checks = 0
   await using server = await serve({
     agent: (model) => assistant(model, { tools: [pay] }),
     approvals: { pay: { deciders: { roles: ['approver'] } } },
     recorded: false,
     authenticate: ({ headers }) => {
-      asked += 1
+      checks += 1
       const id = headers.get('x-api-key') ?? ''
       return { id, ...(id === 'taro' && { roles: [...roles] }) }
     },
@@ -132,7 +132,7 @@ test('[EV140] a feed reports nothing more for a role that was withdrawn', async 
   const taro = { 'x-api-key': 'taro' }
   const hanako = { 'x-api-key': 'hanako' }
   const feed = await browser.get('/events', taro)
-  const heard = readUntil(feed, ({ type }) => type === 'chat')
+  const received = readUntil(feed, ({ type }) => type === 'chat')
   const ask = async (chatId: string) => {
     const messages = [{ role: 'user', content: '[[call pay {}]]' }]
     await (await browser.post('/stream', { id: chatId, messages }, hanako)).text()
@@ -140,13 +140,13 @@ test('[EV140] a feed reports nothing more for a role that was withdrawn', async 
   await ask('chat-1')
   roles.pop()
   // Only the feed is checked now. At the second check, the first one has taken effect.
-  const before = asked
-  await expect.poll(() => asked).toBeGreaterThan(before + 1)
+  const before = checks
+  await expect.poll(() => checks).toBeGreaterThan(before + 1)
   await ask('chat-2')
   // An event of their own chat, after which all earlier events have arrived.
   const messages = [{ role: 'user', content: '[[say Hello.]]' }]
   await (await browser.post('/stream', { id: 'own', messages }, taro)).text()
-  expect((await heard).filter(({ type }) => type === 'approval')).toHaveLength(1)
+  expect((await received).filter(({ type }) => type === 'approval')).toHaveLength(1)
 })
 
 test('[EV1] [EV4] changes of approvals on another server are reported, each once and in order', async () => {
@@ -163,16 +163,16 @@ test('[EV1] [EV4] changes of approvals on another server are reported, each once
   await using two = await serve({ ...options, store: there })
   const [atOne, atTwo] = [one.browser(), two.browser()]
   const feeds = await Promise.all([atOne.get('/chats/chat-1/events'), atOne.get('/events')])
-  const heard = feeds.map((feed) => readUntil(feed, ({ state }) => state === 'succeeded'))
+  const received = feeds.map((feed) => readUntil(feed, ({ state }) => state === 'succeeded'))
   await (await atOne.say('[[call pay {}]][[then]][[say Paid.]]')).text()
   const { approvals } = (await (await atTwo.get('/approvals')).json()) as {
     approvals: { id: string }[]
   }
   const id = approvals[0]?.id
   expect((await atTwo.post(`/approvals/${id}`, { approved: true })).status).toBe(200)
-  for (const events of await Promise.all(heard)) {
-    const told = events.filter(({ type }) => type === 'approval')
-    expect(told.map(({ approvalId, state }) => [approvalId, state])).toEqual(
+  for (const events of await Promise.all(received)) {
+    const changes = events.filter(({ type }) => type === 'approval')
+    expect(changes.map(({ approvalId, state }) => [approvalId, state])).toEqual(
       ['requested', 'approved', 'executing', 'succeeded'].map((state) => [id, state]),
     )
   }
@@ -191,12 +191,12 @@ test('[EV4] a new feed does not report earlier decisions of other servers', asyn
   await (await two.browser().say('[[call pay {}]][[then]][[say Paid.]]')).text()
   await using one = await serve({ ...options, store: here, limits: { sweepMs: 20 } })
   const feed = await one.browser().get('/events')
-  const heard = readUntil(feed, ({ state }) => state === 'denied')
+  const received = readUntil(feed, ({ state }) => state === 'denied')
   const { approvals } = (await (await two.browser().get('/approvals')).json()) as {
     approvals: { id: string }[]
   }
   await two.browser().post(`/approvals/${approvals[0]?.id}`, { approved: false })
-  expect((await heard).filter(({ type }) => type === 'approval')).toMatchObject([
+  expect((await received).filter(({ type }) => type === 'approval')).toMatchObject([
     { state: 'denied' },
   ])
 })

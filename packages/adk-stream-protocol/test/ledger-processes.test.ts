@@ -63,11 +63,11 @@ test('[LG32] two processes that concurrently decide and claim a hundred approval
   one.go()
   two.go()
   expect([await one.ended, await two.ended]).toEqual([0, 0])
-  const told = [one, two].map(({ lines }) =>
+  const reported = [one, two].map(({ lines }) =>
     lines.slice(1).map((line) => JSON.parse(line) as [id: string, ...results: string[]]),
   )
   for (const id of ids) {
-    const results = told.map((list) => list.find(([own]) => own === id)?.slice(1) ?? [])
+    const results = reported.map((list) => list.find(([own]) => own === id)?.slice(1) ?? [])
     expect(results.filter(([approved]) => approved === 'approved')).toHaveLength(1)
     expect(results.filter(([approved]) => approved === 'already-decided')).toHaveLength(1)
     expect(results.map(([, denied]) => denied)).toEqual(['already-decided', 'already-decided'])
@@ -146,11 +146,11 @@ async function runLane(children: Children, lane: number, idempotent: boolean): P
 
 /** Everything that was acknowledged before the kill is stored. */
 function expectAcknowledged(lines: readonly string[], found: Approval | undefined): void {
-  const told = lines.map((line) => line.split(' ')[0])
+  const reported = lines.map((line) => line.split(' ')[0])
   const order = ['asked', 'decided', 'claimed', 'succeeded']
   const stored = ['requested', 'approved', 'executing', 'succeeded']
   const reached = stored.indexOf(found?.state.name ?? '')
-  for (const word of told) expect(order.indexOf(word ?? '')).toBeLessThanOrEqual(reached)
+  for (const word of reported) expect(order.indexOf(word ?? '')).toBeLessThanOrEqual(reached)
 }
 
 /** Repeats everything, like a new process without any state. Returns how often it ran the tool. */

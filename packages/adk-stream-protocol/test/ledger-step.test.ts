@@ -235,9 +235,9 @@ test('[LG10] a chain without people cannot be decided', () => {
 
 test('[LG11] a repeated or contradicting decision gets the outcome', () => {
   const { approved } = lives
-  const told = { refused: 'already-decided', state: approved.state }
-  expect(nextApproval(approved, approve(hanako), NOON + 2_000)).toEqual(told)
-  expect(nextApproval(approved, deny(hanako), NOON + 2_000)).toEqual(told)
+  const refusal = { refused: 'already-decided', state: approved.state }
+  expect(nextApproval(approved, approve(hanako), NOON + 2_000)).toEqual(refusal)
+  expect(nextApproval(approved, deny(hanako), NOON + 2_000)).toEqual(refusal)
 })
 
 test('[LG12] only the call that was shown can be claimed', () => {

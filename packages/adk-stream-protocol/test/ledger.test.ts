@@ -327,17 +327,17 @@ test('[LG31] the audit record in SQLite cannot be changed or truncated', async (
 test('[LG34] listeners receive every change until they unsubscribe, and cannot disturb it', async () => {
   const errors: unknown[] = []
   const { ledger } = openLedger({ onError: (error) => errors.push(error) })
-  const heard: Approval[] = []
+  const changes: Approval[] = []
   ledger.onChange(() => {
     throw new Error('a listener')
   })
-  const leave = ledger.onChange((approval) => heard.push(approval))
+  const leave = ledger.onChange((approval) => changes.push(approval))
   const asked = taken(await ledger.request(requestOf()))
   const approved = taken(await ledger.decide('approval-1', yes))
   expect(await ledger.decide('approval-1', yes)).toMatchObject({ refused: 'already-decided' })
   leave()
   taken(await ledger.cancel('approval-1', 'gone'))
-  expect(heard).toEqual([asked, approved])
+  expect(changes).toEqual([asked, approved])
   expect(errors).toHaveLength(3)
 })
 
@@ -416,9 +416,9 @@ test('[LG29] [LG30] a ledger locks chats as its worker, and cancels the calls of
   expect(await other.locks.lock(chat)).not.toBe(token)
   expect([ledger.busy, other.busy]).toEqual([false, true])
   taken(await ledger.request(requestOf()))
-  const heard: string[] = []
-  ledger.onChange(({ state }) => heard.push(state.name))
+  const changes: string[] = []
+  ledger.onChange(({ state }) => changes.push(state.name))
   expect(await ledger.deleteChat(chat, 'the chat was deleted')).toHaveLength(1)
-  expect(heard).toEqual(['cancelled'])
+  expect(changes).toEqual(['cancelled'])
   expect(await ledger.decide('approval-1', yes)).toEqual({ refused: 'cancelled' })
 })

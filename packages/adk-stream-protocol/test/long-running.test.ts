@@ -262,8 +262,8 @@ test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
     const [address] = calls
     if (!address) throw new Error('The tool was not called.')
     await testBridge.bridge.completeCall({ ...address, output: REPORT })
-    const told = await nextUnasked(client)
-    await whole(client, told)
+    const turn = await nextUnasked(client)
+    await whole(client, turn)
     const messages = await testBridge.page().messages()
     expect(toolParts(messages[1])).toMatchObject([{ output: REPORT }])
     expect(testBridge.results).toEqual([REPORT])

@@ -80,11 +80,11 @@ describe('a client of the earlier system over HTTP', () => {
     const browser = server.browser()
     const [part] = toolParts(await ask(browser))
     const result = { type: 'tool-result', toolCallId: part?.toolCallId, result: TOKYO }
-    const told = await browser.post('/stream', {
+    const response = await browser.post('/stream', {
       chatId: 'chat-1',
       messages: [{ role: 'user', content: [result] }],
     })
-    expect(readFrames(await told.text()).chunks.map(({ type }) => type)).toContain(
+    expect(readFrames(await response.text()).chunks.map(({ type }) => type)).toContain(
       'tool-output-available',
     )
   })

@@ -283,15 +283,15 @@ const piece = (content: string): AudioChunk => ({
 test('[LV4] audio from before the first reader is sent to that reader, and to no later one', () => {
   const log = new TurnLog(LIMITS)
   const listen = (): string[] => {
-    const heard: string[] = []
+    const received: string[] = []
     const reader = new Reader()
     log.attach({
       write: (json) => reader.write(json),
       end: () => reader.end(),
       abandon: () => reader.abandon(),
-      pass: ({ data }) => void heard.push(data.content),
+      pass: ({ data }) => void received.push(data.content),
     })
-    return heard
+    return received
   }
   log.pass(piece('one'))
   const first = listen()

@@ -169,10 +169,10 @@ test('[CL18] the feed of a chat is reopened until it is closed, and reports when
   const back = next('open')
   net.cut()
   await back
-  const told = next('turn')
+  const turn = next('turn')
   const chat = await openSse(sseTransport({ url: testBridge.url, headers: HEADERS }), version)
   await chat.send('[[say Hello.]]')
-  await told
+  await turn
   expect(events).toMatchObject([
     { type: 'open', again: false },
     { type: 'lost', attempt: 1 },
@@ -228,15 +228,15 @@ test('[CL18] a feed on which nothing arrives counts as lost, and is reopened', a
     else response.write(': keep-alive 60000\n\ndata: {"type":"chat","chatId":"a"}\n\n')
   })
   const events: WatchEvent<ListEvent>[] = []
-  const told = defer()
+  const reported = defer()
   const end = adkApi({ url: server.url }).watch(
     (event) => {
       events.push(event)
-      if (event.type === 'chat') told.resolve()
+      if (event.type === 'chat') reported.resolve()
     },
     { backoff: { firstMs: 1, maxMs: 1 } },
   )
-  await told.promise
+  await reported.promise
   end()
   expect(events).toMatchObject([
     { type: 'open', again: false },
@@ -259,12 +259,12 @@ test('[CL18] a feed with keep-alives stays open, even without events', async () 
     }, 50)
   })
   const events: WatchEvent<ListEvent>[] = []
-  const told = defer()
+  const reported = defer()
   const end = adkApi({ url: server.url }).watch((event) => {
     events.push(event)
-    if (event.type === 'chat') told.resolve()
+    if (event.type === 'chat') reported.resolve()
   })
-  await told.promise
+  await reported.promise
   end()
   expect(events.map(({ type }) => type)).toEqual(['open', 'chat'])
 })

@@ -10,7 +10,7 @@ import { callPayment } from '../approvals/support/payments.ts'
 const HEADERS = { 'x-api-key': 'hanako' }
 
 /** Records the events of a listener. `until` resolves when it has received this many events of a type. */
-class Told {
+class EventRecorder {
   readonly events: WatchEvent<{ readonly type: string }>[] = []
   readonly listener = (event: WatchEvent<{ readonly type: string }>): void => {
     this.events.push(event)
@@ -47,7 +47,12 @@ test('[CL29] all listeners of one api share one connection, and each gets its ow
     return globalThis.fetch(input, init)
   }
   const api = adkApi({ url: testBridge.url, headers: HEADERS, fetch })
-  const [lists, chat, other, late] = [new Told(), new Told(), new Told(), new Told()]
+  const [lists, chat, other, late] = [
+    new EventRecorder(),
+    new EventRecorder(),
+    new EventRecorder(),
+    new EventRecorder(),
+  ]
   const ends = [
     api.watch(lists.listener),
     api.watchChat('chat-1', chat.listener),
@@ -70,7 +75,7 @@ test('[CL29] all listeners of one api share one connection, and each gets its ow
   expect(other.types()).toEqual(['open'])
   for (const end of ends) end()
   // The next one opens another.
-  const again = new Told()
+  const again = new EventRecorder()
   const end = api.watch(again.listener)
   await again.until('open')
   end()
@@ -83,9 +88,9 @@ test('[CL29] a hidden page closes its feed, and catches up when it is visible', 
   const tab = new FakePage()
   vi.stubGlobal('document', tab)
   const feed = new PageFeed(createHttp({ url: testBridge.url, headers: HEADERS }), 1)
-  const told = new Told()
-  const end = feed.watch(told.listener)
-  await told.until('open')
+  const recorder = new EventRecorder()
+  const end = feed.watch(recorder.listener)
+  await recorder.until('open')
   tab.show('hidden')
   // Another page can then open a feed.
   const another = async (): Promise<number> => {
@@ -94,8 +99,11 @@ test('[CL29] a hidden page closes its feed, and catches up when it is visible', 
     return response.status
   }
   await expect.poll(another, WAIT).toBe(200)
-  expect(told.events).toEqual([{ type: 'open', again: false }])
+  expect(recorder.events).toEqual([{ type: 'open', again: false }])
   tab.show('visible')
-  await vi.waitFor(() => expect(told.events).toContainEqual({ type: 'open', again: true }), WAIT)
+  await vi.waitFor(
+    () => expect(recorder.events).toContainEqual({ type: 'open', again: true }),
+    WAIT,
+  )
   end()
 })

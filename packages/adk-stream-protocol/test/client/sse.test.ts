@@ -68,10 +68,10 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       )
       expect(chat.text).toBe('Done.')
       expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
-      const told = bodies.flatMap(
+      const decisions = bodies.flatMap(
         ({ messages }) => JSON.stringify(messages).match(/"approved"/g) ?? [],
       )
-      expect(told).toHaveLength(2)
+      expect(decisions).toHaveLength(2)
       await expectValid(chat.messages)
     },
   )

@@ -179,8 +179,10 @@ test('[AP48] an output is rejected for a call that the server runs, or that wait
   expect(late.body).not.toContain('FORGED')
   await person.say('[[say Next.]]')
   expect(JSON.stringify(await person.messages())).not.toContain('FORGED')
-  const told = JSON.stringify(setup.paymentServer.emulator.requests.map((request) => request.body))
-  expect(told).not.toContain('FORGED')
+  const prompts = JSON.stringify(
+    setup.paymentServer.emulator.requests.map((request) => request.body),
+  )
+  expect(prompts).not.toContain('FORGED')
   expect(setup.effects()).toHaveLength(1)
 })
 

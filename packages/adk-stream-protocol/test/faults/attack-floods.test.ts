@@ -17,13 +17,13 @@ test('[AP51] guessed ids find nothing and use no memory', async () => {
   await using setup = await openTestSetup()
   const person = setup.person()
   const { approvalId } = await person.ask()
-  const heard = new Set<string>()
+  const responses = new Set<string>()
   // Without sockets: what a client library keeps must not be counted.
   const guess = async (count: number): Promise<void> => {
     for (let number = 0; number < count; number += 1) {
       const request = guessing(`adk-${randomUUID()}`, number % 2 === 0)
       const response = await setup.paymentServer.bridge.fetch(request)
-      heard.add(`${response.status} ${await response.text()}`)
+      responses.add(`${response.status} ${await response.text()}`)
     }
   }
   await guess(500)
@@ -39,7 +39,7 @@ test('[AP51] guessed ids find nothing and use no memory', async () => {
   const { status, body } = await setup
     .person({ user: 'mallory' })
     .decide(approvalId, { approved: true })
-  expect(heard).toEqual(new Set([`${status} ${body}`]))
+  expect(responses).toEqual(new Set([`${status} ${body}`]))
   expect([status, body]).toEqual([404, expect.stringContaining('unknown-approval')])
   expect((await person.approval(approvalId))?.history).toHaveLength(1)
   expect(setup.effects()).toEqual([])
@@ -87,8 +87,10 @@ test('[AP52] of hundreds of calls of a model, only as many as the limit of a cha
   expect(await person.approvals()).toHaveLength(16)
 
   expect((await person.say('[[say Here.]]')).body).toContain('Here.')
-  const told = JSON.stringify(setup.paymentServer.emulator.requests.at(-1)?.body)
-  expect(told.split('too many calls are waiting for approval').length - 1).toBe(CALLS - 16 + 1)
+  const lastPrompt = JSON.stringify(setup.paymentServer.emulator.requests.at(-1)?.body)
+  expect(lastPrompt.split('too many calls are waiting for approval').length - 1).toBe(
+    CALLS - 16 + 1,
+  )
   // After a decision, another approval can be requested.
   const [first] = await person.approvals()
   await person.decide(first?.id ?? '', { approved: false })

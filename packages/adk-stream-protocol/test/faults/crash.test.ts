@@ -251,8 +251,8 @@ async function expectTold(person: Person, { toolCallId }: Asked): Promise<void> 
     const calls = (await person.calls()).filter((call) => call.toolCallId === toolCallId)
     return [person.chatId, ...calls.map(({ state }) => state)]
   }
-  const told = expect.stringMatching(/^output-/) as unknown
-  await expect.poll(read, PATIENCE).toEqual([person.chatId, told])
+  const ended = expect.stringMatching(/^output-/) as unknown
+  await expect.poll(read, PATIENCE).toEqual([person.chatId, ended])
 }
 
 /** The agent that the chat uses as a tool has finished: its call has a result that is not preliminary. */

@@ -189,8 +189,8 @@ test.each(usedDatabases)(
     const outcome = () => readOutcome(atB, asked)
     const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
     await expect.poll(outcome, PATIENCE).toEqual(lost)
-    const told = async () => (await atB.calls()).map(({ state }) => state)
-    await expect.poll(told, PATIENCE).toEqual(['output-error'])
+    const states = async () => (await atB.calls()).map(({ state }) => state)
+    await expect.poll(states, PATIENCE).toEqual(['output-error'])
     expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
     const before = await atB.messages()
     servers.a.resume()
@@ -218,8 +218,8 @@ test.each(usedDatabases)(
     const outcome = () => readOutcome(atB, asked)
     const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
     await expect.poll(outcome, PATIENCE).toEqual(again)
-    const told = async () => (await atB.calls()).map(({ state }) => state)
-    await expect.poll(told, PATIENCE).toEqual(['output-available'])
+    const states = async () => (await atB.calls()).map(({ state }) => state)
+    await expect.poll(states, PATIENCE).toEqual(['output-available'])
     const before = await atB.messages()
     servers.a.resume()
     servers.a.writeLine('go')

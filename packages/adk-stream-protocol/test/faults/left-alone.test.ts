@@ -80,9 +80,9 @@ test('[AP80] a live conversation that lost its call ends, and reports no success
   await loseCall(testBridge.store, approvalId)
   gate.resolve()
   await client.next((frame) => JSON.stringify(frame).includes('"turn-lost"'))
-  const told = JSON.stringify(client.frames)
-  expect(told).not.toContain('"type":"tool-output-available"')
-  expect(told).not.toContain('All is paid.')
+  const received = JSON.stringify(client.frames)
+  expect(received).not.toContain('"type":"tool-output-available"')
+  expect(received).not.toContain('All is paid.')
   expect((await testBridge.store.approvals.get(approvalId))?.state.name).toBe('unknown')
 })
 

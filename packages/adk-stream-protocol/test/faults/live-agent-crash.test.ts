@@ -150,8 +150,8 @@ async function checkAgent(
   await expectTwoTurns(person, moment)
   const [desk] = toolParts((await person.messages())[1])
   expect([moment, JSON.stringify(desk).includes('"Paid."')]).toEqual([moment, ends])
-  const told = (await reply()).match(REPLY) ?? []
-  expect([moment, told.length]).toEqual([moment, replies ? 1 : 0])
+  const repliesFound = (await reply()).match(REPLY) ?? []
+  expect([moment, repliesFound.length]).toEqual([moment, replies ? 1 : 0])
   expect([moment, readEffects(effects, person.chatId).length]).toEqual([moment, paid])
 }
 

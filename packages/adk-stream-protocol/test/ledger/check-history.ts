@@ -285,12 +285,12 @@ function checkDecisions(simulation: LedgerSimulation): void {
       const [asked] = life
       must(
         asked !== undefined && answeredAt >= asked.deadline,
-        'I9: told to be late before the deadline',
+        'I9: rejected as late before the deadline',
       )
     } else if (result.refused === 'already-decided') {
       must(
         life.some(({ state }) => state.name === result.state.name),
-        'I6: told an outcome that never was',
+        'I6: received an outcome that never occurred',
       )
     }
   }

@@ -430,13 +430,13 @@ describe.each(WAYS)('over %s', (way) => {
   )
 
   test('[RE610] a person answers the node of a workflow in the form of its schema, and the workflow continues', async () => {
-    const heard: unknown[] = []
+    const received: unknown[] = []
     const ask = new FunctionNode('ask', async function* ask() {
       const responseSchema = z.object({ city: z.string().min(2), nights: z.number().int().min(1) })
       yield new RequestInput({ message: 'Where to, and for how long?', responseSchema })
     })
     const book = new FunctionNode('book', (_context, input) => {
-      heard.push(input)
+      received.push(input)
       return 'Booked.'
     })
     await using testBridge = await TestBridge.open({
@@ -456,7 +456,7 @@ describe.each(WAYS)('over %s', (way) => {
     await user.type(screen.getByLabelText('nights'), '3')
     await user.click(screen.getByRole('button', { name: 'Send answer' }))
     await page.until('Booked.')
-    expect(heard).toEqual([{ city: 'Nara', nights: 3 }])
+    expect(received).toEqual([{ city: 'Nara', nights: 3 }])
     await waitFor(() => expect(screen.getByText('Answered')).toBeDefined())
     expect(testBridge.errors).toEqual([])
   })

@@ -60,8 +60,8 @@ async function decide(client: SocketClient, options: DecideOptions) {
 test('[WS7] a decision is acknowledged with the new state, and the turn continues', async () => {
   await using asked = await ask()
   const { client, page, testBridge, approvalId } = asked
-  const told = await decide(client, { approvalId, decisionId: 'd1' })
-  expect(told).toEqual({
+  const acknowledgement = await decide(client, { approvalId, decisionId: 'd1' })
+  expect(acknowledgement).toEqual({
     type: 'decided',
     decisionId: 'd1',
     ok: true,

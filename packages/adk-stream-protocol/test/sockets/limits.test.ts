@@ -65,13 +65,16 @@ const CASES: readonly [Parameters<typeof trustProxies>[0], string, string, strin
   [['2001:db8::1'], '2001:db8::1', '2001:db8::2', '2001:db8::2'],
 ]
 
-test.each(CASES)('[WS143] with proxies %j, %s with %j is %s', (trusted, address, told, client) => {
-  const proxies = trustProxies(trusted)
-  const headers = new Headers(told === '' ? {} : { 'x-forwarded-for': told })
-  const url = new URL('http://localhost/')
-  const exchange = { method: 'GET', url, headers, address, readBody: () => Promise.reject() }
-  expect(proxies.clientOf(proxies.read(exchange))).toBe(client)
-})
+test.each(CASES)(
+  '[WS143] with proxies %j, %s with %j is %s',
+  (trusted, address, forwardedFor, client) => {
+    const proxies = trustProxies(trusted)
+    const headers = new Headers(forwardedFor === '' ? {} : { 'x-forwarded-for': forwardedFor })
+    const url = new URL('http://localhost/')
+    const exchange = { method: 'GET', url, headers, address, readBody: () => Promise.reject() }
+    expect(proxies.clientOf(proxies.read(exchange))).toBe(client)
+  },
+)
 
 test('[TU140] the total number of running turns is limited', async () => {
   await using server = await serve({ ...anyone, limits: { maxTurns: 1 } })

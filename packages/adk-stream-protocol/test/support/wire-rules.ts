@@ -113,7 +113,7 @@ class Nesting {
   }
 
   /**
-   * What a client that answered is told first: how the calls ended that it saw in an earlier stream. A call that it was handed
+   * What a client that has responded receives first: the outcome of the calls that it saw in an earlier stream. A call that it was handed
    * to run is shown again (BT130).
    */
   #continues(type: string, toolCallId: unknown): boolean {

@@ -115,8 +115,8 @@ class OverFrames extends ByRequests {
     this.note('client', frame)
     this.#client.send(frame)
     await this.#client.nextOf('end', requestId)
-    for (const { sequence: _sequence, ...told } of this.#client.of(requestId)) {
-      this.note('server', told)
+    for (const { sequence: _sequence, ...received } of this.#client.of(requestId)) {
+      this.note('server', received)
     }
     this.chunks.push(...this.#client.chunks(requestId))
   }
@@ -140,11 +140,11 @@ class OverText implements Conversation {
       at,
       line: { from: 'client', sent: event },
     }))
-    const told = this.#client.chunks.map((chunk, index) => ({
+    const received = this.#client.chunks.map((chunk, index) => ({
       at: index + 0.5,
       line: { from: 'server', sent: chunk.type === '[DONE]' ? '[DONE]' : chunk },
     }))
-    const all = [...sent, ...told].toSorted((one, other) => one.at - other.at)
+    const all = [...sent, ...received].toSorted((one, other) => one.at - other.at)
     return all.map(({ line }) => line as Line)
   }
 
