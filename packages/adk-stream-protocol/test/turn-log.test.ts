@@ -282,7 +282,7 @@ const piece = (content: string): AudioChunk => ({
 
 test('[LV4] audio from before the first reader is sent to that reader, and to no later one', () => {
   const log = new TurnLog(LIMITS)
-  const listen = (): string[] => {
+  const receiveAudio = (): string[] => {
     const received: string[] = []
     const reader = new Reader()
     log.attach({
@@ -294,9 +294,9 @@ test('[LV4] audio from before the first reader is sent to that reader, and to no
     return received
   }
   log.pass(piece('one'))
-  const first = listen()
+  const first = receiveAudio()
   log.pass(piece('two'))
-  const later = listen()
+  const later = receiveAudio()
   log.pass(piece('three'))
   expect(first).toEqual(['one', 'two', 'three'])
   expect(later).toEqual(['three'])

@@ -248,8 +248,9 @@ test('[RL10] after the LISTEN connection was terminated, a reader receives what 
 test('[RL11] a LISTEN connection that died without an error is noticed and replaced', async () => {
   await using one = await startRelay(database, 'one')
   await using gate = await startGate(database.url)
-  const listen = { listenUrl: gate.url, probeMs: 20, timeoutMs: 500 }
-  await using two = await startRelay(database, 'two', { listen })
+  await using two = await startRelay(database, 'two', {
+    listen: { listenUrl: gate.url, probeMs: 20, timeoutMs: 500 },
+  })
   const chat = newChat()
   const turn = createTurn()
   one.turns.publish(chat, turn)

@@ -10,11 +10,13 @@ export function isModelOutput(event: Event): boolean {
   if (event.author === undefined || event.author === 'user') return false
   const parts = event.content?.parts ?? []
   if (parts.some(({ functionResponse }) => functionResponse !== undefined)) return false
-  // ADK makes these calls, and the bridge makes those of tools that are nodes.
-  const isMadeForModel = (call: FunctionCall): boolean =>
-    isAdkRequest(call) || isToolNodeCall(call.id)
-  if (getFunctionCalls(event).some(isMadeForModel)) return false
+  if (getFunctionCalls(event).some(isCallOfAnother)) return false
   const hasOutput =
     parts.length > 0 || event.usageMetadata !== undefined || event.outputTranscription !== undefined
   return hasOutput || event.errorCode !== undefined
+}
+
+/** Whether ADK made a call, or the bridge for a tool that is a node. */
+function isCallOfAnother(call: FunctionCall): boolean {
+  return isAdkRequest(call) || isToolNodeCall(call.id)
 }
