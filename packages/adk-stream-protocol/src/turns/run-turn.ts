@@ -193,7 +193,8 @@ class TurnWriter {
     if (!event.partial && event.author !== 'user') this.#lastStored = event.id
     if (chunks.length > 0) this.#firstChunkAt ??= performance.now()
     if (event.partial) for (const chunk of chunks) this.#recordUnstored(chunk)
-    if (chunks.length > 1) this.#turn.log.appendTogether(() => chunks.forEach(this.append, this))
+    if (chunks.length > 1)
+      this.#turn.log.appendTogether(() => chunks.forEach((chunk) => this.append(chunk)))
     else for (const chunk of chunks) this.append(chunk)
   }
 
