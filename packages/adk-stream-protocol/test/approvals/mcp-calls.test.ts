@@ -1,4 +1,5 @@
 import { MCPToolset } from '@google/adk'
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { expect, test } from 'vitest'
 
 import { defer } from '../../src/shared/deferred.ts'
@@ -39,6 +40,31 @@ test('[AP445] an MCP call of one chat is not interrupted by the end of a turn of
   await page.untilMessages((messages) => JSON.stringify(messages).includes('Done.'), 'one')
   expect((await page.approval(id)).approval.state).toBe('succeeded')
   expect(files.calls()).toEqual(['slow'])
+})
+
+test('[AP770] listings share one session, also across chats, calls have their own, and a lost session is replaced', async () => {
+  const [listed, called] = [new Set<McpServer>(), new Set<McpServer>()]
+  await using files = await serveHttp(
+    [{ name: 'read', annotations: { readOnlyHint: true } }],
+    (mcp) => called.add(mcp),
+    (mcp) => listed.add(mcp),
+  )
+  const toolset = new MCPToolset(files.connection, [], 'files')
+  await using bridge = await TestBridge.open({
+    agent: (model) => assistant(model, { tools: [toolset] }),
+  })
+  const page = bridge.page()
+  const read = '[[call files_read {}]][[then]][[call files_read {}]][[then]][[say Done.]]'
+  await say(page, 'one', read)
+  await say(page, 'two', read)
+  expect(files.calls()).toHaveLength(4)
+  expect([listed.size, called.size]).toEqual([1, 4])
+  expect([...called].filter((mcp) => listed.has(mcp))).toEqual([])
+
+  for (const mcp of listed) await mcp.close()
+  await say(page, 'three', read)
+  expect(files.calls()).toHaveLength(6)
+  expect(listed.size).toBe(2)
 })
 
 test('[AP446] a server that elicits during a call is refused, nobody is asked, and the call fails', async () => {

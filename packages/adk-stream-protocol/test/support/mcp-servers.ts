@@ -31,7 +31,7 @@ export const MCP_TRANSPORTS: Readonly<Record<string, ServeTools>> = {
   'streamable HTTP': serveHttp,
 }
 
-/** An MCP server in a process of its own. ADK starts it for every listing and every call. */
+/** An MCP server in processes of its own: one for listings, and one for each call. */
 async function serveStdio(tools: readonly ListedTool[]): Promise<McpFixture> {
   const program = await bundleProgram(new URL('mcp-file-server.mjs', import.meta.url))
   const folder = await temporaryFolder()

@@ -1,9 +1,11 @@
 import { isAgentTool, isBaseAgent, isLlmAgent, MCPToolset } from '@google/adk'
 
+import { listOverOneSession } from './listing-session.ts'
+
 /**
  * Keeps MCP sessions open when a run ends that does not use them. After each run, ADK 2.0.0 closes all toolsets of the agent, and with
- * them every MCP session in use: calls of other chats fail, although their server may have run them. Each call and each listing closes
- * its own session, so none is left open. ADK takes the toolset from the agent, so it cannot be wrapped.
+ * them every MCP session in use: calls of other chats fail, although their server may have run them. Each call closes its own session,
+ * and the listings share one. ADK takes the toolset from the agent, so it cannot be wrapped.
  *
  * Returns a function that closes the toolsets.
  */
@@ -13,8 +15,10 @@ export function shareToolsets(roots: Iterable<unknown>): () => Promise<void> {
   )
   for (const toolset of shared)
     Reflect.defineProperty(toolset, 'close', { value: leaveOpen, configurable: true })
+  const closeSessions = shared.map(listOverOneSession)
   return async () => {
     for (const toolset of shared) Reflect.deleteProperty(toolset, 'close')
+    await Promise.all(closeSessions.map((close) => close()))
     await Promise.all(shared.map((toolset) => toolset.close()))
   }
 }
