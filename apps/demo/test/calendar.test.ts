@@ -1,9 +1,13 @@
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
+import { builtPage } from '../../../test/support/built-page.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { findLocalUrl } from '../src/server/calendar/calendar-service.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
+
+// Another test may build it meanwhile.
+beforeAll(builtPage)
 
 test.each([
   ['127.0.0.1', undefined, 'http://127.0.0.1:8000'],

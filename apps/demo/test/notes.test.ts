@@ -1,11 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { builtPage } from '../../../test/support/built-page.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
+
+// Another test may build it meanwhile.
+beforeAll(builtPage)
 
 const Questions = z.object({
   approvals: z.tuple([z.looseObject({ id: z.string(), kind: z.string(), hint: z.string() })]),
@@ -32,7 +36,6 @@ const CASES = [
 
 test.each(CASES)(
   '[DM650] the notes server asks with a form in $language; the answer is $decision',
-  { timeout: 60_000 },
   async ({ request, hint, decision, reply, saved }) => {
     await using data = await temporaryDirectory()
     await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
@@ -51,7 +54,7 @@ test.each(CASES)(
     expect((await post(`/approvals/${question.id}`, decision)).status).toBe(200)
 
     const read = async () => (await fetch(`${demo.url}/chats/chat-1/messages`, { headers })).text()
-    await expect.poll(read, { timeout: 50_000 }).toContain(reply)
+    await expect.poll(read).toContain(reply)
     expect(readNewTitles(join(data.path, 'notes.json'))).toEqual(saved)
   },
 )
