@@ -247,6 +247,20 @@ test('[OB304] the log tells of expired approvals and failed calls', async () => 
   expect(JSON.stringify(entries)).not.toContain('canary')
 })
 
+test('[OB740] an approved call starts before the log entry of its decision', async () => {
+  const order: string[] = []
+  await using testBridge = await TestBridge.open({
+    tools: (wallet) => [paymentTool(wallet, { before: () => void order.push('tool') })],
+    log: ({ event }) => order.push(event),
+  })
+  const page = testBridge.page()
+  await page.post(ask(callPayment(50)))
+  const [asked] = await page.inbox()
+  await page.decide(asked?.id ?? '', { approved: true })
+  await expect.poll(() => order, PATIENCE).toContain('approval.ended')
+  expect(order.indexOf('tool')).toBe(order.indexOf('approval.ended') - 1)
+})
+
 test('[OB305] the log tells of refused origins, hosts and limits; metrics count every refusal', async () => {
   await using metrics = new TestMetrics()
   const entries: LogEntry[] = []

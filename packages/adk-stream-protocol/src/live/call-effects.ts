@@ -366,7 +366,10 @@ export class CallEffects {
   #createElicitation(call: OpenCall): LiveElicitation {
     const { write, onResponse, onStateChange } = this.#options
     return {
-      signal: call.unwanted.signal,
+      // Node.js creates the signal when it is read first. Most calls ask nothing.
+      get signal() {
+        return call.unwanted.signal
+      },
       queue: this.#elicitations,
       show: (event) => write(call.id, event),
       onStateChange: (state) => {
