@@ -327,7 +327,15 @@ export class Ledger {
 
   /** Returns an approval. With a principal, returns it only if the principal may see it. */
   async get(id: string, principal?: Decider): Promise<Approval | undefined> {
-    const approval = await this.#read(id)
+    return this.#ifVisible(await this.#read(id), principal)
+  }
+
+  /** Like `get`, for a decision: the approval may be outdated, which the compare-and-set of the decision detects. */
+  async getToDecide(id: string, principal: Decider): Promise<Approval | undefined> {
+    return this.#ifVisible(this.#recent.get(id) ?? (await this.#read(id)), principal)
+  }
+
+  #ifVisible(approval: Approval | undefined, principal?: Decider): Approval | undefined {
     if (approval?.chat.appName !== this.appName) return undefined
     return principal === undefined || maySee(approval, principal) ? approval : undefined
   }

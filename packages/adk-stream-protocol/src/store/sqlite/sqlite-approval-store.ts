@@ -66,6 +66,7 @@ export interface SqliteApprovalStoreOptions {
 /** Stores approvals in SQLite. Each transition is one durable transaction with its audit entry. */
 export class SqliteApprovalStore implements ApprovalStore {
   readonly #connection: Connection
+  readonly #clock: string
   readonly #statements: ApprovalStatements
   readonly #lists = new Map<string, Statement<ApprovalRow>>()
   readonly #audits = new Map<string, Statement<AuditRow>>()
@@ -83,6 +84,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       held = new LockedChats(),
     } = options
     this.#connection = connection
+    this.#clock = clock
     this.#statements = prepareApprovalStatements(connection, clock)
     this.#leaseNow = leaseClock
     this.#held = held
@@ -91,8 +93,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async now(): Promise<number> {
-    const [row] = await this.#statements.now.select()
-    return row?.now ?? Number.NaN
+    return this.#now()
   }
 
   async insert(
@@ -332,6 +333,8 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   #now(): number {
+    // SQLite reads the same clock.
+    if (this.#clock === DATABASE_CLOCK) return Date.now()
     return this.#statements.now.rows()[0]?.now ?? Number.NaN
   }
 

@@ -274,7 +274,7 @@ export class ApprovalDecisions {
     const { chat, resumes, decision: sent } = given
     const { approvalId, approved, editedArgs, payload, preview: digest } = sent
     checkPayload(sent, this.#options.limits)
-    const approval = await ledger.get(approvalId, by)
+    const approval = await ledger.getToDecide(approvalId, by)
     const isForeign =
       chat &&
       (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
