@@ -243,7 +243,7 @@ export class ReconnectingLiveSession {
           this.#receiver.receive(message)
         },
         onClosed: (error) => isCurrent() && this.#handleLoss(error),
-        onInvalidFrame: hooks.onError,
+        onInvalidFrame: (error) => hooks.onError(error),
       },
     })
     if (!isCurrent()) {

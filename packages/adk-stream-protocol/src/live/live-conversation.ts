@@ -9,7 +9,7 @@ import type {
   RunnerConfig,
 } from '@google/adk'
 import { Context, LiveRequestQueue, Runner } from '@google/adk'
-import type { Blob, Content, FunctionResponse } from '@google/genai'
+import type { Blob, Content, FunctionResponse, Part } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
 import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
@@ -31,7 +31,7 @@ import {
   wrapTools,
 } from '../gemini-live/live-agent.ts'
 import { toModelError } from '../gemini-live/live-connection-error.ts'
-import type { LiveHooks } from '../gemini-live/live-hooks.ts'
+import type { LiveHooks, LiveStatus } from '../gemini-live/live-hooks.ts'
 import { AudioEpochs } from '../gemini-live/live-hooks.ts'
 import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
@@ -103,8 +103,8 @@ type DecideSpoken = (reply: Reply, isInReach: (approval: Approval) => boolean) =
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000
 
-/** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. */
-export class LiveConversation {
+/** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…` are for its model. */
+export class LiveConversation implements LiveHooks {
   readonly #options: LiveConversationOptions
   readonly #queue = new LiveRequestQueue()
   readonly #turnTaking: TurnTaking<LiveMessage>
@@ -413,7 +413,7 @@ export class LiveConversation {
 
   async #run(): Promise<void> {
     const { agent, services, chat, runConfig } = this.#options
-    const model = this.#options.createModel(this.#createHooks(), () => this.#resumeFrom())
+    const model = this.#options.createModel(this, () => this.#resumeFrom())
     this.#model = model
     const plugin = new LivePlugin({
       hostPlugins: this.#options.hostPlugins,
@@ -439,37 +439,41 @@ export class LiveConversation {
     this.#end(this.#lostError ?? failure)
   }
 
-  #createHooks(): LiveHooks {
-    const { listener, onError } = this.#options
-    return {
-      onConnecting: (request) => this.#prepareRequest(request),
-      onConnected: () => {
-        this.#adoptCalls()
-        this.#resolveReady()
-      },
-      onHandle: () => this.#snapshots.saveAtRest(),
-      onCancelled: (ids) => this.#cancelCalls(ids),
-      onOutput: (parts) => {
-        this.#audio.record(parts)
-        this.#calls.confirmParked()
-      },
-      onInterrupted: () => {
-        this.#audio.interrupt()
-        listener.onInterrupted()
-      },
-      onCutOff: () => {
-        this.#cutOffTurns += 1
-      },
-      onDropped: (error) => this.#handleDrop(error),
-      onStatus: (status) => listener.onStatus(status),
-      onError,
-    }
-  }
-
-  #prepareRequest(request: LlmRequest): void {
+  onConnecting(request: LlmRequest): void {
     wrapTools(request, (call) => this.#calls.start(call))
     if (this.#options.hasNonBlockingCalls) declareNonBlocking(request)
     this.#request = request
+  }
+
+  onConnected(): void {
+    this.#adoptCalls()
+    this.#resolveReady()
+  }
+
+  onHandle(): void {
+    this.#snapshots.saveAtRest()
+  }
+
+  onOutput(parts: readonly Part[]): void {
+    this.#audio.record(parts)
+    this.#calls.confirmParked()
+  }
+
+  onInterrupted(): void {
+    this.#audio.interrupt()
+    this.#options.listener.onInterrupted()
+  }
+
+  onCutOff(): void {
+    this.#cutOffTurns += 1
+  }
+
+  onStatus(status: LiveStatus): void {
+    this.#options.listener.onStatus(status)
+  }
+
+  onError(error: unknown): void {
+    this.#options.onError(error)
   }
 
   #end(failure: unknown): void {
@@ -535,7 +539,7 @@ export class LiveConversation {
   }
 
   /** Fails the reply to a message that could not be sent, after the output that ADK has not yielded yet. */
-  #handleDrop(error: unknown): void {
+  onDropped(error: unknown): void {
     this.#options.onError(error)
     if (this.#cutOffTurns > 0) this.#dropErrors.push(error)
     else this.#failNextReply(error)
@@ -674,7 +678,7 @@ export class LiveConversation {
     this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
   }
 
-  #cancelCalls(toolCallIds: readonly string[]): void {
+  onCancelled(toolCallIds: readonly string[]): void {
     // The model has the status of a parked call, so there is nothing that it could withdraw.
     const withdrawn = toolCallIds.filter((id) => this.#calls.parkingOf(id) !== 'known')
     for (const toolCallId of withdrawn) {
