@@ -63,7 +63,7 @@ function show(view: StageView, chat = chatWith().chat, labels?: typeof ja) {
 const status = (): string | null | undefined =>
   document.querySelector('.adk-stage-controls > [role=status]')?.textContent
 const button = (name: string): HTMLElement => screen.getByRole('button', { name })
-const pinned = () => screen.queryByRole('region', { name: /Pending approval/ })
+const pinned = () => screen.queryByRole('region', { name: /approval/i })
 
 describe('the state of a spoken conversation', () => {
   test.each<readonly [string, StageView, string, string]>([
@@ -141,7 +141,7 @@ describe('an approval whose card is out of view', () => {
     const preview = { digest: 'd1', headline: 'h', action: '$30.00' }
     const { chat, decided } = chatWith({ preview, hasPreview: true }, { amount: 600 })
     show(ON, chat)
-    const region = screen.getByRole('region', { name: 'Pending approval 1 of 2' })
+    const region = screen.getByRole('region', { name: 'Approval 1 of 2' })
     expect(within(region).getByText('Send $30 to Alice')).toBeTruthy()
     await user.click(button('Approve $30.00'))
     expect(decided).toEqual([['a0', { approved: true, preview: 'd1' }]])

@@ -431,7 +431,7 @@ export const en: AdkLabels = {
     mute: 'Mute the microphone',
     unmute: 'Unmute the microphone',
     interrupt: 'Interrupt the assistant',
-    pinned: (count) => (count === 1 ? 'Pending approval' : `Pending approval 1 of ${count}`),
+    pinned: (count) => (count === 1 ? 'Pending approval' : `Approval 1 of ${count}`),
     showCard: 'Show card',
     level: 'Audio level',
     problems: {
