@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { planTurn } from '../src/live/plan-turn.ts'
+import { planTurn, type TurnSettings } from '../src/live/plan-turn.ts'
 import type { Action } from '../src/responders/responder.ts'
 import {
   connect,
@@ -229,6 +229,29 @@ test('[EL20] the pace applies after each piece until the script changes it', () 
     'complete',
   ])
 })
+
+test('[EL20] the pace applies to words after the audio has ended, and not to a word and its audio', () => {
+  const spoken: TurnSettings = {
+    ...TURN_SETTINGS,
+    modality: 'AUDIO',
+    transcribe: true,
+    paceMs: 7,
+    synthesize: (pieces) => pieces.map((_piece, index) => new Int16Array(index === 0 ? 100 : 0)),
+  }
+  const steps = [...planTurn([say('one two three')], spoken)]
+  const shown = steps.map((step) => {
+    if (step.type === 'pause') return step.ms
+    return step.type === 'content' ? kindOf(step.content) : step.type
+  })
+  expect(shown).toEqual(['audio', 7, 'one ', 'two ', 7, 'three', 7, 'end', 'complete'])
+})
+
+function kindOf(content: {
+  readonly modelTurn?: unknown
+  readonly outputTranscription?: { readonly text?: string }
+}): string | undefined {
+  return content.modelTurn ? 'audio' : (content.outputTranscription?.text ?? 'end')
+}
 
 test('[EL15] the remaining actions of an interrupted turn are skipped', async () => {
   const close: Action = { type: 'close', code: 1011, reason: 'should not happen' }

@@ -9,12 +9,13 @@ import { CloseCode } from './connection.ts'
 
 /** One step of a turn. */
 export type TurnStep =
-  /** Sends content. `part` is its entry in the history, `samples` the length of its audio. */
+  /** Sends content. `part` is its entry in the history, `samples` the length of its audio. `follows`: it belongs to the content before. */
   | {
       readonly type: 'content'
       readonly content: ServerContent
       readonly part?: Part
       readonly samples?: number
+      readonly follows?: boolean
     }
   /** Sends one `toolCall` for each group. `last`: the turn has no further calls. */
   | {
@@ -128,7 +129,7 @@ function* planContent(
     yield step
     timing.spokenMs += ((step.samples ?? 0) / OUTPUT_RATE) * 1000
     // The transcript of a word follows its audio without a pause.
-    if (timing.paceMs === 0 || !step.content.modelTurn) continue
+    if (timing.paceMs === 0 || step.follows) continue
     timing.pausedMs += timing.paceMs
     yield { type: 'pause', ms: timing.paceMs }
   }
@@ -158,7 +159,7 @@ function* renderContent(
       return
     case 'ground': {
       const groundingChunks = action.sources.map(({ uri, title }) => ({ web: { uri, title } }))
-      yield { type: 'content', content: { groundingMetadata: { groundingChunks } } }
+      yield { type: 'content', content: { groundingMetadata: { groundingChunks } }, follows: true }
     }
   }
 }
@@ -190,7 +191,7 @@ function* renderSpeech(
     const end = at + frame.length
     const next = words.findIndex((word) => word.startsAt >= end)
     for (const { text } of words.splice(0, next === -1 ? words.length : next)) {
-      yield renderTranscript(text, settings)
+      yield { ...renderTranscript(text, settings), follows: true }
     }
   }
   // Pieces without audio are still part of the text.
