@@ -32,7 +32,8 @@ class SilentSocket extends EventTarget {
     this.readyState = 2
   }
 
-  tell(frame: object): void {
+  /** Delivers a frame of the server. */
+  receive(frame: object): void {
     this.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(frame) }))
   }
 }
@@ -58,7 +59,7 @@ test('[CL36] a decision on a half-open connection is sent again over another one
   expect(first?.sent.map(({ type }) => type)).toEqual(['decide', 'ping'])
   expect(second?.sent.map(({ type }) => type)).toEqual(['decide'])
   const decisionId = second?.sent[0]?.['decisionId']
-  second?.tell({ type: 'decided', decisionId, ok: true, state: 'approved' })
+  second?.receive({ type: 'decided', decisionId, ok: true, state: 'approved' })
   expect(await decided).toBe('approved')
   transport.close()
 })
@@ -68,10 +69,10 @@ test('[CL36] a server that responds to pings keeps its connection, and is not pi
   const decided = transport.decide(DECISION)
   await vi.advanceTimersByTimeAsync(20_000)
   const [socket] = SilentSocket.opened
-  socket?.tell({ type: 'pong' })
+  socket?.receive({ type: 'pong' })
   await vi.advanceTimersByTimeAsync(10_000)
   const decisionId = socket?.sent[0]?.['decisionId']
-  socket?.tell({ type: 'decided', decisionId, ok: true, state: 'approved' })
+  socket?.receive({ type: 'decided', decisionId, ok: true, state: 'approved' })
   await decided
   const before = socket?.sent.length
   await vi.advanceTimersByTimeAsync(600_000)

@@ -113,7 +113,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 })
 
-test('[CL13] what was heard in part is shown before its answer, and replaced when it is known in full', async () => {
+test('[CL13] a partial transcript is shown before its reply, and replaced by the final one', async () => {
   const chat = { messages: [] as MessageView[] }
   const turn = { messageId: 'a1', userMessage: toMessage('Good'), continues: false }
   await showTurn(chat, { ...turn, chunks: answer() })

@@ -6,17 +6,17 @@ import { setUp, sound, talk } from './support/set-up.ts'
 test('[VO9] with push-to-talk, audio is sent while the button is held, and then its end', async () => {
   const { voice, microphone, transport } = await talk({ mode: 'push-to-talk' })
   microphone.speak(500)
-  expect(transport.soundMs).toBe(0)
+  expect(transport.sentMs).toBe(0)
   voice.press()
   expect(voice.state).toMatchObject({ state: 'person-speaking', held: true })
   microphone.speak(400)
   voice.release()
   expect(voice.state).toMatchObject({ held: false })
-  expect(transport.said).not.toContain('audio-end chat-1')
+  expect(transport.calls).not.toContain('audio-end chat-1')
   // The device still delivers the end of the last word.
   microphone.speak(500)
-  expect(transport.soundMs).toBe(480)
-  expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
+  expect(transport.sentMs).toBe(480)
+  expect(transport.calls).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
 })
 
 test('[VO9] pressing again at once continues the same utterance', async () => {
@@ -27,16 +27,16 @@ test('[VO9] pressing again at once continues the same utterance', async () => {
   microphone.speak(20)
   voice.press()
   microphone.speak(500)
-  expect(transport.soundMs).toBe(620)
-  expect(transport.said).toEqual(['watch chat-1 binary'])
+  expect(transport.sentMs).toBe(620)
+  expect(transport.calls).toEqual(['watch chat-1 binary'])
 })
 
 test('[VO9] pressing while the model speaks interrupts it', async () => {
   const { voice, transport, devices } = await talk({ mode: 'push-to-talk' })
-  transport.tell(sound())
+  transport.emit(sound())
   voice.press()
   expect(devices.speaker.drops).toBe(1)
-  expect(transport.said).toContain('interrupt chat-1')
+  expect(transport.calls).toContain('interrupt chat-1')
 })
 
 test('[VO9] pressing has no effect when the voice is off, muted or hands-free', async () => {
@@ -47,7 +47,7 @@ test('[VO9] pressing has no effect when the voice is off, muted or hands-free', 
   voice.setMuted(true)
   voice.press()
   microphone.speak(1_000)
-  expect(transport.soundMs).toBe(80)
+  expect(transport.sentMs).toBe(80)
   voice.stop()
   voice.press()
   voice.release()
@@ -60,11 +60,11 @@ test('[VO9] a muted voice sends no audio, and marks its end', async () => {
   voice.setMuted(true)
   expect(microphone.muted).toBe(true)
   microphone.speak(1_000)
-  expect(transport.soundMs).toBe(100)
-  expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
+  expect(transport.sentMs).toBe(100)
+  expect(transport.calls).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
   voice.setMuted(false)
   microphone.speak(100)
-  expect(transport.soundMs).toBe(200)
+  expect(transport.sentMs).toBe(200)
 })
 
 test('[VO9] a voice that was muted before its start is muted', async () => {
@@ -74,21 +74,21 @@ test('[VO9] a voice that was muted before its start is muted', async () => {
   const microphone = await devices.allow()
   await started
   microphone.speak(100)
-  expect([microphone.muted, transport.soundMs]).toEqual([true, 0])
+  expect([microphone.muted, transport.sentMs]).toEqual([true, 0])
 })
 
 test('[VO10] another microphone replaces the first one when it is open', async () => {
   const { voice, microphone, devices, transport } = await talk()
   const chosen = voice.setDevice('headset')
   microphone.speak(100)
-  expect(transport.soundMs).toBe(100)
+  expect(transport.sentMs).toBe(100)
   expect(devices.prompts[1]?.options.deviceId).toBe('headset')
   const other = await devices.allow()
   await chosen
   expect([microphone.closed, other.closed]).toEqual([true, false])
   microphone.speak(100)
   other.speak(100)
-  expect(transport.soundMs).toBe(200)
+  expect(transport.sentMs).toBe(200)
 })
 
 test('[VO10] if another microphone cannot be opened, the first stays in use and the problem is reported', async () => {
@@ -98,7 +98,7 @@ test('[VO10] if another microphone cannot be opened, the first stays in use and 
   await chosen
   expect(voice.state).toMatchObject({ state: 'listening', problem: { code: 'in-use' } })
   microphone.speak(100)
-  expect(transport.soundMs).toBe(100)
+  expect(transport.sentMs).toBe(100)
   microphone.unplug()
   expect(voice.state.state).toBe('off')
 })
@@ -116,24 +116,24 @@ test('[VO10] of several selected microphones the last one is used, whichever ope
 
 test('[VO4] an interruption drops the buffered audio, and plays what follows', async () => {
   const { voice, transport, devices } = await talk()
-  transport.tell(sound(), { type: 'interrupted' })
+  transport.emit(sound(), { type: 'interrupted' })
   expect(devices.speaker.drops).toBe(1)
   expect(voice.state.state).toBe('listening')
   // A reply that restarts has the same message id, so only its audio shows it.
-  transport.tell(sound())
+  transport.emit(sound())
   expect(devices.speaker.played).toHaveLength(2)
 })
 
 test('[VO4] after interrupt() the rest of the reply is not played, even if the model continues', async () => {
   const { voice, transport, devices } = await talk()
-  transport.tell({ type: 'answer', phase: 'start' }, sound())
+  transport.emit({ type: 'answer', phase: 'start' }, sound())
   voice.interrupt()
   expect(devices.speaker.drops).toBe(1)
-  expect(transport.said).toContain('interrupt chat-1')
-  transport.tell(sound(), { type: 'interrupted' }, sound())
-  transport.tell(sound())
+  expect(transport.calls).toContain('interrupt chat-1')
+  transport.emit(sound(), { type: 'interrupted' }, sound())
+  transport.emit(sound())
   expect(devices.speaker.played).toHaveLength(1)
-  transport.tell({ type: 'answer', phase: 'start' }, sound())
+  transport.emit({ type: 'answer', phase: 'start' }, sound())
   expect(devices.speaker.played).toHaveLength(2)
 })
 
@@ -144,7 +144,7 @@ test('[VO11] without a connection, the newest two seconds of speech wait for it'
   expect(voice.state).toMatchObject({ connected: false })
   transport.open = true
   microphone.speak(20)
-  expect(transport.sounds.map(({ length }) => length)).toEqual([64_000, 640])
+  expect(transport.sent.map(({ length }) => length)).toEqual([64_000, 640])
   expect(voice.state).toMatchObject({ connected: true })
 })
 

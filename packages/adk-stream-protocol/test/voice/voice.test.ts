@@ -9,19 +9,19 @@ test('[VO6] a voice starts, sends and plays audio, and stops', async () => {
   expect(voice.state).toEqual({ state: 'off', mode: 'hands-free', muted: false })
   const started = voice.start()
   expect(voice.state.state).toBe('asking')
-  expect(transport.said).toEqual([])
+  expect(transport.calls).toEqual([])
   const microphone = await devices.allow()
   await started
-  expect(transport.said).toEqual(['watch chat-1 binary'])
+  expect(transport.calls).toEqual(['watch chat-1 binary'])
   microphone.speak(200)
-  expect(transport.soundMs).toBe(200)
-  transport.tell(sound())
+  expect(transport.sentMs).toBe(200)
+  transport.emit(sound())
   expect(voice.state.state).toBe('model-speaking')
-  devices.speaker.tell({ playing: false, played: 2_400 })
+  devices.speaker.report({ playing: false, played: 2_400 })
   expect(voice.playback.played).toBe(2_400)
   voice.stop()
   expect(microphone.closed && devices.speaker.closed).toBe(true)
-  expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1', 'leave chat-1'])
+  expect(transport.calls).toEqual(['watch chat-1 binary', 'audio-end chat-1', 'leave chat-1'])
   const seen = states.map(({ state }) => state)
   expect(seen).toEqual([
     'asking',
@@ -36,12 +36,12 @@ test('[VO6] a voice starts, sends and plays audio, and stops', async () => {
 test('[VO6] stop() while the model speaks leads to no other state than off', async () => {
   const { voice, transport, states } = await talk()
   const speaking: boolean[] = []
-  transport.tell(sound())
+  transport.emit(sound())
   voice.onSpeaking((now) => speaking.push(now))
   voice.stop()
   expect(states.slice(-2).map(({ state }) => state)).toEqual(['model-speaking', 'off'])
   expect(speaking).toEqual([false])
-  transport.tell(sound())
+  transport.emit(sound())
   expect(voice.state.state).toBe('off')
 })
 
@@ -52,7 +52,7 @@ test('[VO6] the level is reported separately from the state', async () => {
   microphone.speak(1_000, 100)
   const { length } = states
   microphone.speak(1_000, 100)
-  devices.speaker.tell({ level: 0.5 })
+  devices.speaker.report({ level: 0.5 })
   expect(levels).toHaveLength(101)
   expect(levels.at(-1)).toMatchObject({ output: 0.5 })
   expect(states).toHaveLength(length)
@@ -64,14 +64,14 @@ test('[VO6] onSpeaking reports when somebody speaks', async () => {
   voice.onSpeaking((speaking) => told.push(speaking))
   microphone.speak(100)
   microphone.speak(1_000, 0)
-  transport.tell(sound(), sound())
-  devices.speaker.tell({ playing: false })
+  transport.emit(sound(), sound())
+  devices.speaker.report({ playing: false })
   expect(told).toEqual([true, false, true, false])
 })
 
 test('[VO6] the transcripts of both sides are shown as they arrive', async () => {
   const { voice, transport } = await talk()
-  transport.tell(
+  transport.emit(
     { type: 'transcript', author: 'user', text: 'Good ', final: false },
     { type: 'transcript', author: 'user', text: 'morning', final: false },
     { type: 'answer', phase: 'start' },
@@ -91,7 +91,7 @@ test('[VO8] two starts request the microphone once', async () => {
   await Promise.all([first, second])
   await voice.start()
   expect(devices.prompts).toHaveLength(1)
-  expect(transport.said).toEqual(['watch chat-1 binary'])
+  expect(transport.calls).toEqual(['watch chat-1 binary'])
 })
 
 test('[VO8] stop() while the browser asks for permission closes the microphone that opens afterwards', async () => {
@@ -103,7 +103,7 @@ test('[VO8] stop() while the browser asks for permission closes the microphone t
   await started
   expect(microphone.closed && devices.speaker.closed).toBe(true)
   expect(voice.state.state).toBe('off')
-  expect(transport.said).toEqual([])
+  expect(transport.calls).toEqual([])
 })
 
 test('[VO8] stop() and start() while the browser asks for permission use the second microphone', async () => {
@@ -118,10 +118,10 @@ test('[VO8] stop() and start() while the browser asks for permission use the sec
   const late = await first?.allow()
   expect(late?.closed).toBe(true)
   late?.speak(100)
-  expect(transport.soundMs).toBe(0)
+  expect(transport.sentMs).toBe(0)
   expect(second.closed).toBe(false)
   second.speak(100)
-  expect(transport.soundMs).toBe(100)
+  expect(transport.sentMs).toBe(100)
 })
 
 test('[VO8] a denied permission after stop() is not a problem', async () => {
@@ -143,7 +143,7 @@ test.each([
   await started
   expect(voice.state).toMatchObject({ state: 'off', problem: { code } })
   expect(devices.speaker.closed).toBe(true)
-  expect(transport.said).toEqual([])
+  expect(transport.calls).toEqual([])
   void voice.start()
   expect(voice.state).toEqual({ state: 'asking', mode: 'hands-free', muted: false })
 })
@@ -160,5 +160,5 @@ test('[VO7] an unplugged microphone is a problem, not silence', async () => {
   microphone.unplug()
   expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'lost', what: 'microphone' } })
   expect(devices.speaker.closed).toBe(true)
-  expect(transport.said).toContain('leave chat-1')
+  expect(transport.calls).toContain('leave chat-1')
 })

@@ -60,19 +60,20 @@ class FakeSpeaker implements Speaker {
 
   play(bytes: ArrayBuffer): void {
     this.played.push(bytes)
-    this.tell({ playing: true })
+    this.report({ playing: true })
   }
 
   drop(): void {
     this.drops += 1
-    this.tell({ playing: false })
+    this.report({ playing: false })
   }
 
   close(): void {
     this.closed = true
   }
 
-  tell(playback: Partial<Playback>): void {
+  /** Reports this playback to the voice. */
+  report(playback: Partial<Playback>): void {
     const nothing = { level: 0, played: 0, buffered: 0, dropped: 0, underruns: 0 }
     this.#options.onPlayback({ playing: false, ...nothing, ...playback })
   }
