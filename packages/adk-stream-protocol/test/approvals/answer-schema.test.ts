@@ -68,7 +68,7 @@ test('[AP422] a pattern is ignored, so that no regular expression of a model run
   expect(read).toEqual({ schema: { type: 'string' } })
 })
 
-test('[AP422] a check that would take too many steps is refused', () => {
+test('[AP422] a check that would take too many steps is rejected', () => {
   const branches = Array.from({ length: 500 }, () => ({ type: 'null' }))
   const read = readAnswerSchema({ type: 'array', items: { anyOf: branches } })
   if (!('schema' in read)) throw new Error(read.fault)

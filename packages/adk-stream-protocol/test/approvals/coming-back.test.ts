@@ -15,7 +15,7 @@ const clients = clientsWith('6')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP27] a page that is loaded again shows the question, and approving works', async () => {
+  it('[AP27] a reloaded page shows the approval, and can approve it', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const before = await page.open(client)
@@ -33,7 +33,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   it.each([true, false])(
-    '[AP27] an approval outlives the server; then the answer is %s',
+    '[AP27] an approval survives a restart of the server; then the decision is %s',
     async (approved) => {
       await using testBridge = await TestBridge.open()
       const page = testBridge.page()
@@ -53,7 +53,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP27] a page that was open all along answers the restarted server', async () => {
+  it('[AP27] a page that stayed open decides at the restarted server', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -68,7 +68,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP13] a second tab sees what the first decided, and its own late click changes nothing', async () => {
+  it('[AP13] a second tab shows the decision of the first, and its own late click has no effect', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const first = await page.open(client)
@@ -90,29 +90,32 @@ describe.each(clients)('$name', (client) => {
   it.each([
     ['approved', true],
     ['denied', false],
-  ])('[AP13] a second tab that contradicts what was %s is told so', async (_case, approved) => {
-    await using testBridge = await TestBridge.open()
-    const page = testBridge.page()
-    const first = await page.open(client)
-    await first.send(`${callPayment(50)}[[then]][[say Decided.]]`)
-    const [id = ''] = first.asked
-    const other = testBridge.page()
-    const second = await other.open(client)
-    await first.decide(approved)
-    await second.decide(!approved)
-    expect(second.status).toBe('error')
-    expect(second.refusal).toBe('approval-decided')
-    expect(other.sent).toHaveLength(1)
-    expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
-    expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
-    expect(testBridge.asked).toBe(2)
-    await expectValid(second.messages)
-    const reloaded = await other.open(client)
-    expect(reloaded.text).toBe('Decided.')
-    await expectRecord(other, reloaded)
-  })
+  ])(
+    '[AP13] a second tab that contradicts a call that was %s gets an error',
+    async (_case, approved) => {
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
+      const first = await page.open(client)
+      await first.send(`${callPayment(50)}[[then]][[say Decided.]]`)
+      const [id = ''] = first.asked
+      const other = testBridge.page()
+      const second = await other.open(client)
+      await first.decide(approved)
+      await second.decide(!approved)
+      expect(second.status).toBe('error')
+      expect(second.refusal).toBe('approval-decided')
+      expect(other.sent).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
+      expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
+      expect(testBridge.asked).toBe(2)
+      await expectValid(second.messages)
+      const reloaded = await other.open(client)
+      expect(reloaded.text).toBe('Decided.')
+      await expectRecord(other, reloaded)
+    },
+  )
 
-  it('[AP13] a second tab that resumes reads the whole answer as it is written', async () => {
+  it('[AP13] a second tab that resumes reads the whole reply while it is written', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const first = await page.open(client)
@@ -136,10 +139,10 @@ describe.each(clients)('$name', (client) => {
   })
 
   test.each([
-    // A live conversation always gives its people time to come back.
+    // A live conversation always has a grace time.
     ...(client.live ? [] : [['leaves at once', 0] as const]),
     ['has time to come back', 60_000] as const,
-  ])('[AP23] the tool ends its work when the page %s', async (_case, disconnectGraceMs) => {
+  ])('[AP23] the tool finishes when the page %s', async (_case, disconnectGraceMs) => {
     const started = defer()
     const gate = defer()
     await using testBridge = await TestBridge.open({
@@ -176,7 +179,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  it('[AP23] the tool ends its work although the person has left and written something else', async () => {
+  it('[AP23] the tool finishes although the person has left and sent another message', async () => {
     const started = defer()
     const gate = defer()
     await using testBridge = await TestBridge.open({
@@ -197,7 +200,7 @@ describe.each(clients)('$name', (client) => {
     await chat.click({ id, approved: true })
     await started.promise
     page.loseConnection()
-    // The client library comes back by itself.
+    // The client library resumes by itself.
     if (!client.ours) await chat.rest()
     const later = await page.open(client)
     await later.send('[[say Meanwhile.]]')
@@ -214,9 +217,9 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  // In a live conversation who comes back joins what runs.
+  // In a live conversation, a client that returns reads the running reply.
   test.skipIf(client.live)(
-    '[AP11] who approves again what runs already is told so, once',
+    '[AP11] a second approval of a running call gets its outcome, once',
     async () => {
       const started = defer()
       const gate = defer()

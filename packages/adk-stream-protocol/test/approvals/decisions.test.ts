@@ -45,7 +45,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP2] a question can be decided as soon as it is seen', async () => {
+  it('[AP2] an approval can be decided as soon as it is shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -60,7 +60,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  test('[AP3] what is approved runs once, and the answer goes on in the same message', async () => {
+  test('[AP3] an approved call runs once, and the reply continues in the same message', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -86,7 +86,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP4] what is denied never runs, and the model is told', async () => {
+  test('[AP4] a denied call never runs, and the model receives the denial', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -132,7 +132,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP3] what the model says before the call stays before it', async () => {
+  it('[AP3] text of the model before the call stays before it', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -164,14 +164,14 @@ describe.each(clients)('$name', (client) => {
         { state: approved ? 'output-available' : 'output-denied' },
       ])
       expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
-      // Once for the message and once for the decision, whether it has something to say or not.
+      // Once for the message and once for the decision, whether or not the model says something.
       expect(testBridge.asked).toBe(2)
       expect(page.sent).toHaveLength(2)
       await expectRecord(page, chat)
     },
   )
 
-  // The client library sends what it is given.
+  // The client library sends each decision at once.
   test.skipIf(client.ours)(
     '[AP11] a client that sends only on tool results sends nothing by itself',
     async () => {

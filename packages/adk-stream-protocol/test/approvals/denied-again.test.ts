@@ -18,7 +18,7 @@ describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
   it.each(REPEATED)(
-    '[AP470] a call that was denied is not asked for again %s',
+    '[AP470] a denied call does not request approval again %s',
     async (_how, repeated) => {
       await using testBridge = await TestBridge.open()
       const page = testBridge.page()
@@ -39,7 +39,7 @@ describe.each(clients)('$name', (client) => {
   it.each([
     ['another call', [false], callPayment(40, 'Bob')],
     ['a call after a denial with a reason', [{ approved: false, reason: '40' }], callPayment(40)],
-  ] as const)('[AP470] %s is asked for', async (_what, [decision], next) => {
+  ] as const)('[AP470] %s requests approval', async (_what, [decision], next) => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -48,7 +48,7 @@ describe.each(clients)('$name', (client) => {
     await expect.poll(() => page.inbox()).toMatchObject([{ args: { amount: 40 } }])
   })
 
-  it('[AP470] a call is asked for again when the person has sent a message', async () => {
+  it('[AP470] a denied call requests approval again after a new message of the person', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -97,7 +97,7 @@ describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
     expect(late.heard).toEqual(early.heard)
   })
 
-  it('[AP63] a plugin hears of an error once, and may answer for the tool', async () => {
+  it('[AP63] a plugin receives an error once, and may replace it by a result', async () => {
     const early = await live(fail, decision, { heard: true })
     expect(early.heard).toEqual([
       'plugin before',
@@ -113,7 +113,7 @@ describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
     expect(late.events).toEqual(early.events)
   })
 
-  it('[AP63] a callback before the tool may take its place', async () => {
+  it('[AP63] a callback before the tool may replace its run', async () => {
     const early = await live(succeed, decision, { heard: true, veto: true })
     expect(early.heard).toEqual(['plugin before', 'plugin after', 'agent after'])
     expect(JSON.stringify(early.told)).toContain('vetoed')
@@ -127,7 +127,7 @@ describe.each(DECISIONS)('approved $how', ({ how, decision }) => {
   })
 })
 
-/** Hears of every tool call. */
+/** Records every tool call. */
 class Listener extends BasePlugin {
   readonly #heard: string[]
   readonly #veto: boolean
@@ -158,7 +158,7 @@ class Listener extends BasePlugin {
   }
 }
 
-/** Leads one call through approval, and tells all that it left behind, without ids and times. */
+/** Approves one call, and returns everything that it stored, without ids and times. */
 async function live(
   act: Act,
   decision: object,
@@ -176,7 +176,7 @@ async function live(
     execute: async ({ note }, context) => {
       if (!context) throw new Error('A tool has a context.')
       heard.push('tool')
-      // ADK stores the answer before it calls a tool; who starts at the decision has none in the session yet.
+      // ADK stores the confirmation before it calls a tool. A call that starts at the decision has none in the session yet.
       isEarly = context.invocationContext.session.events.at(-1)?.author !== 'user'
       return act(context, note)
     },
@@ -229,7 +229,7 @@ function withoutTime({ timestamp: _timestamp, ...event }: Event): object {
   return event
 }
 
-/** The same value with every id named by its place, so that two lives can be compared. */
+/** Returns the value with every id named by its position, so that two runs can be compared. */
 function withoutIds(value: unknown): unknown {
   const ids = new Map<string, string>()
   const text = JSON.stringify(value)

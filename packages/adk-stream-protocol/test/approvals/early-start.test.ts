@@ -15,7 +15,7 @@ const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const [client = failWithoutClient()] = approvingClients
 
 test.each(['inbox', 'chat'])(
-  '[AP61] a call approved in the %s runs before ADK hears of the decision, and once',
+  '[AP61] a call approved in the %s runs before ADK receives the decision, and once',
   async (place) => {
     const sessionService = new HeldSessions()
     await using testBridge = await TestBridge.open({ sessionService })
@@ -51,7 +51,7 @@ test.each(['inbox', 'chat'])(
     const [id = ''] = chat.asked
     const { approvals } = testBridge.store
     const asked = await approvals.get(id)
-    // The client has read its turn to the end a moment before the chat is free.
+    // The client has read its turn to the end a moment before the chat is unlocked.
     await expect.poll(() => asked && approvals.findLockHolder(asked.chat)).toBeUndefined()
     const commits: string[][] = []
     const replaceAll = approvals.replaceAll.bind(approvals)
@@ -68,7 +68,7 @@ test.each(['inbox', 'chat'])(
   },
 )
 
-test('[AP61] a call that has begun is executing while its turn is not told', async () => {
+test('[AP61] a started call is `executing` before its turn has resumed', async () => {
   const started = defer()
   const gate = defer()
   const sessionService = new HeldSessions()
@@ -88,7 +88,7 @@ test('[AP61] a call that has begun is executing while its turn is not told', asy
   await started.promise
   await sessionService.reached.promise
   expect(await page.history(id)).toEqual(LIFE.slice(0, 3))
-  // Once more, while it runs and while ADK waits for it: nothing comes of it.
+  // Repeated decisions, while it runs and while ADK waits for it, have no effect.
   expect((await page.decide(id, { approved: true })).body.error?.code).toBe('approval-decided')
   sessionService.release.resolve()
   expect((await page.decide(id, { approved: false })).body.error?.code).toBe('approval-decided')
@@ -124,7 +124,7 @@ const LATE: readonly (readonly [string, TestBridgeOptions])[] = [
   ],
 ]
 
-test.each(LATE)('[AP64] where %s, the call waits for ADK', async (_where, options) => {
+test.each(LATE)('[AP64] if %s, ADK starts the call', async (_where, options) => {
   const sessionService = new HeldSessions()
   await using testBridge = await TestBridge.open({ ...options, sessionService })
   const page = testBridge.page()
@@ -163,7 +163,7 @@ test('[AP64] several decisions in one request run one after the other, in the or
   await expectRecord(page, chat)
 })
 
-test('[AP65] a call that is approved while its chat is busy waits until it is free', async () => {
+test('[AP65] a call that is approved while its chat is locked waits until it is unlocked', async () => {
   await using testBridge = await TestBridge.open()
   const page = testBridge.page()
   const chat = await page.open(client)
@@ -180,7 +180,7 @@ test('[AP65] a call that is approved while its chat is busy waits until it is fr
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[AP65] calls that are approved one by one run one after the other, on the state that the last one left', async () => {
+test('[AP65] calls that are approved one by one run one after the other, each with the state of the previous one', async () => {
   const gates = [defer(), defer()]
   const started = defer()
   let calls = 0
@@ -210,7 +210,7 @@ test('[AP65] calls that are approved one by one run one after the other, on the 
   expect(testBridge.results).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
 })
 
-test('[AP66] a turn that is stopped before ADK comes by leaves the result to a later one', async () => {
+test('[AP66] the result of a turn that is stopped before ADK resumes is used by a later turn', async () => {
   const started = defer()
   const gate = defer()
   const sessionService = new HeldSessions()

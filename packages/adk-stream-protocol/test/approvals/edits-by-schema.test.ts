@@ -13,14 +13,14 @@ import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
-/** ADK starts the server anew for every look at its tools. A bundle starts in a fraction of the time. */
+/** ADK starts the server for every listing of its tools. A bundle starts in a fraction of the time. */
 async function toBank(file: string): Promise<MCPToolset> {
   const server = await bundleProgram(new URL('../support/mcp-server.mjs', import.meta.url))
   const serverParams = { command: process.execPath, args: [server, file] }
   return new MCPToolset({ type: 'StdioConnectionParams', serverParams })
 }
 
-/** An testBridge whose agent has the tools of an MCP server in a process of its own. */
+/** A test bridge whose agent has the tools of an MCP server in its own process. */
 async function openBank() {
   const folder = await temporaryFolder()
   const file = folder.path('calls.jsonl')
@@ -66,7 +66,7 @@ test('[AP122] arguments of an MCP tool are edited within the schema of its serve
   expect(bank.calls()).toEqual([{ name: 'transfer', arguments: args }])
 })
 
-test('[AP122] the schema of an MCP server is checked whole, or the arguments are not edited', async () => {
+test('[AP122] arguments can be edited only if the whole schema of the MCP server can be checked', async () => {
   const bank = await toBank('unused')
   const [transfer, byRule] = await bank.getTools()
   await bank.close()
@@ -81,7 +81,7 @@ test('[AP122] the schema of an MCP server is checked whole, or the arguments are
     { amount: 5, to: 'Bob', admin: true },
   ])
     expect(schema?.safeParse(args).success).toBe(false)
-  // What zod cannot check, it does not check in part.
+  // A schema that zod cannot check completely is not checked at all.
   expect(readArgumentsSchema(byRule)).toBeUndefined()
   const unchecked = (): void => checkEdit(byRule, { amount: 6, to: 'Bob' })
   expect(unchecked).toThrow('no schema by which they can be checked')

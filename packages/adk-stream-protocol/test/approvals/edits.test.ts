@@ -25,7 +25,7 @@ const clients = clientsWith('7')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP5] changed arguments beside the decision run in place of those shown', async () => {
+  it('[AP5] edited arguments with the decision run instead of those shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -52,7 +52,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP5] changed arguments by the inbox', async () => {
+  it('[AP5] arguments can be edited in the inbox', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -79,33 +79,36 @@ describe.each(clients)('$name', (client) => {
     ['of a wrong type', { amount: '40', recipient: '花子' }, /amount/],
     ['that the tool forbids', { amount: -1, recipient: '花子' }, /amount/],
     ['that lack something', { amount: 40 }, /recipient/],
-  ])('[AP5] changed arguments %s are refused, and the approval waits', async (_case, args, why) => {
-    await using testBridge = await TestBridge.open()
-    const page = testBridge.page()
-    const chat = await page.open(client)
-    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
-    const [id = ''] = chat.asked
-    const { status, body } = await page.decide(id, { approved: true, args })
-    expect([status, body.error?.code]).toEqual([400, 'bad-request'])
-    expect(body.error?.message).toMatch(why)
-    chat.edit(id, args)
-    await chat.decide(true)
-    expect(chat.status).toBe('error')
-    expect(chat.error?.message).toMatch(why)
-    expect(page.sent).toHaveLength(2)
-    expect(testBridge.wallet.payments).toEqual([])
-    expect(await page.history(id)).toEqual(['requested'])
-    const reloaded = await page.open(client)
-    await reloaded.decide(true)
-    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
-    await expectRecord(page, reloaded)
-  })
+  ])(
+    '[AP5] edited arguments %s are rejected, and the approval stays open',
+    async (_case, args, why) => {
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
+      const chat = await page.open(client)
+      await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+      const [id = ''] = chat.asked
+      const { status, body } = await page.decide(id, { approved: true, args })
+      expect([status, body.error?.code]).toEqual([400, 'bad-request'])
+      expect(body.error?.message).toMatch(why)
+      chat.edit(id, args)
+      await chat.decide(true)
+      expect(chat.status).toBe('error')
+      expect(chat.error?.message).toMatch(why)
+      expect(page.sent).toHaveLength(2)
+      expect(testBridge.wallet.payments).toEqual([])
+      expect(await page.history(id)).toEqual(['requested'])
+      const reloaded = await page.open(client)
+      await reloaded.decide(true)
+      expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+      await expectRecord(page, reloaded)
+    },
+  )
 
   it.each([
     ['over the limit', { amount: 900, recipient: '花子' }],
     ['for others to decide', { amount: 300, recipient: '花子' }],
     ['that the policy cannot judge', { amount: 40, recipient: '花子', currency: 'JPY' }],
-  ])('[AP5][LG9] an edit %s is refused, and the approval stays open', async (_case, args) => {
+  ])('[AP5][LG9] an edit %s is rejected, and the approval stays open', async (_case, args) => {
     await using testBridge = await TestBridge.open({ approvals: byAmount })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -125,7 +128,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  it('[AP5] one of two is changed to invalid arguments: the other runs, and this one waits', async () => {
+  it('[AP5] one of two is edited to invalid arguments: the other runs, and this one stays open', async () => {
     // Without the sweep, only the request itself starts the call.
     await using testBridge = await TestBridge.open({ limits: { sweepMs: 600_000 } })
     const page = testBridge.page()
@@ -141,7 +144,7 @@ describe.each(clients)('$name', (client) => {
     expect(await page.history(bob)).toEqual(['requested'])
   })
 
-  it('[AP5] one of two is changed; the other runs as shown', async () => {
+  it('[AP5] one of two is edited; the other runs as shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -160,7 +163,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP5] an edit of what is denied counts for nothing', async () => {
+  it('[AP5] edited arguments of a denied call have no effect', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -173,7 +176,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP21] a tool that throws on changed arguments fails like any other', async () => {
+  it('[AP21] a tool that throws on edited arguments fails like any other', async () => {
     const secret = 'postgres://root:hunter2@db.internal'
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [

@@ -112,7 +112,7 @@ describe.each(approvingClients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP504] a wrong answer is refused with the name of the field, and the right one counts', async () => {
+  it('[AP504] a wrong answer is rejected with the name of the field, and the right one counts', async () => {
     await using files = await serveFiles(asksFor('city'))
     await using bridge = await openBridge(files)
     const page = bridge.page()

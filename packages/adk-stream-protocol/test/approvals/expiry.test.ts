@@ -12,7 +12,7 @@ const clients = clientsWith('7')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
+  it('[AP6] an approval without a decision expires everywhere, and the model receives that', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -24,7 +24,7 @@ describe.each(clients)('$name', (client) => {
       status: 410,
       body: { error: { code: 'approval-expired' } },
     })
-    // The page that was open all along clicks late, and catches up.
+    // The page that stayed open clicks late, and catches up.
     await chat.decide(true)
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
@@ -46,7 +46,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  it('[AP6] the deadline is shown, and a late click counts before any sweep', async () => {
+  it('[AP6] the deadline is shown, and a late decision expires the approval before any sweep', async () => {
     await using testBridge = await TestBridge.open({
       approvalDeadlineMs: 30,
       limits: { sweepMs: 3_600_000 },
@@ -68,7 +68,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP6] a late denial is refused, and the page reads the chat anew', async () => {
+  it('[AP6] a late denial is rejected, and the page reloads the chat', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
     const page = testBridge.page()
     const chat = await page.open(client)

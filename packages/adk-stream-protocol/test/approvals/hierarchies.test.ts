@@ -8,7 +8,7 @@ import { approvingClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
-/** root → mid → leaf → last, each below the one before; the tools are those of the leaf. */
+/** root → mid → leaf → last, each below the previous one. The leaf has the tools. */
 function hierarchy(model: BaseLlm, tools: BaseTool[]): LlmAgent {
   const last = new LlmAgent({ name: 'last', model, description: 'Ends.' })
   const leaf = new LlmAgent({ name: 'leaf', model, description: 'Pays.', tools, subAgents: [last] })
@@ -16,7 +16,7 @@ function hierarchy(model: BaseLlm, tools: BaseTool[]): LlmAgent {
   return new LlmAgent({ name: 'root', model, subAgents: [mid] })
 }
 
-/** A model that does one thing each time it is asked, and says so when it is asked too often. */
+/** A model that does one action per call, and says so when it is called too often. */
 function inTurn(actions: readonly Action[]): Responder {
   const left = [...actions]
   return () => [left.shift() ?? { type: 'say', text: ' And another answer.' }]
@@ -38,7 +38,7 @@ describe.each(clients)('$name', (client) => {
     ['back to the parent', ['mid', 'root'], 3],
     ['back from two levels', ['mid', 'leaf', 'mid'], 4],
     ['back and down again', ['mid', 'root', 'mid', 'leaf'], 5],
-  ])('[MP110] one agent answers after a transfer %s', async (_name, path, calls) => {
+  ])('[MP110] one agent replies after a transfer %s', async (_name, path, calls) => {
     const respond = inTurn([...to(...path), ANSWER])
     await using testBridge = await TestBridge.open({ agent: hierarchy, respond })
     const page = testBridge.page()
@@ -53,7 +53,7 @@ describe.each(clients)('$name', (client) => {
     ['down two levels', ['mid', 'leaf'], [], 4],
     ['and back after the decision', ['mid', 'leaf'], ['mid'], 5],
     ['and on after the decision', ['mid', 'leaf'], ['last'], 5],
-  ])('[MP110] no agent speaks while an approval is open: %s', async (_name, path, then, calls) => {
+  ])('[MP110] no agent replies while an approval is open: %s', async (_name, path, then, calls) => {
     const respond = inTurn([...to(...path), PAY, ...to(...then), ANSWER])
     await using testBridge = await TestBridge.open({ agent: hierarchy, respond })
     const page = testBridge.page()

@@ -29,7 +29,7 @@ async function codeOf(answer: Promise<Answer>) {
   return [status, body.error?.code]
 }
 
-test('[AP140] an approver who does not own the chat sees how a call ended, not what it gave', async () => {
+test('[AP140] an approver who does not own the chat sees the outcome of a call, not its result', async () => {
   await using testBridge = await TestBridge.open({ approvals: BIG })
   const { page, id } = await ask(testBridge)
   await testBridge.page('mari').decide(id, { approved: true })
@@ -45,7 +45,7 @@ test('[AP140] an approver who does not own the chat sees how a call ended, not w
   }
 })
 
-test('[AP142] a vote is taken back while others have still to decide; nothing runs by it', async () => {
+test('[AP142] a vote is withdrawn while others have to decide; nothing runs', async () => {
   await using testBridge = await TestBridge.open({ approvals: BIG })
   const { page, id } = await ask(testBridge)
   const [mari, erin, taro] = [
@@ -63,7 +63,7 @@ test('[AP142] a vote is taken back while others have still to decide; nothing ru
   })
   expect(await codeOf(erin.decide(id, { approved: true }))).toEqual([403, 'not-allowed'])
   expect(testBridge.wallet.payments).toEqual([])
-  // Who took it back may deny, or approve again.
+  // A person who has withdrawn a vote may deny, or approve again.
   await mari.decide(id, { approved: true })
   await erin.decide(id, { approved: true })
   await page.untilState(id, 'succeeded')
@@ -102,7 +102,7 @@ test('[LG190] an approval is in the inbox of a person when it is their turn in t
   expect(await listed()).toEqual([0, 0, 0, 0])
 })
 
-test('[AP142] of a vote taken back and the vote that would decide, at once, one is first', async () => {
+test('[AP142] of a withdrawal and a deciding vote at the same time, one comes first', async () => {
   await using testBridge = await TestBridge.open({ approvals: BIG })
   const { page, id } = await ask(testBridge)
   const [mari, erin] = [testBridge.page('mari'), testBridge.page('erin')]
@@ -111,14 +111,14 @@ test('[AP142] of a vote taken back and the vote that would decide, at once, one 
     mari.withdraw(id),
     erin.decide(id, { approved: true }),
   ])
-  // Either the vote is gone, and the second person was not asked yet; or it has decided, and cannot be taken back.
+  // Either the vote is withdrawn, and it is not the turn of the second person; or the vote has decided, and cannot be withdrawn.
   const isBack = back.status === 200
   expect([back.status, decided.status]).toEqual(isBack ? [200, 403] : [409, 200])
   await page.untilState(id, isBack ? 'requested' : 'succeeded')
   expect(testBridge.wallet.payments).toHaveLength(isBack ? 0 : 1)
 })
 
-test('[AP141] the inbox is read in pages, the oldest first, with what is one’s own and what is asked by others', async () => {
+test('[AP141] the inbox is read in pages, oldest first, with the approvals of the person’s own chats and of others', async () => {
   const store = await openSqliteStore({ path: ':memory:' })
   const ledger = new Ledger({
     store: store.approvals,
@@ -163,7 +163,7 @@ test('[AP141] the inbox is read in pages, the oldest first, with what is one’s
   expect([first.ids.length, first.next]).toEqual([100, 'approval-99'])
   const second = await get(`?limit=70&after=${first.next}`)
   expect([second.ids.length, second.next]).toEqual([70, 'approval-169'])
-  // What is decided meanwhile is gone, and where a page began is remembered all the same.
+  // Decided approvals are not listed any more, and the cursor of a page stays valid.
   await ledger.decide('approval-169', { by: { id: 'taro', roles: [] }, approved: false })
   const third = await get(`?after=${second.next}`)
   expect([third.ids.length, third.next]).toEqual([70, undefined])
@@ -211,7 +211,7 @@ class RepeatingModel extends BaseLlm {
   }
 }
 
-test('[AP143] a call whose id was used before is refused with words that say so, and runs nothing', async () => {
+test('[AP143] a call whose id was used before gets an error that says so, and does not run', async () => {
   const model = new RepeatingModel()
   const paid: unknown[] = []
   const pay = tool('pay', (args) => paid.push(args))

@@ -197,7 +197,7 @@ test('[AP458] other sites cannot create, open or use a link, and a bridge withou
   expect(response.status).toBe(404)
 })
 
-test('[AP455] a denial by link decides, and the person is told nothing more', async () => {
+test('[AP455] a denial by link decides, and the person learns nothing more', async () => {
   await using scene = await open()
   const { testBridge, ask, post, create } = scene
   const id = await ask('chat-1')

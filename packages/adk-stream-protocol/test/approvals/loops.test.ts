@@ -24,7 +24,7 @@ interface Scene {
 interface State {
   readonly name: string
   readonly options?: TestBridgeOptions
-  /** Brings the server into the state. Gives what is done after the person has clicked, where something is. */
+  /** Brings the server into the state. May return a function to call after the click. */
   readonly enter: (scene: Scene) => Promise<void | (() => void)>
   readonly approved: boolean
   readonly paid: number
@@ -117,7 +117,7 @@ describe.each(clients)('$name', (client) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  it('[AP130] a stock client does not send in a loop when the agent does not go on', async () => {
+  it('[AP130] a stock client does not send in a loop when the agent does not continue', async () => {
     await using testBridge = await TestBridge.open({ plugins: [new Silence('silence')] })
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
@@ -128,7 +128,7 @@ describe.each(clients)('$name', (client) => {
     expect(page.sent.length).toBeLessThanOrEqual(3)
   })
 
-  it('[DI3] an output for a call that waits for approval is refused with what to send', async () => {
+  it('[DI3] an output for a call that waits for approval is rejected, and the error says what to send', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })
@@ -146,7 +146,7 @@ describe.each(clients)('$name', (client) => {
     expect(await page.history(id)).toEqual(['requested'])
   })
 
-  it('[AP130] an output that nothing waits for is refused, and not sent again', async () => {
+  it('[AP130] an output that nothing waits for is rejected, and not sent again', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
@@ -159,7 +159,7 @@ describe.each(clients)('$name', (client) => {
     expect(chat.status).toBe('error')
   })
 
-  it('[BT130] with both helpers, a stock client gives the output of a tool that was approved', async () => {
+  it('[BT130] with both helpers, a stock client sends the output of an approved tool', async () => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })

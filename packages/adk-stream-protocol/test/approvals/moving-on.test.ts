@@ -9,7 +9,7 @@ import { expectRecord } from './support/expect-record.ts'
 import { FREE_MODEL, TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
-/** Says what came of the payment when the result is news, and follows the script of the newest message otherwise. */
+/** Reports the outcome of the payment when its result is new, and follows the script of the newest message otherwise. */
 const respond: Responder = (prompt) => {
   const { contents } = prompt
   const told = JSON.stringify(contents)
@@ -25,7 +25,7 @@ const clients = clientsWith('6')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
+  it('[AP14] a new message leaves the approval open; after the decision, the reply continues in its own message', async () => {
     await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -33,7 +33,7 @@ describe.each(clients)('$name', (client) => {
     const [id = ''] = chat.asked
     await chat.send('[[say Meanwhile.]]')
     expect(chat.text).toBe('Meanwhile.')
-    // A live model is told nothing of a call before there is something to tell.
+    // A live model receives nothing about a call before its outcome.
     expect(testBridge.results).toMatchObject(client.live ? [] : [{ status: 'pending' }])
     expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'approval-requested' }])
     await expectRecord(page, chat)
@@ -62,7 +62,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  it('[AP14] the page answers an older question when it sends what it holds', async () => {
+  it('[AP14] the page decides an older approval when it sends all its messages', async () => {
     await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -71,7 +71,7 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[say Meanwhile.]]')
     await chat.click({ id, approved: true })
     await chat.rest()
-    // The client library sends the answer where it belongs.
+    // The client library sends the decision with its own message.
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     if (!client.ours) await chat.sendAsItIs()
     expect(testBridge.wallet.payments).toHaveLength(1)
@@ -82,7 +82,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   test.skipIf(client.ours)(
-    '[AP131] a click on an older question counts when the next message is sent',
+    '[AP131] a click on an older approval counts when the next message is sent',
     async () => {
       await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
       const page = testBridge.page()
@@ -97,12 +97,12 @@ describe.each(clients)('$name', (client) => {
       await chat.rest()
       expect(page.sent).toHaveLength(3)
       await page.untilState(id, 'succeeded')
-      // A live model may hear of the payment before it answers the message.
+      // A live model may receive the result of the payment before it replies to the message.
       expect(chat.text).toBe(client.live ? chat.text : 'Next.')
       await page.untilMessages(
         (messages) => client.live === true || textOf(messages[1]) === 'Paid after all.',
       )
-      // The client does not know, and sends it with every message.
+      // The client does not know this, and sends it with every message.
       await chat.send('[[say Last.]]')
       await chat.rest()
       expect(page.sent).toHaveLength(4)
@@ -111,7 +111,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP15] by option a new message cancels the question, and the model is told', async () => {
+  it('[AP15] with the option, a new message cancels the approval, and the model receives that', async () => {
     await using testBridge = await TestBridge.open({ whilePending: 'cancel' })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -138,7 +138,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  it('[AP16] an answer that is made anew takes its question back', async () => {
+  it('[AP16] regenerating a reply cancels its approval', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -162,7 +162,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP16] a deleted chat takes its questions with it', async () => {
+  it('[AP16] deleting a chat cancels its approvals', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -188,7 +188,7 @@ describe.each(clients)('$name', (client) => {
 })
 
 describe.each([...approvingClients, liveClient])('$name', (client) => {
-  test('[AP132] by option, messages that a page has removed are removed from the chat', async () => {
+  test('[AP132] with the option, messages that a page has removed are removed from the chat', async () => {
     await using testBridge = await TestBridge.open({ whenShortened: 'rewind' })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -209,7 +209,7 @@ const said = (text: string) => ({
   parts: [{ type: 'text', text }],
 })
 
-/** A chat of two turns, and what is left of it after a message behind the given history. */
+/** A chat of two turns, and the messages that remain after a message with the given history. */
 async function send(
   testBridge: TestBridge,
   shorten: (messages: readonly { id: string }[]) => readonly object[],

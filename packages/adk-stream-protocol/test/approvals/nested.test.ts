@@ -18,7 +18,7 @@ const PLAYS: Plays = {
   travel: [[pay(5)], [say('Booked.')]],
 }
 
-/** A bridge whose agents use each other as tools. Records what each agent was told of its calls. */
+/** A bridge whose agents use each other as tools. Records the responses that each agent received. */
 async function open(plays: Plays, options: TestBridgeOptions & { names?: string[] } = {}) {
   const told: Record<string, unknown[]> = {}
   const actor = play(plays)
@@ -44,7 +44,7 @@ describe.each(clients)('$name', (client) => {
   // Each client approves a call inside an agent. They share the other tests.
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  test('[AP400] a call inside an agent used as a tool asks, runs once when it is approved, and its result goes up', async () => {
+  test('[AP400] a call inside an agent used as a tool requests approval, runs once when it is approved, and its result is passed up', async () => {
     const { testBridge } = await open(PLAYS)
     await using bridge = testBridge
     const page = bridge.page()
@@ -72,7 +72,7 @@ describe.each(clients)('$name', (client) => {
     expect(testBridge.errors).toEqual([])
   })
 
-  it('[AP401] a denied call does not run, and the agent that made it is told', async () => {
+  it('[AP401] a denied call does not run, and the agent that made it receives the denial', async () => {
     const { testBridge, told } = await open(PLAYS)
     await using bridge = testBridge
     const page = bridge.page()
@@ -89,7 +89,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP401] a denied call is not asked for again by the same agent in a new run', async () => {
+  it('[AP401] a denied call of the same agent does not request approval again in a new run', async () => {
     const plays = {
       planner: [[ask('travel')], [ask('travel', 'Try again.')], [say('All done.')]],
       travel: [[pay(5)], [say('Booked.')]],
@@ -179,7 +179,7 @@ describe.each(clients)('$name', (client) => {
 })
 
 describe.each(approvingClients.slice(1))('$name', (client) => {
-  test('[AP401] a call that expires does not run, and the agent that made it is told', async () => {
+  test('[AP401] a call whose approval expires does not run, and the agent that made it receives that', async () => {
     const { testBridge, told } = await open(PLAYS, { approvalDeadlineMs: 500 })
     await using bridge = testBridge
     const page = bridge.page()
@@ -320,7 +320,7 @@ describe.each(approvingClients.slice(1))('$name', (client) => {
     expect(told['travel']).toMatchObject([{ edited_arguments: { amount: 3 } }])
   })
 
-  test('[AP406] a tool inside that requests confirmation itself is asked for, and runs again once', async () => {
+  test('[AP406] a tool inside that requests confirmation itself is approved, and runs again once', async () => {
     const runs: unknown[] = []
     const asking = tool('process_payment', (_args: unknown, context?: Context) => {
       if (!context?.toolConfirmation) context?.requestConfirmation({ hint: 'Really?', payload: 1 })
@@ -339,7 +339,7 @@ describe.each(approvingClients.slice(1))('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP408] a chat is deleted together with the agents inside it, which are no chats', async () => {
+  test('[AP408] a chat is deleted together with the sessions of the agents inside it, which are not listed as chats', async () => {
     const { testBridge } = await open(PLAYS)
     await using bridge = testBridge
     const page = bridge.page()

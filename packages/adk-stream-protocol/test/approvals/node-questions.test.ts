@@ -17,7 +17,7 @@ const TOOL = 'adk_request_input'
 /** What the nodes have done, in order. */
 type Log = string[]
 
-/** A node that hears something and repeats it. */
+/** A node that repeats its input. */
 const tell = (log: Log): FunctionNode =>
   new FunctionNode('tell', (_context, input) => {
     log.push(`tell ${JSON.stringify(input)}`)

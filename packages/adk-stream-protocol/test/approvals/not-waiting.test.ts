@@ -33,7 +33,7 @@ function payment(requireConfirmation = false, execute: () => object = () => ({})
   return new FunctionTool({ name: 'pay', description: 'Pays.', requireConfirmation, execute })
 }
 
-/** A tool that says by itself whether it needs approval. */
+/** A tool that determines itself whether it needs approval. */
 class Checked extends Tool {
   constructor() {
     super({ name: 'pay', description: 'Pays.' })
@@ -48,7 +48,7 @@ class Checked extends Tool {
   }
 }
 
-/** Tools that are known only when they are asked for. */
+/** Tools that are known only when they are listed. */
 class Toolset extends BaseToolset {
   readonly #tools: BaseTool[]
 
@@ -270,7 +270,7 @@ const payOnce: Responder = ({ systemInstruction, contents }) => {
   ]
 }
 
-/** A payment that asks by itself when it runs. */
+/** A payment that requests confirmation itself when it runs. */
 function asking(runs: string[]): BaseTool {
   return tool('pay', (_args: unknown, context?: Context) => {
     if (context?.toolConfirmation) runs.push('paid')
@@ -346,25 +346,28 @@ describe.each([
   ['a gated tool of a toolset', gatedToolset],
   ['a tool that asks by itself', asking],
 ])('%s', (_name, makeTool) => {
-  test.each(PLACES)('[AP112] is not run, and nobody is asked, in %s', async (place, make) => {
-    const runs: string[] = []
-    await using server = await serve({
-      respond: payOnce,
-      agent: (llm) => make(llm, [makeTool(runs)]),
-    })
-    const browser = server.browser()
-    const { chunks } = readFrames(await (await browser.say('Pay.')).text())
-    const [result] = chunks.filter(({ type }) => type.startsWith('tool-output'))
-    // The agent inside an AgentTool is told instead.
-    const isRefused = String(result?.['errorText']).startsWith(
-      'Not run: this tool needs the approval',
-    )
-    expect(isRefused).toBe(place !== 'an AgentTool in an own loop')
-    expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
-    expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
-    expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)
-    expect(runs).toEqual([])
-  })
+  test.each(PLACES)(
+    '[AP112] does not run, and requests no approval, in %s',
+    async (place, make) => {
+      const runs: string[] = []
+      await using server = await serve({
+        respond: payOnce,
+        agent: (llm) => make(llm, [makeTool(runs)]),
+      })
+      const browser = server.browser()
+      const { chunks } = readFrames(await (await browser.say('Pay.')).text())
+      const [result] = chunks.filter(({ type }) => type.startsWith('tool-output'))
+      // The agent inside an AgentTool receives an error instead.
+      const isRefused = String(result?.['errorText']).startsWith(
+        'Not run: this tool needs the approval',
+      )
+      expect(isRefused).toBe(place !== 'an AgentTool in an own loop')
+      expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+      expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
+      expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)
+      expect(runs).toEqual([])
+    },
+  )
 })
 
 test('[AP711] a workflow waits for a tool that is a node and asks by itself', async () => {

@@ -15,7 +15,7 @@ import { clientsWith } from './support/approving-chat.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import type { Page } from './support/page.ts'
 
-/** A tool that returns what the test says, or throws. */
+/** A tool that returns what the test defines, or throws. */
 function payTool(result: unknown): BaseTool {
   return new FunctionTool({
     name: 'pay',
@@ -43,7 +43,7 @@ const CASES: readonly {
   readonly result: unknown
   readonly policy?: ApprovalPolicy
   readonly outcome: 'succeeded' | 'failed'
-  /** What the model is told. */
+  /** What the model receives. */
   readonly told: object
 }[] = [
   {
@@ -199,7 +199,7 @@ test('[AP361] a receipt is part of the message and of the audit record', async (
   expect(testBridge.errors).toEqual([])
 })
 
-test('[AP361] a receipt that cannot be made leaves the outcome as it is', async () => {
+test('[AP361] a receipt that cannot be created leaves the outcome unchanged', async () => {
   await using testBridge = await TestBridge.open({
     tools: () => [payTool({ success: true })],
     // JavaScript can return anything.

@@ -34,7 +34,7 @@ describe.each(clients)('$name', (client) => {
   const cases = shareOf(CASES, { group: clients.indexOf(client), groups: clients.length })
 
   test.each(cases)(
-    '[AP7] two at once, Alice $alice, Bob $bob, $order, answered together',
+    '[AP7] two at once, Alice $alice, Bob $bob, $order, decided together',
     async ({ alice, bob, order }) => {
       await using testBridge = await TestBridge.open()
       const page = testBridge.page()
@@ -64,7 +64,7 @@ describe.each(clients)('$name', (client) => {
       expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
       expect(await page.history(first)).toEqual(HISTORIES[`${alice}`])
       expect(await page.history(second)).toEqual(HISTORIES[`${bob}`])
-      // The client library sends each when it is given.
+      // The client library sends each decision at once.
       expect(page.sent).toHaveLength(client.ours ? 3 : 2)
       expect(testBridge.asked).toBe(2)
       await expectRecord(page, chat)
@@ -72,7 +72,7 @@ describe.each(clients)('$name', (client) => {
   )
 
   test.each(cases)(
-    '[AP8] two at once, Alice $alice, Bob $bob, $order, answered apart',
+    '[AP8] two at once, Alice $alice, Bob $bob, $order, decided separately',
     async ({ alice, bob, order }) => {
       await using testBridge = await TestBridge.open()
       const page = testBridge.page()
@@ -97,7 +97,7 @@ describe.each(clients)('$name', (client) => {
       expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(
         now.approved ? [now.name] : [],
       )
-      // The model has not been asked: it speaks when both have come.
+      // The model has not been called: it replies when both decisions have arrived.
       expect(testBridge.asked).toBe(1)
       await expectValid(await page.messages())
       await page.decide(later.id, { approved: later.approved })
@@ -117,7 +117,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  test('[AP8] one by an inbox, the other by the page that has shown both all along', async () => {
+  test('[AP8] one is decided in an inbox, the other on the page that shows both', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
@@ -137,7 +137,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  test('[AP9] the result of a call beside it that needs no approval is kept, shown and told', async () => {
+  test('[AP9] the result of a parallel call that needs no approval is stored, shown and passed to the model', async () => {
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [paymentTool(wallet), weather],
     })
@@ -167,7 +167,7 @@ describe.each(clients)('$name', (client) => {
   test.each([
     ['without a word in between', ''],
     ['with text in between', '[[say Next.]]'],
-  ])('[AP10] one after the other %s, in one message', async (_case, between) => {
+  ])('[AP10] one approval after the other %s, in one message', async (_case, between) => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })

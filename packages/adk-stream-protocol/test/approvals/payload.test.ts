@@ -20,7 +20,7 @@ import { TestBridge } from './support/test-bridge.ts'
 import type { Page } from './support/page.ts'
 import { callPayment } from './support/payments.ts'
 
-/** A tool that asks how many days of leave are granted, as ADK's own documentation has it. */
+/** A tool that asks how many days of leave are granted, as in ADK's documentation. */
 function leaveTool(): { readonly leave: BaseTool; readonly granted: unknown[] } {
   const granted: unknown[] = []
   const leave = new FunctionTool({
@@ -65,7 +65,7 @@ function post(page: Page, path: string, body: unknown): Promise<Response> {
 }
 
 describe.each(clientsWith('7'))('$name', (client) => {
-  test('[AP120] the answer to a payload goes with the decision, and reaches the second run of the tool', async () => {
+  test('[AP120] the payload of a decision reaches the second run of the tool', async () => {
     const { leave, granted } = leaveTool()
     await using testBridge = await TestBridge.open({ tools: () => [leave] })
     const page = testBridge.page()
@@ -157,7 +157,7 @@ const WAYS: readonly [
   ],
 ]
 
-test.each(WAYS)('[AP120] a payload comes by %s', async (_way, decide) => {
+test.each(WAYS)('[AP120] a payload can be sent by %s', async (_way, decide) => {
   const { testBridge, page, granted, id } = await openAsked()
   await using _ = testBridge
   await decide(page, id, testBridge)
@@ -187,7 +187,7 @@ test('[AP120] two calls that are decided by one request have each their own payl
   expect(granted).toEqual(expect.arrayContaining([{ days: 1 }, { days: 2 }]))
 })
 
-test('[AP120] without an answer, the tool gets the payload that it proposed', async () => {
+test('[AP120] without a payload, the tool gets the one that it proposed', async () => {
   const { testBridge, page, granted, id } = await openAsked()
   await using _ = testBridge
   await page.decide(id, { approved: true })
@@ -195,7 +195,7 @@ test('[AP120] without an answer, the tool gets the payload that it proposed', as
   expect(granted).toEqual([{ days: 0 }])
 })
 
-test('[AP120] a live conversation gives the tool the payload too', async () => {
+test('[AP120] a live conversation passes the payload to the tool too', async () => {
   const { leave, granted } = leaveTool()
   await using testBridge = await openLiveTestBridge({ tools: () => [leave] })
   await using client = await joinLive(testBridge)
@@ -209,7 +209,7 @@ test('[AP120] a live conversation gives the tool the payload too', async () => {
   expect(granted).toEqual([THREE])
 })
 
-test('[AP121] a payload for a tool that asked for none is refused, and the approval stays open', async () => {
+test('[AP121] a payload for a tool that asked for none is rejected, and the approval stays open', async () => {
   await using testBridge = await TestBridge.open()
   const page = testBridge.page()
   await say(page, `${callPayment(50)}[[then]][[say Paid.]]`)
@@ -222,7 +222,7 @@ test('[AP121] a payload for a tool that asked for none is refused, and the appro
   expect(testBridge.wallet.payments).toEqual([])
 })
 
-test('[AP121] a payload that is too large is refused, and none goes with a denial', async () => {
+test('[AP121] a payload that is too large is rejected, and a denial has none', async () => {
   const { testBridge, page, granted, id } = await openAsked()
   await using _ = testBridge
   const payload = { note: 'x'.repeat(70_000) }
@@ -236,7 +236,7 @@ test('[AP121] a payload that is too large is refused, and none goes with a denia
   expect(granted).toEqual([])
 })
 
-test('[AP121] where several people decide, one alone does not answer for all', async () => {
+test('[AP121] if several people decide, one person cannot set the payload', async () => {
   const ask = tool('ask_leave', (_args, context) => {
     if (!context?.toolConfirmation)
       context?.requestConfirmation({ hint: '?', payload: { days: 0 } })

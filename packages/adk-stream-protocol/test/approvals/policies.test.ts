@@ -35,7 +35,7 @@ test('[AP160] a pending approval is read with the hint that the policy gives now
   const current = { hint: 'Balance: 100.', severity: 'high', title: '花子' }
   expect(await page.inbox()).toMatchObject([current])
   expect((await page.approval(id)).approval).toMatchObject(current)
-  // A policy that fails must not hide what was asked.
+  // A policy that fails must not hide the approval.
   fails = true
   expect(await page.inbox()).toMatchObject([{ hint: 'Balance: 1000.' }])
 })
@@ -113,10 +113,10 @@ describe.each(clients)('$name', (client) => {
     await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Paid.]]`)
     const [alice = '', bob = ''] = chat.asked
     await chat.decide(true)
-    // The client library sends each decision by itself, and one that counts as a vote is taken.
+    // The client library sends each decision by itself, and the server accepts it as a vote.
     expect(chat.refusal).toBe(client.ours ? undefined : 'approval-voted')
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
-    // What needed no second person goes on.
+    // The call that needed no second person continues.
     await page.untilState(alice, 'succeeded')
     expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
     expect(await page.decide(bob, { approved: true })).toMatchObject({
@@ -149,7 +149,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  it('[AP18] a chain is asked in its order', async () => {
+  it('[AP18] the people of a chain decide in order', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },
@@ -180,7 +180,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  it('[AP19] a policy decides by the arguments, and says what people should know', async () => {
+  it('[AP19] a policy decides by the arguments, and sets the hint and the severity', async () => {
     await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) =>
@@ -218,7 +218,7 @@ describe.each(clients)('$name', (client) => {
       },
     ],
     ['says nonsense', () => 'maybe' as unknown as boolean],
-  ])('[AP19] a policy that %s is one that asks', async (_case, policy) => {
+  ])('[AP19] a policy that %s requires approval', async (_case, policy) => {
     await using testBridge = await TestBridge.open({ approvals: { process_payment: policy } })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -232,7 +232,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   it.each([true, false])(
-    '[AP20] a tool asks by itself, with its own hint and payload; the answer is %s',
+    '[AP20] a tool requests confirmation itself, with its own hint and payload; the decision is %s',
     async (approved) => {
       let effects = 0
       let asked = 0
@@ -272,7 +272,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP20] what a tool asks by itself is asked, whatever the policy thinks of the tool', async () => {
+  it('[AP20] a confirmation that a tool requests itself is requested, whatever the policy says', async () => {
     let effects = 0
     await using testBridge = await TestBridge.open({
       approvals: { send_mail: false },

@@ -12,7 +12,7 @@ import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-/** A policy whose preview tells the balance before and after the payment. */
+/** A policy whose preview contains the balance before and after the payment. */
 function previewing(balance: () => number, more: object = {}): ApprovalPolicy {
   return {
     process_payment: {
@@ -141,7 +141,7 @@ const WAYS: readonly {
 ]
 
 describe.each(WAYS)('by $way', ({ decide }) => {
-  test('[AP363] an approval of a preview that has changed is refused with the new one, and stays open', async () => {
+  test('[AP363] an approval of a preview that has changed is rejected with the new one, and stays open', async () => {
     const { testBridge, page, wallet, id } = await openAsked()
     await using _ = testBridge
     const { digest } = await readPreview(page, id)
@@ -181,7 +181,7 @@ describe.each(WAYS)('by $way', ({ decide }) => {
   })
 })
 
-test('[AP363] a live session refuses a preview that has changed', async () => {
+test('[AP363] a live session rejects a preview that has changed', async () => {
   let wallet: Wallet | undefined
   await using testBridge = await openLiveTestBridge({
     approvals: previewing(() => wallet?.balance ?? 0),
@@ -215,7 +215,7 @@ test.each([
   },
   { name: 'is invalid', preview: () => ({ lines: [{ label: 'x' }] }) as never },
 ])(
-  '[AP365] if the preview $name, an approval that depends on it is refused, and a denial is not',
+  '[AP365] if the preview $name, an approval that depends on it is rejected, and a denial is accepted',
   async ({ preview }) => {
     const { testBridge, page, wallet, id } = await openAsked({
       policy: () => ({ process_payment: { preview, requirePreview: true } }),
@@ -273,7 +273,7 @@ test('[AP366] a call that would fail cannot be approved, as shown or as edited',
   await page.untilState(id, 'succeeded')
 })
 
-test('[AP363] a decision that the ledger refuses anyway makes no preview', async () => {
+test('[AP363] no preview is made for a decision that the ledger rejects anyway', async () => {
   let made = 0
   const { testBridge, page, id } = await openAsked({
     policy: () => ({

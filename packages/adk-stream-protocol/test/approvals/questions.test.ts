@@ -28,7 +28,7 @@ function open(options: TestBridgeOptions = {}): Promise<TestBridge> {
   return TestBridge.open({ tools: () => [requestInputTool], ...options })
 }
 
-/** Asks the question in chat-1, without a client around it. */
+/** Asks the question in chat-1, without a `Chat`. */
 async function ask(page: Page, text = ASK): Promise<{ readonly id: string; asked: ChatMessage }> {
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
   await page.post({ id: 'chat-1', messages: [message] })
@@ -85,7 +85,7 @@ describe.each(clients)('$name', (client) => {
     expect(await page.history(question?.id ?? '')).toEqual(ANSWERED)
   })
 
-  it('[AP421] a wrong answer is refused with the name of the field, and the right one counts', async () => {
+  it('[AP421] a wrong answer is rejected with the name of the field, and the right one counts', async () => {
     await using testBridge = await open()
     const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })

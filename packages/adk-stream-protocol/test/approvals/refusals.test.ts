@@ -9,7 +9,7 @@ import { callPayment } from './support/payments.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-/** A body that answers a call with whatever stands for the decision. */
+/** A request body with any value as the decision about a call. */
 function answer(approval: unknown, messageId = 'message-1'): object {
   const part = {
     type: 'tool-process_payment',
@@ -30,28 +30,25 @@ describe.each(clients)('$name', (client) => {
   it.each([
     ['approval', true],
     ['denial', false],
-  ])(
-    '[AP24] the same %s again changes nothing and gets the same answer',
-    async (_case, approved) => {
-      await using testBridge = await TestBridge.open()
-      const page = testBridge.page()
-      const chat = await page.open(client)
-      await chat.send(PAY)
-      const [id = ''] = chat.asked
-      await chat.decide(approved)
-      const body = page.sent[1]
-      const again = await Promise.all([page.post(body), page.post(body), page.post(body)])
-      expect(again.map(({ status }) => status)).toEqual([200, 200, 200])
-      expect(await page.decide(id, { approved })).toMatchObject({
-        status: 409,
-        body: { error: { code: 'approval-decided' } },
-      })
-      expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
-      expect(testBridge.asked).toBe(2)
-      expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
-      await expectRecord(page, chat)
-    },
-  )
+  ])('[AP24] a repeated %s has no effect and gets the same response', async (_case, approved) => {
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    await chat.decide(approved)
+    const body = page.sent[1]
+    const again = await Promise.all([page.post(body), page.post(body), page.post(body)])
+    expect(again.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(await page.decide(id, { approved })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'approval-decided' } },
+    })
+    expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
+    expect(testBridge.asked).toBe(2)
+    expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
+    await expectRecord(page, chat)
+  })
 
   it('[AP24] the same approval many times at once runs once', async () => {
     await using testBridge = await TestBridge.open()
@@ -72,7 +69,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  it('[AP24] the opposite of what was decided is refused', async () => {
+  it('[AP24] a decision that contradicts the first one is rejected', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -89,7 +86,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP24] two opposite answers in one request: the first counts', async () => {
+  it('[AP24] of two contradicting decisions in one request, the first counts', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -116,7 +113,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, await page.open(client))
   })
 
-  it('[AP25] an unknown approval and one of somebody else look alike', async () => {
+  it('[AP25] an unknown approval and one of another person get the same error', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -163,7 +160,7 @@ describe.each(clients)('$name', (client) => {
     ['null', { approved: null }],
     ['a reason that is no text', { approved: true, reason: 5 }],
     ['a reason without end', { approved: true, reason: 'x'.repeat(2_001) }],
-  ])('[AP26] %s is no decision', async (_case, decision) => {
+  ])('[AP26] %s is not a decision', async (_case, decision) => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -180,7 +177,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP26] arguments and results that a client sends with its decision count for nothing', async () => {
+  it('[AP26] arguments and results that a client sends with its decision have no effect', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)

@@ -77,7 +77,7 @@ describe.each(Object.entries(PLACES))('%s', (place, { agent, send }) => {
     ])
     await expectRecord(page, chat)
     expect(bridge.errors).toEqual([])
-    // The conversation goes on.
+    // The conversation continues.
     await chat.send('[[say Bye.]]')
     expect(chat.error).toBeUndefined()
   })

@@ -403,7 +403,7 @@ test('[AP410] a step waits for the result of a browser tool', async () => {
   await expectRecord(page, chat)
 })
 
-test('[AP410] the same agent runs as ever in a runner of the application', async () => {
+test('[AP410] the same agent is not affected in a runner of the application', async () => {
   const log: Log = []
   let steps: BaseAgent | undefined
   await using testBridge = await TestBridge.open({

@@ -21,7 +21,7 @@ const clients = clientsWith('7')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP170] an answer in which an approved call ran is neither made anew nor edited away', async () => {
+  it('[AP170] a reply with an approved call that ran can be neither regenerated nor edited away', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -46,7 +46,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, reloaded)
   })
 
-  it('[AP170] a call that was denied does not keep its answer from being made anew', async () => {
+  it('[AP170] a reply with a denied call can be regenerated', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -60,7 +60,7 @@ describe.each(clients)('$name', (client) => {
     expect(idsOf(await page.messages())).toEqual(idsOf(chat.messages))
   })
 
-  it('[AP171] what came of an earlier call stays when a later answer is made anew', async () => {
+  it('[AP171] the outcome of an earlier call stays when a later reply is regenerated', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -83,7 +83,7 @@ describe.each(clients)('$name', (client) => {
 })
 
 describe.each(ourClients)('$name', (client) => {
-  test('[CL170] what the server has kept stays on the page', async () => {
+  test('[CL170] messages that the server keeps stay on the page', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -102,7 +102,7 @@ describe.each(ourClients)('$name', (client) => {
   })
 })
 
-/** A chat in which an approved payment runs until it is let end. */
+/** A chat in which an approved payment runs until the test releases it. */
 async function openRunning() {
   const gate = defer()
   const called = defer()
@@ -127,7 +127,7 @@ const REFUSED = {
   body: { error: { code: 'already-acted', message: new ProtocolError('already-acted').message } },
 }
 
-test('[AP170] a call that is running is not hidden, and its result is told', async () => {
+test('[AP170] a running call is not removed, and its result is shown', async () => {
   await using running = await openRunning()
   const { testBridge, page, anew, gate } = running
   expect(await page.post(anew)).toMatchObject(REFUSED)
@@ -136,7 +136,7 @@ test('[AP170] a call that is running is not hidden, and its result is told', asy
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[AP170] a call of which nobody knows whether it ran is not hidden', async () => {
+test('[AP170] a call with an unknown outcome is not removed', async () => {
   await using chat = await openRunning()
   const { testBridge, page, id, anew, gate } = chat
   const { approvals } = testBridge.store

@@ -17,7 +17,7 @@ import { expectRecord } from './support/expect-record.ts'
 import { agentOf, GO, type Log, pay, play, recipients } from './support/named-agents.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
-/** A node that makes the arguments of a payment. */
+/** A node that creates the arguments of a payment. */
 const order = (recipient = 'A') => new FunctionNode('order', () => ({ amount: 5, recipient }))
 
 /** The last node repeats the result of the payment. */

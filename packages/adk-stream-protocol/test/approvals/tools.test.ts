@@ -14,7 +14,7 @@ const clients = clientsWith('6')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
+  it('[AP21] an approved tool that throws has failed; its error message stays on the server', async () => {
     const secret = 'connect ECONNREFUSED db.internal password=hunter2'
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [
@@ -43,7 +43,7 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
-  it('[AP21] the record of a failure tells a client no more than the chat does', async () => {
+  it('[AP21] the audit record of a failure contains no more for a client than the chat', async () => {
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [
         paymentTool(wallet, {
@@ -88,7 +88,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP21] one of two fails; the other has its effect', async () => {
+  it('[AP21] one of two approved calls fails; the other takes effect', async () => {
     let calls = 0
     await using testBridge = await TestBridge.open({
       tools: (wallet) => [
@@ -114,7 +114,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   it.each([true, false])(
-    '[AP22] a sub-agent asks and goes on by itself; the answer is %s',
+    '[AP22] a sub-agent requests approval and continues itself; approved: %s',
     async (approved) => {
       await using testBridge = await TestBridge.open({
         agent: (model, tools) => {
@@ -143,7 +143,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP22] what a sub-agent asked is approved after a restart', async () => {
+  it('[AP22] an approval of a sub-agent is decided after a restart', async () => {
     await using testBridge = await TestBridge.open({
       agent: (model, tools) => {
         const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })

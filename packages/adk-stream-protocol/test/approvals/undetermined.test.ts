@@ -27,7 +27,7 @@ class CheckedPayment extends BaseTool {
   }
 
   override async checkRequireConfirmation(): Promise<boolean> {
-    // A tool in JavaScript may answer anything.
+    // A tool in JavaScript may return anything.
     return (await this.#check()) as boolean
   }
 
@@ -63,7 +63,7 @@ describe.each(clients)('$name', (client) => {
   })
 
   it.each([undefined, null, 'no', 0])(
-    '[AP110] a tool that answers %j to whether it needs approval is asked about',
+    '[AP110] a tool whose `requireConfirmation` returns %j requests approval',
     async (answer) => {
       await using testBridge = await TestBridge.open({
         tools: (wallet) => [new CheckedPayment(wallet, () => answer)],
@@ -75,7 +75,7 @@ describe.each(clients)('$name', (client) => {
     },
   )
 
-  it('[AP110] arguments that do not fit are described to the model, and nothing runs', async () => {
+  it('[AP110] arguments that do not match the schema are described to the model, and nothing runs', async () => {
     let runs = 0
     await using testBridge = await TestBridge.open({
       tools: () => [

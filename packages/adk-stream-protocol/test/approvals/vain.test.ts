@@ -10,7 +10,7 @@ import { approvingClients } from './support/approving-chat.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
-/** Ends every run before its agent, once it is told to. */
+/** Ends every run before its agent, once the test says so. */
 class Closing extends BasePlugin {
   isClosed = false
 
@@ -50,7 +50,7 @@ test('[AP114] an approved call that ADK never starts is cancelled, and the sessi
   expect(chat.text).toBe('Next.')
 })
 
-test('[AP114] a call whose run fails is tried again ever more rarely, and not for ever', () => {
+test('[AP114] a call whose run fails is tried again with growing delays, and not for ever', () => {
   const attempts = new ResumeAttempts()
   expect(attempts.isDue('a')).toBe(true)
   let count = 1

@@ -90,7 +90,7 @@ const fn = (log: Log, name: string, result: (input: unknown) => unknown = () => 
     return result(input)
   })
 
-test('[AP480] functions, routes and agents: what has ended does not run again, with or without a result', async () => {
+test('[AP480] functions, routes and agents that have ended do not run again, with or without a result', async () => {
   const log: Log = []
   await using started = await start(
     log,
@@ -248,7 +248,7 @@ test('[AP480] a node waits for the result of a browser tool', async () => {
   await expectRecord(page, chat)
 })
 
-test('[AP480] the same workflow runs as ever in a runner of the application', async () => {
+test('[AP480] the same workflow is not affected in a runner of the application', async () => {
   const log: Log = []
   let made: Workflow | undefined
   await using started = await start(log, (model, tools) => (made = chain('one')(model, tools)), {

@@ -126,7 +126,7 @@ describe.each([
   })
 })
 
-test('[LV490] a call inside has the deadline of the live session, and the agent is told that it expired', async () => {
+test('[LV490] a call inside has the deadline of the live session, and the agent learns that it expired', async () => {
   await using testBridge = await openNested({ live: { approvalDeadlineMs: 60 } })
   await using client = await joinLive(testBridge)
   client.say(`${callAgent(`${callPayment(50)}[[then]][[say Too late.]]`)} [[then]] [[say Pity.]]`)

@@ -191,7 +191,7 @@ test('[LV40] `audio-end` starts no conversation', async () => {
   await using testBridge = await openLiveTestBridge({ spoken: true })
   await using client = await joinLive(testBridge)
   client.send({ type: 'audio-end', id: 'chat-1' })
-  // The same way to the model, later: a conversation in the first chat would be there before the answer in the second one is whole.
+  // The same way to the model, later: a conversation in the first chat would exist before the reply in the second one is complete.
   client.send({ type: 'watch', id: 'chat-2', audio: 'binary' })
   testBridge.emulator.live.queueTranscript('[[say One.]]')
   speakUpTo(client, 'chat-2')

@@ -12,7 +12,7 @@ import { ChatProbe } from '../../support/chat-probe.ts'
 import type { PageSocketClass } from './page.ts'
 import type { AttachableChat } from '../../../src/client/sync/attachable-chat.ts'
 
-/** Which of the AI SDK's own helpers says when the client sends by itself. */
+/** The helper of the AI SDK that decides when the client sends by itself. */
 export type AutoSend = 'approvals' | 'tool-calls' | 'both'
 
 interface ApprovingChatOptions {
@@ -26,12 +26,12 @@ interface ApprovingChatOptions {
   readonly autoSend?: AutoSend
 }
 
-/** A version of the AI SDK with everything that its users have for approvals, unmodified. */
+/** An unmodified version of the AI SDK, with everything that it offers for approvals. */
 export interface ApprovingClient {
   readonly name: string
-  /** Whether it talks to a live conversation. */
+  /** Whether it uses a live conversation. */
   readonly live?: true
-  /** Whether it is the client library: answers travel when they are given, whatever helper the page has. */
+  /** Whether it is the client library, which sends responses at once, whatever helper the page has. */
   readonly ours?: true
   readonly openChat: (options: ApprovingChatOptions) => ApprovingChat
 }
@@ -40,11 +40,11 @@ interface Decision {
   readonly id: string
   readonly approved: boolean
   readonly reason?: string
-  /** The answer to a tool that asked with a payload. */
+  /** The payload of a decision. */
   readonly payload?: unknown
 }
 
-/** What the page gives as the result of a call. */
+/** The result of a call that the page sends. */
 interface GivenOutput {
   readonly tool: string
   readonly toolCallId: string
@@ -61,7 +61,7 @@ type RealChat = ConstructorParameters<typeof ChatProbe>[0] & {
 
 type Edits = Record<string, Record<string, unknown>>
 
-/** A real `Chat` with a person in front of it who decides. */
+/** A real `Chat`, and the actions of a person who decides. */
 export class ApprovingChat extends ChatProbe {
   readonly #chat: RealChat
   readonly #edits: Edits
@@ -77,7 +77,7 @@ export class ApprovingChat extends ChatProbe {
     return approvalIds(this.lastMessage)
   }
 
-  /** The code of the error that the client was refused with; a socket tells stock clients only the sentence. */
+  /** The code of the error that the client received. Over a socket, stock clients receive only the sentence. */
   get refusal(): string | undefined {
     if (this.error instanceof AdkError) return this.error.code
     const told = this.error?.message ?? ''
@@ -88,17 +88,17 @@ export class ApprovingChat extends ChatProbe {
 
   /** Clicks, without waiting for anything. */
   async click({ payload, ...decision }: Decision): Promise<void> {
-    // The AI SDK has a place for it beside the messages of the request that follows, and none in the decision.
+    // The AI SDK can send it beside the messages of the next request, but not in the decision.
     const body = payload !== undefined && { payloads: { [decision.id]: payload } }
     await this.#chat.addToolApprovalResponse({ ...decision, ...(body && { options: { body } }) })
   }
 
-  /** Gives the result of a call, without waiting for anything. */
+  /** Adds the result of a call, without waiting for anything. */
   async give(output: GivenOutput): Promise<void> {
     await this.#chat.addToolOutput(output)
   }
 
-  /** Decides all that is asked, by one answer for all or one for each, and waits until the client rests. */
+  /** Decides all pending approvals, with one decision for all or one for each, and waits until the client is idle. */
   async decide(...answers: readonly (boolean | Omit<Decision, 'id'>)[]): Promise<void> {
     for (const [index, id] of this.asked.entries()) {
       const answer = answers[index] ?? answers.at(-1) ?? true
@@ -107,7 +107,7 @@ export class ApprovingChat extends ChatProbe {
     await this.rest()
   }
 
-  /** Lets changed arguments travel with the next requests. */
+  /** Sends edited arguments with the next requests. */
   edit(approvalId: string, args: Record<string, unknown>): void {
     this.#edits[approvalId] = args
   }
@@ -117,13 +117,13 @@ export class ApprovingChat extends ChatProbe {
     Object.assign(this.#chat, { messages: this.messages.slice(0, count) })
   }
 
-  /** Sends what the messages hold, without a new one. */
+  /** Sends the current messages, without a new one. */
   async sendAsItIs(): Promise<void> {
     await this.#chat.sendMessage()
     await this.rest()
   }
 
-  /** Resolves when no request is under way and none follows by itself: a client decides that within a few microtasks. */
+  /** Resolves when no request is in progress and none follows by itself. A client decides that within a few microtasks. */
   async rest(): Promise<void> {
     let quiet = 0
     while (quiet < QUIET_TURNS) {
@@ -143,7 +143,7 @@ function approvalIds(message: ChatMessage | undefined): string[] {
   )
 }
 
-/** What a part says of its approval. */
+/** The approval of a part. */
 export function approvalOf(part: ChatPart | undefined): Partial<Decision> | undefined {
   return part && 'approval' in part ? (part.approval as Partial<Decision>) : undefined
 }
@@ -274,7 +274,7 @@ function attach(
   })
 }
 
-/** A chat of the client library: changed arguments go with the approval itself. */
+/** A chat of the client library: edited arguments are sent with the approval itself. */
 class OurChat extends ApprovingChat {
   readonly #attached: AttachedChat
   readonly #changed = new Map<string, Record<string, unknown>>()
@@ -304,7 +304,7 @@ interface PreparedRequest {
   readonly body: object | undefined
 }
 
-// The body that DefaultChatTransport sends by itself, and the edits beside it where there are any.
+// The body that DefaultChatTransport sends by itself, with the edits, if there are any.
 function toBody({ body, id, messages, trigger, messageId }: PreparedRequest, edits: Edits): object {
   const edited = Object.keys(edits).length > 0 && { edits }
   return { ...body, id, messages, trigger, messageId, ...edited }

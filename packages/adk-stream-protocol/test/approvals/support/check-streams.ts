@@ -1,13 +1,13 @@
 import { clients } from '../../support/clients.ts'
 import { readFrames, type WireChunk } from '../../support/wire-rules.ts'
 
-/** The keys of the chunks that only approvals have; the first release of AI SDK 6 and of 7 both know these and no others. */
+/** The keys of the chunks of approvals. The first releases of AI SDK 6 and 7 know these and no others. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   'tool-approval-request': ['type', 'approvalId', 'toolCallId'],
   'tool-output-denied': ['type', 'toolCallId'],
 }
 
-/** Throws unless both versions take every chunk of every stream, and every whole stream begins and ends as it must. */
+/** Throws unless both versions accept every chunk of every stream, and every complete stream begins and ends as it must. */
 export async function checkStreams(bodies: readonly string[]): Promise<void> {
   const faults: string[] = []
   for (const body of bodies) {

@@ -7,8 +7,8 @@ import { approvalOf } from './approving-chat.ts'
 import type { Page } from './page.ts'
 
 /**
- * What must be so after every scenario: the client rests without an error, each turn is one message of the person and one of the
- * assistant, both versions would take the messages back, and the server's record is what the client holds.
+ * Checks what must hold after every scenario: the client is idle without an error, each turn is one message of the person and one of the
+ * assistant, both versions accept the messages, and the stored messages equal those of the client.
  */
 export async function expectRecord(page: Page, chat: ApprovingChat): Promise<void> {
   expect(chat.error).toBeUndefined()
@@ -32,12 +32,12 @@ function describeMessage({ id, role, parts }: ChatMessage): object {
   return { id, role, parts: parts.map(describePart) }
 }
 
-/** All of a part that a person could see. */
+/** The fields of a part that a person can see. */
 function describePart(part: ChatPart): object {
   const { type, text, toolCallId, input, output, errorText, data } = part
-  // A client keeps its own click beside a call that had ended without a decision; the server has none to keep.
+  // A client keeps its own click on a call that had ended without a decision. The server does not have it.
   const approval = part.state === 'output-error' ? undefined : approvalOf(part)
-  // Prose of the person has no state, or `done`, depending on who made the part.
+  // Text of the person has no state, or `done`, depending on who created the part.
   const state = type === 'text' ? undefined : part.state
   return JSON.parse(
     JSON.stringify({ type, state, text, toolCallId, input, output, errorText, data, approval }),

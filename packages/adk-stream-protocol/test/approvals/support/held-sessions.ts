@@ -3,9 +3,9 @@ import { InMemorySessionService } from '@google/adk'
 
 import { defer } from '../../support/agents.ts'
 
-/** Sessions that keep a decision from reaching ADK until they are let: a run that goes on stores the answer first. */
+/** Sessions that delay a decision until they are released: a resumed run of ADK stores the confirmation first. */
 export class HeldSessions extends InMemorySessionService {
-  /** Resolves when ADK has come as far as the answer. */
+  /** Resolves when ADK stores the confirmation. */
   readonly reached = defer()
   readonly release = defer()
 

@@ -3,14 +3,14 @@ import { WebSocket } from 'ws'
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import type { ApprovingChat, ApprovingClient, AutoSend } from './approving-chat.ts'
 
-/** A client that loops would never rest; no action of a person takes this many requests. */
+/** A client in a loop would never be idle. No action of a person causes this many requests. */
 const MAX_STREAMS = 30
 
 interface Address {
   readonly url: string
 }
 
-/** What `GET /approvals/:id` tells. */
+/** The response of `GET /approvals/:id`. */
 export interface ApprovalRecord {
   readonly approval: {
     readonly id: string
@@ -20,7 +20,7 @@ export interface ApprovalRecord {
   readonly history: readonly { readonly type: string; readonly [key: string]: unknown }[]
 }
 
-/** An answer of the server that is not a stream. */
+/** A response of the server that is not a stream. */
 export interface Answer {
   readonly status: number
   readonly body: {
@@ -29,7 +29,7 @@ export interface Answer {
   }
 }
 
-/** A WebSocket as a page makes one. */
+/** A WebSocket as a page creates one. */
 export type PageSocketClass = new (
   address: string | URL,
   protocols?: string | string[],
@@ -37,7 +37,7 @@ export type PageSocketClass = new (
 
 /** A page in the browser of a principal. It finds the server again after a restart. */
 export class Page {
-  /** Every message and answer that was sent, in order: bodies of `POST /stream`, frames `send` and `decide`. */
+  /** Everything that was sent, in order: bodies of `POST /stream`, frames `send` and `decide`. */
   readonly sent: unknown[] = []
   /** Every stream that was read to its end. */
   readonly streams: Promise<string>[] = []
@@ -51,7 +51,7 @@ export class Page {
     this.#key = key
   }
 
-  /** Makes the sockets of this page, for clients that want one. */
+  /** Creates the sockets of this page. */
   readonly webSocket: PageSocketClass = toSocketClass({
     open: (protocols) => {
       const url = `${this.#address.url.replace('http', 'ws')}/live`
@@ -87,7 +87,7 @@ export class Page {
     return response
   }
 
-  /** A chat as a page opens it: with the messages that the server has. */
+  /** Opens a chat as a page does: with the stored messages. */
   async open(
     client: ApprovingClient,
     { id = 'chat-1', autoSend = 'approvals' }: { id?: string; autoSend?: AutoSend } = {},
@@ -105,19 +105,19 @@ export class Page {
     return ((await response.json()) as { messages: ChatMessage[] }).messages
   }
 
-  /** What the server knows of an approval, and all that happened to it. */
+  /** Returns an approval with its audit record. */
   async approval(id: string): Promise<ApprovalRecord> {
     const response = await this.#ask(`/approvals/${id}`)
     if (!response.ok) throw new Error(`GET /approvals/${id}: ${await response.text()}`)
     return (await response.json()) as ApprovalRecord
   }
 
-  /** The kinds of all that happened to an approval, in order. */
+  /** Returns the types of the audit entries of an approval, in order. */
   async history(id: string): Promise<string[]> {
     return (await this.approval(id)).history.map(({ type }) => type)
   }
 
-  /** The approvals that this principal is asked for. */
+  /** The approvals that wait for this principal. */
   async inbox(): Promise<readonly ApprovalRecord['approval'][]> {
     const response = await this.#ask('/approvals')
     const body = (await response.json()) as { approvals: ApprovalRecord['approval'][] }
@@ -135,17 +135,17 @@ export class Page {
     return { status: response.status, ...body }
   }
 
-  /** Decides away from the chat, as an inbox or a bot does. */
+  /** Decides outside the chat, as an inbox or a bot does. */
   decide(id: string, body: unknown): Promise<Answer> {
     return this.#send('POST', `/approvals/${id}`, body)
   }
 
-  /** Takes the vote of this principal back. */
+  /** Withdraws the vote of this principal. */
   withdraw(id: string): Promise<Answer> {
     return this.#send('DELETE', `/approvals/${id}/vote`)
   }
 
-  /** Posts to the chat without a client around it; reads the answer to its end. */
+  /** Posts to the chat without a `Chat`. Reads the response to its end. */
   async post(body: unknown): Promise<Answer> {
     return this.#send('POST', '/stream', body)
   }
@@ -163,12 +163,12 @@ export class Page {
     await poll(async () => (await this.approval(id)).approval.state === state)
   }
 
-  /** Resolves when this principal is asked for so many approvals. */
+  /** Resolves when this many approvals wait for this principal. */
   async untilInbox(count: number): Promise<void> {
     await poll(async () => (await this.inbox()).length === count)
   }
 
-  /** Resolves when nothing runs in a chat and its messages fit. */
+  /** Resolves when no turn runs in a chat and its messages match. */
   async untilMessages(
     fits: (messages: readonly ChatMessage[]) => boolean,
     id = 'chat-1',
@@ -180,7 +180,7 @@ export class Page {
     })
   }
 
-  /** The network goes away: every open request fails. It is back for the next one. */
+  /** Ends all open requests. The next one works again. */
   loseConnection(): void {
     this.#connection.abort(new TypeError('network error'))
     this.#connection = new AbortController()
@@ -222,7 +222,7 @@ interface SocketClassOptions {
   readonly onSend: (frame: { readonly type: string }) => void
 }
 
-/** A WebSocket class that connects where the page wants, and shows what is sent. */
+/** A WebSocket class that connects to the server of the page, and records what is sent. */
 function toSocketClass({ open, onOpen, onSend }: SocketClassOptions): PageSocketClass {
   return class extends WebSocket {
     constructor(_address: string | URL, protocols?: string | string[]) {
@@ -237,7 +237,7 @@ function toSocketClass({ open, onOpen, onSend }: SocketClassOptions): PageSocket
   }
 }
 
-// What is waited for happens on the server without telling this page; each try is a request, so this is no busy loop.
+// The server does not notify this page. Each attempt is a request, so this is not a busy loop.
 async function poll(reached: () => Promise<boolean>): Promise<void> {
   while (!(await reached())) await new Promise((resolve) => setTimeout(resolve, 5))
 }

@@ -7,7 +7,7 @@ interface Payment {
   readonly recipient: string
 }
 
-/** Money that really goes down, and a record of everything that took some of it. */
+/** A wallet whose balance decreases, with a record of its payments. */
 export class Wallet {
   readonly payments: Payment[] = []
   #balance = 1_000
@@ -32,11 +32,11 @@ const Arguments = z.object({
 interface PaymentOptions {
   /** Default true. */
   readonly gated?: boolean
-  /** Called with every payment before money moves; may wait, may throw. */
+  /** Called with every payment before it is made. May wait or throw. */
   readonly before?: () => void | Promise<void>
 }
 
-/** The tool that everything here is about. */
+/** The payment tool. */
 export function paymentTool(
   wallet: Wallet,
   { gated = true, before = () => undefined }: PaymentOptions = {},

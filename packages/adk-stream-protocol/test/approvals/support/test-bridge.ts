@@ -16,7 +16,7 @@ import { Page } from './page.ts'
 import { paymentTool, Wallet } from './payments.ts'
 import { checkStreams } from './check-streams.ts'
 
-/** Who there is, by API key. */
+/** The principals, by API key. */
 const PEOPLE = {
   hanako: { id: 'hanako' },
   taro: { id: 'taro' },
@@ -27,7 +27,7 @@ const PEOPLE = {
 
 export type Person = keyof typeof PEOPLE
 
-/** A live model that goes on talking while its calls wait. */
+/** A live model that continues to speak while its calls wait. */
 export const FREE_MODEL = 'gemini-2.5-flash-native-audio-preview-12-2025'
 
 export interface TestBridgeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'recorded'> {
@@ -112,12 +112,12 @@ export class TestBridge implements AsyncDisposable {
     return page
   }
 
-  /** How often the model was asked. */
+  /** How often the model was called. */
   get asked(): number {
     return this.#prompts.length
   }
 
-  /** Resolves when the model is asked something that holds this text. */
+  /** Resolves when the model is called with a prompt that contains this text. */
   untilAsked(text: string): Promise<void> {
     return new Promise((resolve) => {
       const look = (prompt: Prompt): void => {
@@ -131,12 +131,12 @@ export class TestBridge implements AsyncDisposable {
     })
   }
 
-  /** What the model was last told, as text. */
+  /** The newest prompt of the model, as JSON. */
   get told(): string {
     return JSON.stringify(this.#prompts.at(-1))
   }
 
-  /** What the model was last told of the result of calls: all final function responses, in order. */
+  /** The final function responses in the newest prompt of the model, in order. */
   get results(): unknown[] {
     return (this.#prompts.at(-1)?.contents ?? []).flatMap(({ parts = [] }) =>
       parts.flatMap(({ functionResponse }) =>

@@ -17,14 +17,14 @@ export interface LiveTestBridgeOptions extends Omit<TestBridgeOptions, 'live'> {
   readonly live?: Omit<LiveSettings, 'model'>
 }
 
-/** An testBridge with live conversations. */
+/** A test bridge with live conversations. */
 export function openLiveTestBridge(options: LiveTestBridgeOptions = {}): Promise<TestBridge> {
   const { spoken = false, live, ...rest } = options
   const runConfig = spoken ? {} : { runConfig: { responseModalities: [Modality.TEXT] } }
   return TestBridge.open({ ...rest, live: (model) => ({ model, ...runConfig, ...live }) })
 }
 
-/** A client of the testBridge, on a socket. */
+/** A client of the test bridge, on a socket. */
 export function joinLive(testBridge: TestBridge, person: Person = 'hanako'): Promise<SocketClient> {
   return SocketClient.open(testBridge.url, { headers: { 'x-api-key': person } })
 }
