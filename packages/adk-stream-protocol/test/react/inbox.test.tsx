@@ -426,7 +426,7 @@ test.each(words)(
   '[RE190] a button loads more and shows when it is busy (%s)',
   async (_language, labels) => {
     const { loadMore, loadingMore, withdraw } = labels.inbox
-    const all = Array.from({ length: 4 }, (_, index) => ({
+    const all = Array.from({ length: 101 }, (_, index) => ({
       ...pending(`approval-${index}`, index),
       voted: true,
       approvals: { given: 1, needed: 2 },
@@ -437,9 +437,10 @@ test.each(words)(
       decide: () => Promise.resolve('approved'),
       withdrawVote: () => Promise.resolve('requested'),
       listApprovalsPage: async (paging) => {
-        if (paging?.after === undefined) return { approvals: all.slice(0, 3), next: 'approval-2' }
+        if (paging?.after === undefined)
+          return { approvals: all.slice(0, 100), next: 'approval-99' }
         await rest.promise
-        return { approvals: all.slice(3) }
+        return { approvals: all.slice(100) }
       },
     }
     const view = render(
@@ -448,14 +449,14 @@ test.each(words)(
       </AdkProvider>,
     )
     const button = await screen.findByText(loadMore)
-    expect(screen.getByText(labels.inbox.label(3, true))).toBeDefined()
-    expect(screen.getAllByText(withdraw)).toHaveLength(3)
+    expect(screen.getByText(labels.inbox.label(100, true))).toBeDefined()
+    expect(screen.getAllByText(withdraw)).toHaveLength(100)
     await user.click(button)
     expect(screen.getByText(loadingMore).getAttribute('aria-disabled')).toBe('true')
     // A second click while it is busy sends no request.
     await user.click(button)
     await act(async () => rest.resolve())
-    await screen.findByText(labels.inbox.label(4))
+    await screen.findByText(labels.inbox.label(101))
     expect(screen.queryByText(loadMore)).toBeNull()
     expect(document.activeElement).toBe(screen.getByRole('region', { name: labels.inbox.title }))
     view.unmount()
