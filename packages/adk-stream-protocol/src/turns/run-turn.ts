@@ -86,7 +86,7 @@ class TurnWriter {
   readonly #startedAt = performance.now()
   #firstChunkAt: number | undefined
   #chunkCount = 0
-  readonly #failedCalls = new Set<string>()
+  readonly #failedCalls: string[] = []
 
   constructor(turn: Turn, options: RunTurnOptions) {
     this.#turn = turn
@@ -118,10 +118,14 @@ class TurnWriter {
     this.#options.onChunk?.(chunk)
   }
 
+  #appendAll(chunks: readonly Chunk[]): void {
+    for (const chunk of chunks) this.append(chunk)
+  }
+
   #mark(chunk: Chunk): void {
     // A client may lose its connection and respond over another one while this turn runs.
     if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
-    if (chunk.type === 'tool-output-error') this.#failedCalls.add(chunk.toolCallId)
+    if (chunk.type === 'tool-output-error') this.#failedCalls.push(chunk.toolCallId)
     if (chunk.type === 'tool-approval-request') this.#turn.log.markPause(chunk.approvalId)
     const question = readQuestion(chunk)
     if (question) this.#turn.log.markPause(question.approvalId)
@@ -148,8 +152,8 @@ class TurnWriter {
     const left = !stopped && this.#options.leavesCalls?.() === true
     this.#turn.log.appendTogether(() => {
       // If the translation of an event threw, the state includes what was written before.
-      for (const chunk of this.#chunks.take()) this.append(chunk)
-      for (const chunk of finishTranslation(this.#state, left ? 'left' : end)) this.append(chunk)
+      this.#appendAll(this.#chunks.take())
+      this.#appendAll(finishTranslation(this.#state, left ? 'left' : end))
     })
     this.#turn.log.end()
     const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')
@@ -176,7 +180,7 @@ class TurnWriter {
       errorCode: this.#state.error?.code,
       calls: ended.map(([id, { toolName }]) => ({
         toolName,
-        hasFailed: this.#failedCalls.has(id),
+        hasFailed: this.#failedCalls.includes(id),
       })),
     }
   }
@@ -193,9 +197,8 @@ class TurnWriter {
     if (!event.partial && event.author !== 'user') this.#lastStored = event.id
     if (chunks.length > 0) this.#firstChunkAt ??= performance.now()
     if (event.partial) for (const chunk of chunks) this.#recordUnstored(chunk)
-    if (chunks.length > 1)
-      this.#turn.log.appendTogether(() => chunks.forEach((chunk) => this.append(chunk)))
-    else for (const chunk of chunks) this.append(chunk)
+    if (chunks.length > 1) this.#turn.log.appendTogether(() => this.#appendAll(chunks))
+    else this.#appendAll(chunks)
   }
 
   #recordUnstored(chunk: Chunk): void {

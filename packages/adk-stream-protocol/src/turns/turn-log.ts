@@ -47,7 +47,8 @@ export class TurnLog {
   /** Audio from before the first reader. */
   readonly #early: AudioChunk[] = []
   #pause = START
-  readonly #marks = new Map<string, Position>()
+  /** The positions after approvals and calls. Most turns have none. */
+  #marks: Map<string, Position> | undefined
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
@@ -138,7 +139,7 @@ export class TurnLog {
     if (!before.replayable) this.#replayable = false
     let at = START
     for (let found = before.read(at); found; found = before.read(at)) {
-      for (const [id, position] of before.#marks)
+      for (const [id, position] of before.#marks ?? [])
         if (position.entry === at.entry && at.offset === 0) this.markPause(id)
       at = found.next
       // The log contains what this library has written.
@@ -152,13 +153,13 @@ export class TurnLog {
   /** Marks the current position. A client that responds to the pause, approval or call has read everything before it. */
   markPause(id?: string): void {
     if (id === undefined) this.#pause = this.tip
-    else this.#marks.set(id, this.tip)
+    else (this.#marks ??= new Map()).set(id, this.tip)
     this.onMark(id)
   }
 
   /** Whether the position after an approval or a call is marked. */
   isMarked(id: string): boolean {
-    return this.#marks.has(id)
+    return this.#marks?.has(id) === true
   }
 
   /** Whether a reader receives the first chunk. */
@@ -188,7 +189,7 @@ export class TurnLog {
 
   #positionOf(from: ReadFrom): Position {
     if (from === 'start') return START
-    return (from === 'pause' ? undefined : this.#marks.get(from.after)) ?? this.#pause
+    return (from === 'pause' ? undefined : this.#marks?.get(from.after)) ?? this.#pause
   }
 
   /** The position after the last chunk. */

@@ -6,7 +6,7 @@ import { beginTranslation, isOpenElicitation, NOTHING_STREAMED } from './transla
 
 /** The tail is cut to the first length when it is longer than the second, and not for each delta. */
 const TAIL_LENGTH = 32
-const MAX_TAIL_LENGTH = 1_024
+const MAX_TAIL_LENGTH = 256
 
 /** The result of a call. */
 export type ToolResult =

@@ -93,6 +93,9 @@ export interface Streamed {
 
 export const NOTHING_STREAMED: Streamed = { length: 0, tail: '' }
 
+// Maps of a translation are replaced and never changed, so most turns need none of their own.
+const NONE: ReadonlyMap<string, never> = new Map<string, never>()
+
 /** Returns the state before the first event of a turn. */
 export function beginTranslation(): Translation {
   return {
@@ -103,9 +106,9 @@ export function beginTranslation(): Translation {
     openText: undefined,
     speaker: { branch: '', author: '', text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED },
     parked: [],
-    calls: new Map(),
-    progress: new Map(),
-    sources: new Map(),
+    calls: NONE,
+    progress: NONE,
+    sources: NONE,
     citations: [],
     usage: NO_USAGE,
     modelVersion: undefined,
