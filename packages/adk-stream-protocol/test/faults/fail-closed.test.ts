@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 
 import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
-import { StoreError, type Store } from '../../src/store/index.ts'
+import { openSqliteStore, StoreError, type Store } from '../../src/store/index.ts'
 import { findLeaks } from '../support/leaks.ts'
+import { makeFolder } from './support/folder.ts'
+import { openPair } from './support/pair.ts'
 import { openTestSetup } from './support/test-setup.ts'
 
 const TRANSFER = '[[call pay {"to": "花子", "amount": 50}]]'
@@ -68,7 +70,7 @@ test.each([
   await expect.poll(() => setup.effects()).toMatchObject([{ name: 'look' }])
 })
 
-const DECIDING = ['now', 'get', 'replace', 'lockChat', 'every'] as const
+const DECIDING = ['now', 'replace', 'lockChat', 'every'] as const
 
 test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (operation) => {
   const fault = { on: false }
@@ -97,6 +99,28 @@ test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (o
   // The sweep resumes the turn.
   await expect.poll(state, PATIENCE).toBe('succeeded')
   expect(setup.effects()).toHaveLength(1)
+})
+
+test('[AP59] no tool runs while a server cannot read an approval that another server has requested', async () => {
+  const fault = { on: false }
+  await using folder = await makeFolder()
+  let opened = 0
+  await using pair = await openPair({
+    openStore: async () => {
+      opened += 1
+      const store = await openSqliteStore({ path: folder.database })
+      // The third one is that of the second server.
+      return opened === 3 ? failing(store, 'get', fault) : store
+    },
+  })
+  const asked = await pair.atOne.ask()
+  fault.on = true
+  const { status, code } = await pair.atTwo.answer(asked, { approved: true })
+  expect([status, code]).toEqual([503, 'unavailable'])
+  expect(pair.effects()).toEqual([])
+  fault.on = false
+  expect((await pair.atTwo.answer(asked, { approved: true })).status).toBe(200)
+  expect(pair.effects()).toHaveLength(1)
 })
 
 test('[AP59] no tool runs while the ledger cannot store a decision with its claim', async () => {

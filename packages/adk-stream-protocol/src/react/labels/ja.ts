@@ -413,7 +413,7 @@ export const ja: AdkLabels = {
       denial: '拒否は反映されませんでした',
       answer: '回答は反映されませんでした',
     },
-    dismiss: 'OK',
+    dismiss: '閉じる',
   },
   voice: {
     hold: '押しながら話す',
