@@ -41,7 +41,7 @@ export default defineConfig({
     // On CI a failed test runs up to twice more. The report marks it as repeated, and its cause is still to be fixed.
     retry: process.env['CI'] === undefined ? 0 : 2,
     // One more than the cores of the smallest supported machine: a test often waits for a timer or a child process.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // A file takes seconds to load ADK anew. None of them changes what it shares with the next one.
     isolate: false,
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
