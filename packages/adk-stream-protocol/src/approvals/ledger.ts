@@ -330,9 +330,9 @@ export class Ledger {
     return this.#ifVisible(await this.#read(id), principal)
   }
 
-  /** Like `get`, for a decision: the approval may be outdated, which the compare-and-set of the decision detects. */
-  async getToDecide(id: string, principal: Decider): Promise<Approval | undefined> {
-    return this.#ifVisible(this.#recent.get(id) ?? (await this.#read(id)), principal)
+  /** Returns an approval that this process has stored, without reading it. Another process may have changed it since. */
+  getRecent(id: string, principal: Decider): Approval | undefined {
+    return this.#ifVisible(this.#recent.get(id), principal)
   }
 
   #ifVisible(approval: Approval | undefined, principal?: Decider): Approval | undefined {

@@ -141,3 +141,17 @@ test.each(ENDINGS)('[TU13] a turn that ends %s releases its chat lock', async (_
   await expect.poll(() => holder(pair)).toBeUndefined()
   expect((await pair.atTwo.say('[[say Next.]]')).body).toContain('Next.')
 })
+
+test('[AP363] an approval that another server has decided is rejected as decided at the server that requested it, although its preview has changed', async () => {
+  let balance = 900
+  const preview = () => ({ changes: [{ label: 'Balance', before: String(balance), after: '0' }] })
+  await using pair = await openPair({ approvals: { pay: { preview } } })
+  const { approvalId } = await pair.atOne.ask()
+  const seen = (await pair.atTwo.approval(approvalId))?.approval as
+    | { readonly preview?: { readonly digest: string } }
+    | undefined
+  const decision = { approved: true, preview: seen?.preview?.digest }
+  expect((await pair.atTwo.decide(approvalId, decision)).status).toBe(200)
+  balance = 850
+  expect((await pair.atOne.decide(approvalId, decision)).code).toBe('approval-decided')
+})

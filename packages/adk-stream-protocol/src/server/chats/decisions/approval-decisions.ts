@@ -274,7 +274,9 @@ export class ApprovalDecisions {
     const { chat, resumes, decision: sent } = given
     const { approvalId, approved, editedArgs, payload, preview: digest } = sent
     checkPayload(sent, this.#options.limits)
-    const approval = await ledger.getToDecide(approvalId, by)
+    const recent = ledger.getRecent(approvalId, by)
+    const approval =
+      recent && isCheckedByLedger(recent, sent) ? recent : await ledger.get(approvalId, by)
     const isForeign =
       chat &&
       (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
@@ -411,6 +413,15 @@ async function refuseEdit(
   // In all other cases the ledger itself refuses the decision, with its own code.
   const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, edit.by)
   return isOpen && !(await mayEdit(approval, edit)) ? { refused: 'not-editable' } : undefined
+}
+
+/** Whether only the ledger checks a decision. It detects that an approval is outdated; the other checks would report a wrong reason. */
+function isCheckedByLedger(
+  { terms }: Approval,
+  { editedArgs, payload }: DecisionResponse,
+): boolean {
+  const isPlainCall = terms.kind === undefined && terms.preview === undefined
+  return isPlainCall && editedArgs === undefined && payload === undefined
 }
 
 /**
