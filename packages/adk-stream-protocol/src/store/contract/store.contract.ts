@@ -276,6 +276,8 @@ function lockedSessionContract(test: ContractTest, open: Open): void {
     expect(await approvals.lockChat(CHAT, reading('first'))).toBe(true)
     const session = await sessions.getOrCreateLockedSession(key)
     expect(session.state).toEqual({ 'app:size': 'large' })
+    // A plugin may read the session before its first event.
+    expect((await sessions.getSession(key))?.events).toEqual([])
     const append = (id: string) => sessions.appendEvent({ session, event: textEvent(id) })
     await Promise.all([append('e-1'), append('e-2')])
     expect(idsOf(await readSession(two.sessions))).toEqual(['e-1', 'e-2'])

@@ -82,11 +82,11 @@ export class SqliteSessionService
   }
 
   override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
-    return toStored(await this.#read(request))
+    return this.#toExisting(request, await this.#read(request))
   }
 
   async getLockedSession(request: CompositeSessionKey): Promise<Session | undefined> {
-    return toStored(this.#takeLocked(request) ?? (await this.#read(request)))
+    return this.#toExisting(request, this.#takeLocked(request) ?? (await this.#read(request)))
   }
 
   async getOrCreateLockedSession(request: CompositeSessionKey): Promise<Session> {
@@ -109,6 +109,12 @@ export class SqliteSessionService
   dropLocked(key: readonly string[]): void {
     this.#locked.delete(JSON.stringify(key))
     this.#unstored.delete(JSON.stringify(key))
+  }
+
+  /** Returns a session that is stored, or that this process has created and will store with its first event. */
+  #toExisting(request: GetSessionRequest, read: ReadSession): Session | undefined {
+    const isCreated = read.isStored || this.#unstored.has(JSON.stringify(sessionKey(request)))
+    return isCreated ? read.session : undefined
   }
 
   #takeLocked(request: CompositeSessionKey): ReadSession | undefined {
@@ -282,10 +288,6 @@ interface ReadSession {
 
 interface KnownHistory {
   history?: SessionHistory
-}
-
-function toStored({ session, isStored }: ReadSession): Session | undefined {
-  return isStored ? session : undefined
 }
 
 function inOrder(
