@@ -15,7 +15,7 @@ const WITH_ADK = [
   'apps/demo/src/server/main.ts',
   'packages/adk-stream-protocol/src/use/cli.ts',
   'packages/adk-stream-protocol/test/faults/support/child.ts',
-  'packages/adk-stream-protocol/test/store-child.ts',
+  'packages/adk-stream-protocol/test/store/support/child.ts',
 ].map((file) => fileURLToPath(new URL(`../../${file}`, import.meta.url)))
 
 /**

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/approvals/approval.ts'
 import type { CallEvent, CallState } from '../../src/calls/next-call.ts'
 import { nextCall } from '../../src/calls/next-call.ts'
-import { after, approve, askedFor, claimOf, deny, hanako } from '../ledger/fixture.ts'
+import { after, approve, askedFor, claimOf, deny, hanako } from '../ledger/support/fixture.ts'
 
 const requested = askedFor()
 const { id: approvalId } = requested

@@ -62,7 +62,7 @@ test('[AP40] of fifty concurrent decisions over HTTP one counts, and every reque
   expect(paymentServer.errors).toEqual([])
 })
 
-// Decisions of several processes on SQLite have tests of their own: `ledger-processes.test.ts`.
+// Decisions of several processes on SQLite have tests of their own: `ledger/processes.test.ts`.
 test.each(oneOf(databases, 'PostgreSQL'))(
   '[AP41] of fifty concurrent decisions at two server processes on $name one counts, and every request gets a response',
   async (database) => {

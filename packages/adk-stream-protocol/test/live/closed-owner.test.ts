@@ -4,8 +4,8 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { LiveOwners } from '../../src/server/chats/live-owners.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { hanako, requestOf, taken } from '../ledger/fixture.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { asked, joinLive, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
 
 test.each([

@@ -5,7 +5,7 @@ import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { cancelIfLost } from '../../src/server/chats/recovery/lost-elicitations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { assistant } from '../support/agents.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
 import { serveHttp } from '../support/mcp-servers.ts'

@@ -15,7 +15,7 @@ import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import type { TestBridge } from '../approvals/support/test-bridge.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import {
   faultsOf,
   joinLive,

@@ -6,7 +6,7 @@ import { LiveLeases } from '../../src/server/chats/live-leases.ts'
 import { openSnapshot, sealSnapshot } from '../../src/server/chats/seal-snapshot.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import {
   isTurnComplete,
   memoryOf,

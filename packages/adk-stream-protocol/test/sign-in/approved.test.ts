@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { nest, through } from './support/nesting.ts'
 import type { SignInPerson } from './support/sign-in-bridge.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'

@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { recordSpans } from '../support/spans.ts'
 import { authConfig, SignInBridge } from './support/sign-in-bridge.ts'
 

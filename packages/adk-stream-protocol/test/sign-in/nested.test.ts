@@ -2,7 +2,7 @@ import { requestInputTool } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { nest, through } from './support/nesting.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
 

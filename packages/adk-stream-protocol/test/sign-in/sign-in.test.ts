@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
 
 test('[AP430] a tool that requests a credential waits until the person has signed in, and then runs with it', async () => {

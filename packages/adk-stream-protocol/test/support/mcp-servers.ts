@@ -11,7 +11,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 
 import { listen } from '../../../../test/support/listen.ts'
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 
 /** A tool without arguments, as a server lists it. With `_meta.elicit`, it asks for this, or for several things one after the other, and returns the answers as text. */
 export type ListedTool = Pick<Tool, 'name' | 'title' | 'annotations' | '_meta'>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { openWithClocks } from '../../src/store/postgres/postgres-store.ts'
-import { NOON } from '../ledger/fixture.ts'
+import { NOON } from '../ledger/support/fixture.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 
 type TestPostgresStore = Awaited<ReturnType<typeof openWithClocks>>

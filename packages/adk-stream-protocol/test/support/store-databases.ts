@@ -1,5 +1,5 @@
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store-fixture.ts'
+import { temporaryFolder } from '../store/support/fixture.ts'
 import { openStoreDatabase } from './postgres-stores.ts'
 
 /** A database on which several servers open their stores. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 
 import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
-import { NEXT, stateAfter } from '../../ledger/state-machine.ts'
+import { NEXT, stateAfter } from '../../ledger/support/state-machine.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { isMarked, replyTo, textOf } from './chaos-client.ts'
 import type { ChaosHistory, RecordedFault, RecordedTurn } from './history.ts'

@@ -1,8 +1,0 @@
-import { describe, test } from 'vitest'
-
-import { approvalContract } from '../src/store/contract/approvals.contract.ts'
-import { subjects } from './ledger/subjects.ts'
-
-describe.each(Object.entries(subjects))('%s', (_, open) => {
-  approvalContract(test, open)
-})

@@ -1,1 +1,0 @@
-export * from '../../src/store/contract/approval-fixture.ts'

@@ -1,0 +1,1 @@
+export * from '../../../src/store/contract/approval-fixture.ts'

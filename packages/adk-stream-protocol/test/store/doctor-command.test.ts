@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { runDoctorCommand } from '../../src/store/doctor-command.ts'
+import { openPostgresStore } from '../../src/store/postgres/index.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import {
+  chat,
+  hanako,
+  managerStep,
+  ownerStep,
+  requestOf,
+  taken,
+  termsOf,
+} from '../ledger/support/fixture.ts'
+import { temporaryFolder, textEvent } from './support/fixture.ts'
+import { createDatabase } from '../support/postgres.ts'
+
+interface Subject extends AsyncDisposable {
+  readonly address: string
+  readonly store: Store
+}
+
+const SUBJECTS: Record<string, () => Promise<Subject>> = {
+  SQLite: async () => {
+    const folder = await temporaryFolder()
+    const address = folder.path('s.db')
+    const store = await openSqliteStore({ path: address })
+    return {
+      address,
+      store,
+      [Symbol.asyncDispose]: async () => {
+        await store.close()
+        await folder[Symbol.asyncDispose]()
+      },
+    }
+  },
+  PostgreSQL: async () => {
+    const database = await createDatabase()
+    const store = await openPostgresStore({ connectionString: database.url, maxConnections: 2 })
+    return {
+      address: database.url,
+      store,
+      [Symbol.asyncDispose]: async () => {
+        await store.close()
+        await database[Symbol.asyncDispose]()
+      },
+    }
+  },
+}
+
+async function doctor(...args: string[]): Promise<{ code: number; text: string }> {
+  const lines: string[] = []
+  const push = (line: string): void => void lines.push(line)
+  const code = await runDoctorCommand(['doctor', ...args], { print: push, printError: push })
+  return { code, text: lines.join('\n') }
+}
+
+function open(store: Store, worker?: string): Ledger {
+  const { appName } = chat
+  return new Ledger({ store: store.approvals, appName, ...(worker !== undefined && { worker }) })
+}
+
+describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
+  test('[OB384] doctor names what waits, for whom, and what to do; nothing stuck is exit code 0', async () => {
+    await using subject = await create()
+    const { store, address } = subject
+    expect(await doctor(address)).toEqual({ code: 0, text: 'Nothing waits.' })
+
+    const ledger = open(store)
+    const two = termsOf(ownerStep, managerStep)
+    taken(await ledger.request(requestOf({ terms: { ...two, title: 'Payment' } })))
+    taken(await ledger.decide('approval-1', { by: hanako, approved: true }))
+    await store.browserCalls.add({ chat, messageId: 'm', toolCallId: 'locate-1' }, 60_000)
+    const { code, text } = await doctor(address)
+    expect(code).toBe(0)
+    expect(text).toContain('Nothing needs an operator.')
+    expect(text).toMatch(
+      /Pending approvals \(1\)\n {2}chat chat-1 of hanako: Waiting for a second approver for Payment \(amount: 50, recipient: 花子\): 1 of 2 has approved \(hanako\); expires at .* UTC\. Who may approve: the role manager\. Approval approval-1\.\n {2}To do: a person who may approve/,
+    )
+    expect(text).toContain(
+      'Tools that wait for a browser (1)\n  chat chat-1 of hanako: call locate-1',
+    )
+    expect((await doctor(address, '--app', 'other')).text).toBe('Nothing waits.')
+  })
+
+  test('[OB384] doctor finds calls that no server runs, and their servers; exit code 1', async () => {
+    await using subject = await create()
+    const { store, address } = subject
+    const ledger = open(store)
+    const run = async (name: string): Promise<void> => {
+      const asked = taken(await ledger.request(requestOf({ id: name, toolCallId: `call ${name}` })))
+      taken(await ledger.decide(name, { by: hanako, approved: true }))
+      if (name !== 'waiting') taken(await ledger.claim(name, asked))
+    }
+    await run('waiting')
+    await run('running')
+    await ledger.locks.lock(chat)
+    const fine = await doctor(address)
+    expect(fine.code).toBe(0)
+    expect(fine.text).toContain('Running calls (1)')
+    expect(fine.text).toContain(`${ledger.worker}: lease renewed`)
+    expect(fine.text).toMatch(/locks chat chat-1 of hanako for \d+ m?s/)
+
+    // With a lease of 0 ms, every server counts as crashed.
+    const late = await doctor(address, '--lease-ms', '0')
+    expect(late.code).toBe(1)
+    expect(late.text).toContain('2 items need an operator.')
+    expect(late.text).toContain('Approved calls that no server has started (1)')
+    expect(late.text).toContain('Calls whose server has crashed (1)')
+    expect(late.text).toContain('Servers that have crashed and hold chat locks (1)')
+
+    await new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 0 }).recover()
+    const unknown = await doctor(address)
+    expect(unknown.code).toBe(1)
+    expect(unknown.text).toContain('Calls with an unknown outcome, last 24 hours (1)')
+    expect(unknown.text).toContain('approval running')
+  })
+
+  test('[OB384] doctor explains one chat, without what was said', async () => {
+    await using subject = await create()
+    const { store, address } = subject
+    const { appName, principalId, chatId } = chat
+    const key = { appName, userId: principalId, sessionId: chatId }
+    const session = await store.sessions.createSession(key)
+    const event = textEvent('a secret')
+    await store.sessions.appendEvent({ session, event: { ...event, author: 'user' } })
+    taken(await open(store).request(requestOf({ messageId: event.invocationId })))
+    const found = await doctor(address, '--chat', chatId)
+    expect(found.code).toBe(0)
+    expect(found.text).toMatch(/^chat chat-1 of hanako\nWaiting for hanako for process_payment/)
+    expect(found.text).toMatch(/approval process_payment \(amount: 50, recipient: 花子\) requested/)
+    expect(found.text).not.toContain('a secret')
+    const other = await doctor(address, '--chat', 'other')
+    expect(other).toMatchObject({ code: 2, text: expect.stringContaining('--principal') as string })
+    const named = await doctor(address, '--chat', 'other', '--principal', 'taro', '--app', 'demo')
+    expect(named.text).toContain('Idle: waiting for a message.\nThe chat does not exist.')
+  })
+})
+
+test('[OB384] doctor prints its usage, and what is wrong, with exit code 2', async () => {
+  expect(await doctor()).toMatchObject({
+    code: 2,
+    text: expect.stringContaining('Usage:') as string,
+  })
+  expect(await doctor('/nowhere/s.db')).toEqual({
+    code: 2,
+    text: 'The file /nowhere/s.db does not exist.',
+  })
+  expect((await doctor('x', '--colour')).code).toBe(2)
+})

@@ -1,0 +1,304 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import Database from 'libsql'
+import { expect, test } from 'vitest'
+import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import { Connection } from '../../src/store/sqlite/connection.ts'
+import { openDatabase } from '../../src/store/sqlite/open-database.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { idsOf, key, readSession, temporaryFolder, textEvent } from './support/fixture.ts'
+import { refusal } from './support/subjects.ts'
+
+test('[ST9] a second session with the same id is a conflict', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await store.sessions.createSession({ ...key, state: { a: 1 } })
+  await expect(store.sessions.createSession(key)).rejects.toEqual(refusal('conflict'))
+  expect((await readSession(store.sessions)).state).toEqual({ a: 1 })
+})
+
+test('[ST10] many concurrent first uses create one session', async () => {
+  await using folder = await temporaryFolder()
+  await using one = await openSqliteStore({ path: folder.path('s.db') })
+  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  const requests = Array.from({ length: 40 }, (_, by) => ({ ...key, state: { by } }))
+  const sessions = await Promise.all(
+    requests.map((request, index) => (index % 2 ? one : two).sessions.getOrCreateSession(request)),
+  )
+  expect(new Set(sessions.map((session) => session.state['by'])).size).toBe(1)
+  expect((await one.sessions.listSessions(key)).totalItems).toBe(1)
+})
+
+test('[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('deep/er/new.db')
+  await using first = await startChild('first-use', path)
+  await using second = await startChild('first-use', path)
+  expect([await first.nextLine(), await second.nextLine()]).toEqual(['ready', 'ready'])
+  first.go()
+  second.go()
+  expect(await first.nextLine()).toBe(await second.nextLine())
+  // Neither closes its store.
+  expect(await first.exitCode).toBe(0)
+  expect(await second.exitCode).toBe(0)
+  await using store = await openSqliteStore({ path })
+  const ids = idsOf(await readSession(store.sessions))
+  expect(ids.toSorted()).toEqual([`of-${first.pid}`, `of-${second.pid}`].toSorted())
+})
+
+test('[ST625] the log is moved into the database file in the background, long before a commit would do it', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const connection = await openDatabase(path)
+  const limit = connection.prepare<{ wal_autocheckpoint: number }>('PRAGMA wal_autocheckpoint')
+  expect(limit.rows()).toEqual([{ wal_autocheckpoint: 10_000 }])
+  connection.close()
+  await using store = await openSqliteStore({ path })
+  const { size } = await stat(path)
+  const session = await store.sessions.createSession(key)
+  const parts = [{ text: 'word '.repeat(100) }]
+  // Fewer pages than those after which SQLite itself would move the log at a commit.
+  for (let index = 0; index < 220; index += 1) {
+    const event = textEvent(`e-${index}`, { content: { role: 'model', parts } })
+    await store.sessions.appendEvent({ session, event })
+  }
+  await expect.poll(async () => (await stat(path)).size).toBeGreaterThan(size + 50_000)
+  expect(idsOf(await readSession(store.sessions))).toHaveLength(220)
+})
+
+test('[ST14] every acknowledged append survives a SIGKILL completely', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await using child = await startChild('append', path)
+  expect(await child.nextLine()).toBe('ready')
+  child.go()
+  let acknowledged = 0
+  while (acknowledged < 40) acknowledged = Number(await child.nextLine())
+  child.kill()
+  await child.exitCode
+  acknowledged = Math.max(acknowledged, ...child.unread().map(Number))
+  await using store = await openSqliteStore({ path })
+  const session = await readSession(store.sessions)
+  const stored = session.events.length
+  expect(stored).toBeGreaterThanOrEqual(acknowledged)
+  expect(idsOf(session)).toEqual(Array.from({ length: stored }, (_, n) => `event-${n + 1}`))
+  expect(session.state).toEqual({ number: stored, 'user:number': stored, 'app:number': stored })
+  expect(new Database(path).pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }])
+})
+
+test('[ST180] two connections that concurrently set an agent get the same one', async () => {
+  await using folder = await temporaryFolder()
+  await using one = await openSqliteStore({ path: folder.path('s.db') })
+  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, by) => (by % 2 ? one : two).chats.assignAgent(chat, `a${by}`)),
+  )
+  const [agent = ''] = answers
+  expect(new Set(answers)).toEqual(new Set([agent]))
+  await two.chats.forgetNote(chat)
+  await two.chats.rename(chat, 'A name')
+  expect((await one.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ agent, name: 'A name' })
+  await one.chats.drop(chat)
+  expect(await two.chats.assignAgent(chat, 'other')).toBe('other')
+})
+
+test('[ST180] a database from before there were several agents keeps its chats', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+  {
+    await using store = await openSqliteStore({ path })
+    await store.chats.rename(chat, 'A name')
+  }
+  const before = new Database(path)
+  before.exec('ALTER TABLE chats DROP COLUMN agent; DROP TABLE audit_cut')
+  before.exec('DROP TABLE live_sessions; DROP TABLE signals')
+  before.exec('DROP TRIGGER approval_readers_added; DROP TRIGGER approval_readers_removed')
+  before.exec('DROP TABLE approval_readers')
+  before.exec('DROP TABLE credentials; DROP TABLE sign_in_attempts')
+  before.exec('DROP INDEX approvals_elicitations')
+  before.exec('UPDATE schema_version SET version = version - 6')
+  before.close()
+  await using store = await openSqliteStore({ path })
+  expect((await store.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ name: 'A name' })
+  expect(await store.chats.assignAgent(chat, 'sales')).toBe('sales')
+})
+
+test('[ST26] a secret is 32 random bytes, created once and kept', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const store = await openSqliteStore({ path })
+  const secret = await store.secret('a')
+  expect(secret).toHaveLength(32)
+  expect(await store.secret('a')).toEqual(secret)
+  expect(await store.secret('b')).not.toEqual(secret)
+  await store.close()
+  await using again = await openSqliteStore({ path })
+  expect(await again.secret('a')).toEqual(secret)
+})
+
+test('[ST27] creates the file with its folder, readable by the owner only', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('a/b/日本語 c.db')
+  await using store = await openSqliteStore({ path })
+  await store.secret('a')
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  expect((await stat(`${path}-wal`)).mode & 0o777).toBe(0o600)
+})
+
+test('[ST28] a file that is not a database is corrupt', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('notes.txt')
+  await writeFile(path, 'These are notes, not a database. '.repeat(100))
+  await expect(openSqliteStore({ path })).rejects.toEqual(refusal('corrupt'))
+})
+
+test('[ST28] a database of another program is rejected and stays unchanged', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('other.db')
+  const other = new Database(path)
+  other.exec('CREATE TABLE sessions (id TEXT)')
+  other.close()
+  const before = await readFile(path)
+  await expect(openSqliteStore({ path })).rejects.toEqual(refusal('corrupt'))
+  expect(await readFile(path)).toEqual(before)
+})
+
+test('[ST28] damaged stored JSON is reported as corrupt', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await using store = await openSqliteStore({ path })
+  const session = await store.sessions.createSession(key)
+  await store.sessions.appendEvent({ session, event: textEvent('a') })
+  const other = new Database(path)
+  other.exec("UPDATE events SET data = '{'")
+  other.close()
+  await expect(store.sessions.getSession(key)).rejects.toEqual(refusal('corrupt'))
+})
+
+test('[ST341] a full disk and a database that may not be written are told apart, and nothing is stored', () => {
+  const connection = new Connection(':memory:', 0)
+  connection.exec('CREATE TABLE texts (text TEXT); PRAGMA max_page_count = 3')
+  const fill = () => connection.exec('INSERT INTO texts VALUES (hex(zeroblob(100000)))')
+  expect(fill).toThrow(refusal('full'))
+  connection.exec('PRAGMA query_only = 1')
+  expect(fill).toThrow(refusal('read-only'))
+  expect(connection.prepare('SELECT * FROM texts').rows()).toEqual([])
+  connection.close()
+})
+
+test('[ST28] a path that cannot be a file is unavailable, and one that cannot be a path is invalid', async () => {
+  await using folder = await temporaryFolder()
+  await writeFile(folder.path('file'), '')
+  const refused = {
+    [folder.path('')]: 'unavailable',
+    [folder.path('file/s.db')]: 'unavailable',
+    'a\0b': 'invalid',
+    '': 'invalid',
+  } as const
+  for (const [path, code] of Object.entries(refused)) {
+    await expect(openSqliteStore({ path })).rejects.toEqual(refusal(code))
+  }
+})
+
+test('[ST29] a database with a newer schema is rejected', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await (await openSqliteStore({ path })).close()
+  const other = new Database(path)
+  other.exec('UPDATE schema_version SET version = 999')
+  other.close()
+  await expect(openSqliteStore({ path })).rejects.toEqual(refusal('newer-schema'))
+})
+
+test('[ST31] after close, which may be called twice, every call fails with closed', async () => {
+  await using folder = await temporaryFolder()
+  const store = await openSqliteStore({ path: folder.path('s.db') })
+  const session = await store.sessions.createSession(key)
+  await store.close()
+  await store.close()
+  const event = textEvent('a')
+  const uses = [
+    () => store.sessions.createSession(key),
+    () => store.sessions.getSession(key),
+    () => store.sessions.getOrCreateSession(key),
+    () => store.sessions.listSessions(key),
+    () => store.sessions.deleteSession(key),
+    () => store.sessions.appendEvent({ session, event }),
+    () => store.sessions.rewind({ ...key, eventId: 'a' }),
+    () => store.secret('a'),
+  ]
+  for (const use of uses) await expect(use()).rejects.toEqual(refusal('closed'))
+})
+
+test('[ST31] a closed store leaves all data in one file', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const store = await openSqliteStore({ path })
+  const session = await store.sessions.createSession(key)
+  await store.sessions.appendEvent({ session, event: textEvent('a') })
+  await store.close()
+  const copy = folder.path('copy.db')
+  await writeFile(copy, await readFile(path))
+  await using copied = await openSqliteStore({ path: copy })
+  expect(idsOf(await readSession(copied.sessions))).toEqual(['a'])
+})
+
+class Child implements AsyncDisposable {
+  readonly exitCode: Promise<number | null>
+  readonly #process: ChildProcess
+  readonly #lines: string[] = []
+  #wake = () => {}
+
+  constructor(child: ChildProcess) {
+    this.#process = child
+    this.exitCode = once(child, 'close').then(([code]) => code as number | null)
+    if (child.stdout === null) throw new Error('the child has no output')
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      this.#lines.push(line)
+      this.#wake()
+    })
+    child.once('close', () => this.#wake())
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid
+  }
+
+  go(): void {
+    this.#process.stdin?.end('go\n')
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL')
+  }
+
+  unread(): string[] {
+    return this.#lines
+  }
+
+  async nextLine(): Promise<string> {
+    for (;;) {
+      const line = this.#lines.shift()
+      if (line !== undefined) return line
+      if (this.#process.exitCode !== null)
+        throw new Error(`the child ended with ${this.#process.exitCode}`)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.kill()
+    await this.exitCode
+  }
+}
+
+async function startChild(program: string, path: string): Promise<Child> {
+  const script = await bundleProgram(new URL('support/child.ts', import.meta.url))
+  const command = [script, program, path]
+  return new Child(spawn(process.execPath, command, { stdio: ['pipe', 'pipe', 'inherit'] }))
+}
