@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
 import { untilChanged } from './support/approvals.ts'
 import { readPage } from './support/chat-page.ts'
@@ -59,7 +59,7 @@ describe.each(READERS)('in $locale and $colorScheme', ({ locale, colorScheme }) 
     return violations(page, within)
   }
 
-  it('[DM26] axe finds nothing to mend around the conversation', async () => {
+  it('[DM26] axe finds no violation on the start page and with an error', async () => {
     const page = await testDemo.visit(reader)
     await page.getByText(words.welcome).waitFor()
     expect(await look(page, 'welcome')).toEqual([])
@@ -68,7 +68,7 @@ describe.each(READERS)('in $locale and $colorScheme', ({ locale, colorScheme }) 
     expect(await look(page, 'problem')).toEqual([])
   })
 
-  it('[DM26] axe finds nothing to mend in what is decided', async () => {
+  it('[DM26] axe finds no violation in approval cards and in the inbox', async () => {
     const page = await testDemo.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
     await say('Send $120 to Alice and $600 to Bob')
@@ -83,7 +83,7 @@ describe.each(READERS)('in $locale and $colorScheme', ({ locale, colorScheme }) 
     expect(await look(page, 'inbox', OVERLAYS)).toEqual([])
   })
 
-  it('[DM26] axe finds nothing to mend in what lies behind a conversation', async () => {
+  longTest('[DM26] axe finds no violation in the tabs of the inspector', async () => {
     const page = await testDemo.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
     await showInspector(page)
@@ -99,7 +99,7 @@ describe.each(READERS)('in $locale and $colorScheme', ({ locale, colorScheme }) 
     }
   })
 
-  it('[DM26] axe finds nothing to mend in a replay, with Gemini alone, nor on a phone', async () => {
+  longTest('[DM26] axe finds no violation in a replay, in direct mode and on a phone', async () => {
     const page = await testDemo.visit(reader)
     const { say, answer, idle } = readPage(page)
     await showInspector(page)
@@ -127,8 +127,8 @@ describe.each(READERS)('in $locale and $colorScheme', ({ locale, colorScheme }) 
 })
 
 // In `npm test`, the announcements of the components are tested without a page.
-test.skipIf(!isLong).each(['live'] as const)(
-  '[DM92] what waits for a decision is announced, and so is what came of it, over %s',
+longTest.each(['live'] as const)(
+  '[DM92] a pending approval and its outcome are announced, over %s',
   async (mode) => {
     const page = await testDemo.visit({ mode })
     const { say, log, tool } = readPage(page)
@@ -145,7 +145,7 @@ test.skipIf(!isLong).each(['live'] as const)(
   },
 )
 
-test('[DM26] [DM67] a walk by keyboard alone', async () => {
+test('[DM26] [DM67] the whole page can be used with the keyboard alone', async () => {
   const page = await testDemo.visit({ viewport: WIDE })
   const { input, answer, answers, stop, tool, idle, log } = readPage(page)
   const books = readBooks(testDemo, page)

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { ask, decide, ending } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-test('[DM75] an approval of the AI SDK outlives a reload of the page, is given, and the payment is made once', async () => {
+test('[DM75] a pending approval of the AI SDK is kept after a reload, and the approved payment is made once', async () => {
   const { page, card, books, idle, answers, results } = await ask(testDemo, 'Send $50 to Alice', {
     mode,
   })
@@ -38,22 +39,25 @@ test('[DM75] an approval of the AI SDK outlives a reload of the page, is given, 
   expect(await books.paid()).toEqual(['Alice 50'])
 })
 
-test('[DM75] two payments are decided together, each in its way, and the model is told why', async () => {
-  const words = 'Send $30 to Alice and $40 to Bob'
-  const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
-  await card('Bob').getByRole('button', { name: 'Deny…' }).click()
-  await card('Bob').getByLabel('Reason (optional)').fill('not this month')
-  await card('Bob').getByRole('button', { name: 'Deny', exact: true }).click()
-  expect(await books.paid()).toEqual([])
-  await decide(card('Alice'), 'approve')
-  await ending(card('Alice'), 'approve')
-  await card('Bob').getByText('Denied. It did not run. Reason: not this month').waitFor()
-  await answers.locator('.markdown').last().waitFor()
-  await idle()
-  const answer = await answers.locator('.markdown').last().textContent()
-  expect(answer).toContain('was not carried out')
-  expect(answer).toContain('not this month')
-  expect(await books.paid()).toEqual(['Alice 30'])
-  expect(results()).toHaveLength(2)
-  await snap(page, 'approvals-two-direct')
-})
+longTest(
+  '[DM75] of two payments one is approved and one denied, and the model receives the reason',
+  async () => {
+    const words = 'Send $30 to Alice and $40 to Bob'
+    const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
+    await card('Bob').getByRole('button', { name: 'Deny…' }).click()
+    await card('Bob').getByLabel('Reason (optional)').fill('not this month')
+    await card('Bob').getByRole('button', { name: 'Deny', exact: true }).click()
+    expect(await books.paid()).toEqual([])
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'), 'approve')
+    await card('Bob').getByText('Denied. It did not run. Reason: not this month').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    const answer = await answers.locator('.markdown').last().textContent()
+    expect(answer).toContain('was not carried out')
+    expect(answer).toContain('not this month')
+    expect(await books.paid()).toEqual(['Alice 30'])
+    expect(results()).toHaveLength(2)
+    await snap(page, 'approvals-two-direct')
+  },
+)

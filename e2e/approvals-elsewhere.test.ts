@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { ask, decide, ending, RAN } from './support/approvals.ts'
 import { readPage } from './support/chat-page.ts'
@@ -31,7 +32,7 @@ function approverPage({ demo }: TestDemo): { url: string } {
   return { url: demo.approverUrl ?? '' }
 }
 
-test('[DM19] the page asks for the code of the terminal', async () => {
+test('[DM19] a second approver enters the code that the terminal shows', async () => {
   await using household = await openHousehold()
   const { url, approverUrl = '' } = household.demo
   const page = await household.visit({ url: `${url}/?as=approver` })
@@ -50,7 +51,7 @@ test('[DM19] the page asks for the code of the terminal', async () => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM38] a page that only looks on shows what another tab decided', async () => {
+  longTest('[DM38] a tab shows the decision of another tab', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, answers, results } = scene
     const other = await page.context().newPage()
@@ -70,7 +71,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 
 describe.each(modesOf('sse'))('%s', (mode) => {
   // Without a page, RE11 is the same.
-  test.skipIf(!isLong)('[DM39] the inbox decides what waits in the open chat', async () => {
+  longTest('[DM39] an approval of the open chat is decided in the inbox', async () => {
     const { page, card, books, id, idle, answers } = await ask(testDemo, 'Send $50 to Alice', {
       mode,
     })
@@ -91,7 +92,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM39] the inbox counts what waits in all chats, decides it, and leads there', async () => {
+  test('[DM39] the inbox counts the pending approvals of all chats, decides one, and links to its chat', async () => {
     const { page, card, books, id, results } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const address = page.url()
     await page.getByRole('button', { name: 'New chat' }).click()
@@ -122,7 +123,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 
 describe.each(modesOf('sse'))('%s', (mode) => {
   test.each(isLong ? (['approve', 'deny'] as const) : (['approve'] as const))(
-    '[DM73] what was asked in this mode is decided in the other: %s',
+    '[DM73] an approval that was requested in one mode is decided in the other: %s',
     async (choice) => {
       const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
       const { page, card, books, id, idle, answers } = scene
@@ -140,7 +141,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM40] a large payment needs a second person, who may be a program', async () => {
+  test('[DM40] a large payment needs a second approver, which may be a program', async () => {
     const { page, card, books, id } = await ask(testDemo, 'Send $600 to Alice', { mode })
     const payment = card('Alice')
     await payment.getByText('High risk').waitFor()
@@ -163,8 +164,8 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test.each([mode === 'live' ? 'approve' : 'deny'] as const)(
-    '[DM74] the second person decides in a browser of their own: %s',
+  longTest.each([mode === 'live' ? 'approve' : 'deny'] as const)(
+    '[DM74] the second person decides in another browser: %s',
     async (choice) => {
       await using household = await openHousehold()
       const { page, card, books, id } = await ask(household, 'Send $600 to Alice', { mode })
@@ -202,8 +203,8 @@ describe.each(modesOf('live'))('%s', (mode) => {
 
 describe.each(modesOf('sse'))('%s', (mode) => {
   // In `npm test`, the requests of both persons are sent without a page.
-  test.skipIf(!isLong)(
-    '[DM74] the second person cannot be the first, nor the owner the second',
+  longTest(
+    '[DM74] the second person cannot approve first, and the owner cannot be the second person',
     async () => {
       await using household = await openHousehold()
       const { page, card, books, id: asked } = await ask(household, 'Send $600 to Alice', { mode })

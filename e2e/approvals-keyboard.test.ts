@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { ask, ending, RAN, untilChanged } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -18,7 +19,7 @@ afterEach(() => testDemo.leave())
 describe('sse alone', () => {
   const mode = 'sse'
 
-  test('[DM41] Tab leads to the buttons in the order in which they stand; approve, and deny with a reason', async () => {
+  test('[DM41] Tab reaches the buttons in their visual order; approve, and deny with a reason', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, say, idle, results } = scene
     const order: string[] = []
@@ -61,39 +62,42 @@ describe('sse alone', () => {
 describe('live alone', () => {
   const mode = 'live'
 
-  test('[DM41] a shortcut leads to each card, and its key does not decide; approve, and edit', async () => {
-    const words = 'Send $30 to Alice and $40 to Bob'
-    const { page, card, books, idle } = await ask(testDemo, words, { mode })
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('a')
-    expect(await focused(page)).toBe('Approve $40.00')
-    expect(await books.pending()).toHaveLength(2)
-    await page.keyboard.press('Enter')
-    await ending(card('Bob'))
-    await snap(page, `keyboard-two-${mode}`)
+  longTest(
+    '[DM41] a shortcut moves the focus to each card without deciding; approve, and edit',
+    async () => {
+      const words = 'Send $30 to Alice and $40 to Bob'
+      const { page, card, books, idle } = await ask(testDemo, words, { mode })
+      await page.keyboard.press('Alt+A')
+      await page.keyboard.press('Alt+A')
+      await page.keyboard.press('a')
+      expect(await focused(page)).toBe('Approve $40.00')
+      expect(await books.pending()).toHaveLength(2)
+      await page.keyboard.press('Enter')
+      await ending(card('Bob'))
+      await snap(page, `keyboard-two-${mode}`)
 
-    const [id = ''] = await books.pending()
-    await untilChanged(card('Alice'))
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('e')
-    await card('Alice').getByLabel('Amount').waitFor()
-    await page.keyboard.press('Escape')
-    expect(await focused(page)).toBe('Edit…')
-    await page.keyboard.press('Enter')
-    await page.keyboard.press('Control+A')
-    await page.keyboard.type('7')
-    await page.keyboard.press('Tab')
-    await page.keyboard.type('Dad')
-    await snap(page, `keyboard-edit-${mode}`)
-    await page.keyboard.press('Enter')
-    await ending(card('Dad'))
-    await idle()
-    expect(await books.paid()).toEqual(['Bob 40', 'Dad 7'])
-    expect(await books.history(id)).toEqual(RAN)
-  })
+      const [id = ''] = await books.pending()
+      await untilChanged(card('Alice'))
+      await page.keyboard.press('Alt+A')
+      await page.keyboard.press('e')
+      await card('Alice').getByLabel('Amount').waitFor()
+      await page.keyboard.press('Escape')
+      expect(await focused(page)).toBe('Edit…')
+      await page.keyboard.press('Enter')
+      await page.keyboard.press('Control+A')
+      await page.keyboard.type('7')
+      await page.keyboard.press('Tab')
+      await page.keyboard.type('Dad')
+      await snap(page, `keyboard-edit-${mode}`)
+      await page.keyboard.press('Enter')
+      await ending(card('Dad'))
+      await idle()
+      expect(await books.paid()).toEqual(['Bob 40', 'Dad 7'])
+      expect(await books.history(id)).toEqual(RAN)
+    },
+  )
 
-  test('[DM41] the inbox of all chats', async () => {
+  longTest('[DM41] an approval is decided in the inbox with the keyboard', async () => {
     const { page, books, id } = await ask(testDemo, 'Send $50 to Alice', { mode })
     await page.keyboard.press('Alt+N')
     await page.getByText('What would you like to do?').waitFor()

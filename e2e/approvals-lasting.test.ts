@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { ask, decide, ending, RAN, untilChanged } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
@@ -14,7 +14,7 @@ afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM37] a restart of the server keeps what waits', async () => {
+  test('[DM37] a pending approval is kept when the server restarts', async () => {
     const { page, card, books, id, idle, answers } = await ask(testDemo, 'Send $50 to Alice', {
       mode,
     })
@@ -32,7 +32,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await snap(page, `approval-restarted-${mode}`)
   })
 
-  test('[DM38] what was asked before the last message is decided in its place', async () => {
+  longTest('[DM38] an approval above the last message is decided in its place', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, say, idle, answers, results } = scene
     await say('Hello')
@@ -55,7 +55,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM37] [DM72] a reload keeps what waits, and a decision that is made twice quickly runs once', async () => {
+  test('[DM37] [DM72] a pending approval is kept after a reload, and two quick clicks run the call once', async () => {
     const { page, card, books, idle, answers, results } = await ask(
       testDemo,
       'Send $50 to Alice and $20 to Bob',
@@ -89,8 +89,8 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 
 describe.each(modesOf('live'))('%s', (mode) => {
   // Without a page, RE7 is the same.
-  test.skipIf(!isLong)(
-    '[DM34] a payment that nobody decides expires before their eyes, and does not run',
+  longTest(
+    '[DM34] the card of a payment that nobody decides shows that it has expired, and the payment does not run',
     async () => {
       await using hasty = await openTestDemo({ DEMO_APPROVAL_DEADLINE_MS: '4000' })
       const scene = await ask(hasty, 'Send $50 to Alice', { mode })

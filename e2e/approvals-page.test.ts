@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-test('[DM450] the page of approvals shows what is pending and what was decided, and keeps its filter in the URL', async () => {
+test('[DM450] the approvals page lists pending and decided approvals, and keeps its filter in the URL', async () => {
   const { page, card } = await ask(testDemo, 'Send $50 to Alice', { mode: 'sse' })
   await decide(card('Alice'), 'approve')
   await ending(card('Alice'))

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { times } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { ask, type Choice, decide, ending, RAN, readArguments } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
@@ -30,7 +31,7 @@ const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
 }
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM170] a message that led to a payment is not edited away', async () => {
+  longTest('[DM170] a message that led to a payment cannot be replaced', async () => {
     const words = 'Send 50 dollars to Alice'
     const { page, card, log, input, idle, books } = await ask(testDemo, words, { mode })
     await decide(card('Alice'), 'approve')
@@ -49,7 +50,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM34] a payment waits in plain sight and runs once it is approved', async () => {
+  test('[DM34] a pending payment shows its arguments and its preview, and runs once after the approval', async () => {
     const words = '花子さんに50ドル送金してください'
     const visit = { mode, locale: 'ja-JP' }
     const { page, card, books, id, idle, answers, results } = await ask(testDemo, words, visit)
@@ -88,7 +89,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM34] a payment that is denied does not run, and the model is told why', async () => {
+  longTest('[DM34] a denied payment does not run, and the model receives the reason', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
     const payment = card('Alice')
@@ -107,7 +108,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM35] a change that does not fit is refused in words; a payment is approved as it was changed, and both are shown', async () => {
+  test('[DM35] an invalid edit is explained at its field; an edited payment shows the requested and the approved arguments', async () => {
     const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, results } = scene
     const payment = card('Alice')
@@ -177,73 +178,79 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM71] what depends on a decision is asked after it, and stands below it; after a denial it is not asked', async () => {
-    const { page, card, books, say, idle, answers, results } = await ask(
-      testDemo,
-      'Send $25 to Carol, then $35 to Dave',
-      { mode },
-    )
-    await decide(card('Carol'), 'deny')
-    await ending(card('Carol'), 'deny')
-    await answers.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await card('Dave').count()).toBe(0)
-    expect(await books.pending()).toEqual([])
-    expect(await books.paid()).toEqual([])
-    await snap(page, `approvals-not-in-turn-${mode}`)
+  longTest(
+    '[DM71] a payment that depends on another one is requested after its approval, below it, and not after a denial',
+    async () => {
+      const { page, card, books, say, idle, answers, results } = await ask(
+        testDemo,
+        'Send $25 to Carol, then $35 to Dave',
+        { mode },
+      )
+      await decide(card('Carol'), 'deny')
+      await ending(card('Carol'), 'deny')
+      await answers.locator('.markdown').last().waitFor()
+      await idle()
+      expect(await card('Dave').count()).toBe(0)
+      expect(await books.pending()).toEqual([])
+      expect(await books.paid()).toEqual([])
+      await snap(page, `approvals-not-in-turn-${mode}`)
 
-    await say('Send $20 to Alice, then $30 to Bob')
-    await card('Alice').getByRole('button', { name: 'Approve' }).waitFor()
-    await idle()
-    expect(await card('Bob').count()).toBe(0)
-    await decide(card('Alice'), 'approve')
-    await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
-    await idle()
-    expect(await books.paid()).toEqual(['Alice 20'])
-    await decide(card('Bob'), 'approve')
-    await ending(card('Bob'))
-    await idle()
-    expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
-    expect(results()).toMatchObject([
-      { status: 'denied' },
-      { recipient: 'Alice' },
-      { recipient: 'Bob' },
-    ])
-    const told = /Sent \$20\.00.*I sent \$20\.00.*Sent \$30\.00.*I sent \$30\.00/s
-    const shown = await answers.last().textContent()
-    expect(shown).toMatch(told)
-    expect(shown?.match(/I sent/g)).toHaveLength(2)
-    await snap(page, `approvals-in-turn-${mode}`)
-    await page.reload()
-    await ending(card('Bob'))
-    expect(await answers.last().textContent()).toBe(shown)
-  })
+      await say('Send $20 to Alice, then $30 to Bob')
+      await card('Alice').getByRole('button', { name: 'Approve' }).waitFor()
+      await idle()
+      expect(await card('Bob').count()).toBe(0)
+      await decide(card('Alice'), 'approve')
+      await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
+      await idle()
+      expect(await books.paid()).toEqual(['Alice 20'])
+      await decide(card('Bob'), 'approve')
+      await ending(card('Bob'))
+      await idle()
+      expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
+      expect(results()).toMatchObject([
+        { status: 'denied' },
+        { recipient: 'Alice' },
+        { recipient: 'Bob' },
+      ])
+      const told = /Sent \$20\.00.*I sent \$20\.00.*Sent \$30\.00.*I sent \$30\.00/s
+      const shown = await answers.last().textContent()
+      expect(shown).toMatch(told)
+      expect(shown?.match(/I sent/g)).toHaveLength(2)
+      await snap(page, `approvals-in-turn-${mode}`)
+      await page.reload()
+      await ending(card('Bob'))
+      expect(await answers.last().textContent()).toBe(shown)
+    },
+  )
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM161] a payment that the wallet refuses is shown as failed, and the pending card showed the balance of now', async () => {
-    const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
-    const { page, card, books, idle } = await ask(testDemo, words, { mode })
-    for (const name of ['Ann', 'Ben']) {
-      await decide(card(name), 'approve')
-      await card(name).getByText('Done').waitFor()
-    }
-    const refused = card('Cid')
-    const reason = 'Not enough money: the balance is $100.00.'
-    await refused.getByText(`${reason} This payment would fail.`).waitFor()
-    const button = refused.getByRole('button', { name: 'Approve $450.00' })
-    expect(await button.getAttribute('aria-disabled')).toBe('true')
-    // A stock client does not see the preview.
-    const [id = ''] = await books.pending()
-    const { url } = testDemo.demo
-    const data = { approved: true }
-    await page.request.post(`${url}/approvals/${id}`, { data, headers: { origin: url } })
-    await refused.getByText('Approved, but the call failed.').waitFor()
-    await refused.getByText('Not sent: $450.00 to Cid').waitFor()
-    expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
-    expect(await refused.locator('.adk-failure').textContent()).toBe(reason)
-    await idle()
-    expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
-    await snap(page, `payment-refused-${mode}`)
-  })
+  longTest(
+    '[DM161] a payment that the wallet refuses is shown as failed, and its pending card showed the current balance',
+    async () => {
+      const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
+      const { page, card, books, idle } = await ask(testDemo, words, { mode })
+      for (const name of ['Ann', 'Ben']) {
+        await decide(card(name), 'approve')
+        await card(name).getByText('Done').waitFor()
+      }
+      const refused = card('Cid')
+      const reason = 'Not enough money: the balance is $100.00.'
+      await refused.getByText(`${reason} This payment would fail.`).waitFor()
+      const button = refused.getByRole('button', { name: 'Approve $450.00' })
+      expect(await button.getAttribute('aria-disabled')).toBe('true')
+      // A stock client does not see the preview.
+      const [id = ''] = await books.pending()
+      const { url } = testDemo.demo
+      const data = { approved: true }
+      await page.request.post(`${url}/approvals/${id}`, { data, headers: { origin: url } })
+      await refused.getByText('Approved, but the call failed.').waitFor()
+      await refused.getByText('Not sent: $450.00 to Cid').waitFor()
+      expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
+      expect(await refused.locator('.adk-failure').textContent()).toBe(reason)
+      await idle()
+      expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
+      await snap(page, `payment-refused-${mode}`)
+    },
+  )
 })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { listenToResults } from './support/model-told.ts'
@@ -19,7 +19,7 @@ afterEach(() => testDemo.leave())
 const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM42] the position is read after the approval, once, and told to the model', async () => {
+  test('[DM42] the position is read once, after the approval, and sent to the model', async () => {
     const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
     const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
@@ -80,7 +80,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM43] of two tabs that look at the same call, one runs it', async () => {
+  longTest('[DM43] of two tabs with the same call, one runs it', async () => {
     const page = await testDemo.visit({ mode })
     const { say, idle, log } = readPage(page)
     await say('[[say Hello.]]')
@@ -104,7 +104,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
+  longTest('[DM42] the model receives an error if the browser refuses the position', async () => {
     const page = await testDemo.visit({ mode, permissions: [] })
     const { say, tool, idle, answers } = readPage(page)
     const results = listenToResults(testDemo)
@@ -121,8 +121,8 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test.skipIf(!isLong)(
-    '[DM42] a position that was approved elsewhere is read in the page that has the chat',
+  longTest(
+    '[DM42] a position that was approved in another tab is read in the tab with the chat',
     async () => {
       const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
       const { say, tool, answers } = readPage(page)
@@ -137,7 +137,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     },
   )
 
-  test.skipIf(!isLong)('[DM42] a position that the person denies is never looked up', async () => {
+  longTest('[DM42] a denied position is not read', async () => {
     const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
     const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')

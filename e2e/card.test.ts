@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { ask, decide, ending } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -27,30 +28,33 @@ test('[DM360] a large payment is approved by holding the button, by pointer and 
   await snap(page, 'card-held')
 })
 
-test('[DM361] a payment whose balance has changed elsewhere is asked about again, and ends as a receipt', async () => {
-  const words = 'Send $30 to Alice and $40 to Bob'
-  const { page, card, books } = await ask(testDemo, words)
-  await card('Alice').getByText('2 pending: $70.00 of $1,000.00').waitFor()
-  const bob = await card('Bob').getAttribute('data-approval')
-  // The page does not see what changes the balance: Bob is paid while the page has no connection to be told by.
-  await page.route('**/approvals/**', async (route) => {
-    if (route.request().method() === 'GET') return route.abort()
-    return route.continue()
-  })
-  const { url } = testDemo.demo
-  const data = { approved: true }
-  await page.request.post(`${url}/approvals/${bob}`, { data, headers: { origin: url } })
-  await expect.poll(books.paid).toEqual(['Bob 40'])
-  const approve = card('Alice').getByRole('button', { name: 'Approve $30.00' })
-  await approve.click()
-  await card('Alice').getByText('This has changed since you looked.').waitFor()
-  await card('Alice').getByText('was $1,000.00 → $970.00').waitFor()
-  expect(await books.paid()).toEqual(['Bob 40'])
-  await snap(page, 'card-changed')
-  await page.unroute('**/approvals/**')
-  await decide(card('Alice'), 'approve')
-  await ending(card('Alice'))
-  const receipt = await card('Alice').textContent()
-  expect(receipt).toMatch(/Sent \$30\.00 to Alice.*By you.*\$960\.00.*\$930\.00.*txn_/s)
-  expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
-})
+longTest(
+  '[DM361] if the balance has changed elsewhere, the approval is requested again, and the payment ends with a receipt',
+  async () => {
+    const words = 'Send $30 to Alice and $40 to Bob'
+    const { page, card, books } = await ask(testDemo, words)
+    await card('Alice').getByText('2 pending: $70.00 of $1,000.00').waitFor()
+    const bob = await card('Bob').getAttribute('data-approval')
+    // The page does not see what changes the balance: Bob is paid while the page has no connection to be told by.
+    await page.route('**/approvals/**', async (route) => {
+      if (route.request().method() === 'GET') return route.abort()
+      return route.continue()
+    })
+    const { url } = testDemo.demo
+    const data = { approved: true }
+    await page.request.post(`${url}/approvals/${bob}`, { data, headers: { origin: url } })
+    await expect.poll(books.paid).toEqual(['Bob 40'])
+    const approve = card('Alice').getByRole('button', { name: 'Approve $30.00' })
+    await approve.click()
+    await card('Alice').getByText('This has changed since you looked.').waitFor()
+    await card('Alice').getByText('was $1,000.00 → $970.00').waitFor()
+    expect(await books.paid()).toEqual(['Bob 40'])
+    await snap(page, 'card-changed')
+    await page.unroute('**/approvals/**')
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'))
+    const receipt = await card('Alice').textContent()
+    expect(receipt).toMatch(/Sent \$30\.00 to Alice.*By you.*\$960\.00.*\$930\.00.*txn_/s)
+    expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
+  },
+)

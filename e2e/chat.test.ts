@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
@@ -41,7 +42,7 @@ const WEATHER = {
 
 describe.each(modesOf('sse'))('%s', (mode) => {
   test.each([LANGUAGES[mode]])(
-    '[DM20] an answer in %s appears while it is being written',
+    '[DM20] a reply in %s is shown while it is streamed',
     async (name, first, second) => {
       const page = await testDemo.visit({ mode })
       const { say, answer, idle } = readPage(page)
@@ -65,7 +66,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 
 describe.each(modesOf('live'))('%s', (mode) => {
   test.each([WEATHER[mode]])(
-    '[DM21] [DM24] the call of a tool is shown, and its answer, and both again after a reload: %s',
+    '[DM21] [DM24] a tool call and the reply are shown, and shown again after a reload: %s',
     async (name, question, words) => {
       const page = await testDemo.visit({ mode })
       const { say, tool, answers, idle, log } = readPage(page)
@@ -91,7 +92,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM21] [DM532] pictures, sources and code are shown, and the tokens with the inspector', async () => {
+  test('[DM21] [DM532] a reply shows pictures, sources and code, and the inspector its tokens', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
     await say(
@@ -116,7 +117,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM20] the page says that the model is thinking until there is something to read; thoughts are folded away and can be opened', async () => {
+  test('[DM20] the page shows that the model is thinking until the first text; thoughts are collapsed and can be opened', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer } = readPage(page)
     await say(`[[wait think-${mode}]][[think I look at the sky.]][[say It is blue.]]`)
@@ -133,7 +134,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM80] [DM530] [DM531] an answer in Markdown is shown as headings, lists, tables, coloured code and formulas', async () => {
+  test('[DM80] [DM530] [DM531] Markdown is shown as headings, lists, tables, highlighted code and formulas', async () => {
     testDemo.answer('about tea', () => [{ type: 'say', text: RICH }])
     const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
@@ -150,7 +151,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
   })
 })
 
-test('[DM16] two browsers are two persons', async () => {
+longTest('[DM16] the chats of one browser are not visible in another', async () => {
   const mine = await testDemo.visit()
   const { say, log } = readPage(mine)
   await say('[[say This is between us.]]')
@@ -161,7 +162,7 @@ test('[DM16] two browsers are two persons', async () => {
   expect(await theirs.textContent('body')).not.toContain('between us')
 })
 
-test('[DM33] every chat has an address, and the back button returns to it', async () => {
+test('[DM33] every chat has a URL, and the back button returns to it', async () => {
   const page = await testDemo.visit()
   const { say, log, input } = readPage(page)
   expect(page.url()).toBe(`${testDemo.demo.url}/`)

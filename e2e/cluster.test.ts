@@ -13,6 +13,7 @@ import {
   temporaryDirectory,
 } from '../apps/demo/test/support/temporary-directory.ts'
 import { builtPage } from '../test/support/built-page.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
 import { decide, ending, RAN } from './support/approvals.ts'
@@ -77,42 +78,48 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
     expect(shown).toHaveLength(1)
   })
 
-  it('[DM340] after a reload in the middle of a reply, the other instance continues it', async () => {
-    const chat = await openChat(version, 'reload')
-    const gate = `reload-${version}`
-    await chat.say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
-    await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
-    await chat.skipInstance()
-    await chat.page.reload()
-    await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
-    expect(chat.instances('GET').at(-1)).not.toBe(chat.instances('POST').at(-1))
-    emulator.release(gate)
-    await chat.page.getByText('and after it.').waitFor()
-    await chat.idle()
-    expect(await chat.replies()).toEqual([
-      expect.stringMatching(/^Before the reload, ?and after it\.$/),
-    ])
-    expect(asked(gate)).toHaveLength(1)
-  })
+  longTest(
+    '[DM340] after a reload in the middle of a reply, the other instance continues it',
+    async () => {
+      const chat = await openChat(version, 'reload')
+      const gate = `reload-${version}`
+      await chat.say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
+      await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
+      await chat.skipInstance()
+      await chat.page.reload()
+      await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
+      expect(chat.instances('GET').at(-1)).not.toBe(chat.instances('POST').at(-1))
+      emulator.release(gate)
+      await chat.page.getByText('and after it.').waitFor()
+      await chat.idle()
+      expect(await chat.replies()).toEqual([
+        expect.stringMatching(/^Before the reload, ?and after it\.$/),
+      ])
+      expect(asked(gate)).toHaveLength(1)
+    },
+  )
 
-  it('[DM340] a reply is stopped at the other instance, at the model too, and keeps its text', async () => {
-    const chat = await openChat(version, 'stop')
-    const gate = `stop-${version}`
-    await chat.say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
-    await chat.page.getByText('I could go on', { exact: true }).waitFor()
-    const stopped = chat.page.waitForResponse((response) => response.url().endsWith('/stop'))
-    await chat.page.getByRole('button', { name: 'Stop' }).click()
-    const { instance } = readInstance(await stopped)
-    expect(instance).not.toBe(chat.instances('POST').at(-1))
-    await expect.poll(() => asked(gate).map(({ aborted }) => aborted)).toEqual([true])
-    emulator.release(gate)
-    await chat.page.reload()
-    await chat.page.getByText('I could go on', { exact: true }).waitFor()
-    await chat.say('[[say The next reply.]]')
-    await chat.page.getByText('The next reply.', { exact: true }).waitFor()
-    await chat.idle()
-    expect(await chat.replies()).toEqual(['I could go on', 'The next reply.'])
-  })
+  longTest(
+    '[DM340] a reply is stopped through the other instance, also at the model, and keeps its text',
+    async () => {
+      const chat = await openChat(version, 'stop')
+      const gate = `stop-${version}`
+      await chat.say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
+      await chat.page.getByText('I could go on', { exact: true }).waitFor()
+      const stopped = chat.page.waitForResponse((response) => response.url().endsWith('/stop'))
+      await chat.page.getByRole('button', { name: 'Stop' }).click()
+      const { instance } = readInstance(await stopped)
+      expect(instance).not.toBe(chat.instances('POST').at(-1))
+      await expect.poll(() => asked(gate).map(({ aborted }) => aborted)).toEqual([true])
+      emulator.release(gate)
+      await chat.page.reload()
+      await chat.page.getByText('I could go on', { exact: true }).waitFor()
+      await chat.say('[[say The next reply.]]')
+      await chat.page.getByText('The next reply.', { exact: true }).waitFor()
+      await chat.idle()
+      expect(await chat.replies()).toEqual(['I could go on', 'The next reply.'])
+    },
+  )
 })
 
 describe('live, and the instance with the socket is killed', () => {
@@ -161,28 +168,31 @@ describe('live, and the instance with the socket is killed', () => {
     await expect.poll(texts).toEqual(shown)
   })
 
-  test('[DM550] stock useChat of ai 7 approves at the other instance, and the payment is made once', async () => {
-    const chat = await openChat('7', 'killed', '&live')
-    await chat.say('Send $30 to Alice')
-    const approve = chat.page.getByRole('button', { name: 'Approve' })
-    await approve.waitFor()
-    await chat.idle()
-    const [id = ''] = await readPending(chat.page)
-    const killed = killInstance(chat.sockets.instances.at(-1))
-    // The transport of the AI SDK connects again only if it has seen that the connection was lost.
-    await expect.poll(chat.sockets.open).toBe(0)
-    await approve.click()
-    await chat.page.getByLabel('output-available').getByText('"wallet_balance":970').waitFor()
-    await chat.page.getByText('I sent $30.00 to Alice').waitFor()
-    await chat.idle()
-    expect(chat.sockets.instances.at(-1)).not.toBe(killed)
-    expect(await readHistory(chat.page, id)).toEqual(RAN)
-    const shown = await chat.replies()
-    expect(shown).toHaveLength(1)
-    await chat.page.reload()
-    await chat.page.getByLabel('output-available').waitFor()
-    expect(await chat.replies()).toEqual(shown)
-  })
+  longTest(
+    '[DM550] stock useChat of ai 7 approves at the other instance, and the payment is made once',
+    async () => {
+      const chat = await openChat('7', 'killed', '&live')
+      await chat.say('Send $30 to Alice')
+      const approve = chat.page.getByRole('button', { name: 'Approve' })
+      await approve.waitFor()
+      await chat.idle()
+      const [id = ''] = await readPending(chat.page)
+      const killed = killInstance(chat.sockets.instances.at(-1))
+      // The transport of the AI SDK connects again only if it has seen that the connection was lost.
+      await expect.poll(chat.sockets.open).toBe(0)
+      await approve.click()
+      await chat.page.getByLabel('output-available').getByText('"wallet_balance":970').waitFor()
+      await chat.page.getByText('I sent $30.00 to Alice').waitFor()
+      await chat.idle()
+      expect(chat.sockets.instances.at(-1)).not.toBe(killed)
+      expect(await readHistory(chat.page, id)).toEqual(RAN)
+      const shown = await chat.replies()
+      expect(shown).toHaveLength(1)
+      await chat.page.reload()
+      await chat.page.getByLabel('output-available').waitFor()
+      expect(await chat.replies()).toEqual(shown)
+    },
+  )
 })
 
 async function openPage(): Promise<Page> {

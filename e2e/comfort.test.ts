@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
-import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { chooseMode, converse, isFocused, readShell } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
@@ -36,7 +36,7 @@ describe('writing', () => {
   })
 
   // Without a page, RE372 is the same.
-  test.skipIf(!isLong)(
+  longTest(
     '[DM370] in live mode, a message that is written during a reply interrupts it',
     async () => {
       const page = await testDemo.visit({ mode: 'live' })
@@ -54,19 +54,22 @@ describe('writing', () => {
     },
   )
 
-  test('[DM25] in live mode, an error of the model adds no message that the user did not write', async () => {
-    const page = await testDemo.visit({ mode: 'live' })
-    const { say, log, idle, problem } = readPage(page)
-    await say('cause an error')
-    await problem.waitFor()
-    await idle()
-    for (const isReloaded of [false, true]) {
-      if (isReloaded) await page.reload()
-      await log.locator('[data-role=user]').first().waitFor()
-      expect(await log.locator('[data-role=user]').count()).toBe(1)
-      expect(await log.textContent()).not.toContain('(spoken)')
-    }
-  })
+  longTest(
+    '[DM25] in live mode, an error of the model adds no message that the user did not write',
+    async () => {
+      const page = await testDemo.visit({ mode: 'live' })
+      const { say, log, idle, problem } = readPage(page)
+      await say('cause an error')
+      await problem.waitFor()
+      await idle()
+      for (const isReloaded of [false, true]) {
+        if (isReloaded) await page.reload()
+        await log.locator('[data-role=user]').first().waitFor()
+        expect(await log.locator('[data-role=user]').count()).toBe(1)
+        expect(await log.textContent()).not.toContain('(spoken)')
+      }
+    },
+  )
 
   test('[DM371] the text in the input survives a reload and another chat', async () => {
     const page = await testDemo.visit()
@@ -108,21 +111,24 @@ describe('tabs', () => {
     },
   )
 
-  test('[DM63] the mode belongs to the tab, and a new tab starts with the last choice', async () => {
-    const page = await testDemo.visit({ mode: 'live' })
-    const other = await page.context().newPage()
-    await other.goto(page.url())
-    await chooseMode(other, 'Chat')
-    const mode = (shown: typeof page) => shown.locator('.segment:has(:checked)').first()
-    const chosen = await mode(other).textContent()
-    const third = await page.context().newPage()
-    await third.goto(page.url())
-    expect(await mode(third).textContent()).toBe(chosen)
-    expect(await mode(page).textContent()).not.toBe(chosen)
-    await page.reload()
-    await mode(page).waitFor()
-    expect(await mode(page).textContent()).not.toBe(chosen)
-  })
+  longTest(
+    '[DM63] each tab has its own mode, and a new tab starts with the last choice',
+    async () => {
+      const page = await testDemo.visit({ mode: 'live' })
+      const other = await page.context().newPage()
+      await other.goto(page.url())
+      await chooseMode(other, 'Chat')
+      const mode = (shown: typeof page) => shown.locator('.segment:has(:checked)').first()
+      const chosen = await mode(other).textContent()
+      const third = await page.context().newPage()
+      await third.goto(page.url())
+      expect(await mode(third).textContent()).toBe(chosen)
+      expect(await mode(page).textContent()).not.toBe(chosen)
+      await page.reload()
+      await mode(page).waitFor()
+      expect(await mode(page).textContent()).not.toBe(chosen)
+    },
+  )
 })
 
 describe('access', () => {
@@ -176,14 +182,17 @@ describe('access', () => {
     expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(225)
   })
 
-  test('[DM681] the texts for screen readers in the inspector do not make the page scroll', async () => {
-    const page = await testDemo.visit({ viewport: { width: 1300, height: 420 } })
-    for (const text of ['[[say One.]]', '[[say Two.]]', '[[say Three.]]'])
-      await converse(page, text)
-    await page.getByRole('button', { name: 'Show inspector' }).click()
-    await page.locator('.chat-turn').nth(2).waitFor({ state: 'attached' })
-    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(420)
-  })
+  longTest(
+    '[DM681] the texts for screen readers in the inspector do not make the page scroll',
+    async () => {
+      const page = await testDemo.visit({ viewport: { width: 1300, height: 420 } })
+      for (const text of ['[[say One.]]', '[[say Two.]]', '[[say Three.]]'])
+        await converse(page, text)
+      await page.getByRole('button', { name: 'Show inspector' }).click()
+      await page.locator('.chat-turn').nth(2).waitFor({ state: 'attached' })
+      expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(420)
+    },
+  )
 
   test('[DM376] with forced colours, the chosen mode and bubbles are visible', async () => {
     const page = await testDemo.visit({ forcedColors: 'active' })

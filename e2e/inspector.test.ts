@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { decide } from './support/approvals.ts'
@@ -18,39 +19,48 @@ afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[IN1] [IN4] while the model is silent it is the model that is waited for; an answer is a timeline of its chunks, with its times', async () => {
-    const { page, inspector, open } = await inspect(mode)
-    const { say, tool, idle, answer } = readPage(page)
-    await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
-    await answer().getByText('Well…').waitFor()
-    await inspector.getByText('Waiting for the model.').waitFor()
-    testDemo.emulator.release(`silent-${mode}`)
-    await inspector.getByText('Idle: waiting for your message.').waitFor()
-    expect(testDemo.told(`silent-${mode}`)).toBe(1)
-    await idle()
+  longTest(
+    '[IN1] [IN4] the inspector says that it waits for the model, and lists the chunks of a reply with their times',
+    async () => {
+      const { page, inspector, open } = await inspect(mode)
+      const { say, tool, idle, answer } = readPage(page)
+      await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
+      await answer().getByText('Well…').waitFor()
+      await inspector.getByText('Waiting for the model.').waitFor()
+      testDemo.emulator.release(`silent-${mode}`)
+      await inspector.getByText('Idle: waiting for your message.').waitFor()
+      expect(testDemo.told(`silent-${mode}`)).toBe(1)
+      await idle()
 
-    await say('What is the weather in Tokyo?')
-    await tool('get_weather').getByText('Done').waitFor()
-    await idle()
-    await open('Streams')
-    const newest = inspector.locator('.turns > li').first()
-    await newest.getByText('Request').waitFor()
-    for (const fact of ['first chunk', 'first token', 'total']) {
-      await newest.locator('summary').getByText(fact).first().waitFor()
-    }
-    const types = await newest.locator('.entry code').allTextContents()
-    const told = ['start', 'tool-input-available', 'tool-output-available', 'text-delta', 'finish']
-    expect(types.filter((type) => told.includes(type))).toEqual(told)
-    await newest.getByRole('img', { name: /call get_weather .*text/ }).waitFor()
-    const words = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
-    await words.locator('summary').click()
-    await words.locator('pre').getByText('Tokyo').waitFor()
-    await snap(page, `timeline-${mode}`)
-  })
+      await say('What is the weather in Tokyo?')
+      await tool('get_weather').getByText('Done').waitFor()
+      await idle()
+      await open('Streams')
+      const newest = inspector.locator('.turns > li').first()
+      await newest.getByText('Request').waitFor()
+      for (const fact of ['first chunk', 'first token', 'total']) {
+        await newest.locator('summary').getByText(fact).first().waitFor()
+      }
+      const types = await newest.locator('.entry code').allTextContents()
+      const told = [
+        'start',
+        'tool-input-available',
+        'tool-output-available',
+        'text-delta',
+        'finish',
+      ]
+      expect(types.filter((type) => told.includes(type))).toEqual(told)
+      await newest.getByRole('img', { name: /call get_weather .*text/ }).waitFor()
+      const words = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
+      await words.locator('summary').click()
+      await words.locator('pre').getByText('Tokyo').waitFor()
+      await snap(page, `timeline-${mode}`)
+    },
+  )
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[IN2] [IN4] an approval is a way that is walked, and says what it waits for', async () => {
+  test('[IN2] [IN4] the inspector shows the steps of an approval, and what it waits for', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, tool } = readPage(page)
     const stops = inspector.locator('.stop')
@@ -79,7 +89,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[IN3] what is sent and received is shown, and can be filtered', async () => {
+  longTest('[IN3] sent and received frames are shown and can be filtered', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, answer, idle } = readPage(page)
     await say('[[say Over the wire.]]')
@@ -109,7 +119,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[IN5] what was recorded is saved, and is the same at every pace', async () => {
+  longTest('[IN5] a recording is saved, and its replay is the same at every speed', async () => {
     const { page, inspector, open } = await inspect(mode)
     const { say, tool, answer, idle, log } = readPage(page)
     await open('Recording')
@@ -163,7 +173,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
   })
 })
 
-test('[IN380] [IN382] the timeline is that of the server: it survives a reload, names the vote, and leads to the card and back', async () => {
+test('[IN380] [IN382] the timeline comes from the server: it is kept after a reload, shows the vote, and links to the card and back', async () => {
   const { page, inspector } = await inspect('sse')
   const { say, tool } = readPage(page)
   await say('Send $600 to Bob')
@@ -208,42 +218,45 @@ test('[IN381] [IN530] the entry of a model call shows its tokens, the request an
   await snap(page, 'model-call')
 })
 
-test('[IN383] a replay stands at the recorded time, with votes and disabled buttons, and can be moved', async () => {
-  const { page, inspector, open } = await inspect('sse')
-  const { say, tool } = readPage(page)
-  await open('Recording')
-  await inspector.getByRole('button', { name: 'Record', exact: true }).click()
-  await say('Send $600 to Bob')
-  await decide(tool('Bob'), 'approve')
-  await inspector.getByText(/^Waiting for a second approver/).waitFor()
-  const voted = tool('Bob').getByText(/1 of 2/)
-  await voted.waitFor()
-  const shown = await voted.textContent()
-  await inspector.getByRole('button', { name: 'Stop recording' }).click()
-  await inspector.getByRole('button', { name: 'Play', exact: true }).click()
-  const replay = page.getByRole('region', { name: 'Replay' })
-  await replay.getByLabel('Speed').selectOption('Instant')
-  await replay.getByText('Finished').waitFor()
-  const card = replay.locator('.adk-approval')
-  await card.getByText(shown ?? '', { exact: true }).waitFor()
-  const time = await card.getByRole('timer').textContent()
-  await snap(page, 'replay-voted')
+longTest(
+  '[IN383] a replay shows the recorded time and votes with disabled buttons, and its position can be changed',
+  async () => {
+    const { page, inspector, open } = await inspect('sse')
+    const { say, tool } = readPage(page)
+    await open('Recording')
+    await inspector.getByRole('button', { name: 'Record', exact: true }).click()
+    await say('Send $600 to Bob')
+    await decide(tool('Bob'), 'approve')
+    await inspector.getByText(/^Waiting for a second approver/).waitFor()
+    const voted = tool('Bob').getByText(/1 of 2/)
+    await voted.waitFor()
+    const shown = await voted.textContent()
+    await inspector.getByRole('button', { name: 'Stop recording' }).click()
+    await inspector.getByRole('button', { name: 'Play', exact: true }).click()
+    const replay = page.getByRole('region', { name: 'Replay' })
+    await replay.getByLabel('Speed').selectOption('Instant')
+    await replay.getByText('Finished').waitFor()
+    const card = replay.locator('.adk-approval')
+    await card.getByText(shown ?? '', { exact: true }).waitFor()
+    const time = await card.getByRole('timer').textContent()
+    await snap(page, 'replay-voted')
 
-  // Before the vote, the card asks, and its button has no effect.
-  const position = replay.getByRole('slider', { name: 'Position in the recording' })
-  const approve = card.getByRole('button', { name: /Approve/ })
-  await position.focus()
-  await expect
-    .poll(async () => {
-      await position.press('ArrowLeft')
-      return approve.count()
-    })
-    .toBe(1)
-  expect(await approve.isDisabled()).toBe(true)
-  await position.press('End')
-  await replay.getByText('Finished').waitFor()
-  expect(await card.getByRole('timer').textContent()).toBe(time)
-})
+    // Before the vote, the card asks, and its button has no effect.
+    const position = replay.getByRole('slider', { name: 'Position in the recording' })
+    const approve = card.getByRole('button', { name: /Approve/ })
+    await position.focus()
+    await expect
+      .poll(async () => {
+        await position.press('ArrowLeft')
+        return approve.count()
+      })
+      .toBe(1)
+    expect(await approve.isDisabled()).toBe(true)
+    await position.press('End')
+    await replay.getByText('Finished').waitFor()
+    expect(await card.getByRole('timer').textContent()).toBe(time)
+  },
+)
 
 async function inspect(mode: 'sse' | 'live') {
   const page = await testDemo.visit({ mode, viewport: { width: 1440, height: 900 } })

@@ -26,7 +26,7 @@ const KNOWN = [
 ]
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM31] [DM83] the page and the server speak the language that the reader chose, from the next question on', async () => {
+  test('[DM31] [DM83] the page and the server use the chosen language, from the next message on', async () => {
     const page = await testDemo.visit({ mode })
     const { say, tool } = readPage(page)
     await say('Send $50 to Alice')
@@ -47,7 +47,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM31] [DM82] with a Japanese browser, the page is in Japanese everywhere', async () => {
+  test('[DM31] [DM82] with a Japanese browser, every part of the page is in Japanese', async () => {
     const viewport = { width: 1440, height: 900 }
     const page = await testDemo.visit({ mode, locale: 'ja-JP', viewport })
     const { say, tool, log, alert, idle, input } = readPage(page)

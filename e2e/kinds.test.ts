@@ -4,6 +4,7 @@ import { join } from 'node:path'
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { ask, decide, ending } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
@@ -22,7 +23,7 @@ async function openWindow(page: Page, name: string): Promise<Page> {
   return opening
 }
 
-test('[DM520] a person signs in, the tool runs once, and they can sign out and in as somebody else', async () => {
+test('[DM520] a person signs in, the tool runs once, and they can sign out and sign in with another account', async () => {
   const { page, answers, say, idle, card, results } = await ask(testDemo, 'Show my calendar')
   await card('Sign-in needed: Demo Calendar').waitFor()
   await snap(page, 'sign-in')
@@ -59,46 +60,56 @@ test('[DM520] a person signs in, the tool runs once, and they can sign out and i
   await idle()
 })
 
-test('[DM522] a tool of an MCP server runs if it only reads, and asks if it deletes', async () => {
-  const file = join(testDemo.dataDir, 'notes.json')
-  const { page, answers, card, idle } = await ask(testDemo, 'Delete my old notes')
-  const deletion = card('Delete 2 notes')
-  await deletion.getByText('Notebook › Delete notes').waitFor()
-  await deletion.getByText('The MCP server declares that this cannot be undone.').waitFor()
-  await snap(page, 'mcp')
-  expect(existsSync(file)).toBe(false)
-  await decide(deletion, 'approve')
-  await ending(card('Deleted 2 notes'))
-  await answers.getByText('I deleted 2 notes.').filter({ visible: true }).first().waitFor()
-  await idle()
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject([
-    { title: 'Questions for the dentist' },
-  ])
-  await snap(page, 'mcp-done')
-})
+longTest(
+  '[DM522] a read-only tool of an MCP server runs, and one that deletes needs approval',
+  async () => {
+    const file = join(testDemo.dataDir, 'notes.json')
+    const { page, answers, card, idle } = await ask(testDemo, 'Delete my old notes')
+    const deletion = card('Delete 2 notes')
+    await deletion.getByText('Notebook › Delete notes').waitFor()
+    await deletion.getByText('The MCP server declares that this cannot be undone.').waitFor()
+    await snap(page, 'mcp')
+    expect(existsSync(file)).toBe(false)
+    await decide(deletion, 'approve')
+    await ending(card('Deleted 2 notes'))
+    await answers.getByText('I deleted 2 notes.').filter({ visible: true }).first().waitFor()
+    await idle()
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject([
+      { title: 'Questions for the dentist' },
+    ])
+    await snap(page, 'mcp-done')
+  },
+)
 
-test('[DM650] an MCP server asks in a form during a call, and goes on with the answer', async () => {
-  const file = join(testDemo.dataDir, 'notes.json')
-  const { page, answers, card, idle } = await ask(testDemo, 'Write a note for me')
-  const question = card('Question from Notebook: What should the note say?')
-  await answers.getByText('Waiting for an answer: What should the note say?').waitFor()
-  await snap(page, 'mcp-question')
-  await question.getByLabel('Note').focus()
-  await page.keyboard.type('Buy tea')
-  await page.keyboard.press('Tab')
-  await page.keyboard.type('Sho')
-  await page.keyboard.press('Tab')
-  await page.keyboard.press('Space')
-  await page.keyboard.press('Enter')
-  await answers.getByText('I saved the note “Buy tea”.').filter({ visible: true }).first().waitFor()
-  await idle()
-  expect(await question.getAttribute('data-ending')).toBe('approved')
-  const note = { title: 'Buy tea', kind: 'shopping', important: true }
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toContainEqual(expect.objectContaining(note))
-  await snap(page, 'mcp-answered')
-})
+longTest(
+  '[DM650] an MCP server asks with a form during a call, and continues with the answer',
+  async () => {
+    const file = join(testDemo.dataDir, 'notes.json')
+    const { page, answers, card, idle } = await ask(testDemo, 'Write a note for me')
+    const question = card('Question from Notebook: What should the note say?')
+    await answers.getByText('Waiting for an answer: What should the note say?').waitFor()
+    await snap(page, 'mcp-question')
+    await question.getByLabel('Note').focus()
+    await page.keyboard.type('Buy tea')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Sho')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await page.keyboard.press('Enter')
+    await answers
+      .getByText('I saved the note “Buy tea”.')
+      .filter({ visible: true })
+      .first()
+      .waitFor()
+    await idle()
+    expect(await question.getAttribute('data-ending')).toBe('approved')
+    const note = { title: 'Buy tea', kind: 'shopping', important: true }
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toContainEqual(expect.objectContaining(note))
+    await snap(page, 'mcp-answered')
+  },
+)
 
-test('[DM523] an agent works in steps, waits in the second one, and shows where it is', async () => {
+test('[DM523] a workflow agent waits in its second step, and the page shows the state of each step', async () => {
   const { page, answers, card, idle } = await ask(testDemo, 'Plan a weekend in Kyoto')
   const steps = page.getByRole('figure', { name: 'Steps of the weekend trip' })
   const read = (): Promise<string[]> => steps.getByRole('listitem').allTextContents()

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { modesOf } from './support/modes.ts'
 import { readPage } from './support/chat-page.ts'
 import { openLine } from './support/line.ts'
@@ -24,7 +24,7 @@ afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM23] stop ends the answer in the page and at the model', async () => {
+  test('[DM23] Stop ends the reply in the page and at the model', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, answers, stop, idle } = readPage(page)
     const gate = `stop-${mode}`
@@ -49,7 +49,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
+  test('[DM24] after a reload in the middle of a reply, the whole reply is shown once', async () => {
     const page = await testDemo.visit({ mode })
     const { say, answer, answers, log, idle } = readPage(page)
     const gate = `reload-${mode}`
@@ -73,7 +73,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM25] an answer that is cut off goes on by itself, and is whole and there once', async () => {
+  test('[DM25] after a lost connection, the reply continues and is shown once and completely', async () => {
     await using line = await openLine(testDemo.demo.url)
     const page = await testDemo.visit({ mode, url: line.url })
     const { say, answer, answers, log, problem, idle } = readPage(page)
@@ -103,7 +103,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM25] a message that never arrived is sent again, after those that did', async () => {
+  test('[DM25] a message that did not arrive is sent again, after those that did', async () => {
     await using line = await openLine(testDemo.demo.url)
     const page = await testDemo.visit({ mode, url: line.url })
     const { say, answers, log, idle } = readPage(page)
@@ -128,7 +128,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM25] a rate limit says how long to wait, and trying again brings the answer', async () => {
+  longTest('[DM25] a rate limit shows how long to wait, and a retry gets the reply', async () => {
     let tries = 0
     testDemo.answer(`busy ${mode} model`, () => {
       tries += 1
@@ -154,29 +154,26 @@ describe.each(modesOf('live'))('%s', (mode) => {
 
 describe.each(modesOf('sse'))('%s', (mode) => {
   // In `npm test`, this is tested over direct mode (DM49), and over both transports without a page.
-  test.skipIf(!isLong)(
-    '[DM25] another answer to the same question takes the place of the first',
-    async () => {
-      let tries = 0
-      testDemo.answer(`any ${mode} number`, () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
-      const page = await testDemo.visit({ mode })
-      const { say, answers, log, idle } = readPage(page)
-      await say(`Say any ${mode} number`)
-      await log.getByText('Number 1').waitFor()
-      await idle()
-      await log.getByRole('button', { name: 'Try again' }).click()
-      await log.getByText('Number 2').waitFor()
-      await idle()
-      expect(await answers.count()).toBe(1)
-      await page.reload()
-      await log.getByText('Number 2').waitFor()
-      expect(await answers.count()).toBe(1)
-      expect(tries).toBe(2)
-    },
-  )
+  longTest('[DM25] a retry replaces the reply', async () => {
+    let tries = 0
+    testDemo.answer(`any ${mode} number`, () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
+    const page = await testDemo.visit({ mode })
+    const { say, answers, log, idle } = readPage(page)
+    await say(`Say any ${mode} number`)
+    await log.getByText('Number 1').waitFor()
+    await idle()
+    await log.getByRole('button', { name: 'Try again' }).click()
+    await log.getByText('Number 2').waitFor()
+    await idle()
+    expect(await answers.count()).toBe(1)
+    await page.reload()
+    await log.getByText('Number 2').waitFor()
+    expect(await answers.count()).toBe(1)
+    expect(tries).toBe(2)
+  })
 })
 
-test('[DM24] an answer that ends in the middle of the reload is not lost', async () => {
+test('[DM24] a reply that ends during the reload is not lost', async () => {
   const page = await testDemo.visit()
   const { say, answer, answers } = readPage(page)
   await say('[[say It was running,]][[wait late]][[say and now it is not.]]')

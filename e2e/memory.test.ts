@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { readPage } from './support/chat-page.ts'
 import { chooseMode, converse } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
@@ -12,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-test('[DM81] what was said in one mode of the agent is known in the other, and back', async () => {
+longTest('[DM81] the agent knows in each mode what was said in the other', async () => {
   const page = await testDemo.visit()
   const { say, log, idle, answers } = readPage(page)
   await converse(page, 'My name is Hanako. [[say Good day, Hanako.]]')
@@ -47,7 +48,7 @@ test('[DM81] what was said in one mode of the agent is known in the other, and b
   expect(await log.textContent()).toBe(before)
 })
 
-test('[DM81] an answer that is being written is read on in the other mode', async () => {
+test('[DM81] a reply that is being streamed continues in the other mode', async () => {
   const page = await testDemo.visit()
   const { say, answer, answers, idle } = readPage(page)
   await say('[[say Begun over HTTP,]][[wait switch]][[say ended on the socket.]]')
@@ -61,7 +62,7 @@ test('[DM81] an answer that is being written is read on in the other mode', asyn
   expect(testDemo.told('[[wait switch]]')).toBe(1)
 })
 
-test('[DM49] [DM63] Gemini alone answers, calls a tool of the server and one of the page', async () => {
+test('[DM49] [DM63] in direct mode Gemini replies, and calls a tool of the server and one of the page', async () => {
   const page = await testDemo.visit({ mode: 'direct' })
   const { say, log, tool, idle, answers } = readPage(page)
   await say('[[say Without]][[wait direct]][[say an agent.]]')
@@ -84,7 +85,7 @@ test('[DM49] [DM63] Gemini alone answers, calls a tool of the server and one of 
   await snap(page, 'direct')
 })
 
-test('[DM49] Gemini alone can be stopped, asked again and told something else', async () => {
+test('[DM49] in direct mode a reply can be stopped and repeated, and a message edited', async () => {
   let tries = 0
   testDemo.answer('a direct number', () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
   const page = await testDemo.visit({ mode: 'direct' })

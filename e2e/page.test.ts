@@ -1,7 +1,7 @@
 import type { JSHandle, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
-import { isLong, times } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
 import { violations } from './support/violations.ts'
@@ -42,11 +42,8 @@ beforeAll(() => {
   ])
 })
 
-/** In `npm test`, the same screens are seen by a reader with a dark one in accessibility.test.ts. */
-const SCHEMES = ['light', 'dark'] as const
-
-test.each(SCHEMES.slice(0, times(1, 2)))(
-  '[DM26] axe finds nothing to mend, in %s',
+longTest.each(['light', 'dark'] as const)(
+  '[DM26] axe finds no violation in a chat and in an error, with %s colours',
   async (scheme) => {
     const page = await testDemo.visit({ colorScheme: scheme })
     const { say, tool, alert, idle, log } = readPage(page)
@@ -83,7 +80,7 @@ test('[DM392] the outline of the page is shown in the stored theme before its sc
 })
 
 // In `npm test`, there is a longer walk by keyboard in accessibility.test.ts.
-test.skipIf(!isLong)('[DM26] everything can be done by keyboard', async () => {
+longTest('[DM26] suggestions, replies and Stop can be used with the keyboard', async () => {
   const page = await testDemo.visit()
   const { log, tool, input, answer, stop, idle, say } = readPage(page)
   const focused = () =>
@@ -153,7 +150,7 @@ test('[DM27] the page fits a phone', async () => {
   await snap(page, 'phone-chat')
 })
 
-test('[DM28] Enter sends, Shift+Enter makes a new line, and Enter that accepts a conversion does neither', async () => {
+test('[DM28] Enter sends, Shift+Enter adds a line, and Enter that accepts a conversion does neither', async () => {
   const page = await testDemo.visit()
   const { input, log, idle } = readPage(page)
   await input.pressSequentially('one')
@@ -185,7 +182,7 @@ test('[DM28] Enter sends, Shift+Enter makes a new line, and Enter that accepts a
   expect(await log.locator('.adk-said').nth(1).textContent()).toContain('東京')
 })
 
-test('[DM29] a chunk renders the message it belongs to, no other, and nothing around them', async () => {
+test('[DM29] a chunk renders the message that it belongs to, and nothing else', async () => {
   const page = await testDemo.visit()
   const { say, answer, idle, log } = readPage(page)
   await say('[[say The first answer.]]')
@@ -211,7 +208,7 @@ test('[DM29] a chunk renders the message it belongs to, no other, and nothing ar
   await idle()
 })
 
-test('[DM30] follows the answer until the reader scrolls up, and again at the end', async () => {
+test('[DM30] the page follows the reply until the reader scrolls up, and again at the end', async () => {
   const page = await testDemo.visit({ viewport: { width: 800, height: 500 } })
   const { say, answer, idle } = readPage(page)
   const distance = () =>
@@ -238,22 +235,19 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
 })
 
 // In `npm test`, japanese.test.ts has both.
-test.skipIf(!isLong)(
-  '[DM31] speaks the language of the browser, or the one the reader chose',
-  async () => {
-    const page = await testDemo.visit({ locale: 'ja-JP' })
-    await page.getByText('何をお手伝いしましょうか？').waitFor()
-    expect(await page.getAttribute('html', 'lang')).toBe('ja')
-    await page.getByRole('button', { name: '設定' }).click()
-    await page.getByRole('radio', { name: 'English' }).click({ force: true })
-    await page.getByText('What would you like to do?').waitFor()
-    expect(await page.getAttribute('html', 'lang')).toBe('en')
-    await page.reload()
-    await page.getByText('What would you like to do?').waitFor()
-  },
-)
+longTest('[DM31] the page uses the language of the browser, or the chosen one', async () => {
+  const page = await testDemo.visit({ locale: 'ja-JP' })
+  await page.getByText('何をお手伝いしましょうか？').waitFor()
+  expect(await page.getAttribute('html', 'lang')).toBe('ja')
+  await page.getByRole('button', { name: '設定' }).click()
+  await page.getByRole('radio', { name: 'English' }).click({ force: true })
+  await page.getByText('What would you like to do?').waitFor()
+  expect(await page.getAttribute('html', 'lang')).toBe('en')
+  await page.reload()
+  await page.getByText('What would you like to do?').waitFor()
+})
 
-test('[DM32] an answer cannot run, link or load what it should not', async () => {
+test('[DM32] a reply cannot run scripts, link to scripts or load content from other origins', async () => {
   const page = await testDemo.visit()
   const { say, log, idle } = readPage(page)
   const elsewhere: string[] = []

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { openTestDemo } from './support/test-demo.ts'
 
-test('[DM13] the page may use its socket, a worklet and what it made itself, and nothing from elsewhere', async () => {
+test('[DM13] the page can use its socket, a worklet and its own blobs, and nothing from other origins', async () => {
   await using testDemo = await openTestDemo()
   const page = await testDemo.visit()
   const allowed = await page.evaluate(async () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../test/support/long-test.ts'
 import { ask, decide, ending } from './support/approvals.ts'
 import { modesOf } from './support/modes.ts'
 import { snap } from './support/snap.ts'
@@ -12,19 +13,22 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
-test('[DM460] a payment of an agent that is used as a tool asks with its path, and runs once', async () => {
-  const words = 'Ask the accountant to send $20 to Alice'
-  const { page, card, answers, books, idle } = await ask(testDemo, words)
-  await card('Alice').getByText('Accountant › Payment').waitFor()
-  await snap(page, 'nested-approval')
-  await decide(card('Alice'), 'approve')
-  await ending(card('Alice'))
-  await answers.getByText('I sent $20.00 to Alice').filter({ visible: true }).first().waitFor()
-  await idle()
-  expect(await books.paid()).toHaveLength(1)
-  await page.reload()
-  await ending(card('Alice'))
-})
+longTest(
+  '[DM460] a payment of an agent that is used as a tool shows its path, and runs once',
+  async () => {
+    const words = 'Ask the accountant to send $20 to Alice'
+    const { page, card, answers, books, idle } = await ask(testDemo, words)
+    await card('Alice').getByText('Accountant › Payment').waitFor()
+    await snap(page, 'nested-approval')
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'))
+    await answers.getByText('I sent $20.00 to Alice').filter({ visible: true }).first().waitFor()
+    await idle()
+    expect(await books.paid()).toHaveLength(1)
+    await page.reload()
+    await ending(card('Alice'))
+  },
+)
 
 test.each(modesOf('live'))(
   '[DM461] the agent asks with a form, and continues with the answer (%s)',

@@ -2,18 +2,18 @@ import { rmSync } from 'node:fs'
 import path from 'node:path'
 
 import { createServer } from 'vite'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 
 import { emulatePage } from '../test/docs/support/emulate-page.ts'
-import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { writeFiles } from '../test/docs/support/examples.ts'
 import { readPages } from '../test/docs/support/pages.ts'
 import { runServer } from '../test/docs/support/run-server.ts'
 import { launchChromium } from './support/launch-chromium.ts'
 
 // In `npm test`, the page is compiled, and its server runs without a browser.
-test.skipIf(!isLong)(
-  '[DO4] the page of the quick start chats, asks, and pays at a click',
+longTest(
+  '[DO4] the page of the quick start replies, requests approval, and pays after a click',
   async () => {
     const page = readPages().find(({ path: file }) => file === 'docs/start/node.md')
     const blocks = page?.blocks ?? []

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
 
-test('[DM141] while it loads, the page asks for each list once', async () => {
+test('[DM141] while it loads, the page requests each list once', async () => {
   const page = await testDemo.visit()
   await page.getByText('What would you like to do?').waitFor()
   const asked: string[] = []

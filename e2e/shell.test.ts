@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
-import { isLong, times } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
@@ -17,7 +17,7 @@ afterEach(() => testDemo.leave())
 
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
-test('[DM60] chats are listed with what goes on in them, newest first, and again after a reload', async () => {
+test('[DM60] chats are listed with their state, newest first, also after a reload', async () => {
   const page = await testDemo.visit()
   const { titles, chat, newChat } = readShell(page)
   await page.getByText('Your chats appear here.').waitFor()
@@ -41,41 +41,44 @@ test('[DM60] chats are listed with what goes on in them, newest first, and again
   expect(await page.title()).toContain('Send $50 to Alice')
 })
 
-test('[DM60] [DM61] a chat is renamed in its place, by keyboard, also for another tab; what the server does not do is taken back and said', async () => {
-  const watching = await testDemo.visit()
-  await converse(watching, '[[say Hello.]]')
-  const page = await watching.context().newPage()
-  await page.goto(watching.url())
-  const { chat, options, titles } = readShell(page)
-  await options('Hello.').focus()
-  await page.keyboard.press('Enter')
-  await page.keyboard.press('Tab')
-  await page.keyboard.press('Enter')
-  const name = page.getByLabel('New name')
-  await name.fill('Never')
-  await page.keyboard.press('Escape')
-  await chat('Hello.').waitFor()
-  expect(await isFocused(chat('Hello.'))).toBe(true)
+longTest(
+  '[DM60] [DM61] a chat is renamed with the keyboard, also in another tab; if the server refuses, the old name returns with an error',
+  async () => {
+    const watching = await testDemo.visit()
+    await converse(watching, '[[say Hello.]]')
+    const page = await watching.context().newPage()
+    await page.goto(watching.url())
+    const { chat, options, titles } = readShell(page)
+    await options('Hello.').focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    const name = page.getByLabel('New name')
+    await name.fill('Never')
+    await page.keyboard.press('Escape')
+    await chat('Hello.').waitFor()
+    expect(await isFocused(chat('Hello.'))).toBe(true)
 
-  await rename(page, 'Hello.', 'ごあいさつ')
-  await chat('ごあいさつ').waitFor()
-  await readShell(watching).chat('ごあいさつ').waitFor()
-  expect(await readShell(watching).titles()).toEqual(['ごあいさつ'])
-  await page.reload()
-  await chat('ごあいさつ').waitFor()
+    await rename(page, 'Hello.', 'ごあいさつ')
+    await chat('ごあいさつ').waitFor()
+    await readShell(watching).chat('ごあいさつ').waitFor()
+    expect(await readShell(watching).titles()).toEqual(['ごあいさつ'])
+    await page.reload()
+    await chat('ごあいさつ').waitFor()
 
-  await page.route('**/chats/*', (route) =>
-    route.request().method() === 'PATCH' ? route.fulfill({ status: 503 }) : route.fallback(),
-  )
-  await rename(page, 'ごあいさつ', 'Greetings')
-  await page.getByText('The chat could not be renamed.').waitFor()
-  await chat('ごあいさつ').waitFor()
-  expect(await titles()).toEqual(['ごあいさつ'])
-  await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()
-  expect(await page.getByRole('alert').count()).toBe(0)
-})
+    await page.route('**/chats/*', (route) =>
+      route.request().method() === 'PATCH' ? route.fulfill({ status: 503 }) : route.fallback(),
+    )
+    await rename(page, 'ごあいさつ', 'Greetings')
+    await page.getByText('The chat could not be renamed.').waitFor()
+    await chat('ごあいさつ').waitFor()
+    expect(await titles()).toEqual(['ごあいさつ'])
+    await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()
+    expect(await page.getByRole('alert').count()).toBe(0)
+  },
+)
 
-test('[DM61] a chat is deleted after a question, and the page begins another', async () => {
+test('[DM61] a chat is deleted after a confirmation, and the page starts another one', async () => {
   const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const { chat, options } = readShell(page)
@@ -96,7 +99,7 @@ test('[DM61] a chat is deleted after a question, and the page begins another', a
   expect(await readShell(page).titles()).toEqual([])
 })
 
-test('[DM62] the list and the inspector can be put away, and stay so', async () => {
+longTest('[DM62] the chat list and the inspector can be hidden, and stay hidden', async () => {
   const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
   const list = page.getByRole('navigation', { name: 'Chats' })
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
@@ -112,7 +115,7 @@ test('[DM62] the list and the inspector can be put away, and stay so', async () 
   await list.waitFor()
 })
 
-test('[DM62] on a phone they are drawers, which close with Escape and by a choice', async () => {
+test('[DM62] on a phone the chat list is a drawer, which closes with Escape and after a choice', async () => {
   const page = await testDemo.visit(PHONE)
   await converse(page, '[[say Hello.]]')
   const list = page.getByRole('dialog', { name: 'Chats' })
@@ -135,7 +138,7 @@ test('[DM62] on a phone they are drawers, which close with Escape and by a choic
   await list.waitFor({ state: 'hidden' })
 })
 
-test('[DM63] the mode is chosen by keyboard and kept, with the chat that is open', async () => {
+test('[DM63] the mode is chosen with the keyboard and kept, with the open chat', async () => {
   const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const address = page.url()
@@ -165,7 +168,7 @@ test('[DM63] the mode is chosen by keyboard and kept, with the chat that is open
 })
 
 // In `npm test`, a walk by keyboard in accessibility.test.ts uses them.
-test.skipIf(!isLong)('[DM67] keys lead everywhere, also while writing', async () => {
+longTest('[DM67] keyboard shortcuts reach each part of the page, also while writing', async () => {
   const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
   const { say, tool, input, idle } = readPage(page)
   await say('Send $30 to Alice and $40 to Bob')
@@ -201,7 +204,7 @@ test.skipIf(!isLong)('[DM67] keys lead everywhere, also while writing', async ()
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
 })
 
-test('[DM68] the theme is the one of the system, or the one that was chosen', async () => {
+test('[DM68] the theme is that of the system, or the chosen one', async () => {
   const page = await testDemo.visit({ colorScheme: 'dark' })
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   const dark = await background()
@@ -216,7 +219,7 @@ test('[DM68] the theme is the one of the system, or the one that was chosen', as
   expect(await background()).toBe(dark)
 })
 
-test('[DM70] the page says that there is no network, until there is', async () => {
+test('[DM70] the page shows that it is offline, until it is online again', async () => {
   const page = await testDemo.visit()
   const offline = page.getByText('You are offline')
   await page.getByRole('button', { name: 'Settings' }).waitFor()
@@ -228,7 +231,7 @@ test('[DM70] the page says that there is no network, until there is', async () =
   await offline.waitFor({ state: 'detached' })
 })
 
-test('[DM69] music is chosen and stopped by hand', async () => {
+test('[DM69] music is chosen and stopped in the settings', async () => {
   const page = await testDemo.visit()
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'Track 2' }).click({ force: true })
@@ -243,15 +246,14 @@ test('[DM69] music is chosen and stopped by hand', async () => {
 /** The list of chats and the inspector, which are drawers on a phone. */
 const PANELS = '.panel, dialog[open]'
 
-/** The first in `npm test`, where accessibility.test.ts and page.test.ts have a phone and a light one. */
 const SCREENS = [
   ['dark', { viewport: { width: 1024, height: 768 }, locale: 'ja-JP' }],
   ['light', PHONE],
   ['light', { viewport: { width: 1440, height: 900 } }],
 ] as const
 
-test.each(SCREENS.slice(0, times(1, 3)))(
-  '[DM26] [DM27] axe finds nothing to mend around the conversation: %s',
+longTest.each(SCREENS)(
+  '[DM26] [DM27] axe finds no violation in settings, dialogs, panels and the composer: %s',
   async (colorScheme, options) => {
     // What slides in is see-through at first.
     const page = await testDemo.visit({ colorScheme, reducedMotion: 'reduce', ...options })

@@ -1,7 +1,7 @@
 import type { Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
-import { isLong, times } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { readPage } from './support/chat-page.ts'
 import { hearMusic, hearVoice } from './support/hear-page.ts'
 import { syllables } from './support/make-wav.ts'
@@ -23,7 +23,7 @@ const SILENCE = [{ hertz: 0, ms: 1_000 }]
 const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 60_000 }]
 const LONG = 'This is a long answer that takes its time. '.repeat(8)
 
-test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
+test('[DM17] [DM48] a new chat can start with hands-free speech; both sides are heard and transcribed', async () => {
   testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
   const page = await visitToTalk(testDemo, SPEECH)
   const { handsFree, end, heard, speaking, listening, off } = readTalk(page)
@@ -46,14 +46,13 @@ test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, 
   expect(await log.locator('[data-role=user]').count()).toBe(1)
 })
 
-/** In `npm test`, the key is pressed without a microphone. */
 const HOLDS = [
   ['the pointer', 'pointer'],
   ['a key', 'key'],
 ]
 
-test.each(HOLDS.slice(0, times(1, 2)))(
-  '[DM48] talks while the button is held by %s',
+longTest.each(HOLDS)(
+  '[DM48] speech is sent while the button is held with %s',
   async (_name, by) => {
     testDemo.emulator.live.queueTranscript(`[[say Held by ${by}.]]`)
     const page = await visitToTalk(testDemo, syllables(440, 2_000))
@@ -70,26 +69,29 @@ test.each(HOLDS.slice(0, times(1, 2)))(
   },
 )
 
-test('[DM26] [DM48] Escape silences the model, and it goes on with what is said next', async () => {
-  const page = await visitToTalk(testDemo, SILENCE)
-  const { handsFree, speaking, listening } = readTalk(page)
-  const { say, answer } = readPage(page)
-  await handsFree.click()
-  await listening()
-  expect(await violations(page)).toEqual([])
-  await say(`[[say ${LONG}]]`)
-  await speaking()
-  await expect.poll(async () => (await hearVoice(page)).samples).toBeGreaterThan(2_400)
-  await page.keyboard.press('Escape')
-  await listening()
-  await expect.poll(async () => (await hearVoice(page)).level).toBe(0)
-  await say('[[say Another.]]')
-  await speaking()
-  await answer(1).getByText('Another.').waitFor()
-})
+longTest(
+  '[DM26] [DM48] Escape interrupts the model, and the next message gets a spoken reply',
+  async () => {
+    const page = await visitToTalk(testDemo, SILENCE)
+    const { handsFree, speaking, listening } = readTalk(page)
+    const { say, answer } = readPage(page)
+    await handsFree.click()
+    await listening()
+    expect(await violations(page)).toEqual([])
+    await say(`[[say ${LONG}]]`)
+    await speaking()
+    await expect.poll(async () => (await hearVoice(page)).samples).toBeGreaterThan(2_400)
+    await page.keyboard.press('Escape')
+    await listening()
+    await expect.poll(async () => (await hearVoice(page)).level).toBe(0)
+    await say('[[say Another.]]')
+    await speaking()
+    await answer(1).getByText('Another.').waitFor()
+  },
+)
 
 // In `npm test`, this is tested with a small page.
-test.skipIf(!isLong)('[DM48] [VO4] speaking over the model silences it', async () => {
+longTest('[DM48] [VO4] speech interrupts the model', async () => {
   testDemo.emulator.live.queueTranscript('[[say Yes?]]')
   const page = await visitToTalk(testDemo, [
     { hertz: 0, ms: 4_000 },
@@ -107,7 +109,7 @@ test.skipIf(!isLong)('[DM48] [VO4] speaking over the model silences it', async (
   expect(await answers.count()).toBe(2)
 })
 
-test('[DM90] [DM48] [DM680] a payment is approved while one talks on a phone, and is made once', async () => {
+test('[DM90] [DM48] [DM680] a payment is approved during speech on a phone, and made once', async () => {
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await visitToTalk(testDemo, SPEECH, { viewport: { width: 390, height: 740 } })
   const { handsFree, end } = readTalk(page)
@@ -145,7 +147,7 @@ test('[DM90] [DM48] [DM680] a payment is approved while one talks on a phone, an
   expect(await books.balance()).toBe(970)
 })
 
-test('[DM91] a microphone that is refused is explained, and the rest goes on', async () => {
+test('[DM91] a blocked microphone is explained, and written messages still work', async () => {
   const page = await visitToTalk(testDemo, SILENCE, { person: 'refuses' })
   const { handsFree, until } = readTalk(page)
   await handsFree.click()
@@ -156,7 +158,7 @@ test('[DM91] a microphone that is refused is explained, and the rest goes on', a
   expect(testDemo.told('Written, then.')).toBe(1)
 })
 
-test('[DM69] the music makes room for a voice', async () => {
+longTest('[DM69] the music is quieter while the model speaks', async () => {
   const page = await visitToTalk(testDemo, SILENCE)
   const { handsFree, speaking, listening } = readTalk(page)
   await page.getByRole('button', { name: 'Settings' }).click()

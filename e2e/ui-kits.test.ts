@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { FunctionTool } from '@google/adk'
 import { startEmulator } from 'gemini-emulator'
 import { build } from 'vite'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
+import { longTest } from '../test/support/long-test.ts'
 import { z } from 'zod'
 
 import { temporaryDirectory } from '../apps/demo/test/support/temporary-directory.ts'
@@ -43,51 +44,54 @@ async function buildRecipe(outDir: string): Promise<void> {
   rmSync(root, { recursive: true })
 }
 
-test('[DO152] the kits of the recipe ask, run what is allowed, and do not run what is denied', async () => {
-  await using directory = await temporaryDirectory()
-  await buildRecipe(join(directory.path, 'page'))
-  const paid: number[] = []
-  const payment = new FunctionTool({
-    name: 'process_payment',
-    description: 'Sends money to somebody.',
-    parameters: z.object({ amount: z.number(), recipient: z.string() }),
-    requireConfirmation: true,
-    execute: ({ amount }) => ({ success: paid.push(amount) > 0 }),
-  })
-  await using emulator = await startEmulator()
-  const options = { tools: [payment], basePath: '/adk' }
-  await using server = await serveWithBridge(emulator, directory.path, options)
-  const browser = await launchChromium()
-  try {
-    const page = await browser.newPage()
-    const faults: string[] = []
-    page.on('pageerror', ({ message }) => faults.push(message))
-    for (const kit of KITS) {
-      paid.length = 0
-      await page.goto(`${server.url}/#${kit}`)
-      await page.reload()
-      const field = page.getByLabel('Message')
-      await field.fill(
-        '[[call process_payment {"amount":30,"recipient":"Alice"}]][[then]][[say I sent $30 to Alice.]]',
-      )
-      await field.press('Enter')
-      const allow = page.getByRole('button', { name: 'Allow' })
-      await allow.waitFor()
-      expect(paid).toEqual([])
-      await allow.click()
-      await page.getByText('I sent $30 to Alice.', { exact: true }).waitFor()
-      expect(paid).toEqual([30])
-      await field.fill(
-        '[[call process_payment {"amount":40,"recipient":"Bob"}]][[then]][[say All right.]]',
-      )
-      await field.press('Enter')
-      await page.getByRole('button', { name: 'Deny' }).click()
-      await page.getByText('All right.', { exact: true }).waitFor()
-      await page.getByText(/^(?:Denied|You denied it\.)$/).waitFor()
-      expect(paid).toEqual([30])
+longTest(
+  '[DO152] the UI kits of the recipe request approval, run approved calls, and do not run denied ones',
+  async () => {
+    await using directory = await temporaryDirectory()
+    await buildRecipe(join(directory.path, 'page'))
+    const paid: number[] = []
+    const payment = new FunctionTool({
+      name: 'process_payment',
+      description: 'Sends money to somebody.',
+      parameters: z.object({ amount: z.number(), recipient: z.string() }),
+      requireConfirmation: true,
+      execute: ({ amount }) => ({ success: paid.push(amount) > 0 }),
+    })
+    await using emulator = await startEmulator()
+    const options = { tools: [payment], basePath: '/adk' }
+    await using server = await serveWithBridge(emulator, directory.path, options)
+    const browser = await launchChromium()
+    try {
+      const page = await browser.newPage()
+      const faults: string[] = []
+      page.on('pageerror', ({ message }) => faults.push(message))
+      for (const kit of KITS) {
+        paid.length = 0
+        await page.goto(`${server.url}/#${kit}`)
+        await page.reload()
+        const field = page.getByLabel('Message')
+        await field.fill(
+          '[[call process_payment {"amount":30,"recipient":"Alice"}]][[then]][[say I sent $30 to Alice.]]',
+        )
+        await field.press('Enter')
+        const allow = page.getByRole('button', { name: 'Allow' })
+        await allow.waitFor()
+        expect(paid).toEqual([])
+        await allow.click()
+        await page.getByText('I sent $30 to Alice.', { exact: true }).waitFor()
+        expect(paid).toEqual([30])
+        await field.fill(
+          '[[call process_payment {"amount":40,"recipient":"Bob"}]][[then]][[say All right.]]',
+        )
+        await field.press('Enter')
+        await page.getByRole('button', { name: 'Deny' }).click()
+        await page.getByText('All right.', { exact: true }).waitFor()
+        await page.getByText(/^(?:Denied|You denied it\.)$/).waitFor()
+        expect(paid).toEqual([30])
+      }
+      expect(faults).toEqual([])
+    } finally {
+      await browser.close()
     }
-    expect(faults).toEqual([])
-  } finally {
-    await browser.close()
-  }
-})
+  },
+)

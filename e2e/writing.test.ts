@@ -21,7 +21,7 @@ afterAll(() => testDemo[Symbol.asyncDispose]())
 afterEach(() => testDemo.leave())
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM64] pictures are chosen, seen, removed and sent', async () => {
+  test('[DM64] pictures are chosen, shown, removed and sent', async () => {
     const page = await testDemo.visit({ mode })
     const { say, log, idle, input } = readPage(page)
     const { chooser, previews } = readShell(page)
@@ -44,7 +44,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('live'))('%s', (mode) => {
-  test('[DM160] Stop keeps the draft and sends nothing, by mouse and by key', async () => {
+  test('[DM160] Stop keeps the draft and sends nothing, with the mouse and the keyboard', async () => {
     const page = await testDemo.visit({ mode })
     const { say, input, stop, idle, log } = readPage(page)
     for (const press of ['click', 'key'] as const) {
@@ -63,7 +63,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
+  test('[DM66] a message is edited in its place, and replaces what followed', async () => {
     const page = await testDemo.visit({ mode })
     const { log, say, idle, answers } = readPage(page)
     await converse(page, '[[say The first.]]')
@@ -93,7 +93,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
 })
 
 describe.each(modesOf('sse'))('%s', (mode) => {
-  test('[DM64] what cannot be sent is refused in words; a picture is pasted and dropped, and goes without a word', async () => {
+  test('[DM64] a file that cannot be sent is explained; pictures can be pasted, dropped, and sent without text', async () => {
     const page = await testDemo.visit({ mode })
     const { input, log } = readPage(page)
     const { previews } = readShell(page)
@@ -116,7 +116,7 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     expect(await log.locator('.adk-said').count()).toBe(0)
   })
 
-  test('[DM66] an answer is copied as it was written', async () => {
+  test('[DM66] a reply is copied as Markdown', async () => {
     const page = await testDemo.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
     const { answer } = readPage(page)
     await converse(page, '[[say # Title\n\n- **one**\n- two]]')

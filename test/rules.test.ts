@@ -27,7 +27,9 @@ function readTestNames(): string[] {
   const files = TEST_FOLDERS.flatMap((folder) => findTests(path.join(ROOT, folder)))
   return files.flatMap((file) => {
     const source = readFileSync(file, 'utf8')
-    const plain = source.matchAll(/\b(?:it|test)(?:\.skipIf\([^)]*\))?\(\s*(['"`])([\s\S]*?)\1/g)
+    const plain = source.matchAll(
+      /\b(?:it|test|longTest)(?:\.skipIf\([^)]*\))?\(\s*(['"`])([\s\S]*?)\1/g,
+    )
     const tables = source.matchAll(/\)\(\s*(['"`])(\[[A-Z]{2}\d[\s\S]*?)\1/g)
     return [...plain, ...tables].map((match) => match[2] ?? '')
   })
