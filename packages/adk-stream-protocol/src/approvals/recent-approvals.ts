@@ -1,4 +1,4 @@
-import { keepNewest } from '../shared/keep-newest.ts'
+import { keepNewest } from '../shared/collections.ts'
 import type { Approval } from './approval.ts'
 
 /** Caches approvals that wait for their next transition, so that the ledger can try it without reading them again. */

@@ -4,7 +4,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { keepNewest } from '../shared/keep-newest.ts'
+import { keepNewest } from '../shared/collections.ts'
 import {
   mergeContext,
   confirmCall,

@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import { defer } from '../shared/deferred.ts'
+import { defer } from '../shared/async.ts'
 import type { RunState } from './run-state.ts'
 
 /** Yields the events of ADK, and `undefined` when the run shows an event before the next one: a call runs and asks a question. */

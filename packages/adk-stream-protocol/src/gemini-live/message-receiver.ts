@@ -8,7 +8,7 @@ import type {
 } from '@google/genai'
 
 import { isPcm } from '../agent/translate/count-usage.ts'
-import { SparseSet } from '../shared/sparse-collections.ts'
+import { SparseSet } from '../shared/collections.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'

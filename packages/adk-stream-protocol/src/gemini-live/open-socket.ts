@@ -8,8 +8,8 @@ import type {
   Session,
 } from '@google/genai'
 
-import type { Deferred } from '../shared/deferred.ts'
-import { defer } from '../shared/deferred.ts'
+import type { Deferred } from '../shared/async.ts'
+import { defer } from '../shared/async.ts'
 import type { LiveFailureCode, LivePhase } from './live-connection-error.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 

@@ -1,6 +1,6 @@
 import type { Content, FunctionCall, FunctionResponse } from '@google/genai'
 
-import { SparseSet } from '../shared/sparse-collections.ts'
+import { SparseSet } from '../shared/collections.ts'
 import { describeHistory } from './describe-history.ts'
 
 /** A message that must reach the model. Audio is not one: it may be lost with its connection. */

@@ -62,7 +62,7 @@ import type { ShownQuestion } from './spoken-replies.ts'
 import { SpokenReplies } from './spoken-replies.ts'
 import { TurnTaking } from './turn-taking.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import { SparseMap } from '../shared/sparse-collections.ts'
+import { SparseMap } from '../shared/collections.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,

@@ -1,6 +1,6 @@
 import type { LiveStatus } from '../gemini-live/live-hooks.ts'
 import type { Message } from '../protocol/message.ts'
-import { SparseSet } from '../shared/sparse-collections.ts'
+import { SparseSet } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
 
 /**

@@ -6,7 +6,7 @@ import {
   hasFinalResponse,
   responseIds,
 } from '../agent/history/cut-events.ts'
-import { SparseSet } from '../shared/sparse-collections.ts'
+import { SparseSet } from '../shared/collections.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {

@@ -3,9 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 
 import { ProtocolError } from '../protocol/errors.ts'
-import type { Deferred } from '../shared/deferred.ts'
-import { defer } from '../shared/deferred.ts'
-import { SerialTask } from '../shared/serial-task.ts'
+import type { Deferred } from '../shared/async.ts'
+import { SerialTask, defer } from '../shared/async.ts'
 import type { Signal, Signals } from './relay.ts'
 
 export interface RelaySignalsOptions {

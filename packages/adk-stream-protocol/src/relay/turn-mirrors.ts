@@ -1,5 +1,5 @@
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import { SerialTask } from '../shared/serial-task.ts'
+import { SerialTask } from '../shared/async.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
 import { Turn } from '../turns/turn.ts'
 import type { Relay, RelayTurn, TurnRows } from './relay.ts'

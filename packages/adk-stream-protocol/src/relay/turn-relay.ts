@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import { keepNewest } from '../shared/keep-newest.ts'
-import { SerialTask } from '../shared/serial-task.ts'
+import { keepNewest } from '../shared/collections.ts'
+import { SerialTask } from '../shared/async.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
 import type { SignalRequest } from './relay-signals.ts'

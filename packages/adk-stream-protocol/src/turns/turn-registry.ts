@@ -1,5 +1,5 @@
 import { ProtocolError } from '../protocol/errors.ts'
-import { Quota } from '../shared/quota.ts'
+import { Quota } from '../shared/collections.ts'
 import type { TurnOptions } from './turn.ts'
 import { Turn } from './turn.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'

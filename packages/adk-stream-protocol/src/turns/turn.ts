@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { serialiseChunk } from '../protocol/chunk.ts'
-import type { Deferred } from '../shared/deferred.ts'
-import { defer } from '../shared/deferred.ts'
+import type { Deferred } from '../shared/async.ts'
+import { defer } from '../shared/async.ts'
 import type { LogReader, Sink } from './log-reader.ts'
 import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'

@@ -2,7 +2,7 @@ import { AgentTool, FunctionNode, Workflow } from '@google/adk'
 import type { Responder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { defer } from '../../src/shared/deferred.ts'
+import { defer } from '../../src/shared/async.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { agentOf, call, GO, pay, play, recipients, type Log } from './support/named-agents.ts'
 import { TestBridge } from './support/test-bridge.ts'

@@ -2,7 +2,7 @@ import { MCPToolset } from '@google/adk'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { expect, test } from 'vitest'
 
-import { defer } from '../../src/shared/deferred.ts'
+import { defer } from '../../src/shared/async.ts'
 import { assistant } from '../support/agents.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { FunctionNode, FunctionTool, Workflow } from '@google/adk'
 import { expect, test } from 'vitest'
 
-import { defer } from '../../src/shared/deferred.ts'
+import { defer } from '../../src/shared/async.ts'
 import { agentOf, call, GO, play, type Log } from './support/named-agents.ts'
 import { TestBridge } from './support/test-bridge.ts'
 

@@ -2,7 +2,7 @@ import type { BaseTool, LlmAgentConfig, LlmRequest, LlmResponse } from '@google/
 import { BaseLlm, FunctionTool, Gemini, LlmAgent, setLogger } from '@google/adk'
 import { z } from 'zod'
 
-import { defer } from '../../src/shared/deferred.ts'
+import { defer } from '../../src/shared/async.ts'
 
 export { defer }
 

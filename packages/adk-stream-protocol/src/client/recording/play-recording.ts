@@ -7,7 +7,7 @@ import { putMessage, showUserMessage } from '../sync/chat-messages.ts'
 import type { RecordedLine, AnyTransport } from './recording.ts'
 import { readRecording } from './recording.ts'
 import { AdkError } from '../adk-error.ts'
-import { defer } from '../../shared/deferred.ts'
+import { defer } from '../../shared/async.ts'
 import type { VoteCount } from '../transports/wire-events.ts'
 
 export type { MessageTarget } from '../sync/chat-messages.ts'

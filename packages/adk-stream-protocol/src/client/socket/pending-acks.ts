@@ -1,6 +1,6 @@
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
-import type { Deferred } from '../../shared/deferred.ts'
-import { defer } from '../../shared/deferred.ts'
+import type { Deferred } from '../../shared/async.ts'
+import { defer } from '../../shared/async.ts'
 import { newId } from '../../shared/new-id.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
 import { DECISION_CANCELLED } from '../transports/response-channel.ts'

@@ -1,5 +1,5 @@
 import type { Chunk } from '../../protocol/chunk.ts'
-import { AsyncQueue } from '../../shared/async-queue.ts'
+import { AsyncQueue } from '../../shared/async.ts'
 import { newId } from '../../shared/new-id.ts'
 import type { FindObserver } from '../transports/response-channel.ts'
 import type { WireObserver, WireTap } from '../transports/wire-events.ts'

@@ -1,14 +1,13 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { readQuestion } from '../../protocol/chunk.ts'
-import type { ServerFrame } from '../../protocol/server-frame.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
-import { AsyncQueue } from '../../shared/async-queue.ts'
-import { defer } from '../../shared/deferred.ts'
+import type { ServerFrame } from '../../protocol/server-frame.ts'
+import { AsyncQueue, defer } from '../../shared/async.ts'
 import { newId } from '../../shared/new-id.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
-import type { ChatObserver } from '../transports/response-channel.ts'
 import { toChunkStream } from '../transports/chunk-stream.ts'
+import type { ChatObserver } from '../transports/response-channel.ts'
 import type { WireTap, WireTrigger } from '../transports/wire-events.ts'
 
 /** A text frame of the server. */

@@ -1,6 +1,6 @@
 import type { Chunk } from '../../protocol/chunk.ts'
-import { defer, type Deferred } from '../../shared/deferred.ts'
-import { Listeners } from '../../shared/listeners.ts'
+import { defer, type Deferred } from '../../shared/async.ts'
+import { Listeners } from '../../shared/collections.ts'
 import { readErrorCode } from '../adk-error.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'

@@ -1,5 +1,5 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
-import { Listeners } from '../../shared/listeners.ts'
+import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
 
 /** What a person adds to an approval. */

@@ -1,4 +1,4 @@
-import { Listeners } from '../../shared/listeners.ts'
+import { Listeners } from '../../shared/collections.ts'
 
 /**
  * `idle`: nothing needs a connection. `connecting`: the first one is being opened. `open`. `lost`: the connection was lost and is opened

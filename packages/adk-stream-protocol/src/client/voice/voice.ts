@@ -1,4 +1,4 @@
-import { Listeners } from '../../shared/listeners.ts'
+import { Listeners } from '../../shared/collections.ts'
 import type { AudioDevices, Playback, BrowserAudioOptions } from './audio-devices.ts'
 import { browserAudio } from './audio-devices.ts'
 import type { VoiceTransport } from './talk.ts'

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-import { keepNewest } from '../../shared/keep-newest.ts'
+import { keepNewest } from '../../shared/collections.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
-import { keepNewest } from '../../shared/keep-newest.ts'
-import { SerialTask } from '../../shared/serial-task.ts'
+import { keepNewest } from '../../shared/collections.ts'
+import { SerialTask } from '../../shared/async.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 
 /** A change of an approval. */

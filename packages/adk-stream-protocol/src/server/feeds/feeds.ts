@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../protocol/errors.ts'
-import { Quota } from '../../shared/quota.ts'
+import { Quota } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Rechecked } from '../auth/credentials.ts'
 import { Recheck } from '../auth/credentials.ts'

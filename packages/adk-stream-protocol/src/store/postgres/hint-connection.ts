@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { delayBefore, sleep } from '../../shared/backoff.ts'
-import type { Deferred } from '../../shared/deferred.ts'
-import { defer } from '../../shared/deferred.ts'
+import type { Deferred } from '../../shared/async.ts'
+import { defer } from '../../shared/async.ts'
 import type { Hint, HintListener } from '../../relay/relay.ts'
 
 /** The channel of all hints. NOTIFY reaches every connection of a database, whatever its schema. */

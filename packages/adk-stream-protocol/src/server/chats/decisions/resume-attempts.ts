@@ -1,4 +1,4 @@
-import { keepNewest } from '../../../shared/keep-newest.ts'
+import { keepNewest } from '../../../shared/collections.ts'
 
 /** How often a call is resumed that does not start although the run ends without an error. Another attempt would not change that. */
 const MAX_WITHOUT_ERROR = 2

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Approval } from '../../../approvals/approval.ts'
 import type { TurnChange } from '../../../relay/relay.ts'
-import { keepNewest } from '../../../shared/keep-newest.ts'
+import { keepNewest } from '../../../shared/collections.ts'
 import type { ChatEvents } from '../../../turns/chat-events.ts'
 import { keyOf } from '../../../turns/turn-registry.ts'
 import type { ApprovalChange } from '../../feeds/approval-news.ts'

@@ -10,7 +10,7 @@ import { waitsForSignIn } from '../../../calls/late-sign-ins.ts'
 import { isRefusal } from '../../../approvals/refusal.ts'
 import type { Backend } from '../backend.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
-import { keepNewest } from '../../../shared/keep-newest.ts'
+import { keepNewest } from '../../../shared/collections.ts'
 
 const MOVED_ON = 'the person wrote something else'
 

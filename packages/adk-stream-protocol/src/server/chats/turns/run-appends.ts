@@ -3,7 +3,7 @@ import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 import { intercept } from '../../../agent/adk-workarounds/checked-sessions.ts'
 import type { PartialReply } from '../../../agent/history/repair-session.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
-import { keepNewest } from '../../../shared/keep-newest.ts'
+import { keepNewest } from '../../../shared/collections.ts'
 
 interface Appends {
   /** The newest event of the agent that ADK has tried to store. */

@@ -2,7 +2,7 @@ import { asBrowserTool, BROWSER_TIMED_OUT } from '../../../calls/browser-tool.ts
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
-import { defer } from '../../../shared/deferred.ts'
+import { defer } from '../../../shared/async.ts'
 import type { BrowserCall } from '../../../store/browser-call-store.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { LazyBackend } from '../backend.ts'

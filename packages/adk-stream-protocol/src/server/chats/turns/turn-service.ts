@@ -23,14 +23,21 @@ import { isRefusal } from '../../../approvals/refusal.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'
+import type { AsyncQueue, Deferred } from '../../../shared/async.ts'
+import { defer } from '../../../shared/async.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import { runTurn } from '../../../turns/run-turn.ts'
-import type { Deferred } from '../../../shared/deferred.ts'
-import { defer } from '../../../shared/deferred.ts'
-import type { AsyncQueue } from '../../../shared/async-queue.ts'
+import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
-import type { TurnRegistry } from '../../../turns/turn-registry.ts'
+import type { Principal } from '../../auth/authenticate.ts'
+import type { Backend, LazyBackend } from '../backend.ts'
+import { toApprovalChat } from '../backend.ts'
+import type { AgentRequest, ChosenAgent } from '../chat-agents.ts'
+import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
+import { settleQuestions } from './question-answers.ts'
+import { checkRewind, prepareRewind } from './rewinds.ts'
 import {
   collectResponses,
   findCompletionFault,
@@ -39,16 +46,8 @@ import {
   refuseForeignOutput,
   toContinuation,
 } from './turn-responses.ts'
-import type { Principal } from '../../auth/authenticate.ts'
-import type { Backend, LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
-import type { AgentRequest, ChosenAgent } from '../chat-agents.ts'
-import type { StateDelta } from '../request-context.ts'
-import { settleQuestions } from './question-answers.ts'
 import type { TurnRunsOptions } from './turn-runs.ts'
 import { TurnRuns } from './turn-runs.ts'
-import { checkRewind, prepareRewind } from './rewinds.ts'
-import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'

@@ -89,3 +89,46 @@ const DONE = { done: true, value: undefined } as const
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
+
+/** A promise with the functions that settle it. `Promise.withResolvers` is missing in Node 20. */
+export interface Deferred<Value> {
+  readonly promise: Promise<Value>
+  readonly resolve: (value: Value) => void
+  readonly reject: (error: unknown) => void
+}
+
+export function defer<Value = void>(): Deferred<Value> {
+  let settle: Omit<Deferred<Value>, 'promise'> | undefined
+  const promise = new Promise<Value>((resolve, reject) => {
+    settle = { resolve, reject }
+  })
+  // A promise calls its executor synchronously.
+  return { promise, ...(settle as Omit<Deferred<Value>, 'promise'>) }
+}
+
+/** Runs a task one at a time. A call during a run waits for a run that starts later; all such calls share it. */
+export class SerialTask {
+  readonly #task: () => Promise<void>
+  #running: Promise<void> | undefined
+
+  constructor(task: () => Promise<void>) {
+    this.#task = task
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined
+  }
+
+  async run(): Promise<void> {
+    await this.#running
+    this.#running ??= this.#task().finally(() => {
+      this.#running = undefined
+    })
+    await this.#running
+  }
+
+  /** Resolves when no run is active. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+}
