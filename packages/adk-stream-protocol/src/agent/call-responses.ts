@@ -1,10 +1,9 @@
 import type { BaseTool } from '@google/adk'
-import { isFunctionTool, RestApiTool } from '@google/adk'
+import { RestApiTool, isFunctionTool } from '@google/adk'
 import * as z from 'zod'
 
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
-import type { Refusal } from '../approvals/refusal.ts'
 import { readReportedFailure } from '../protocol/tool-failure.ts'
 import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'

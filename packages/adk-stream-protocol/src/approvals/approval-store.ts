@@ -1,7 +1,8 @@
+import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { Approval, ApprovalStateName } from './approval.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
-import type { Decider, Transition } from './next-approval.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { Decider } from './deciders.ts'
+import type { Transition } from './next-approval.ts'
 
 /**
  * Stores approvals, their audit record, worker leases and chat locks. Every method is atomic. Its effect is durable

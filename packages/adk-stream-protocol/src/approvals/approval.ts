@@ -1,7 +1,8 @@
-import type { Preview } from '../protocol/preview.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { ToolClaims } from './tool-claims.ts'
 import type { Reply } from './understand-reply.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links` and `version` change. */
@@ -173,4 +174,125 @@ export function findReply({ state, votes }: Pick<Approval, 'state' | 'votes'>): 
 /** Whether an approval was decided or has ended, so that its turn can resume. A running call is neither. */
 export function isDecided({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
+}
+
+/** The reason why a command changed nothing. */
+export type Refusal =
+  /** The approval does not exist, or the principal may not see it. */
+  | { readonly refused: 'unknown-approval' }
+  /** The principal may see the approval but may not decide it, or not yet. */
+  | { readonly refused: 'not-allowed' }
+  /** The approval was already decided, and the call may have run. `state` is its current state. */
+  | { readonly refused: 'already-decided'; readonly state: ApprovalState }
+  /** The principal has already approved. Other people still have to decide. */
+  | { readonly refused: 'already-voted' }
+  /** The principal has no vote to withdraw. */
+  | { readonly refused: 'not-voted' }
+  | { readonly refused: 'expired' }
+  | { readonly refused: 'cancelled' }
+  /** Other people must approve the call too, so one of them cannot edit it. */
+  | { readonly refused: 'not-editable' }
+  /** The tool requested no payload. */
+  | { readonly refused: 'no-payload' }
+  /** The preview is not the one that the person saw. */
+  | { readonly refused: 'preview-changed'; readonly preview: ShownPreview }
+  /** The preview cannot be made now. */
+  | { readonly refused: 'preview-failed' }
+  /** The preview says that the call would fail. */
+  | { readonly refused: 'call-blocked'; readonly preview: ShownPreview }
+  /** Only the server answers a sign-in, when it has the credential. */
+  | { readonly refused: 'sign-in-needed' }
+  /** The call is not approved, or this worker does not run it. */
+  | { readonly refused: 'not-approved' }
+  /** The call differs from the one that people saw. */
+  | { readonly refused: 'mismatch' }
+  /** The link does not exist, was used, or has expired. */
+  | { readonly refused: 'link-invalid' }
+  | { readonly refused: 'too-many-pending' }
+  /** The deadline has not passed. Only the sweep of the ledger gets this. */
+  | { readonly refused: 'not-due' }
+
+export type RefusalCode = Refusal['refused']
+
+/** Whether a result is a refusal. */
+export function isRefusal(result: object): result is Refusal {
+  return 'refused' in result
+}
+
+/** What an MCP server claims about a tool. */
+export interface ToolClaims {
+  /** The prefix of the `MCPToolset` that the tool comes from. Undefined for other tools and for a toolset without a prefix. */
+  readonly server?: string
+  /** The name of the tool for people, as its MCP server gives it. The title of an approval if the policy gives none. */
+  readonly title?: string
+  /**
+   * The annotations of the MCP tool. They are claims of the server: rely on them only if you trust it. Without
+   * annotations, and for tools that are not from an MCP server: not read-only, destructive, not idempotent, open world.
+   */
+  readonly annotations: ToolAnnotations
+}
+
+/**
+ * The annotations of an MCP tool.
+ *
+ * @inline
+ */
+interface ToolAnnotations {
+  /** The tool changes nothing. */
+  readonly readOnlyHint: boolean
+  /** The tool may delete or overwrite something. False if the tool only adds, or is read-only. */
+  readonly destructiveHint: boolean
+  /** A second call with the same arguments changes nothing more. */
+  readonly idempotentHint: boolean
+  /** The tool reaches systems that its server does not control, such as the web. */
+  readonly openWorldHint: boolean
+}
+
+/**
+ * Reads the annotations of an MCP tool. A missing or invalid one has the default of the MCP specification, which is the
+ * less safe property. A tool that claims to be both read-only and destructive is not read-only.
+ */
+export function readAnnotations(given: Readonly<Record<string, unknown>>): ToolAnnotations {
+  const readOnlyHint = given['readOnlyHint'] === true && given['destructiveHint'] !== true
+  return {
+    readOnlyHint,
+    destructiveHint: !readOnlyHint && given['destructiveHint'] !== false,
+    idempotentHint: given['idempotentHint'] === true,
+    openWorldHint: given['openWorldHint'] !== false,
+  }
+}
+
+/** The claims about a tool whose server claims nothing. */
+export const NO_CLAIMS: ToolClaims = { annotations: readAnnotations({}) }
+
+/** Returns the hash of a secret of a link, as the ledger stores it. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url')
+}
+
+/** Returns the link whose token (before it is opened) or key (after) is `secret`. */
+export function findBySecret(
+  { links = [] }: Pick<Approval, 'links'>,
+  secret: string,
+  kind: 'token' | 'key',
+): ApprovalLink | undefined {
+  const hash = Buffer.from(hashSecret(secret))
+  return links.find(({ tokenHash, keyHash }) => {
+    // A link that was opened has no valid token any more.
+    const unused = keyHash === undefined ? tokenHash : undefined
+    const known = kind === 'key' ? keyHash : unused
+    return known !== undefined && timingSafeEqual(Buffer.from(known), hash)
+  })
+}
+
+/** Returns the link that a decision uses, `invalid` if it cannot be used any more, or undefined if the decision uses none. */
+export function findLink(
+  { links = [] }: Approval,
+  { linkId, by }: { readonly linkId?: string; readonly by: { readonly id: string } },
+  now: number,
+): ApprovalLink | 'invalid' | undefined {
+  if (linkId === undefined) return undefined
+  const link = links.find(({ id }) => id === linkId)
+  const isUsable = link?.keyHash !== undefined && link.expiresAt > now && link.as.id === by.id
+  return isUsable ? link : 'invalid'
 }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Approval, ApprovalTerms } from './approval.ts'
-import { ApprovalError } from './approval-error.ts'
+
+import type { Preview } from '../protocol/preview.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+import { keepNewest } from '../shared/collections.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
@@ -9,28 +11,23 @@ import type {
   UnreportedFilter,
   VisibleFilter,
 } from './approval-store.ts'
+import type { Approval, ApprovalTerms } from './approval.ts'
+import { isRefusal, type Refusal } from './approval.ts'
 import type { AuditEvent, AuditRecord } from './audit-entry.ts'
-import { ChatLocks } from './chat-locks.ts'
-import { type Call, digestCall } from './digest.ts'
+import { ChatLocks, OwnLease } from './chat-locks.ts'
+import { maySee, type Decider } from './deciders.ts'
+import { ApprovalError, digestCall, plainJson, type Call } from './digest.ts'
 import {
+  nextApproval,
+  nextApprovals,
   type ApprovalCommand,
   type Commands,
   type CreateLink,
-  type OpenLink,
-  type Decider,
   type Decision,
   type Failure,
-  maySee,
-  nextApproval,
-  nextApprovals,
+  type OpenLink,
   type Transitions,
 } from './next-approval.ts'
-import { plainJson } from './plain-json.ts'
-import { RecentApprovals } from './recent-approvals.ts'
-import { isRefusal, type Refusal } from './refusal.ts'
-import { OwnLease } from './own-lease.ts'
-import type { Preview } from '../protocol/preview.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LedgerOptions {
   readonly store: ApprovalStore
@@ -69,7 +66,8 @@ export class Ledger {
   readonly #store: ApprovalStore
   readonly #quota: PendingQuota
   readonly #onError: (error: unknown) => void
-  readonly #recent = new RecentApprovals()
+  /** Approvals that wait for their next transition. The ledger tries it without reading them again. */
+  readonly #recent = new Map<string, Approval>()
   /** When approvals were read: the time of the store, and that of this process. */
   readonly #readAt = new WeakMap<Approval, { readonly now: number; readonly at: number }>()
   readonly #listeners = new Set<(approval: Approval, event: AuditEvent) => void>()
@@ -269,8 +267,12 @@ export class Ledger {
 
   /** Expires approvals whose deadline has passed, at most `limit`, and returns them. */
   async expireDue(limit = 100): Promise<Approval[]> {
-    const due = await this.#store.due(limit)
-    return this.#stepEach(due, () => ({ type: 'expire' }))
+    const expired: Approval[] = []
+    for (const approval of await this.#store.due(limit)) {
+      const result = await this.#advance(approval, [{ type: 'expire' }])
+      if (!isRefusal(result)) expired.push(...result)
+    }
+    return expired
   }
 
   /**
@@ -489,21 +491,8 @@ export class Ledger {
     return isStored
   }
 
-  async #stepEach(
-    approvals: readonly Approval[],
-    commandFor: (approval: Approval) => ApprovalCommand | undefined,
-  ): Promise<Approval[]> {
-    const changed: Approval[] = []
-    for (const approval of approvals) {
-      const command = commandFor(approval)
-      const result = command && (await this.#advance(approval, [command]))
-      if (result !== undefined && !isRefusal(result)) changed.push(...result)
-    }
-    return changed
-  }
-
   #publish(approval: Approval, event: AuditEvent): void {
-    this.#recent.keep(approval)
+    this.#remember(approval)
     for (const listener of this.#listeners) {
       try {
         listener(approval, event)
@@ -512,6 +501,23 @@ export class Ledger {
       }
     }
   }
+
+  #remember(approval: Approval): void {
+    this.#recent.delete(approval.id)
+    if (!isCacheable(approval)) return
+    this.#recent.set(approval.id, approval)
+    keepNewest(this.#recent, MAX_RECENT)
+  }
+}
+
+const MAX_RECENT = 1_000
+
+/**
+ * The caller holds the same object. If it changes the arguments, the digest no longer matches and the approval is
+ * read again. Edited arguments have no digest.
+ */
+function isCacheable({ state }: Approval): boolean {
+  return state.name === 'requested' || (state.name === 'approved' && state.editedArgs === undefined)
 }
 
 /** A decided approval, and the same approval as claimed by this worker, if the decision completed it. */

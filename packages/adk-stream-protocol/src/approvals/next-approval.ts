@@ -1,23 +1,19 @@
-import type {
-  Approval,
-  ApprovalLink,
-  ApprovalState,
-  ApprovalStep,
-  ApprovalTerms,
-  Vote,
-} from './approval.ts'
-import type { AuditEntry, AuditEvent } from './audit-entry.ts'
-import { digestCall } from './digest.ts'
-import { findBySecret, findLink } from './approval-links.ts'
-import { isRefusal, type Refusal } from './refusal.ts'
-import type { Reply } from './understand-reply.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
-
-/** The principal who decides, with the roles that `authenticate` returned. */
-export interface Decider {
-  readonly id: string
-  readonly roles: readonly string[]
-}
+import type { Approval, ApprovalLink, ApprovalState, Vote } from './approval.ts'
+import { findBySecret, findLink, isRefusal, type Refusal } from './approval.ts'
+import type { AuditEntry, AuditEvent } from './audit-entry.ts'
+import type { Decider } from './deciders.ts'
+import {
+  currentStep,
+  hasVoted,
+  isAsked,
+  isDecidedByOne,
+  isEligible,
+  mayReply,
+  maySee,
+} from './deciders.ts'
+import { digestCall } from './digest.ts'
+import type { Reply } from './understand-reply.ts'
 
 export interface Decision {
   readonly by: Decider
@@ -153,53 +149,6 @@ function advance(approval: Approval, command: ApprovalCommand, now: number): Tra
   }
 }
 
-/** Returns the index of the step that needs votes. Returns undefined if all steps have enough. */
-export function currentStep({ terms, votes }: Approval): number | undefined {
-  const step = terms.chain.findIndex(
-    ({ count }, index) => votes.filter((vote) => vote.step === index).length < count,
-  )
-  return step === -1 ? undefined : step
-}
-
-/** Whether a principal may see an approval: it belongs to their chat, or they may decide one of its steps. */
-export function maySee(
-  { chat, terms }: Pick<Approval, 'chat' | 'terms'>,
-  principal: Decider,
-): boolean {
-  return (
-    chat.principalId === principal.id || terms.chain.some((step) => isEligible(step, principal))
-  )
-}
-
-/** Whether a pending approval is in a chat of this principal, can be decided by them now, or has a vote that they can withdraw. */
-export function isWaitingFor(approval: Approval, principal: Decider): boolean {
-  if (approval.state.name !== 'requested') return false
-  const isOwn = approval.chat.principalId === principal.id
-  return isOwn || isAsked(approval, principal) || hasVoted(approval, principal)
-}
-
-/**
- * Why a principal cannot decide an approval now. `decided`: it is not pending any more. `voted`: they have approved. `later-step`: a step
- * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them.
- */
-export type Undecidable = 'decided' | 'voted' | 'later-step' | 'earlier-step' | 'not-named'
-
-/** Returns why a principal cannot decide an approval now, or undefined if they can. */
-export function whyUndecidable(approval: Approval, principal: Decider): Undecidable | undefined {
-  if (approval.state.name !== 'requested') return 'decided'
-  if (hasVoted(approval, principal)) return 'voted'
-  if (isAsked(approval, principal)) return undefined
-  const step = approval.terms.chain.findLastIndex((candidate) => isEligible(candidate, principal))
-  if (step === -1) return 'not-named'
-  return step > (currentStep(approval) ?? -1) ? 'later-step' : 'earlier-step'
-}
-
-/** Whether the vote of this principal alone satisfies the terms. */
-export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
-  const [step] = terms.chain
-  return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
-}
-
 /** Whether the ledger accepts a decision, if it is stored before the deadline. */
 export function isAccepted(approval: Approval, decision: Decision): boolean {
   return 'next' in decide(approval, decision, approval.requestedAt)
@@ -282,13 +231,6 @@ function refuseDecision(
   return undefined
 }
 
-/** Whether a reply of this principal in the chat may decide an approval. */
-export function mayReply({ chat, terms }: Approval, by: Decider): boolean {
-  const isOwner = chat.principalId === by.id
-  const isApproval = terms.kind === undefined && terms.acceptsReplies === true
-  return isOwner && isApproval && terms.severity !== 'high' && isDecidedAloneBy(terms, by)
-}
-
 /** Withdraws the vote of a principal. Votes of later steps depend on it and are dropped. */
 function withdraw(approval: Approval, by: Decider, now: number): Transition | Refusal {
   const { state, votes, deadline } = approval
@@ -352,15 +294,6 @@ function openLink(
   } as const
   const before = Math.min(approval.deadline, link.expiresAt)
   return { ...transition(approval, { links: opened }, { at: now, event }), before }
-}
-
-function hasVoted({ votes }: Approval, by: Decider): boolean {
-  return votes.some(({ principalId }) => principalId === by.id)
-}
-
-function isAsked(approval: Approval, by: Decider): boolean {
-  const step = approval.terms.chain[currentStep(approval) ?? -1]
-  return step !== undefined && isEligible(step, by)
 }
 
 function expire(approval: Approval, now: number): Transition | Refusal {
@@ -457,17 +390,6 @@ function refuseState(state: ApprovalState): Refusal {
     : { refused: 'already-decided', state }
 }
 
-export function isEligible(
-  { principals, roles }: ApprovalStep,
-  { id, roles: held }: Decider,
-): boolean {
-  return principals.includes(id) || held.some((role) => roles.includes(role))
-}
-
-function isDecidedByOne({ chain }: Pick<ApprovalTerms, 'chain'>): boolean {
-  return chain.length === 1 && chain[0]?.count === 1
-}
-
 function isIntact(approval: Approval): boolean {
   return digestCall(approval) === approval.digest
 }
@@ -488,4 +410,17 @@ interface Changes {
 
 function editedArgsOf(state: ApprovalState): Readonly<Record<string, unknown>> | undefined {
   return 'editedArgs' in state ? state.editedArgs : undefined
+}
+
+/**
+ * Returns the transition that cancels an approval at a time of the store's clock, for `ApprovalStore.deleteChat`. Returns
+ * undefined if the call runs or has ended.
+ */
+export function cancelApproval(
+  approval: Approval,
+  reason: string,
+  now: number,
+): Transition | undefined {
+  const result = nextApproval(approval, { type: 'cancel', reason }, now)
+  return isRefusal(result) ? undefined : result
 }

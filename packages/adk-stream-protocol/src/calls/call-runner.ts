@@ -2,7 +2,7 @@ import type { Context } from '@google/adk'
 
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
-import { isRefusal } from '../approvals/refusal.ts'
+import { isRefusal } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { keepNewest } from '../shared/collections.ts'
 import {

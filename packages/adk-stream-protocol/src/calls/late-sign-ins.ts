@@ -14,7 +14,7 @@ import { toNestedEnding } from '../agent/history/nested-ending.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
-import { isRefusal } from '../approvals/refusal.ts'
+import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
 import type { RunState } from './run-state.ts'
 

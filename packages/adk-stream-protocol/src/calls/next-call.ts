@@ -6,11 +6,10 @@ import {
   toApprovedNote,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, Refusal } from '../approvals/approval.ts'
+import { isRefusal } from '../approvals/approval.ts'
 import type { DecidedCall } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
-import type { Refusal } from '../approvals/refusal.ts'
-import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { CallCheck } from './call-terms.ts'
 import type { Pause } from './run-state.ts'

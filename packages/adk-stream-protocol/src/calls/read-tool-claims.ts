@@ -1,7 +1,7 @@
 import type { BaseTool } from '@google/adk'
 
-import type { ToolClaims } from '../approvals/tool-claims.ts'
-import { readAnnotations } from '../approvals/tool-claims.ts'
+import type { ToolClaims } from '../approvals/approval.ts'
+import { readAnnotations } from '../approvals/approval.ts'
 import { isRecord } from '../protocol/guards.ts'
 
 /** Returns what an MCP server claims about a tool, or undefined if the tool does not come from an MCP server. */

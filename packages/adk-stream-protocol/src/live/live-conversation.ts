@@ -13,38 +13,39 @@ import type { Blob, Content, FunctionResponse, Part } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
 import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
-import type { RunState } from '../calls/run-state.ts'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import type { Approval, Refusal } from '../approvals/approval.ts'
+import type { Decision } from '../approvals/next-approval.ts'
+import type { Reply } from '../approvals/understand-reply.ts'
+import type { RunState } from '../calls/run-state.ts'
 import type { CredentialSource } from '../calls/sign-in-calls.ts'
 import { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { ToolErrors } from '../calls/tool-errors.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import type { Approval } from '../approvals/approval.ts'
-import type { Decision } from '../approvals/next-approval.ts'
-import type { Refusal } from '../approvals/refusal.ts'
-import type { Reply } from '../approvals/understand-reply.ts'
 import {
-  toLiveAgent,
   LivePlugin,
   declareNonBlocking,
   findLiveTool,
+  toLiveAgent,
   wrapTools,
 } from '../gemini-live/live-agent.ts'
 import { toModelError } from '../gemini-live/live-connection-error.ts'
 import type { LiveHooks, LiveStatus } from '../gemini-live/live-hooks.ts'
 import { AudioEpochs } from '../gemini-live/live-hooks.ts'
-import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
+import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import { runLiveCall } from '../gemini-live/run-live-call.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+import { SparseMap } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCallsOptions } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
 import {
+  SourcesPerMessage,
   kindOf,
   prepareEvent,
-  SourcesPerMessage,
   toRepliedEvent,
   toUserEvent,
   withoutStoring,
@@ -57,12 +58,10 @@ import type { EndedCall } from './parked-calls.ts'
 import { describeParkedResult } from './parked-calls.ts'
 import { SessionWriter } from './session-writer.ts'
 import { SnapshotSaver } from './snapshot-saver.ts'
-import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
+import { SpeechTranscript, partialUserMessage, transcriptOf } from './speech-transcript.ts'
 import type { ShownQuestion } from './spoken-replies.ts'
 import { SpokenReplies } from './spoken-replies.ts'
 import { TurnTaking } from './turn-taking.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
-import { SparseMap } from '../shared/collections.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,

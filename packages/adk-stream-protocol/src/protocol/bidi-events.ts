@@ -1,11 +1,10 @@
 import { z } from 'zod'
 
 import type { FrameFault } from './client-frame.ts'
+import { RawMessage, UncheckedArray, describeIssue, parseJson } from './client-input.ts'
 import { ProtocolError } from './errors.ts'
 import { isRecord } from './guards.ts'
-import { parseJson } from './json.ts'
 import { CONFIRMATION_TOOL } from './message.ts'
-import { describeIssue, RawMessage, UncheckedArray } from './raw-message.ts'
 import type { DecisionResponse, OutputResponse } from './read-responses.ts'
 import { readResults } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'

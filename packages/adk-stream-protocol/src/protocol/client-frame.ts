@@ -1,9 +1,8 @@
 import { z } from 'zod'
 
+import { UncheckedArray, UncheckedObject, describeIssue, parseJson } from './client-input.ts'
 import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
-import { parseJson } from './json.ts'
-import { describeIssue, UncheckedArray, UncheckedObject } from './raw-message.ts'
 import { Digest, Edits, Payloads, Previews } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
 

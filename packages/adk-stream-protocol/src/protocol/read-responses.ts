@@ -4,8 +4,8 @@ import type { ToolResult } from './bidi-events.ts'
 import { ProtocolError } from './errors.ts'
 import { isRecord } from './guards.ts'
 import { CONFIRMATION_TOOL } from './message.ts'
-import type { RawMessage, RawPart } from './raw-message.ts'
-import { isRawPart, partsOf } from './raw-message.ts'
+import type { RawMessage, RawPart } from './client-input.ts'
+import { isRawPart, partsOf } from './client-input.ts'
 
 /** A person's decision about a call. */
 export interface DecisionResponse {

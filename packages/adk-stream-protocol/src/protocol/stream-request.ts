@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { ProtocolError } from './errors.ts'
-import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
+import { isRawPart, partsOf, RawMessage, UncheckedArray } from './client-input.ts'
 import type { Responses, DecisionResponse } from './read-responses.ts'
 import {
   checkCount,

@@ -1,4 +1,6 @@
+import type { Chunk } from '../protocol/chunk.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { TurnLog } from '../turns/turn-log.ts'
 
 /**
  * Makes the running turns of one server readable on all servers. A store that several machines use has one. Every method may be
@@ -61,7 +63,7 @@ export interface RelayTurn {
 export interface TurnUpdate extends Omit<RelayTurn, 'owner'> {
   /** The number of the update, from 1. */
   readonly seq: number
-  /** Chunks and marks as JSON (see `turn-lines.ts`). */
+  /** Chunks and marks as JSON (see `TurnLine`). */
   readonly lines: readonly string[]
   readonly ended: boolean
 }
@@ -119,4 +121,28 @@ export interface HintListener {
   readonly onState: (state: 'listening' | 'polling') => void
   /** Reports, once, why no hints arrive. */
   readonly onWarning: (warning: Error) => void
+}
+
+/**
+ * A line of a turn is the JSON of a chunk, or of a mark: the position that a client has read up to when it responds to the pause, to
+ * an approval or to a call.
+ */
+type TurnLine = Chunk | { readonly mark: string | null }
+
+export function markLine(id: string | undefined): string {
+  return JSON.stringify({ mark: id ?? null })
+}
+
+/** Parses a line. Only this library writes lines, so their shape is not checked. */
+export function readLine(line: string): TurnLine {
+  return JSON.parse(line) as TurnLine
+}
+
+/** Appends lines to the log of a turn. */
+export function appendLines(log: TurnLog, lines: readonly string[]): void {
+  for (const line of lines) {
+    const read = readLine(line)
+    if ('mark' in read) log.markPause(read.mark ?? undefined)
+    else log.append(read)
+  }
 }

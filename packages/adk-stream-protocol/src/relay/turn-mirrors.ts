@@ -3,7 +3,7 @@ import { SerialTask } from '../shared/async.ts'
 import type { TurnLogLimits } from '../turns/turn-log.ts'
 import { Turn } from '../turns/turn.ts'
 import type { Relay, RelayTurn, TurnRows } from './relay.ts'
-import { appendLines } from './turn-lines.ts'
+import { appendLines } from './relay.ts'
 
 export interface TurnMirrorsOptions extends TurnLogLimits {
   readonly relay: Pick<Relay, 'find' | 'read' | 'watch' | 'unwatch'>

@@ -6,7 +6,7 @@ import type { Turn } from '../turns/turn.ts'
 import type { Position } from '../turns/turn-log.ts'
 import { START } from '../turns/turn-log.ts'
 import type { Relay, TurnUpdate } from './relay.ts'
-import { markLine } from './turn-lines.ts'
+import { markLine } from './relay.ts'
 
 export interface TurnPublisherOptions {
   readonly relay: Pick<Relay, 'write' | 'notify'>

@@ -2,6 +2,11 @@ import type { BaseAgent, BaseTool, LlmAgent, Workflow } from '@google/adk'
 import {
   BaseTool as Tool,
   FunctionTool,
+  JoinNode,
+  NodeTool,
+  ParallelWorker,
+  RemoteA2AAgent,
+  ToolNode,
   isAgentTool,
   isBaseAgent,
   isBaseTool,
@@ -13,20 +18,14 @@ import {
   isRoutedAgent,
   isSequentialAgent,
   isWorkflow,
-  JoinNode,
-  NodeTool,
-  ParallelWorker,
-  RemoteA2AAgent,
-  ToolNode,
 } from '@google/adk'
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
-import { isAnyName, isPattern, matchesName } from '../approvals/name-pattern.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
-import { findByName } from '../approvals/policy.ts'
+import { findByName, isAnyName, isPattern, matchesName } from '../approvals/policy.ts'
 import { suggestName } from './check-options.ts'
 
 /**

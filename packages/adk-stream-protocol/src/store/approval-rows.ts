@@ -1,7 +1,7 @@
-import type { Approval } from '../approvals/approval.ts'
 import type { ReadApproval } from '../approvals/approval-store.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
-import { currentStep } from '../approvals/next-approval.ts'
+import { currentStep } from '../approvals/deciders.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
 
 export interface ApprovalRow {

@@ -46,8 +46,9 @@ export type {
   Vote,
 } from '../approvals/approval.ts'
 export type { AuditEntry, AuditEvent, AuditRecord } from '../approvals/audit-entry.ts'
-export type { Decider, Transition } from '../approvals/next-approval.ts'
-export { isUnreported, isWaitingFor } from '../approvals/next-approval.ts'
-export { cancelApproval } from '../approvals/cancel-approval.ts'
+export type { Decider } from '../approvals/deciders.ts'
+export { isWaitingFor } from '../approvals/deciders.ts'
+export type { Transition } from '../approvals/next-approval.ts'
+export { cancelApproval, isUnreported } from '../approvals/next-approval.ts'
 export type { AppChatRef } from '../shared/chat-ref.ts'
 export type { Owner, RemovalCondition, RetentionStore, UnusedChats } from './retention-store.ts'

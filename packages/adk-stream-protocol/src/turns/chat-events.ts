@@ -1,5 +1,5 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
-import { maySee } from '../approvals/next-approval.ts'
+import { maySee } from '../approvals/deciders.ts'
 import type { ChatEvent, FeedEvent } from '../protocol/server-views.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import { keyOf } from './turn-registry.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
-import { isRefusal } from '../../src/approvals/refusal.ts'
+import { isRefusal } from '../../src/approvals/approval.ts'
 import { ProtocolError } from '../../src/protocol/errors.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'

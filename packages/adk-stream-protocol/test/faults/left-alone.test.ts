@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
-import { isRefusal } from '../../src/approvals/refusal.ts'
+import { isRefusal } from '../../src/approvals/approval.ts'
 import { fenceSessions } from '../../src/server/chats/turns/chat-locker.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'

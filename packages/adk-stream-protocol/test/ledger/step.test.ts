@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest'
+
 import type { Approval, ApprovalStateName } from '../../src/approvals/approval.ts'
+import { isRefusal } from '../../src/approvals/approval.ts'
+import { maySee, type Decider } from '../../src/approvals/deciders.ts'
+import { argsToRun, nextApproval, type ApprovalCommand } from '../../src/approvals/next-approval.ts'
 import {
-  type ApprovalCommand,
-  argsToRun,
-  type Decider,
-  maySee,
-  nextApproval,
-} from '../../src/approvals/next-approval.ts'
-import { isRefusal } from '../../src/approvals/refusal.ts'
-import {
+  NOON,
   after,
   approve,
   askedFor,
@@ -19,7 +16,6 @@ import {
   hanako,
   manager,
   managerStep,
-  NOON,
   otherManager,
   ownerStep,
   step,

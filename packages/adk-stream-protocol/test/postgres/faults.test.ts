@@ -2,7 +2,7 @@ import { Pool } from 'pg'
 import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { isRefusal } from '../../src/approvals/refusal.ts'
+import { isRefusal } from '../../src/approvals/approval.ts'
 import { Database } from '../../src/store/postgres/database.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { listApprovals } from '../../src/store/postgres/approval-sql.ts'

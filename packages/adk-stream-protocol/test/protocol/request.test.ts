@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { ProtocolError } from '../../src/protocol/errors.ts'
-import { parseJson } from '../../src/protocol/json.ts'
+import { parseJson } from '../../src/protocol/client-input.ts'
 import { sseFrame } from '../../src/protocol/sse.ts'
 import { serialiseChunk } from '../../src/protocol/chunk.ts'
 import type { MessageRequest } from '../../src/protocol/stream-request.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
-import { isRefusal } from '../../src/approvals/refusal.ts'
+import { isRefusal } from '../../src/approvals/approval.ts'
 import { ProtocolError } from '../../src/protocol/errors.ts'
 import type { LogEntry } from '../../src/server/operations/log.ts'
 import { LogThrottle } from '../../src/server/operations/log.ts'

@@ -15,7 +15,7 @@ import { defer } from '../support/agents.ts'
 import { hosts } from '../support/hosts.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { refusedUpgrade, SocketClient, toLiveUrl } from './support/socket-client.ts'
-import { mayRetry } from '../../src/protocol/close-codes.ts'
+import { mayRetry } from '../../src/protocol/server-frame.ts'
 
 const hanako: ServeOptions = { authenticate: () => ({ id: 'hanako' }) }
 

@@ -1,7 +1,7 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
-import type { Decider } from '../../approvals/next-approval.ts'
-import { currentStep, isEligible } from '../../approvals/next-approval.ts'
+import type { Decider } from '../../approvals/deciders.ts'
+import { currentStep, isEligible } from '../../approvals/deciders.ts'
 import type {
   TimelineDecision,
   TimelineEntry,

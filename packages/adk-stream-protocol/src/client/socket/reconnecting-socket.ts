@@ -1,10 +1,9 @@
 import type { ClientFrame } from '../../protocol/client-frame.ts'
-import { CLOSE_CODES, mayRetry } from '../../protocol/close-codes.ts'
-import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
-import { disconnected } from '../adk-error.ts'
-import { onNetworkBack } from '../network-back.ts'
+import { CLOSE_CODES, SUBPROTOCOL, mayRetry } from '../../protocol/server-frame.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore } from '../../shared/backoff.ts'
+import { disconnected } from '../adk-error.ts'
+import { onNetworkBack } from '../network-back.ts'
 import { createConnectionStatus } from '../transports/connection-state.ts'
 
 /** The part of a WebSocket that is used: the browser's, or the one of `ws`. */

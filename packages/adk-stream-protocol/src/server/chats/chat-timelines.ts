@@ -1,7 +1,7 @@
 import type { TimelinePage } from '../../agent/timeline/build-timeline.ts'
 import { buildTimeline } from '../../agent/timeline/build-timeline.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
-import type { Decider } from '../../approvals/next-approval.ts'
+import type { Decider } from '../../approvals/deciders.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Timeline } from '../../protocol/timeline.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../protocol/errors.ts'
-import { parseJson } from '../../protocol/json.ts'
+import { parseJson } from '../../protocol/client-input.ts'
 import type { Dialect } from './dialects.ts'
 import { DIALECTS } from './dialects.ts'
 import type { Exchange } from './exchange.ts'

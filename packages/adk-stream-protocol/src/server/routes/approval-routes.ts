@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
-import { isRefusal } from '../../approvals/refusal.ts'
+import { isRefusal } from '../../approvals/approval.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import { UncheckedObject } from '../../protocol/raw-message.ts'
+import { UncheckedObject } from '../../protocol/client-input.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { FindNames } from '../chats/principal-names.ts'

@@ -1,7 +1,7 @@
 import type { Approval } from '../../approvals/approval.ts'
 import { findReply } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
-import { currentStep, whyUndecidable } from '../../approvals/next-approval.ts'
+import { currentStep, whyUndecidable } from '../../approvals/deciders.ts'
 import type { ShownPerson } from '../../protocol/server-views.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'

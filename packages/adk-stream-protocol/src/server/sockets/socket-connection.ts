@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 
 import { isBidiShaped } from '../../protocol/bidi-events.ts'
 import type { ClientFrame } from '../../protocol/client-frame.ts'
-import type { CloseReason } from '../../protocol/close-codes.ts'
+import type { CloseReason } from '../../protocol/server-frame.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import type { Turn } from '../../turns/turn.ts'

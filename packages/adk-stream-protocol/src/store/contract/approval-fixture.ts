@@ -1,14 +1,14 @@
 import type { Approval, ApprovalStep, ApprovalTerms } from '../../approvals/approval.ts'
+import { isRefusal, type Refusal } from '../../approvals/approval.ts'
 import type { AuditEntry } from '../../approvals/audit-entry.ts'
+import { type Decider } from '../../approvals/deciders.ts'
 import { digestCall } from '../../approvals/digest.ts'
 import type { ApprovalRequest } from '../../approvals/ledger.ts'
 import {
-  type ApprovalCommand,
-  type Decider,
   nextApproval,
+  type ApprovalCommand,
   type Transition,
 } from '../../approvals/next-approval.ts'
-import { isRefusal, type Refusal } from '../../approvals/refusal.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export const chat: AppChatRef = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }

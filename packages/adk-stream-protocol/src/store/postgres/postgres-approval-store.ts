@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
 
-import type { Approval } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
@@ -11,39 +10,39 @@ import type {
   ChatLock,
   ChatLockHolder,
   LockedChatsFilter,
-  WorkerLease,
   PendingQuota,
   ReadApproval,
   UnreportedFilter,
   VisibleFilter,
+  WorkerLease,
 } from '../../approvals/approval-store.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { cancelApproval } from '../../approvals/cancel-approval.ts'
-import { isUnreported, type Transition } from '../../approvals/next-approval.ts'
+import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import {
-  type ApprovalRow,
-  type AuditRow,
-  decodeApproval,
-  decodeTimed,
-  type TimedRow,
-  decodeAudit,
   deciderNames,
+  decodeApproval,
+  decodeAudit,
+  decodeTimed,
   encodeAsked,
   encodeMoved,
+  type ApprovalRow,
+  type AuditRow,
+  type TimedRow,
 } from '../approval-rows.ts'
-import { chatColumns, decodeWorkers, type WorkerRow } from '../chat-rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
+import { chatColumns, decodeWorkers, type WorkerRow } from '../chat-rows.ts'
 import type { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import {
-  type ApprovalSql,
   approvalSql,
   listApprovals,
   listVisible,
   readAudit,
+  type ApprovalSql,
 } from './approval-sql.ts'
 import type { Clocks } from './clocks.ts'
 import type { Database, RunStatement } from './database.ts'

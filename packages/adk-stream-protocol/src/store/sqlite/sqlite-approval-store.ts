@@ -1,55 +1,54 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
-import type { Approval } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
   AuditCheck,
   AuditFilter,
   AuditVerification,
-  ChatLockHolder,
   ChatLock,
-  LockedChatsFilter,
-  WorkerLease,
-  LeaseRenewal,
+  ChatLockHolder,
   LeaseOptions,
+  LeaseRenewal,
+  LockedChatsFilter,
   PendingQuota,
   ReadApproval,
   UnreportedFilter,
   VisibleFilter,
+  WorkerLease,
 } from '../../approvals/approval-store.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { cancelApproval } from '../../approvals/cancel-approval.ts'
-import { type Transition, isUnreported } from '../../approvals/next-approval.ts'
+import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+import {
+  deciderNames,
+  decodeApproval,
+  decodeAudit,
+  decodeTimed,
+  encodeAsked,
+  encodeMoved,
+  type ApprovalRow,
+  type AuditRow,
+} from '../approval-rows.ts'
+import { verifyChain } from '../audit-chain.ts'
+import { chatColumns, decodeWorkers } from '../chat-rows.ts'
+import { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import { auditConditions, listConditions, visibleQuery } from './approval-conditions.ts'
 import {
-  type ApprovalRow,
-  type AuditRow,
-  decodeApproval,
-  decodeTimed,
-  decodeAudit,
-  deciderNames,
-  encodeAsked,
-  encodeMoved,
-} from '../approval-rows.ts'
-import { chatColumns, decodeWorkers } from '../chat-rows.ts'
-import {
-  type ApprovalStatements,
   DATABASE_CLOCK,
   prepareApprovalStatements,
   selectApprovals,
+  type ApprovalStatements,
 } from './approval-statements.ts'
-import { verifyChain } from '../audit-chain.ts'
 import { auditReader } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
-import { LockedChats } from '../locked-chats.ts'
-import { type LeaseClock, monotonicClock } from './lease-clock.ts'
+import { monotonicClock, type LeaseClock } from './lease-clock.ts'
 import { ThreadedRenewal } from './lease-thread-host.ts'
 import type { SqliteSessionService } from './sqlite-session-service.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export interface SqliteApprovalStoreOptions {
   /** The SQL expression of the clock for deadlines, in ms. Default: the clock of SQLite. */

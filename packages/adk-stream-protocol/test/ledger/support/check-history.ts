@@ -1,6 +1,6 @@
 import type { Approval } from '../../../src/approvals/approval.ts'
 import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
-import { isRefusal } from '../../../src/approvals/refusal.ts'
+import { isRefusal } from '../../../src/approvals/approval.ts'
 import {
   editedArgs,
   type History,

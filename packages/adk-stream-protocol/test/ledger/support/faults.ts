@@ -1,17 +1,17 @@
-import type { Approval, ApprovalState } from '../../../src/approvals/approval.ts'
 import type { ApprovalStore } from '../../../src/approvals/approval-store.ts'
+import type { Approval, ApprovalState } from '../../../src/approvals/approval.ts'
+import { isRefusal, type Refusal } from '../../../src/approvals/approval.ts'
 import type { AuditEvent } from '../../../src/approvals/audit-entry.ts'
+import { currentStep } from '../../../src/approvals/deciders.ts'
 import type { Call } from '../../../src/approvals/digest.ts'
 import { Ledger, type LedgerOptions } from '../../../src/approvals/ledger.ts'
 import {
   argsToRun,
-  currentStep,
-  type Decision,
   nextApproval,
+  type Decision,
   type Transition,
 } from '../../../src/approvals/next-approval.ts'
-import { isRefusal, type Refusal } from '../../../src/approvals/refusal.ts'
-import type { MakeLedger, LedgerSimulation } from './simulation.ts'
+import type { LedgerSimulation, MakeLedger } from './simulation.ts'
 
 /** Ledgers with one deliberate fault each, and the invariant by which the checker must find it. */
 interface Fault {

@@ -1,24 +1,23 @@
-import type { Approval } from '../../../src/approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
-  ChatLockHolder,
   ChatLock,
+  ChatLockHolder,
   LockedChatsFilter,
   PendingQuota,
   UnreportedFilter,
   VisibleFilter,
 } from '../../../src/approvals/approval-store.ts'
+import type { Approval } from '../../../src/approvals/approval.ts'
+import { isRefusal } from '../../../src/approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../../src/approvals/audit-entry.ts'
+import { isWaitingFor, maySee } from '../../../src/approvals/deciders.ts'
 import {
   isUnreported,
-  isWaitingFor,
-  maySee,
   nextApproval,
   type Transition,
 } from '../../../src/approvals/next-approval.ts'
-import { isRefusal } from '../../../src/approvals/refusal.ts'
 import type { AppChatRef } from '../../../src/shared/chat-ref.ts'
 
 /** Stores approvals in memory. The shortest implementation of the interface, for tests. */

@@ -1,5 +1,4 @@
-import type { Approval, ApprovalStep } from '../../../src/approvals/approval.ts'
-import type { Refusal } from '../../../src/approvals/refusal.ts'
+import type { Approval, ApprovalStep, Refusal } from '../../../src/approvals/approval.ts'
 import {
   executive,
   executiveStep,

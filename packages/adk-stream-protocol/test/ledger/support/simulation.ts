@@ -1,27 +1,29 @@
 import type { Scheduler } from 'fast-check'
-import type { Approval } from '../../../src/approvals/approval.ts'
+
 import type { ApprovalStore } from '../../../src/approvals/approval-store.ts'
+import type { Approval } from '../../../src/approvals/approval.ts'
+import { isRefusal, type Refusal } from '../../../src/approvals/approval.ts'
 import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
+import { type Decider } from '../../../src/approvals/deciders.ts'
 import type { Call } from '../../../src/approvals/digest.ts'
 import type { Ledger, LedgerOptions } from '../../../src/approvals/ledger.ts'
-import { argsToRun, type Decider, type Decision } from '../../../src/approvals/next-approval.ts'
-import { isRefusal, type Refusal } from '../../../src/approvals/refusal.ts'
+import { argsToRun, type Decision } from '../../../src/approvals/next-approval.ts'
 import { toInputTerms } from '../../../src/calls/input-terms.ts'
 import { settleQuestions } from '../../../src/server/chats/turns/question-answers.ts'
 import {
-  type Action,
-  answerOf,
-  type CallPlan,
   DEADLINE_MS,
-  editedArgs,
-  type History,
   LEASE_MS,
-  people,
-  type Person,
-  type Program,
   QUOTA,
+  answerOf,
+  editedArgs,
+  people,
   rules,
   shownArgs,
+  type Action,
+  type CallPlan,
+  type History,
+  type Person,
+  type Program,
 } from './plan.ts'
 import { Life, watchStore } from './watched-store.ts'
 

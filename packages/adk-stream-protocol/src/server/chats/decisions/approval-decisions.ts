@@ -1,35 +1,36 @@
 import { setImmediate } from 'node:timers/promises'
 
-import type { Approval } from '../../../approvals/approval.ts'
+import type { Approval, Refusal } from '../../../approvals/approval.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
+import type { Decider } from '../../../approvals/deciders.ts'
+import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
-import type { Decider, Decision } from '../../../approvals/next-approval.ts'
-import { isAccepted, isCompletedBy, isDecidedAloneBy } from '../../../approvals/next-approval.ts'
-import type { Refusal } from '../../../approvals/refusal.ts'
-import { isRefusal } from '../../../approvals/refusal.ts'
+import type { Decision } from '../../../approvals/next-approval.ts'
+import { isAccepted, isCompletedBy } from '../../../approvals/next-approval.ts'
 import type { Reply } from '../../../approvals/understand-reply.ts'
+import { isElicitation } from '../../../calls/elicitation-terms.ts'
+import type { NamedApproval } from '../../../protocol/bidi-events.ts'
+import { createAwaitingApprovalError, readToolResult } from '../../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'
 import type {
-  Responses,
   DecisionResponse,
   OutputResponse,
+  Responses,
 } from '../../../protocol/read-responses.ts'
-import type { NamedApproval } from '../../../protocol/bidi-events.ts'
-import { readToolResult, createAwaitingApprovalError } from '../../../protocol/bidi-events.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
+import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { BridgeLimits } from '../../limits.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toApprovalChat } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'
-import { isElicitation } from '../../../calls/elicitation-terms.ts'
 import { cancelIfLost } from '../recovery/lost-elicitations.ts'
 import { isInputQuestion, toAnswer } from '../turns/question-answers.ts'
-import type { Turn } from '../../../turns/turn.ts'
 import type { DecidedTurns } from './decided-turns.ts'
+import { isConsistent, isDuplicate, isSettled, toDecider, toError } from './decision-results.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkAnswer, checkEdit } from './policy-checks.ts'
-import { isConsistent, isDuplicate, isSettled, toDecider, toError } from './decision-results.ts'
-import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend

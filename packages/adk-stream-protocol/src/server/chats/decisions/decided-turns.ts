@@ -1,16 +1,15 @@
-import type { Approval } from '../../../approvals/approval.ts'
+import type { Approval, Refusal } from '../../../approvals/approval.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
-import type { Refusal } from '../../../approvals/refusal.ts'
-import { isRefusal } from '../../../approvals/refusal.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import { defer } from '../../../shared/async.ts'
 import type { Turn } from '../../../turns/turn.ts'
-import { OrphanedApprovals, writeEnding } from '../turns/approval-endings.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
-import { ResumeAttempts } from './resume-attempts.ts'
+import { OrphanedApprovals, writeEnding } from '../turns/approval-endings.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import { LiveCallError } from '../turns/turn-service.ts'
+import { ResumeAttempts } from './resume-attempts.ts'
 
 /** The result of recording a decision, and the turn that resumes with it. The turn fails if the decision is refused. */
 export interface DecidedTurn {

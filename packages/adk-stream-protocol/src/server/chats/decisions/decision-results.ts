@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 
-import type { Approval } from '../../../approvals/approval.ts'
-import type { Decider } from '../../../approvals/next-approval.ts'
+import type { Approval, Refusal, RefusalCode } from '../../../approvals/approval.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
+import type { Decider } from '../../../approvals/deciders.ts'
 import { argsToRun } from '../../../approvals/next-approval.ts'
-import type { Refusal, RefusalCode } from '../../../approvals/refusal.ts'
-import { isRefusal } from '../../../approvals/refusal.ts'
 import type { ErrorCode } from '../../../protocol/errors.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { DecisionResponse } from '../../../protocol/read-responses.ts'

@@ -1,15 +1,15 @@
 import type { Approval } from '../../../approvals/approval.ts'
-import { mayReply } from '../../../approvals/next-approval.ts'
-import { understandReply } from '../../../approvals/understand-reply.ts'
+import { mayReply } from '../../../approvals/deciders.ts'
 import type { Reply } from '../../../approvals/understand-reply.ts'
+import { understandReply } from '../../../approvals/understand-reply.ts'
 import type { UserMessage } from '../../../protocol/stream-request.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { Principal } from '../../auth/authenticate.ts'
-import type { ApprovalDecisions } from './approval-decisions.ts'
-import { toDecider } from './decision-results.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toApprovalChat } from '../backend.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
+import type { ApprovalDecisions } from './approval-decisions.ts'
+import { toDecider } from './decision-results.ts'
 
 export interface ReplyDecisionsOptions {
   readonly backend: LazyBackend

@@ -2,7 +2,7 @@ import { UNKNOWN } from '../../../agent/call-responses.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
-import { isRefusal } from '../../../approvals/refusal.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
 import { isElicitation } from '../../../calls/elicitation-terms.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 

@@ -4,7 +4,7 @@ import { describeEnding, toResponse } from '../../../agent/call-responses.ts'
 import type { DecidedNote, EventNotes } from '../../../agent/history/event-notes.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
-import { isRefusal } from '../../../approvals/refusal.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
 import type { DecisionResponse, OutputResponse } from '../../../protocol/read-responses.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 

@@ -15,11 +15,10 @@ import {
   toReplay,
 } from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
-import type { Approval } from '../../../approvals/approval.ts'
+import type { Approval, Refusal } from '../../../approvals/approval.ts'
+import { isRefusal } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
-import type { Refusal } from '../../../approvals/refusal.ts'
-import { isRefusal } from '../../../approvals/refusal.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'

@@ -1,0 +1,81 @@
+import type { Approval, ApprovalStep, ApprovalTerms } from './approval.ts'
+
+/** The principal who decides, with the roles that `authenticate` returned. */
+export interface Decider {
+  readonly id: string
+  readonly roles: readonly string[]
+}
+
+/** Returns the index of the step that needs votes. Returns undefined if all steps have enough. */
+export function currentStep({ terms, votes }: Approval): number | undefined {
+  const step = terms.chain.findIndex(
+    ({ count }, index) => votes.filter((vote) => vote.step === index).length < count,
+  )
+  return step === -1 ? undefined : step
+}
+
+/** Whether a principal may see an approval: it belongs to their chat, or they may decide one of its steps. */
+export function maySee(
+  { chat, terms }: Pick<Approval, 'chat' | 'terms'>,
+  principal: Decider,
+): boolean {
+  return (
+    chat.principalId === principal.id || terms.chain.some((step) => isEligible(step, principal))
+  )
+}
+
+/** Whether a pending approval is in a chat of this principal, can be decided by them now, or has a vote that they can withdraw. */
+export function isWaitingFor(approval: Approval, principal: Decider): boolean {
+  if (approval.state.name !== 'requested') return false
+  const isOwn = approval.chat.principalId === principal.id
+  return isOwn || isAsked(approval, principal) || hasVoted(approval, principal)
+}
+
+/**
+ * Why a principal cannot decide an approval now. `decided`: it is not pending any more. `voted`: they have approved. `later-step`: a step
+ * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them.
+ */
+export type Undecidable = 'decided' | 'voted' | 'later-step' | 'earlier-step' | 'not-named'
+
+/** Returns why a principal cannot decide an approval now, or undefined if they can. */
+export function whyUndecidable(approval: Approval, principal: Decider): Undecidable | undefined {
+  if (approval.state.name !== 'requested') return 'decided'
+  if (hasVoted(approval, principal)) return 'voted'
+  if (isAsked(approval, principal)) return undefined
+  const step = approval.terms.chain.findLastIndex((candidate) => isEligible(candidate, principal))
+  if (step === -1) return 'not-named'
+  return step > (currentStep(approval) ?? -1) ? 'later-step' : 'earlier-step'
+}
+
+/** Whether the vote of this principal alone satisfies the terms. */
+export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
+  const [step] = terms.chain
+  return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
+}
+
+/** Whether a reply of this principal in the chat may decide an approval. */
+export function mayReply({ chat, terms }: Approval, by: Decider): boolean {
+  const isOwner = chat.principalId === by.id
+  const isApproval = terms.kind === undefined && terms.acceptsReplies === true
+  return isOwner && isApproval && terms.severity !== 'high' && isDecidedAloneBy(terms, by)
+}
+
+export function hasVoted({ votes }: Approval, by: Decider): boolean {
+  return votes.some(({ principalId }) => principalId === by.id)
+}
+
+export function isAsked(approval: Approval, by: Decider): boolean {
+  const step = approval.terms.chain[currentStep(approval) ?? -1]
+  return step !== undefined && isEligible(step, by)
+}
+
+export function isEligible(
+  { principals, roles }: ApprovalStep,
+  { id, roles: held }: Decider,
+): boolean {
+  return principals.includes(id) || held.some((role) => roles.includes(role))
+}
+
+export function isDecidedByOne({ chain }: Pick<ApprovalTerms, 'chain'>): boolean {
+  return chain.length === 1 && chain[0]?.count === 1
+}
