@@ -4,7 +4,7 @@ import * as z from 'zod'
 
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
-import { readReportedFailure } from '../protocol/tool-failure.ts'
+import { readReportedFailure } from '../protocol/message.ts'
 import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 

@@ -5,7 +5,7 @@ import type { PolicyFunctions, PreviewContext } from '../approvals/policy.ts'
 import { resolveVerdict, toPolicyCall } from '../approvals/policy.ts'
 import { callInTime, PolicyPreview } from '../approvals/preview.ts'
 import type { Preview } from '../protocol/preview.ts'
-import { readReportedFailure } from '../protocol/tool-failure.ts'
+import { readReportedFailure } from '../protocol/message.ts'
 import type { TermsOptions } from './call-terms.ts'
 
 /** Whether a result reports a failure, and what the call did in words of the policy. */

@@ -1,11 +1,10 @@
 import type { RemotePause, RemoteRequest } from '../agent/adk-workarounds/remote-events.ts'
 import { isRequest } from '../agent/adk-workarounds/remote-events.ts'
-import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { RemoteCallNote } from '../agent/history/event-notes.ts'
+import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import { isDeeperThan } from '../approvals/digest.ts'
 import { isRecord } from '../protocol/guards.ts'
-import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { toRemoteTitle } from '../protocol/remote-titles.ts'
+import { CONFIRMATION_TOOL, toRemoteTitle } from '../protocol/message.ts'
 import { readOriginalCall } from './approval-events.ts'
 import { isSecretField } from './elicitation-terms.ts'
 

@@ -1,4 +1,5 @@
 import type { ErrorCode } from './errors.ts'
+import { isRecord } from './guards.ts'
 import type { Preview, ShownPreview } from './preview.ts'
 import type { SignInTerms } from './sign-in-terms.ts'
 
@@ -207,3 +208,56 @@ export interface Message {
 
 /** The tool name of ADK's confirmation requests. Clients of the Python server send decisions under it. */
 export const CONFIRMATION_TOOL = 'adk_request_confirmation'
+
+/** The failure of a call, as its result reports it. */
+export interface ReportedFailure {
+  /** The tool's message, if it has one. */
+  readonly reason?: string
+}
+
+/**
+ * Returns the failure that the result of a tool reports: `success: false`, `status: 'error'` (the form in ADK's
+ * documentation), or the `isError: true` of an MCP tool. Returns undefined for any other result.
+ */
+export function readReportedFailure(output: unknown): ReportedFailure | undefined {
+  if (!isRecord(output)) return undefined
+  const { success, status, error, error_message: errorMessage, message } = output
+  if (output['isError'] === true && Array.isArray(output['content']))
+    return toReportedFailure(readText(output['content']))
+  if (success !== false && status !== 'error') return undefined
+  return toReportedFailure([error, errorMessage, message].find((text) => typeof text === 'string'))
+}
+
+/** Returns the first text in the content of an MCP result. */
+function readText(content: readonly unknown[]): unknown {
+  return content.flatMap((part) =>
+    isRecord(part) && part['type'] === 'text' ? part['text'] : [],
+  )[0]
+}
+
+export function toReportedFailure(reason: unknown): ReportedFailure {
+  return typeof reason === 'string' && reason !== '' ? { reason } : {}
+}
+
+/** What a remote agent asks a person for. */
+export type RemoteRequestKind = 'answer' | 'approval' | 'signIn'
+
+const TITLES: Readonly<Record<RemoteRequestKind, string>> = {
+  answer: 'asks',
+  approval: 'asks for approval',
+  signIn: 'asks you to sign in',
+}
+
+/** Returns the title of what a remote agent asks. */
+export function toRemoteTitle(kind: RemoteRequestKind, agent: string): string {
+  return `The remote agent ${agent} ${TITLES[kind]}`
+}
+
+/** Reads a title of `toRemoteTitle`, so that a page can show it in its own language. Returns undefined for any other title. */
+export function readRemoteTitle(
+  title: string,
+): { readonly kind: RemoteRequestKind; readonly agent: string } | undefined {
+  const [, agent = '', verb] = /^The remote agent (\S+) (asks.*)$/.exec(title) ?? []
+  const kind = (['answer', 'approval', 'signIn'] as const).find((each) => TITLES[each] === verb)
+  return kind && { kind, agent }
+}

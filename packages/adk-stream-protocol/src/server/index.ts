@@ -10,10 +10,10 @@ export {
   type AuthenticateRequest,
   type Principal,
 } from './auth/authenticate.ts'
-export { signedCookie } from './auth/signed-cookie.ts'
+export { signedCookie } from './auth/authenticate.ts'
 export type { LiveOptions } from './chats/live-runs.ts'
 export { type Bridge, createBridge } from './create-bridge.ts'
-export { type AllowedHosts, isAllowedHost } from './http/hosts-and-origins.ts'
+export { type AllowedHosts, isAllowedHost } from './http/hosts-and-proxies.ts'
 export type { BridgeLimits } from './limits.ts'
 export type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
 export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'

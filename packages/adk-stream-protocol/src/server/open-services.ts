@@ -1,34 +1,33 @@
 import type { Approval } from '../approvals/approval.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import type { Backend } from './chats/backend.ts'
-import { ChatTimelines } from './chats/chat-timelines.ts'
-import { LostElicitations } from './chats/recovery/lost-elicitations.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
-import { createNameLookup } from './chats/principal-names.ts'
+import { LostElicitations } from './chats/recovery/lost-elicitations.ts'
 import { RecoverySweeper } from './chats/recovery/recovery-sweeper.ts'
 import { RetentionSweeper } from './chats/recovery/retention-sweeper.ts'
 import type { Bridge } from './create-bridge.ts'
 import { DRAIN_MS } from './drain.ts'
 import type { ApprovalChange } from './feeds/approval-news.ts'
 import type { Route } from './http/http-router.ts'
+import { toObservers } from './observers.ts'
 import type { ChatParts, ChatPartsOptions } from './open-chats.ts'
 import { openChats } from './open-chats.ts'
 import type { AnyBridgeOptions } from './options.ts'
-import { toObservers } from './observers.ts'
 import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
+import { createNameLookup } from './routes/approval-views.ts'
 import { auditRoutes } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
-import { chatListRoutes } from './routes/chat-list-routes.ts'
-import { chatRoutes } from './routes/chat-routes.ts'
+import { chatListRoutes, chatRoutes } from './routes/chat-routes.ts'
 import { signInRoutes } from './routes/sign-in-routes.ts'
-import { modelCallRoutes, timelineRoutes } from './routes/timeline-routes.ts'
+import type { TimelineSources } from './routes/timeline-routes.ts'
+import { modelCallRoutes, readTimeline, timelineRoutes } from './routes/timeline-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { createCallFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
+import { openTurnHandlers } from './sockets/frame-handlers.ts'
 import { openLiveHandlers } from './sockets/live-handlers.ts'
-import { openTurnHandlers } from './sockets/turn-handlers.ts'
 
 /** The parts of a bridge that serve its chats. */
 export interface Services {
@@ -70,13 +69,13 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     limits,
     mayCompleteCalls,
   })
-  const timelines = new ChatTimelines({ backend, turns, elsewhere, exposeState, modelCalls })
+  const timelineSources = { backend, turns, elsewhere, exposeState, modelCalls }
   const sweeper = openSweeper(options, parts, opened)
   const retention = openRetention(options, parts, opened)
   return {
     start: opened.start,
-    timeline: (chat, page) => timelines.read(chat, { ...page, showText: true }),
-    routes: [...createRoutes(options, parts, { opened, timelines }), ...completions.routes],
+    timeline: (chat, page) => readTimeline(timelineSources, chat, { ...page, showText: true }),
+    routes: [...createRoutes(options, parts, { opened, timelineSources }), ...completions.routes],
     completeCall: (completion) => completions.complete(completion),
     deletePrincipal: createDeletion(options, parts, opened),
     openHandlers: (connection) =>
@@ -118,7 +117,10 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
 function createRoutes(
   options: AnyBridgeOptions,
   { backend, limits, events, feeds, modelCalls }: ServiceParts,
-  { opened, timelines }: { readonly opened: ChatParts; readonly timelines: ChatTimelines },
+  {
+    opened,
+    timelineSources,
+  }: { readonly opened: ChatParts; readonly timelineSources: TimelineSources },
 ): Route[] {
   const { chats, turns, elsewhere, asking, runs } = opened
   const { artifactService, exposeState = () => false, mayReadAudit } = options
@@ -143,7 +145,7 @@ function createRoutes(
     ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
     ...approvalLinkRoutes({ backend, chats, limits, findNames, links: options.approvalLinks }),
     ...auditRoutes(backend, mayReadAudit),
-    ...timelineRoutes(timelines, mayReadAudit),
+    ...timelineRoutes(timelineSources, mayReadAudit),
     ...modelCallRoutes(modelCalls),
   ]
 }

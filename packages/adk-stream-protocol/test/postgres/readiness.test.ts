@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 import { portOf } from '../../../../test/support/listen.ts'
 import { startPostgres } from '../../../../test/support/postgres-server.ts'
-import type { LogEntry } from '../../src/server/operations/log.ts'
+import type { LogEntry } from '../../src/server/operations/operations.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { TestMetrics } from '../support/metrics.ts'

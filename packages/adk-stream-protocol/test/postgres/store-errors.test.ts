@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import type { LogEntry } from '../../src/server/operations/log.ts'
+import type { LogEntry } from '../../src/server/operations/operations.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { serve, type TestServer } from '../support/serve.ts'

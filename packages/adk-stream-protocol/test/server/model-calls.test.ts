@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
 import type { ModelCall, Timeline } from '../../src/protocol/timeline.ts'
-import { redact } from '../../src/server/chats/redact.ts'
+import { redact } from '../../src/server/chats/model-calls.ts'
 import { createBridge, type BridgeOptions } from '../../src/server/index.ts'
 import type { Page } from '../approvals/support/page.ts'
 import { callPayment } from '../approvals/support/payments.ts'

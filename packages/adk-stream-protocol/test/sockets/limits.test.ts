@@ -2,7 +2,7 @@ import { LlmAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { type BridgeOptions, createBridge, signedCookie } from '../../src/server/index.ts'
-import { trustProxies } from '../../src/server/http/trusted-proxies.ts'
+import { trustProxies } from '../../src/server/http/hosts-and-proxies.ts'
 import { codeOf } from '../support/browser.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { refusedUpgrade, SocketClient } from './support/socket-client.ts'

@@ -1,4 +1,4 @@
-import { toRemoteTitle } from '../../protocol/remote-titles.ts'
+import { toRemoteTitle } from '../../protocol/message.ts'
 import type { AdkLabels } from './labels.ts'
 
 function money(amount: number, currency: string): string {

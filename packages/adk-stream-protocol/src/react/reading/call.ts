@@ -5,7 +5,7 @@ import {
   readReportedFailure,
   toReportedFailure,
   type ReportedFailure,
-} from '../../protocol/tool-failure.ts'
+} from '../../protocol/message.ts'
 
 /** A tool call in a message: a tool part of the AI SDK. */
 export type Call = ToolUIPart | DynamicToolUIPart

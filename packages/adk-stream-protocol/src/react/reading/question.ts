@@ -1,6 +1,6 @@
 import { isRecord } from '../../protocol/guards.ts'
-import type { RemoteRequestKind } from '../../protocol/remote-titles.ts'
-import { readRemoteTitle } from '../../protocol/remote-titles.ts'
+import type { RemoteRequestKind } from '../../protocol/message.ts'
+import { readRemoteTitle } from '../../protocol/message.ts'
 import type { Approval } from './approval.ts'
 import { toDisplayName } from './display-name.ts'
 import { findOptionName } from './edit-arguments.ts'

@@ -1,6 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 import { ProtocolError } from '../../protocol/errors.ts'
+import { keepNewest } from '../../shared/collections.ts'
 
 /** The user, service or browser that sends a request. Chats are visible only to the principal that created them. */
 export interface Principal {
@@ -71,4 +72,88 @@ export function apiKey(principals: Readonly<Record<string, string | Principal>>)
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
+}
+
+/**
+ * Options of `signedCookie`.
+ *
+ * @inline
+ */
+export interface SignedCookieOptions {
+  /** The key that signs the cookie, at least 16 bytes. `() => store.secret('cookie')` returns one that persists across restarts. */
+  readonly secret: string | Uint8Array | (() => Promise<Uint8Array>)
+  /** The name of the cookie. Over https it gets the prefix `__Host-`, so that no other host can set it. Default `adk_principal`. */
+  readonly name?: string
+  /** How long the cookie is valid, in days. Default 365. */
+  readonly maxAgeDays?: number
+  /**
+   * Whether the cookie is sent over https only. Default: true if the request used https, directly or according to a proxy in
+   * `trustedProxies`.
+   */
+  readonly secure?: boolean
+}
+
+/** Gives every browser a principal of its own, identified by a signed cookie. A forged cookie is ignored and replaced. */
+export function signedCookie(options: SignedCookieOptions): Authenticate {
+  const plainName = options.name ?? 'adk_principal'
+  const maxAge = Math.round((options.maxAgeDays ?? 365) * 86_400)
+  const { secret } = options
+  let loaded: Promise<string | Uint8Array> | undefined
+  const verified = new Set<string>()
+  return async (request) => {
+    loaded ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
+    const key = await loaded
+    if (key.length < 16) throw new TypeError('signedCookie needs a secret of at least 16 bytes.')
+    const secure = options.secure ?? request.url.protocol === 'https:'
+    const name =
+      secure && !/^__(?:Host|Secure)-/.test(plainName) ? `__Host-${plainName}` : plainName
+    const known = readPrincipal(request, name, { key, verified })
+    return known === undefined ? createCookie(key, { name, maxAge, secure }) : { id: known }
+  }
+}
+
+function readPrincipal(
+  { headers }: AuthenticateRequest,
+  name: string,
+  { key, verified }: SignatureCheck,
+): string | undefined {
+  for (const pair of (headers.get('cookie') ?? '').split(';')) {
+    const [cookieName, value = ''] = pair.trim().split('=', 2)
+    if (cookieName !== name) continue
+    const [id = '', signature = ''] = value.split('.', 2)
+    const signed = `${id}.${signature}`
+    if (!verified.has(signed) && !isSignature(signature, sign(id, key))) continue
+    verified.add(signed)
+    keepNewest(verified, MAX_VERIFIED)
+    return id
+  }
+  return undefined
+}
+
+interface SignatureCheck {
+  readonly key: string | Uint8Array
+  /** Ids with valid signatures. The key never changes. */
+  readonly verified: Set<string>
+}
+
+const MAX_VERIFIED = 1_000
+
+function createCookie(
+  key: string | Uint8Array,
+  cookie: { name: string; maxAge: number; secure: boolean },
+): Principal {
+  const id = `browser-${randomBytes(16).toString('base64url')}`
+  const secure = cookie.secure ? '; Secure' : ''
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${cookie.maxAge}${secure}`
+  const value = `${cookie.name}=${id}.${sign(id, key)}; ${attributes}`
+  return { id, responseHeaders: { 'set-cookie': value } }
+}
+
+function sign(id: string, key: string | Uint8Array): string {
+  return createHmac('sha256', key).update(id).digest('base64url')
+}
+
+function isSignature(actual: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(actual), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }

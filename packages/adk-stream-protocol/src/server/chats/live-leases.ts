@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { LiveLock } from '../../approvals/chat-locks.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
-import type { LiveSnapshot } from '../../live/live-snapshot.ts'
+import { LiveSnapshot } from '../../live/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { SignalRequest } from '../../relay/relay-signals.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { toChatKey, type AppChatRef } from '../../shared/chat-ref.ts'
 import type { Store } from '../../store/store.ts'
-import { openSnapshot, sealSnapshot } from './seal-snapshot.ts'
+import { openJson, sealJson } from '../auth/seal.ts'
 
 /** The right to talk to the model in a chat. One process has it at a time. */
 export interface LiveLease {
@@ -32,7 +32,7 @@ export type ReleaseReply = 'released' | 'in-use' | 'busy'
 
 export const RELEASE = 'release-live'
 
-export interface LiveLeasesOptions {
+interface LiveLeasesOptions {
   readonly ledger: Ledger
   readonly store: Pick<Store, 'liveSessions' | 'secret'>
   /** Asks another process. Undefined if the store has no signals: then processes do not know of each other's live sessions. */
@@ -112,55 +112,34 @@ export class LiveLeases {
     } catch (error) {
       onError(error)
     }
-    return new SharedLease(this.#options, { chat, lock, continues })
+    return toLease(this.#options, { chat, lock, continues })
   }
 }
 
-/** A lease that other processes respect. */
-class SharedLease implements LiveLease {
-  readonly continues: LiveSnapshot | undefined
-  readonly #options: LiveLeasesOptions
-  readonly #chat: AppChatRef
-  readonly #lock: LiveLock
-
-  constructor(
-    options: LiveLeasesOptions,
-    {
-      chat,
-      lock,
-      continues,
-    }: Pick<LiveLease, 'continues'> & { readonly chat: AppChatRef; readonly lock: LiveLock },
-  ) {
-    this.#options = options
-    this.#chat = chat
-    this.#lock = lock
-    this.continues = continues
+/** Returns a lease that other processes respect. */
+function toLease(
+  { ledger, store, onError }: LiveLeasesOptions,
+  { chat, lock, continues }: { chat: AppChatRef; lock: LiveLock } & Pick<LiveLease, 'continues'>,
+): LiveLease {
+  const { liveSessions } = store
+  const isHeld = (): Promise<boolean> => ledger.locks.stillHoldsLive(lock)
+  const save = async (snapshot: LiveSnapshot): Promise<boolean> => {
+    if (!liveSessions) return isHeld()
+    const sealed = sealSnapshot(chat, snapshot, await store.secret(SECRET))
+    return liveSessions.save(chat, sealed, { lock, maxAgeMs: MAX_AGE_MS })
   }
-
-  isHeld(): Promise<boolean> {
-    return this.#options.ledger.locks.stillHoldsLive(this.#lock)
-  }
-
-  async save(snapshot: LiveSnapshot): Promise<boolean> {
-    const { store } = this.#options
-    const { liveSessions } = store
-    if (!liveSessions) return this.isHeld()
-    const sealed = sealSnapshot(this.#chat, snapshot, await store.secret(SECRET))
-    return liveSessions.save(this.#chat, sealed, { lock: this.#lock, maxAgeMs: MAX_AGE_MS })
-  }
-
-  async release(snapshot?: LiveSnapshot): Promise<void> {
-    const { ledger, store, onError } = this.#options
+  const release = async (snapshot?: LiveSnapshot): Promise<void> => {
     try {
-      if (snapshot) await this.save(snapshot)
-      else if (await this.isHeld()) await store.liveSessions?.drop(this.#chat)
+      if (snapshot) await save(snapshot)
+      else if (await isHeld()) await liveSessions?.drop(chat)
     } catch (error) {
       // The session is restored from its messages.
       onError(error)
     }
     // If this fails, the lock expires with the lease.
-    await ledger.locks.unlockLive(this.#lock).catch(onError)
+    await ledger.locks.unlockLive(lock).catch(onError)
   }
+  return { continues, isHeld, save, release }
 }
 
 /** The name of the secret that encrypts snapshots. */
@@ -173,4 +152,14 @@ const UNSHARED: LiveLease = {
   isHeld: async () => true,
   save: async () => true,
   release: async () => undefined,
+}
+
+/** Encrypts a snapshot of a live session: its handle gives access to the conversation at Google. */
+export function sealSnapshot(chat: AppChatRef, snapshot: LiveSnapshot, key: Buffer): Uint8Array {
+  return sealJson(snapshot, toChatKey(chat), key)
+}
+
+/** Decrypts a snapshot. Throws if it was changed, or belongs to another chat. */
+export function openSnapshot(chat: AppChatRef, sealed: Uint8Array, key: Buffer): LiveSnapshot {
+  return LiveSnapshot.parse(openJson(sealed, toChatKey(chat), key))
 }

@@ -4,10 +4,9 @@ import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authe
 import { credentialCheck } from '../auth/credentials.ts'
 import type { Drain } from '../drain.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
-import { reply, withHeaders, readError } from './exchange.ts'
-import type { AllowedHosts } from './hosts-and-origins.ts'
-import { isAllowedHost, checkOrigin, PREFLIGHT_HEADERS } from './hosts-and-origins.ts'
-import type { Proxies } from './trusted-proxies.ts'
+import { readError, reply, withHeaders } from './exchange.ts'
+import type { AllowedHosts, Proxies } from './hosts-and-proxies.ts'
+import { PREFLIGHT_HEADERS, checkOrigin, isAllowedHost } from './hosts-and-proxies.ts'
 
 export interface HttpRouterOptions {
   readonly routes: readonly Route[]

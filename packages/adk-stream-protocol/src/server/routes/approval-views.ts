@@ -8,7 +8,7 @@ import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
 
 /** What the ledger does not contain about an approval. */
-export interface Current extends Pick<CurrentApproval, 'preview'> {
+interface Current extends Pick<CurrentApproval, 'preview'> {
   /** The JSON Schema of the arguments, if one person can edit them. */
   readonly schema?: Record<string, unknown> | undefined
   /** The names of the people that the approval mentions, by principal id. */
@@ -127,4 +127,37 @@ export function listPeople({ chat, votes, terms, state }: Approval): string[] {
     ...votes.map(({ principalId }) => principalId),
     ...terms.chain.flatMap(({ principals }) => principals),
   ]
+}
+
+/** Returns the name of a principal for other people, or undefined if it has none. */
+export type NamePrincipal = (
+  principalId: string,
+) => string | undefined | Promise<string | undefined>
+
+/** Returns the names of principals. Leaves out a principal without a name, or whose name cannot be determined. */
+export type FindNames = (principalIds: Iterable<string>) => Promise<ReadonlyMap<string, string>>
+
+/** The maximum length of a name, in UTF-16 code units. */
+const MAX_LENGTH = 200
+
+/** Returns a function that looks up names with the application's `namePrincipal`. */
+export function createNameLookup(
+  namePrincipal: NamePrincipal | undefined,
+  onError: (error: unknown) => void,
+): FindNames {
+  const find = async (id: string): Promise<[string, string][]> => {
+    try {
+      // The types of the application are not checked at run time.
+      const name: unknown = await namePrincipal?.(id)
+      return typeof name === 'string' && name !== '' ? [[id, name.slice(0, MAX_LENGTH)]] : []
+    } catch (error) {
+      onError(error)
+      return []
+    }
+  }
+  return async (principalIds) => {
+    if (!namePrincipal) return new Map()
+    const found = await Promise.all(Array.from(new Set(principalIds), find))
+    return new Map(found.flat())
+  }
 }

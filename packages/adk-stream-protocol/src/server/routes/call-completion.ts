@@ -9,9 +9,8 @@ import { toAnswer } from '../chats/turns/question-answers.ts'
 import type { StoredCalls } from '../chats/turns/stored-calls.ts'
 import type { ToolResults } from '../chats/turns/tool-results.ts'
 import type { Reply } from '../http/exchange.ts'
-import { reply } from '../http/exchange.ts'
-import type { Route, AuthenticatedRequest } from '../http/http-router.ts'
-import { readJson } from '../http/read-request.ts'
+import { readJson, reply } from '../http/exchange.ts'
+import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
 
 /** Identifies a tool call. A background job stores it to complete the call later. */

@@ -8,7 +8,7 @@ import { SSE_DONE, sseFrame } from '../../protocol/sse.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 import type { Exchange } from '../http/exchange.ts'
-import { readDialect } from '../http/read-request.ts'
+import { readDialect } from '../http/exchange.ts'
 import type { SocketCodec, WriteFrame } from './socket-codec.ts'
 
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */

@@ -1,9 +1,18 @@
 import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
+import { readStreamRequest } from '../../protocol/stream-request.ts'
+import { defer } from '../../shared/async.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
+import type { ChatService } from '../chats/chat-service.ts'
+import { readReply } from '../chats/decisions/reply-decisions.ts'
+import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { ReadOptions } from './turn-readers.ts'
+import { readAgent, readDialect } from '../http/exchange.ts'
+import type { BridgeLimits } from '../limits.ts'
+import type { AudioMode, ReadOptions } from './turn-readers.ts'
 
 /**
  * Handles the frames of one socket: one function per frame type. If a handler throws, the client receives a refusal of that frame.
@@ -47,3 +56,216 @@ export interface Connection {
 
 /** Creates the handlers of a new socket. */
 export type OpenHandlers = (connection: Connection) => FrameHandlers
+
+interface TurnHandlersOptions {
+  readonly chats: ChatService
+  /** Sends new messages to live sessions. Default: they start runs of the agent. */
+  readonly live?: LiveSender
+  readonly limits: BridgeLimits
+  /** Returns how the client receives the audio of a watched chat. Default: as the request says, or as parts of its messages. */
+  readonly audioOf?: (chatId: string) => AudioMode | undefined
+}
+
+/** Creates the handlers of a socket without live sessions. It works like `POST /stream`. */
+export function openTurnHandlers(
+  connection: Connection,
+  options: TurnHandlersOptions,
+): FrameHandlers {
+  const requests = new SocketRequests(connection, options)
+  const { chats } = options
+  const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
+  const decisions = requests.decisions
+  const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
+    const { id, approvalId, approved, reason, args, payload, preview } = frame
+    const principal = await connection.checkPrincipal()
+    const decision = {
+      approvalId,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(args !== undefined && { editedArgs: args }),
+      ...(payload !== undefined && { payload }),
+      ...(preview !== undefined && { preview }),
+    }
+    return (await chats.decide(principal, decision, chatOf(id))).state.name
+  }
+  return {
+    send: (frame) => requests.send(frame),
+    resume: (frame) => requests.resume(frame),
+    abort: (frame) => requests.abort(frame),
+    leave: (frame) => requests.leave(frame),
+    decide: async (frame) => {
+      const { decisionId } = frame
+      const state = await decisions.next(() => decide(frame))
+      connection.send({ type: 'decided', decisionId, ok: true, state })
+    },
+    'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
+      // BT6: the client may have sent the decision that allows this output just before.
+      await decisions.settled()
+      const result = errorText === undefined ? { output } : { errorText }
+      // WS16: the output may be the answer to a question, which is a decision.
+      const principal = await connection.checkPrincipal()
+      await chats.submitToolResult(principal, chatOf(id), { toolCallId, result })
+      connection.send({ type: 'tool-output-taken', outputId, ok: true })
+    },
+    ping: ({ nonce }) => connection.send({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
+    text: refuseLive,
+    audio: refuseLive,
+    'audio-end': refuseLive,
+    image: refuseLive,
+    activity: refuseLive,
+    interrupt: refuseLive,
+    watch: refuseLive,
+    unwatch: refuseLive,
+    binary: refuseLive,
+    join: () => undefined,
+    busy: () => false,
+    close: () => requests.close(),
+  }
+}
+
+/** Processes the decisions of a socket one after the other, in the order of their frames. */
+interface DecisionQueue {
+  /** Calls `run` when the earlier decisions are recorded. The next call waits until `run` has finished or called `onDecided`. */
+  next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result>
+  /** Resolves when all decisions so far are recorded or refused. */
+  settled(): Promise<void>
+}
+
+function createDecisionQueue(): DecisionQueue {
+  let last = Promise.resolve()
+  return {
+    async next(run) {
+      const before = last
+      const { promise, resolve: onDecided } = defer()
+      last = promise
+      await before
+      try {
+        return await run(onDecided)
+      } finally {
+        onDecided()
+      }
+    },
+    settled: () => last,
+  }
+}
+
+function refuseLive(): never {
+  throw new ProtocolError('not-live')
+}
+
+/** The `send` and `resume` requests of one socket. */
+class SocketRequests {
+  readonly decisions = createDecisionQueue()
+  readonly #connection: Connection
+  readonly #options: TurnHandlersOptions
+  /** Requests whose turn has not started yet. */
+  readonly #opening = new Set<string>()
+  /** Requests that started or resumed their turn, rather than only joined it. */
+  readonly #own = new Set<string>()
+  /** Requests that the client left before their turn started. */
+  readonly #left = new Set<string>()
+  /** Requests whose turn is to be stopped as soon as it is found. */
+  readonly #stopping = new Set<string>()
+  #closed = false
+
+  constructor(connection: Connection, options: TurnHandlersOptions) {
+    this.#connection = connection
+    this.#options = options
+  }
+
+  async send(frame: ClientFrameOf<'send'>): Promise<void> {
+    const { requestId, id, messages, trigger, messageId, body } = frame
+    if (!this.#checkRequest(frame)) return
+    const { chats, live, limits } = this.#options
+    const { principal, exchange, checkPrincipal, send, read, leave } = this.#connection
+    const opened = exchange()
+    const sent = { ...body, id, chatId: id, messages, trigger, messageId }
+    const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
+    const dialect = readDialect(opened, request.dialect)
+    this.#opening.add(requestId)
+    try {
+      // WS16: a request with decisions is authenticated again.
+      const decides =
+        request.type === 'responses' ||
+        request.earlier.length > 0 ||
+        readReply(request.message) !== undefined
+      const { turn, from } = await (decides
+        ? this.decisions.next(async (onDecided) =>
+            chats.send(await checkPrincipal(), request, { live, onDecided }),
+          )
+        : chats.send(principal, request, { live }))
+      const aborted = !this.#opening.has(requestId) && !this.#closed
+      if (aborted) return turn.stop()
+      send({ type: 'start', requestId })
+      this.#own.add(requestId)
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame) })
+      // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
+      if (this.#closed || this.#left.has(requestId)) leave(requestId)
+    } finally {
+      this.#opening.delete(requestId)
+      this.#left.delete(requestId)
+      this.#stopping.delete(requestId)
+    }
+  }
+
+  async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
+    const { requestId, id, body } = frame
+    if (!this.#checkRequest(frame)) return
+    const { principal, exchange, send, read } = this.#connection
+    const dialect = readDialect(exchange(), body?.dialect)
+    this.#opening.add(requestId)
+    const turn = await this.#options.chats.resume({ principalId: principal.id, chatId: id })
+    if (this.#stopping.delete(requestId)) turn?.stop()
+    // The client aborted the request, left it, or disconnected.
+    if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
+    if (!turn) return send({ type: 'no-active', requestId })
+    send({ type: 'start', requestId })
+    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(frame) })
+  }
+
+  /**
+   * Stops a turn without a grace period. A client that only joined the turn does not stop it while others read it, unless its person
+   * pressed Stop (`stop`).
+   */
+  abort({ requestId, stop = false }: ClientFrameOf<'abort'>): void {
+    if (this.#opening.delete(requestId) && stop) this.#stopping.add(requestId)
+    // While it is still read here: without a reader, a turn of another server continues for its other readers.
+    if (stop) this.#connection.turnOf(requestId)?.stop()
+    const turn = this.#connection.leave(requestId)
+    const own = this.#own.delete(requestId)
+    if (turn && (own || !turn.log.watched)) turn.stop()
+  }
+
+  /** Detaches a reader without stopping the turn, as a lost connection does (TU5). */
+  leave({ requestId }: ClientFrameOf<'leave'>): void {
+    if (this.#opening.has(requestId)) this.#left.add(requestId)
+    this.#connection.leave(requestId)
+    this.#own.delete(requestId)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#opening.clear()
+    this.#own.clear()
+    this.#stopping.clear()
+  }
+
+  #audioOf({ id, audio }: ClientFrameOf<'send' | 'resume'>): AudioMode {
+    return this.#options.audioOf?.(id) ?? audio ?? 'base64'
+  }
+
+  #checkRequest({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
+    const { reads, send, reading } = this.#connection
+    for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
+    if (this.#opening.has(requestId) || reads(requestId)) {
+      // Not an `error` frame: its request id belongs to another request, which continues.
+      const message = 'This requestId is in use. Use a new one for every request.'
+      send({ type: 'refused', frame: type, code: 'bad-request', message })
+      return false
+    }
+    if (this.#opening.size + reading() >= this.#options.limits.maxRequestsPerSocket) {
+      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    }
+    return true
+  }
+}

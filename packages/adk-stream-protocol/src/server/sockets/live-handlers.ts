@@ -3,20 +3,23 @@ import { randomUUID } from 'node:crypto'
 import type { Blob } from '@google/genai'
 
 import type { LiveConversation } from '../../live/live-conversation.ts'
+import type { LiveWatcher } from '../../live/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { Message } from '../../protocol/message.ts'
 import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-request.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { Turn } from '../../turns/turn.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
-import { readReply } from '../chats/decisions/reply-decisions.ts'
-import { readAgent } from '../http/read-request.ts'
+import { readAgent, readDialect } from '../http/exchange.ts'
 import type { BridgeLimits } from '../limits.ts'
-import { ChatSubscriptions } from './chat-subscriptions.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
-import { openTurnHandlers } from './turn-handlers.ts'
+import { openTurnHandlers } from './frame-handlers.ts'
+import type { AudioMode } from './turn-readers.ts'
 
-export interface LiveHandlersOptions {
+interface LiveHandlersOptions {
   readonly runs: LiveRuns
   readonly chats: ChatService
   readonly live: LiveSender
@@ -123,4 +126,157 @@ function toImage(data: string, mimeType: string, limits: BridgeLimits): Blob {
   const type = checkFileType(mimeType, limits)
   checkFileSize(data, limits)
   return { data, mimeType: type }
+}
+
+/** How a client takes part in a chat. */
+interface Subscription {
+  readonly audio: AudioMode
+  readonly watches: boolean
+  /** Whether it has sent a request in the chat. */
+  readonly participates: boolean
+}
+
+/** The chats whose live sessions a client takes part in. */
+class ChatSubscriptions {
+  readonly #connection: Connection
+  readonly #runs: LiveRuns
+  readonly #maxChats: number
+  readonly #chats = new Map<string, Subscription & { readonly leave: () => void }>()
+  #left = false
+  /** The chat of binary audio frames, which carry no chat id. */
+  audioChatId: string | undefined
+
+  constructor(connection: Connection, runs: LiveRuns, maxChats: number) {
+    this.#connection = connection
+    this.#runs = runs
+    this.#maxChats = maxChats
+  }
+
+  /** Whether a live session of these chats is busy. */
+  get busy(): boolean {
+    return [...this.#chats.keys()].some(
+      (chatId) => this.#runs.find(this.#chatOf(chatId))?.isBusy === true,
+    )
+  }
+
+  /** Returns how a watched chat is heard. Undefined if it is not watched: then each request says how. */
+  audioOf(chatId: string): AudioMode | undefined {
+    const known = this.#chats.get(chatId)
+    return known?.watches ? known.audio : undefined
+  }
+
+  /**
+   * Subscribes to a chat while a request runs, so that its live session is kept. The subscription ends with the request if the chat has
+   * no live session then.
+   */
+  async whileBusy<Result>(chatId: string, ask: () => Promise<Result>): Promise<Result> {
+    this.#enter(chatId)
+    try {
+      return await ask()
+    } finally {
+      if (this.#isTalking(chatId)) this.#enter(chatId)
+      else if (this.#chats.get(chatId)?.watches === false) this.#exit(chatId)
+    }
+  }
+
+  /** Subscribes to all turns of a chat. */
+  watch(chatId: string, audio: AudioMode): void {
+    const known = this.#chats.get(chatId)
+    known?.leave()
+    this.#join(chatId, { audio, watches: true, participates: known?.participates ?? false })
+    if (audio === 'binary') this.audioChatId = chatId
+    else this.#stopAudio(chatId)
+  }
+
+  /** Ends `watch`. A client that has sent a request in the chat stays subscribed while its live session lasts. */
+  unwatch(chatId: string): void {
+    const known = this.#chats.get(chatId)
+    this.#stopAudio(chatId)
+    this.#exit(chatId)
+    if (known?.participates && this.#isTalking(chatId)) this.#enter(chatId)
+  }
+
+  /** Sends a turn that no request of this client started. `userMessage` is the transcript of the person's speech so far. */
+  show(chatId: string, turn: Turn, userMessage?: Message): void {
+    const { send, read, exchange } = this.#connection
+    const requestId = `turn-${randomUUID()}`
+    const transcript = userMessage && { userMessage }
+    send({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...transcript })
+    read(requestId, turn, {
+      from: 'start',
+      dialect: readDialect(exchange()),
+      audio: this.audioOf(chatId) ?? 'base64',
+    })
+  }
+
+  leave(): void {
+    this.#left = true
+    for (const { leave } of this.#chats.values()) leave()
+    this.#chats.clear()
+  }
+
+  #enter(chatId: string): void {
+    const known = this.#chats.get(chatId)
+    if (known) this.#chats.set(chatId, { ...known, participates: true })
+    else this.#join(chatId, { audio: 'base64', watches: false, participates: true })
+  }
+
+  #exit(chatId: string): void {
+    this.#chats.get(chatId)?.leave()
+    this.#chats.delete(chatId)
+  }
+
+  #isTalking(chatId: string): boolean {
+    return this.#runs.isTalking(this.#chatOf(chatId))
+  }
+
+  #chatOf(chatId: string): ChatRef {
+    return { principalId: this.#connection.principal.id, chatId }
+  }
+
+  /** Unsubscribes from chats without a live session. Throws if the limit is still reached. */
+  #evictOldest(): void {
+    if (this.#chats.size < this.#maxChats) return
+    for (const [chatId, { watches }] of this.#chats)
+      if (!watches && !this.#isTalking(chatId)) this.#exit(chatId)
+    if (this.#chats.size >= this.#maxChats) throw new ProtocolError('too-many-live-chats')
+  }
+
+  #stopAudio(chatId: string): void {
+    if (this.audioChatId === chatId) this.audioChatId = undefined
+  }
+
+  #join(chatId: string, subscription: Subscription): void {
+    // The socket may close while a handler still runs.
+    if (this.#left) return
+    if (!this.#chats.has(chatId)) this.#evictOldest()
+    // A new object each time, because watchers are compared by identity.
+    const watcher = subscription.watches ? this.#watcher(chatId) : { ...SILENT }
+    this.#chats.set(chatId, {
+      ...subscription,
+      leave: this.#runs.watch(this.#chatOf(chatId), watcher),
+    })
+  }
+
+  #watcher(id: string): LiveWatcher {
+    const { send } = this.#connection
+    return {
+      listens: true,
+      onTurn: (turn, userMessage) => this.show(id, turn, userMessage),
+      onUserMessage: (message) => send({ type: 'user-message', id, message }),
+      onTranscript: ({ text, final }) =>
+        send({ type: 'transcript', id, author: 'user', text, final }),
+      onInterrupted: () => send({ type: 'interrupted', id }),
+      onStatus: (status) => send({ type: 'status', id, status }),
+    }
+  }
+}
+
+const SILENT: LiveWatcher = {
+  listens: false,
+  onTurn: () => undefined,
+  onUserMessage: () => undefined,
+  onTranscript: () => undefined,
+  onInterrupted: () => undefined,
+  onStatus: () => undefined,
 }

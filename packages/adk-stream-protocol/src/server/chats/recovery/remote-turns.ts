@@ -123,12 +123,9 @@ export class RemoteTurns {
   noteRead(chat: ChatRef, messageId: string, approvalIds: readonly string[]): () => void {
     const key = toKey(chat, messageId)
     for (const id of approvalIds) this.#read.add(id)
+    keepNewest(this.#read, MAX_READ)
     this.#awaited.set(key, performance.now())
     keepNewest(this.#awaited, MAX_READ)
-    for (const oldest of this.#read) {
-      if (this.#read.size <= MAX_READ) break
-      this.#read.delete(oldest)
-    }
     return () => {
       for (const id of approvalIds) this.#read.delete(id)
       this.#awaited.delete(key)
