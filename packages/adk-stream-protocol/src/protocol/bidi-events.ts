@@ -5,7 +5,7 @@ import { RawMessage, UncheckedArray, describeIssue, parseJson } from './client-i
 import { ProtocolError } from './errors.ts'
 import { isRecord } from './guards.ts'
 import { CONFIRMATION_TOOL } from './message.ts'
-import type { DecisionResponse, OutputResponse } from './read-responses.ts'
+import type { DecisionResponse, OutputResponse, ToolResult } from './read-responses.ts'
 import { readResults } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
 
@@ -129,19 +129,6 @@ function toEvent(name: EventName, content: object): BidiEvent {
 
 function badEvent(message: string): ProtocolError {
   return new ProtocolError('bad-request', { message })
-}
-
-/** A response of a client under an id: a decision about a call, or its result. */
-export interface ToolResult {
-  readonly toolCallId: string
-  readonly toolName?: string | undefined
-  readonly result?: unknown
-  /** Edited arguments, if the client sent them separately. */
-  readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
-  /** The response to the payload of the tool, if the client sent it separately. */
-  readonly payload?: unknown
-  /** The digest of the preview that the person saw. */
-  readonly preview?: string | undefined
 }
 
 /** The approval that an id refers to, by its own id or by the id of its call. */

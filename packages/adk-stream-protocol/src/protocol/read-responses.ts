@@ -1,6 +1,5 @@
 import { z } from 'zod'
 
-import type { ToolResult } from './bidi-events.ts'
 import { ProtocolError } from './errors.ts'
 import { isRecord } from './guards.ts'
 import { CONFIRMATION_TOOL } from './message.ts'
@@ -23,6 +22,19 @@ export interface DecisionResponse {
 export interface OutputResponse {
   readonly toolCallId: string
   readonly result: { readonly output: unknown } | { readonly errorText: string }
+}
+
+/** A response of a client under an id: a decision about a call, or its result. */
+export interface ToolResult {
+  readonly toolCallId: string
+  readonly toolName?: string | undefined
+  readonly result?: unknown
+  /** Edited arguments, if the client sent them separately. */
+  readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
+  /** The response to the payload of the tool, if the client sent it separately. */
+  readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string | undefined
 }
 
 /** The responses to a turn that waits. Only responses to calls that are waiting take effect. Others are history. */
@@ -101,26 +113,17 @@ export function readResponses(
   message: RawMessage,
   { maxResponses, ...supplements }: ReadResponsesOptions,
 ): Responses | undefined {
-  const results = readResults(message, maxResponses)
-  if (message.role === 'user' && results.length > 0) {
-    return {
-      messageId: undefined,
-      decisions: [],
-      outputs: [],
-      results: results.map((result) => supplement(result, result.toolCallId, supplements)),
-    }
-  }
+  const results = readResults(message, maxResponses).map((result) =>
+    supplement(result, result.toolCallId, supplements),
+  )
+  if (message.role === 'user' && results.length > 0)
+    return { messageId: undefined, decisions: [], outputs: [], results }
   if (message.role !== 'assistant') return undefined
   const parts = selectResponses(partsOf(message), maxResponses)
   const decisions = parts.flatMap((part) => readDecision(part, supplements))
   const outputs = parts.flatMap(readOutput)
   if (decisions.length + outputs.length + results.length === 0) return undefined
-  return {
-    messageId: message.id,
-    decisions,
-    outputs,
-    results: results.map((result) => supplement(result, result.toolCallId, supplements)),
-  }
+  return { messageId: message.id, decisions, outputs, results }
 }
 
 /**

@@ -20,7 +20,6 @@ import { LiveSender } from './chats/live-sender.ts'
 import { endElicitation } from './chats/recovery/lost-elicitations.ts'
 import { RemoteTurns } from './chats/recovery/remote-turns.ts'
 import { ReplyDecisions } from './chats/decisions/reply-decisions.ts'
-import { RequestContext } from './chats/request-context.ts'
 import { Rewinds } from './chats/turns/rewinds.ts'
 import { StoredCalls } from './chats/turns/stored-calls.ts'
 import { ToolResults } from './chats/turns/tool-results.ts'
@@ -153,7 +152,7 @@ export function openChats(options: AnyBridgeOptions, parts: ChatPartsOptions): C
     resume: (approval) => void resume(approval, true),
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
-  const context = new RequestContext(options.context)
+  const { context } = options
   const replies = new ReplyDecisions({ backend, decisions, calls })
   const chats = new ChatService({
     replies,

@@ -23,7 +23,8 @@ import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './turns/question-answers.ts'
 import type { ReplyDecisions } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
-import type { RequestContext } from './request-context.ts'
+import type { ContextOptions } from './request-context.ts'
+import { toSessionState } from './request-context.ts'
 import type { Rewinds } from './turns/rewinds.ts'
 import type { StoredCalls } from './turns/stored-calls.ts'
 import type { ToolResults } from './turns/tool-results.ts'
@@ -48,8 +49,8 @@ export interface ChatServiceParts {
   readonly replies: ReplyDecisions
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
-  /** Converts the context of a request to session state. */
-  readonly context: RequestContext
+  /** The option `context`. */
+  readonly context: ContextOptions | undefined
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
   readonly owners: LiveOwners
@@ -102,7 +103,8 @@ export class ChatService {
     const { decisions, turnService, rewinds, context, replies, resume } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const agent = await turnService.chooseAgent(principal, chat, request)
-    const state = await context.toState(principal, chat.chatId, request.context)
+    const { chatId } = chat
+    const state = await toSessionState(context, { principal, chatId }, request.context)
     await decisions.decideEarlier(principal, chat, request.earlier)
     onDecided?.()
     const removed = await rewinds.findRemoved(chat, request)

@@ -61,7 +61,7 @@ interface LiveModelAgent {
 /** The live session of a chat, with its watchers. */
 class LiveChat {
   readonly chat: ChatRef
-  readonly room = new LiveWatchers()
+  readonly watchers = new LiveWatchers()
   run: LiveConversation | undefined
   /** The lease of the session, and of one that is being closed. */
   lease: LiveLease | undefined
@@ -136,10 +136,12 @@ export class LiveRuns {
     this.#errors = new ToolErrors({ exposeErrors, onNestedError: onError })
     this.#terms = { policy, deadlineMs: approvalDeadlineMs, onError }
     this.#runConfig = { ...SPOKEN, ...options.runConfig }
-    const talking = [...options.agents].map(
-      ([name, agent]) => [name, toLiveModelAgent(name, agent, options.model)] as const,
+    this.#agents = new Map(
+      [...options.agents].map(([name, agent]) => [
+        name,
+        toLiveModelAgent(name, agent, options.model),
+      ]),
     )
-    this.#agents = new Map(talking)
   }
 
   /** Whether any session is open. */
@@ -162,12 +164,12 @@ export class LiveRuns {
 
   /** Whether a client of this process receives the turns of a chat. */
   hasListeners(chat: ChatRef): boolean {
-    return this.#chats.get(keyOf(chat))?.room.hasListeners === true
+    return this.#chats.get(keyOf(chat))?.watchers.hasListeners === true
   }
 
   /** Whether a client of this process receives the turns of any chat. */
   get listened(): boolean {
-    for (const { room } of this.#chats.values()) if (room.hasListeners) return true
+    for (const { watchers } of this.#chats.values()) if (watchers.hasListeners) return true
     return false
   }
 
@@ -217,10 +219,10 @@ export class LiveRuns {
 
   #startOpening(chat: ChatRef, how: OpenOptions): Promise<LiveConversation | undefined> {
     const entry = this.#entryOf(chat)
-    entry.opening ??= this.#open(chat, entry, how).finally(() => {
+    entry.opening ??= this.#open(entry, how).finally(() => {
       entry.opening = undefined
       // The client may have disconnected meanwhile.
-      this.#keepFor(chat, entry)
+      this.#keepFor(entry)
     })
     return entry.opening
   }
@@ -258,11 +260,11 @@ export class LiveRuns {
       await settled(handingOver)
       return 'released'
     }
-    if (need === 'watch' && !entry.room.isEmpty) return 'in-use'
+    if (need === 'watch' && !entry.watchers.isEmpty) return 'in-use'
     if (need === 'watch' && run.isBusy) return 'busy'
-    await this.#handOver(chat, entry)
+    await this.#handOver(entry)
     entry.ignoredAt = performance.now()
-    entry.room.onStatus('moved')
+    entry.watchers.onStatus('moved')
     return 'released'
   }
 
@@ -270,10 +272,10 @@ export class LiveRuns {
   watch(chat: ChatRef, watcher: LiveWatcher): () => void {
     const entry = this.#entryOf(chat)
     clearTimeout(entry.graceTimer)
-    entry.room.add(watcher)
+    entry.watchers.add(watcher)
     return () => {
-      entry.room.delete(watcher)
-      this.#keepFor(chat, entry)
+      entry.watchers.delete(watcher)
+      this.#keepFor(entry)
     }
   }
 
@@ -284,7 +286,7 @@ export class LiveRuns {
 
   /** Sends a turn that no live session produced to the watchers of a chat. */
   show(chat: ChatRef, turn: Turn): void {
-    this.#chats.get(keyOf(chat))?.room.onTurn(turn)
+    this.#chats.get(keyOf(chat))?.watchers.onTurn(turn)
   }
 
   approvalChanged(approval: Approval): void {
@@ -309,10 +311,10 @@ export class LiveRuns {
   }
 
   /** Closes the session of a chat, and stores what another process needs to continue it. */
-  #handOver(chat: ChatRef, entry: LiveChat): Promise<void> {
+  #handOver(entry: LiveChat): Promise<void> {
     entry.handingOver ??= this.#closeAndSave(entry).finally(() => {
       entry.handingOver = undefined
-      this.#keepFor(chat, entry)
+      this.#keepFor(entry)
     })
     return entry.handingOver
   }
@@ -352,7 +354,7 @@ export class LiveRuns {
     for (const entry of this.#chats.values()) {
       const { run } = entry
       if (!run || run.isBusy || entry.handingOver) continue
-      const handedOver = this.#handOver(entry.chat, entry)
+      const handedOver = this.#handOver(entry)
         .catch(this.#options.onError)
         .finally(() => this.#ending.delete(handedOver))
       this.#ending.add(handedOver)
@@ -381,25 +383,25 @@ export class LiveRuns {
   }
 
   /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
-  #keepFor(chat: ChatRef, entry: LiveChat): void {
-    if (!entry.room.isEmpty || this.#closed) return
-    if (entry.run || entry.opening || entry.handingOver) this.#abandonLater(chat, entry)
-    else this.#forget(chat, entry)
+  #keepFor(entry: LiveChat): void {
+    if (!entry.watchers.isEmpty || this.#closed) return
+    if (entry.run || entry.opening || entry.handingOver) this.#abandonLater(entry)
+    else this.#forget(entry)
   }
 
-  #abandonLater(chat: ChatRef, entry: LiveChat): void {
+  #abandonLater(entry: LiveChat): void {
     if (this.#closed) return
     const { graceMs = MINUTE_MS, onError } = this.#options
     clearTimeout(entry.graceTimer)
-    entry.graceTimer = setTimeout(() => void this.#abandon(chat, entry).catch(onError), graceMs)
+    entry.graceTimer = setTimeout(() => void this.#abandon(entry).catch(onError), graceMs)
     entry.graceTimer.unref()
   }
 
   /** Closes a session, even one that is being started, if no client has returned. */
-  async #abandon(chat: ChatRef, entry: LiveChat): Promise<void> {
+  async #abandon(entry: LiveChat): Promise<void> {
     await settled(entry.opening)
-    if (!entry.room.isEmpty || this.#closed) return
-    this.#forget(chat, entry)
+    if (!entry.watchers.isEmpty || this.#closed) return
+    this.#forget(entry)
     await this.#leaveHere(entry)
   }
 
@@ -407,25 +409,25 @@ export class LiveRuns {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
-    const entered = new LiveChat(chat)
-    this.#chats.set(key, entered)
-    return entered
+    const entry = new LiveChat(chat)
+    this.#chats.set(key, entry)
+    return entry
   }
 
-  #forget(chat: ChatRef, entry: LiveChat): void {
+  #forget(entry: LiveChat): void {
     clearTimeout(entry.graceTimer)
     clearTimeout(entry.watchTimer)
-    if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
+    const key = keyOf(entry.chat)
+    if (this.#chats.get(key) === entry) this.#chats.delete(key)
   }
 
-  async #forgetWhenEnded(chat: ChatRef, entry: LiveChat, run: LiveConversation): Promise<void> {
+  async #forgetWhenEnded(entry: LiveChat, run: LiveConversation): Promise<void> {
     await run.ended
     if (entry.run === run) await this.#leaveHere(entry)
-    if (!entry.run && !entry.opening && entry.room.isEmpty) this.#forget(chat, entry)
+    if (!entry.run && !entry.opening && entry.watchers.isEmpty) this.#forget(entry)
   }
 
   async #open(
-    chat: ChatRef,
     entry: LiveChat,
     { need, prepare }: OpenOptions,
   ): Promise<LiveConversation | undefined> {
@@ -434,7 +436,7 @@ export class LiveRuns {
       const [isCurrent, isHeld] = await Promise.all([entry.run.isCurrent(), this.#isHeld(entry)])
       if (!isCurrent && isHeld) await this.#leaveHere(entry)
     }
-    const run = entry.run ?? (await this.#take(chat, entry, { need, prepare }))
+    const run = entry.run ?? (await this.#take(entry, { need, prepare }))
     if (run) entry.run = run
     entry.checkedAt = performance.now()
     return run
@@ -442,21 +444,20 @@ export class LiveRuns {
 
   /** Starts a session, or continues the one of another process. */
   async #take(
-    chat: ChatRef,
     entry: LiveChat,
     { need, prepare }: OpenOptions,
   ): Promise<LiveConversation | undefined> {
     if (this.#closed) throw new ProtocolError('unavailable')
     const backend = await this.#options.backend.get()
-    const lease = await this.#options.leases().take(toApprovalChat(backend, chat), need)
+    const lease = await this.#options.leases().take(toApprovalChat(backend, entry.chat), need)
     if (typeof lease === 'string') {
-      if (lease === 'busy') this.#joinLater(chat, entry, prepare)
+      if (lease === 'busy') this.#joinLater(entry, prepare)
       return undefined
     }
     try {
       // A running session would not see what `prepare` writes, so it runs first.
       await prepare?.()
-      const run = await this.#continue(chat, entry, lease)
+      const run = await this.#continue(entry, lease)
       entry.lease = lease
       entry.ignoredAt = undefined
       return run
@@ -470,14 +471,13 @@ export class LiveRuns {
    * Starts a session that takes the calls of an earlier one. Turns that resume after a crash may continue the same calls, so none runs
    * until the session has taken them. If the chat is not free, its turn continues the calls, and the session takes none.
    */
-  async #continue(chat: ChatRef, entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
+  async #continue(entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
     const { continues } = lease
-    if (!continues || continues.calls.length === 0)
-      return this.#start(chat, entry, { lease, continues })
-    const release = await this.#options.turnService.reserve(chat, ADOPTION_MS)
-    if (!release) return this.#start(chat, entry, { lease, continues: { ...continues, calls: [] } })
+    if (!continues || continues.calls.length === 0) return this.#start(entry, { lease, continues })
+    const release = await this.#options.turnService.reserve(entry.chat, ADOPTION_MS)
+    if (!release) return this.#start(entry, { lease, continues: { ...continues, calls: [] } })
     try {
-      const run = await this.#start(chat, entry, { lease, continues })
+      const run = await this.#start(entry, { lease, continues })
       void run.adopted.then(release)
       return run
     } catch (error) {
@@ -486,20 +486,20 @@ export class LiveRuns {
     }
   }
 
-  #joinLater(chat: ChatRef, entry: LiveChat, prepare: OpenOptions['prepare']): void {
+  #joinLater(entry: LiveChat, prepare: OpenOptions['prepare']): void {
     clearTimeout(entry.watchTimer)
     entry.watchTimer = setTimeout(() => {
-      if (this.#closed || !entry.room.hasListeners || entry.run || entry.opening) return
-      this.join(chat, prepare).catch(this.#options.onError)
+      if (this.#closed || !entry.watchers.hasListeners || entry.run || entry.opening) return
+      this.join(entry.chat, prepare).catch(this.#options.onError)
     }, WATCH_RETRY_MS)
     entry.watchTimer.unref()
   }
 
   async #start(
-    chat: ChatRef,
     entry: LiveChat,
     taken: Pick<RunParts, 'lease' | 'continues'>,
   ): Promise<LiveConversation> {
+    const { chat } = entry
     const backend = await this.#options.backend.get()
     const name = await backend.agents.of(toApprovalChat(backend, chat))
     const agent = this.#agents.get(name)
@@ -509,8 +509,8 @@ export class LiveRuns {
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#createRun(chat, entry.room, { backend, name, ...taken, ...agent })
-      void this.#forgetWhenEnded(chat, entry, run).finally(release)
+      const run = this.#createRun(entry, { backend, name, ...taken, ...agent })
+      void this.#forgetWhenEnded(entry, run).finally(release)
       return run
     } catch (thrown) {
       release()
@@ -519,8 +519,7 @@ export class LiveRuns {
   }
 
   #createRun(
-    chat: ChatRef,
-    listener: LiveWatchers,
+    { chat, watchers }: LiveChat,
     { backend, lease, continues, name, agent, model }: RunParts,
   ): LiveConversation {
     const { turnService, services, onError, graceMs = MINUTE_MS } = this.#options
@@ -550,7 +549,7 @@ export class LiveRuns {
       cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
       openTurn: (messageId, stream) =>
         turnService.streamLive(chat, messageId, { ...stream, graceMs }),
-      listener,
+      listener: watchers,
       onError,
     })
   }

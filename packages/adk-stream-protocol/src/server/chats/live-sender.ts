@@ -12,7 +12,8 @@ import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './decisions/approval-decisions.ts'
 import type { ReplyDecisions } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
-import type { RequestContext } from './request-context.ts'
+import type { ContextOptions } from './request-context.ts'
+import { toSessionState } from './request-context.ts'
 import type { Rewinds } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
@@ -23,7 +24,8 @@ export interface LiveSenderParts {
   readonly rewinds: Rewinds
   readonly decisions: ApprovalDecisions
   readonly replies: ReplyDecisions
-  readonly context: RequestContext
+  /** The option `context`. */
+  readonly context: ContextOptions | undefined
 }
 
 /** Sends messages to the live sessions of chats. */
@@ -56,7 +58,7 @@ export class LiveSender {
   async prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void> {
     const { context, turnService } = this.#parts
     const agent = await turnService.chooseAgent(principal, chat, asked)
-    const state = await context.toState(principal, chat.chatId, undefined)
+    const state = await toSessionState(context, { principal, chatId: chat.chatId }, undefined)
     await turnService.recordAgent(chat, agent)
     await turnService.setState(chat, state)
   }
@@ -67,7 +69,8 @@ export class LiveSender {
     // RQ121: all checks run before the request changes anything.
     await runs.whenStarted(chat)
     const agent = await turnService.chooseAgent(principal, chat, request)
-    const state = await context.toState(principal, chat.chatId, request.context)
+    const { chatId } = chat
+    const state = await toSessionState(context, { principal, chatId }, request.context)
     await decisions.decideEarlier(principal, chat, request.earlier ?? [])
     const userMessageId = message.id ?? randomUUID()
     const removed = replaces

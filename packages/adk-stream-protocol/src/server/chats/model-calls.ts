@@ -4,6 +4,7 @@ import { QuietPlugin } from '../../agent/adk-workarounds/plugin-callbacks.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ModelCall, TimelineEntry } from '../../protocol/timeline.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import { keepNewest } from '../../shared/collections.ts'
 
 /** Whether the bridge records model calls. */
 export type RecordModelCalls = boolean | 'with-authentication'
@@ -139,8 +140,7 @@ export class ModelCalls extends QuietPlugin {
 
   #set(recorded: RecordedCall): void {
     this.#calls.set(recorded.call.id, recorded)
-    const [oldest] = this.#calls.keys()
-    if (this.#calls.size > MAX_CALLS && oldest !== undefined) this.#calls.delete(oldest)
+    keepNewest(this.#calls, MAX_CALLS)
   }
 }
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 
 import type { z } from 'zod'
 
+import { describeIssue } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -37,38 +38,28 @@ export type StateDelta = Readonly<Record<string, unknown>>
 
 const NOTHING: ClientContext = { body: {}, metadata: undefined }
 
-/** Converts the context of requests to session state. */
-export class RequestContext {
-  readonly #options: ContextOptions | undefined
-
-  constructor(options: ContextOptions | undefined) {
-    this.#options = options
-  }
-
-  /** Returns the state to set for a request, or for speech without a message. Empty without the option `context`. */
-  async toState(
-    principal: Principal,
-    chatId: string,
-    received: ClientContext | undefined,
-  ): Promise<StateDelta> {
-    if (!this.#options) return {}
-    const { schema } = this.#options
-    const client = received ?? NOTHING
-    // Audio and text frames carry no context to check.
-    const { body, metadata } = schema && received ? check(schema, received) : client
-    const state = await this.#options.toState({ principal, chatId, body, metadata })
-    refuseScopes(state, client)
-    return state
-  }
+/**
+ * Returns the session state to set for a request, or for speech, which has no context (`received` is undefined). Empty without the
+ * option `context`.
+ */
+export async function toSessionState(
+  options: ContextOptions | undefined,
+  { principal, chatId }: Pick<ContextInput, 'principal' | 'chatId'>,
+  received: ClientContext | undefined,
+): Promise<StateDelta> {
+  if (!options) return {}
+  const { schema } = options
+  const client = received ?? NOTHING
+  const { body, metadata } = schema && received ? check(schema, received) : client
+  const state = await options.toState({ principal, chatId, body, metadata })
+  refuseScopes(state, client)
+  return state
 }
 
 function check(schema: z.ZodType<ClientContext>, received: ClientContext): ClientContext {
   const parsed = schema.safeParse(received)
   if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  const place = issue?.path.join('.') ?? ''
-  const message = `${place === '' ? 'The context' : place}: ${issue?.message ?? 'unexpected shape'}`
-  throw new ProtocolError('bad-request', { message })
+  throw new ProtocolError('bad-request', { message: describeIssue(parsed.error, 'The context') })
 }
 
 /** Throws if a client chose a key with an ADK scope, such as `app:`. Only the application sets state of other chats. */

@@ -5,7 +5,7 @@ import type { AuthConfig, AuthCredential } from '@google/adk'
 import { AuthCredentialTypes } from '@google/adk'
 import * as z from 'zod'
 
-import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
+import type { SignedInService, SignInTerms } from '../../protocol/sign-in-terms.ts'
 import type { CredentialSource } from '../../calls/sign-in-calls.ts'
 import { nameOf } from '../../calls/sign-in-calls.ts'
 import type { CredentialStore, StoredCredential } from '../../store/credential-store.ts'
@@ -42,16 +42,6 @@ const Attempt = PendingAuthorization.extend({
   browser: z.string(),
 })
 type Attempt = z.infer<typeof Attempt>
-
-/** A credential without its secrets. */
-export interface SignInView {
-  readonly provider: string
-  readonly label: string
-  readonly scopes: readonly string[]
-  readonly signedInAt: number
-  /** Who signed in, as the provider names them. */
-  readonly account?: string
-}
 
 /** A sign-in that came back from the provider, before the code is exchanged. */
 export interface ReturnedSignIn {
@@ -259,7 +249,7 @@ export class SignIns implements CredentialSource {
   }
 
   /** Lists the sign-ins of a principal, without their secrets. */
-  async list(owner: Owner): Promise<SignInView[]> {
+  async list(owner: Owner): Promise<SignedInService[]> {
     const rows = await this.#credentials.list(toOwner(owner))
     return rows.flatMap((row) => {
       const credential = this.#open(owner, row)

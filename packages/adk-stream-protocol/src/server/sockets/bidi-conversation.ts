@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
-import type { BidiEvent, NamedApproval, ToolResult } from '../../protocol/bidi-events.ts'
+import type { BidiEvent, NamedApproval } from '../../protocol/bidi-events.ts'
 import { decides, readToolResult } from '../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
+import type { DecisionResponse, OutputResponse, ToolResult } from '../../protocol/read-responses.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { keepNewest } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
