@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 
 import { startEmulator } from 'gemini-emulator'
 
-import { measureDecisions } from './live/decisions.ts'
-import { LiveClient } from './live/client.ts'
+import { measureDecisions } from './decisions/measure.ts'
+import { LiveClient } from './live-client.ts'
 import type { Order, Reading } from './live/subject.ts'
 import { median } from './statistics.ts'
 
@@ -99,7 +99,7 @@ async function measureBridge(): Promise<Figures> {
 }
 
 const [adk, bridge] = [await measureAdk(), await measureBridge()]
-const decisions = await measureDecisions(emulator.baseUrl, folder)
+const decisions = await measureDecisions('socket', { folder, baseUrl: emulator.baseUrl })
 const rows = [
   {
     what: `memory of an idle live chat, of ${CHATS}`,
@@ -119,8 +119,15 @@ const rows = [
     what: '`decide` to the start of the tool, median',
     unit: 'ms',
     goal: 2,
-    alone: decisions.floorMs,
-    ours: decisions.bridgeMs,
+    alone: decisions.floor.ms,
+    ours: decisions.bridge.ms,
+  },
+  {
+    what: 'CPU of the server within that',
+    unit: 'µs',
+    goal: 2,
+    alone: decisions.floor.cpuUs,
+    ours: decisions.bridge.cpuUs,
   },
 ]
 console.log('| | alone | the bridge | ratio | goal |\n| --- | --- | --- | --- | --- |')

@@ -70,7 +70,8 @@ export function pinLoad(): boolean {
   return true
 }
 
-function pinnedTo(core: number): string[] {
+/** The command that keeps a process on a core. Empty where that cannot be done. */
+export function pinnedTo(core: number): string[] {
   return canPin() ? [TASKSET, '-c', String(core)] : []
 }
 
@@ -85,7 +86,8 @@ function canPin(): boolean {
   }
 }
 
-function profiling(row: RowName): string[] {
+/** The options that write a CPU profile of a server, if `BENCH_PROFILE` names a folder. */
+export function profiling(row: string): string[] {
   const directory = process.env['BENCH_PROFILE']
   return directory ? ['--cpu-prof', `--cpu-prof-dir=${directory}/${row}`] : []
 }

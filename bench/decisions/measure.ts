@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+import { LiveClient } from '../live-client.ts'
+import { monotonicMs } from '../script.ts'
+import { pinnedTo, profiling } from '../server-process.ts'
+import { median } from '../statistics.ts'
+import type { ServerKind, ToolStart } from './server.ts'
+
+const ROUNDS = 200
+/** Enough for the servers to have compiled what they run. */
+const WARM_UP = 400
+/** What follows a request has ended by then, and does not count for the next one. */
+const PAUSE_MS = 10
+
+/** Medians of one server: from sending a decision to the start of the tool, and the CPU time of the server within it. */
+export interface DecisionFigures {
+  readonly ms: number
+  readonly cpuUs: number
+}
+
+/** Where the servers keep their databases, and the emulated model of live sessions. */
+export interface Surroundings {
+  readonly folder: string
+  readonly baseUrl?: string
+}
+
+/** Measures the bridge and the floor in turn. Each is a process of its own; the client is in this one. */
+export async function measureDecisions(
+  over: 'http' | 'socket',
+  surroundings: Surroundings,
+): Promise<{ readonly floor: DecisionFigures; readonly bridge: DecisionFigures }> {
+  const floor = await openSubject(`${over}-floor`, surroundings)
+  const bridge = await openSubject(`${over}-bridge`, surroundings)
+  const taken = { floor: [] as DecisionFigures[], bridge: [] as DecisionFigures[] }
+  for (let round = -WARM_UP; round < ROUNDS; round += 1) {
+    const pauseMs = round < 0 ? 0 : PAUSE_MS
+    const pair = { floor: await floor.decide(pauseMs), bridge: await bridge.decide(pauseMs) }
+    if (round < 0) continue
+    taken.floor.push(pair.floor)
+    taken.bridge.push(pair.bridge)
+  }
+  await Promise.all([floor.close(), bridge.close()])
+  return { floor: toMedians(taken.floor), bridge: toMedians(taken.bridge) }
+}
+
+function toMedians(figures: readonly DecisionFigures[]): DecisionFigures {
+  return { ms: median(figures.map(({ ms }) => ms)), cpuUs: median(figures.map((f) => f.cpuUs)) }
+}
+
+interface Subject {
+  /** Asks for an approval, and measures its decision after a pause. */
+  readonly decide: (pauseMs: number) => Promise<DecisionFigures>
+  readonly close: () => Promise<void>
+}
+
+async function openSubject(kind: ServerKind, surroundings: Surroundings): Promise<Subject> {
+  const child = startServer(kind, surroundings)
+  // The first message of a server is its port.
+  const [port] = (await once(child, 'message')) as [number]
+  const client = kind.startsWith('http') ? openHttp(port) : await openSocket(port)
+  const decide = async (pauseMs: number): Promise<DecisionFigures> => {
+    const approval = await client.ask()
+    await delay(pauseMs)
+    const started = once(child, 'message')
+    const from = monotonicMs()
+    const answered = client.approve(approval)
+    // After its port, a server reports nothing but the starts of tools.
+    const [{ atMs, cpuUs }] = (await started) as [ToolStart]
+    await answered
+    await client.finish(approval)
+    await delay(pauseMs)
+    return { ms: atMs - from, cpuUs }
+  }
+  const close = async (): Promise<void> => {
+    client.close()
+    const exited = once(child, 'exit')
+    child.disconnect()
+    await exited
+  }
+  return { decide, close }
+}
+
+function startServer(kind: ServerKind, { folder, baseUrl = '' }: Surroundings): ChildProcess {
+  const script = fileURLToPath(new URL('server.ts', import.meta.url))
+  const node = [process.execPath, '--import', 'tsx', ...profiling(kind), script]
+  const [command = '', ...args] = [...pinnedTo(0), ...node, kind, folder, baseUrl]
+  return spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}
+
+interface Asked {
+  readonly chatId: string
+  readonly approvalId: string
+}
+
+interface DecisionClient {
+  readonly ask: () => Promise<Asked>
+  readonly approve: (asked: Asked) => Promise<unknown>
+  /** Lets the reply end, after which the next approval is asked. */
+  readonly finish: (asked: Asked) => Promise<unknown>
+  readonly close: () => void
+}
+
+/** Each approval has a chat of its own. */
+function openHttp(port: number): DecisionClient {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const headers = { 'content-type': 'application/json' }
+  const post = async (path: string, body: unknown): Promise<string> => {
+    const request = httpRequest({ host: '127.0.0.1', port, path, method: 'POST', agent, headers })
+    request.end(JSON.stringify(body))
+    // The only argument of this event.
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    let text = ''
+    for await (const piece of response.setEncoding('utf8')) text += String(piece)
+    if (response.statusCode !== 200) throw new Error(`A server answered ${text}`)
+    return text
+  }
+  let chats = 0
+  return {
+    ask: async () => {
+      const chatId = `chat-${(chats += 1)}`
+      const messages = [{ role: 'user', content: 'pay' }]
+      const answer = await post('/stream', { id: chatId, messages })
+      return { chatId, approvalId: /"approvalId":"([^"]+)"/.exec(answer)?.[1] ?? '' }
+    },
+    approve: ({ approvalId }) => post(`/approvals/${approvalId}`, { approved: true }),
+    finish: async () => undefined,
+    close: () => agent.destroy(),
+  }
+}
+
+/** 20 approvals have a chat in common. */
+async function openSocket(port: number): Promise<DecisionClient> {
+  const client = await LiveClient.open(`ws://127.0.0.1:${port}/live`)
+  let asked = 0
+  return {
+    ask: async () => {
+      const chatId = `chat-${Math.floor((asked += 1) / 20)}`
+      const approvalId = await client.say(chatId, '[[call pay {}]] [[then]] [[say Paid.]]')
+      return { chatId, approvalId }
+    },
+    approve: async ({ chatId: id, approvalId }) => {
+      client.send({ type: 'decide', decisionId: approvalId, id, approvalId, approved: true })
+    },
+    finish: ({ chatId }) => client.say(chatId, '[[say Next.]]'),
+    close: () => client.close(),
+  }
+}
