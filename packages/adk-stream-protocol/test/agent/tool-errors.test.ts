@@ -92,9 +92,9 @@ describe.each(clients)('$name', (client) => {
         { state: 'output-error', errorText: 'The tool fail failed.' },
       ])
       expect(testBridge.results).toEqual([{ error: 'The tool fail failed.' }])
-      expect(JSON.stringify([chat.messages, await page.messages(), testBridge.told])).not.toContain(
-        'hunter2',
-      )
+      expect(
+        JSON.stringify([chat.messages, await page.messages(), testBridge.lastPrompt]),
+      ).not.toContain('hunter2')
       expect(testBridge.errors.map(String).join()).toContain('admin:hunter2@')
     },
   )

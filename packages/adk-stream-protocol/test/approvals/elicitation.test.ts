@@ -107,7 +107,7 @@ describe.each(Object.entries(MCP_TRANSPORTS))('over %s', (_name, serveTools) => 
       JSON.stringify(JSON.stringify({ action: 'accept', content: { city: 'Kyoto' } })).slice(1, -1),
     )
     // The model knows the call and its result only.
-    expect(bridge.told).not.toContain('mcp_elicitation')
+    expect(bridge.lastPrompt).not.toContain('mcp_elicitation')
     expect(files.calls()).toEqual(['ask'])
     expect(bridge.errors).toEqual([])
   })

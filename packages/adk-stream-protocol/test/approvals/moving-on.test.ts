@@ -199,7 +199,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await chat.rest()
     expect(chat.messages.map(textOf)).toEqual(['[[say One.]]', 'One.', '[[say Three.]]', 'Three.'])
     expect(await page.messages()).toMatchObject(chat.messages.map(({ id }) => ({ id })))
-    expect(testBridge.told).not.toContain('the secret')
+    expect(testBridge.lastPrompt).not.toContain('the secret')
   })
 })
 

@@ -73,7 +73,7 @@ describe.each(clients)('$name', (client) => {
     await give(chat, NARA)
     expect(textOf(chat.lastMessage)).toBe('Booked.')
     expect(testBridge.results).toEqual([NARA])
-    expect(testBridge.told).toContain(TOOL)
+    expect(testBridge.lastPrompt).toContain(TOOL)
     await expectRecord(page, chat)
     const parts = (await page.messages())[1]?.parts
     expect(parts?.find(({ type }) => type === 'data-approval')?.data).toMatchObject({

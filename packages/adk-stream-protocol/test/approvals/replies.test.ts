@@ -52,7 +52,7 @@ describe.each(TABLE)('$name', ({ client, isLive }) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
     // Once for the request, and once with the result: the words were not sent to it.
     expect(testBridge.asked).toBe(2)
-    expect(testBridge.told).not.toContain('Yes, send it.')
+    expect(testBridge.lastPrompt).not.toContain('Yes, send it.')
     const reply = { words: 'Yes, send it.', channel: 'typed' }
     const { approval, history } = await page.approval(id)
     expect(approval).toMatchObject({ state: 'succeeded', reply })
@@ -73,7 +73,7 @@ describe.each(TABLE)('$name', ({ client, isLive }) => {
     await reloaded.send('[[say Next.]]')
     expect(reloaded.text).toBe('Next.')
     // An open live session has not received them; its model knows the result.
-    expect(testBridge.told.includes('Yes, send it.')).toBe(!(isLive && client.live))
+    expect(testBridge.lastPrompt.includes('Yes, send it.')).toBe(!(isLive && client.live))
     await expectRecord(page, reloaded)
   })
 
@@ -171,7 +171,7 @@ describe('[AP512] an ordinary message decides nothing', () => {
     expect(ids.length).toBeGreaterThan(0)
     await chat.send(words)
     expect(chat.text).toBe('OK.')
-    expect(testBridge.told).toContain(words)
+    expect(testBridge.lastPrompt).toContain(words)
     for (const id of ids) {
       expect((await page.approval(id)).approval.state).toBe('requested')
       expect(await page.history(id)).toEqual(['requested'])

@@ -57,9 +57,9 @@ describe.each(clients)('$name', (client) => {
     expect(chat.text).toBe('Sorry.')
     expect(testBridge.results).toEqual([UNDETERMINED])
     expect(testBridge.errors.map(String).join()).toContain(SECRET)
-    expect(JSON.stringify([chat.messages, await page.messages(), testBridge.told])).not.toContain(
-      'hunter2',
-    )
+    expect(
+      JSON.stringify([chat.messages, await page.messages(), testBridge.lastPrompt]),
+    ).not.toContain('hunter2')
   })
 
   it.each([undefined, null, 'no', 0])(

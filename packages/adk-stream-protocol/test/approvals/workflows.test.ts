@@ -117,7 +117,7 @@ test('[AP480] functions, routes and agents that have ended do not run again, wit
   expect(recipients(testBridge)).toEqual(['A'])
   expect(textOf(chat.lastMessage)).toBe('reader. Let me see. payer. Last: payer. ')
   // The agent has read its own input, its call and the result, and nothing else.
-  expect(testBridge.told).toContain('Pay 5.')
+  expect(testBridge.lastPrompt).toContain('Pay 5.')
   expect(testBridge.results).toHaveLength(1)
   await expectRecord(page, chat)
   expect(testBridge.errors).toEqual([])

@@ -51,7 +51,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       expect(toolParts(chat.lastMessage)).toMatchObject([
         { state: 'output-available', output: TOKYO },
       ])
-      expect(testBridge.told).toContain('139.7')
+      expect(testBridge.lastPrompt).toContain('139.7')
       expect(offered).toEqual(toolParts(chat.lastMessage).map(({ toolCallId }) => toolCallId))
       expect(JSON.stringify(chat.messages)).not.toContain('browser-call')
       expect(chat.errors).toEqual([])
@@ -66,7 +66,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await chat.send(ASK)
     await chat.untilShown('There you are.')
     await chat.rest()
-    expect(testBridge.told).toContain('139.7')
+    expect(testBridge.lastPrompt).toContain('139.7')
   })
 
   test.each([
@@ -110,7 +110,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       get_location: () => Promise.reject(new Error('The person said no.')),
     })
     await chat.send(ASK)
-    expect(testBridge.told).toContain('The person said no.')
+    expect(testBridge.lastPrompt).toContain('The person said no.')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
   })
 })

@@ -30,7 +30,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await chat.untilShown('There you are.')
     await chat.rest()
     expect(runs).toBe(1)
-    expect(testBridge.told).toContain('139.7')
+    expect(testBridge.lastPrompt).toContain('139.7')
     expect(chat.error).toBeUndefined()
   })
 
@@ -56,7 +56,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     isThere = true
     await chat.untilShown('There you are.')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ output: TOKYO }])
-    expect(testBridge.told).toContain('139.7')
+    expect(testBridge.lastPrompt).toContain('139.7')
   })
 
   test.each(['held', 'HTTP'])(
@@ -71,7 +71,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       await chat.send(ASK)
       await chat.untilShown('There you are.')
       expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
-      expect(testBridge.told).toContain('cannot be written')
+      expect(testBridge.lastPrompt).toContain('cannot be written')
       // What follows is not delayed.
       await chat.send('[[say Next.]]')
       expect(chat.text).toBe('Next.')
@@ -105,7 +105,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       release.resolve()
       await chat.until(() => textOf(chat.messages[1]) !== '')
       await chat.rest()
-      expect(testBridge.told).toContain('139.7')
+      expect(testBridge.lastPrompt).toContain('139.7')
       expect(chat.messages.map(textOf).at(-1)).toBe('Second.')
       expect(chat.messages).toHaveLength(4)
       expect(chat.error).toBeUndefined()

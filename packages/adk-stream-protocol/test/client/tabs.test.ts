@@ -87,7 +87,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       for (const name of locks.held) locks.free(name)
       await two.untilShown('There you are.')
       expect(runs).toBe(how === 'gone' ? 1 : 0)
-      expect(testBridge.told).toContain('139.7')
+      expect(testBridge.lastPrompt).toContain('139.7')
     },
   )
 
@@ -123,7 +123,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       release.resolve()
       await chat.untilShown('There you are.')
       expect(runs).toBe(1)
-      expect(testBridge.told).toContain('139.7')
+      expect(testBridge.lastPrompt).toContain('139.7')
     },
   )
 

@@ -51,10 +51,10 @@ test('[LV15] turns over SSE know the live messages, speech and calls', async () 
   speak(client)
   await whole(client, await nextUnasked(client))
   await sayBySse(testBridge, '[[say And now by SSE.]]')
-  expect(testBridge.told).toContain('a whale')
-  expect(testBridge.told).toContain('I saw it.')
-  expect(testBridge.told).toContain('I live in Kyoto.')
-  expect(testBridge.told).toContain('Kyoto it is.')
+  expect(testBridge.lastPrompt).toContain('a whale')
+  expect(testBridge.lastPrompt).toContain('I saw it.')
+  expect(testBridge.lastPrompt).toContain('I live in Kyoto.')
+  expect(testBridge.lastPrompt).toContain('Kyoto it is.')
 })
 
 test('[LV15] an open conversation learns of messages sent elsewhere', async () => {
@@ -163,7 +163,7 @@ test.each([
     // The model outside the live session knows the pictures, and a new live session knows that there were some.
     await sayBySse(testBridge, '[[say By SSE.]]')
     const pictures = streamed.flatMap((part) => (part.type === 'file' ? part.url : []))
-    for (const url of pictures) expect(testBridge.told).toContain(url.split(',')[1])
+    for (const url of pictures) expect(testBridge.lastPrompt).toContain(url.split(',')[1])
     client.say('[[say Live again.]]', 'r2')
     await whole(client, 'r2')
     const memory = memoryOf(lastSession(testBridge)).join('\n')

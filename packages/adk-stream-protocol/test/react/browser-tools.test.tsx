@@ -23,7 +23,7 @@ describe.each(WAYS)('over %s', (way) => {
     await page.until('There you are.')
     await page.untilReady()
     expect(ran).toEqual(['new'])
-    expect(testBridge.told).toContain('139.7')
+    expect(testBridge.lastPrompt).toContain('139.7')
   })
 
   test('[RE9] a gated tool runs after it is approved', async () => {
@@ -42,7 +42,7 @@ describe.each(WAYS)('over %s', (way) => {
     await page.until('There you are.')
     await page.untilReady()
     expect(runs).toBe(1)
-    expect(testBridge.told).toContain('139.7')
+    expect(testBridge.lastPrompt).toContain('139.7')
   })
 
   test('[RE9] a denied tool never runs', async () => {

@@ -102,7 +102,7 @@ describe.each(waysOfVersion)('over %s', (way) => {
     await page.until('Reason: Too much.')
     await page.untilReady()
     expect(testBridge.wallet.payments).toEqual([])
-    expect(testBridge.told).toContain('Too much.')
+    expect(testBridge.lastPrompt).toContain('Too much.')
   })
 
   test('[RE5] the edited arguments run, and are shown next to the requested ones', async () => {

@@ -215,7 +215,7 @@ test('[RE690] an answer waits for the connection, and is shown meanwhile', async
   await page.click('Send answer')
   switchNetwork(browser, true)
   await page.until('Thanks.')
-  expect(testBridge.told).toContain('Nara')
+  expect(testBridge.lastPrompt).toContain('Nara')
 })
 
 const WAITING = { decision: { approved: false, reason: '高い' }, mayHaveArrived: false }

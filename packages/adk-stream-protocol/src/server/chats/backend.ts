@@ -75,7 +75,7 @@ export class LazyBackend {
 }
 
 /** Returns the key of a chat in the ledger and in ADK. */
-export function toApprovalChat(
+export function toAppChat(
   { appName }: Pick<Backend, 'appName'>,
   { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
 ): AppChatRef {

@@ -11,7 +11,7 @@ import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { isElicitation } from '../../calls/elicitation-terms.ts'
-import { toApprovalChat } from './backend.ts'
+import { toAppChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 import type { AskingTurns } from './turns/asking-turns.ts'
 import type { ApprovalDecisions, Continuation } from './decisions/approval-decisions.ts'
@@ -203,7 +203,7 @@ export class ChatService {
     const { backend, owners } = this.#parts
     const own: Approval[] = []
     const kept: OutputResponse[] = []
-    const key = toApprovalChat(await backend.get(), chat)
+    const key = toAppChat(await backend.get(), chat)
     const left: (() => Promise<void>)[] = []
     for (const approval of taken) {
       if (await owners.leave(approval)) left.push(() => owners.untilReported(approval))
@@ -277,7 +277,7 @@ export class ChatService {
   async #holds(chat: ChatRef): Promise<boolean> {
     const backend = await this.#parts.backend.get()
     // Without the store, the turn can still be read.
-    return backend.ledger.locks.stillHolds(toApprovalChat(backend, chat)).catch(() => true)
+    return backend.ledger.locks.stillHolds(toAppChat(backend, chat)).catch(() => true)
   }
 
   /** Records that a person has signed in, and resumes the turn. Only the server calls this, with the credential. */

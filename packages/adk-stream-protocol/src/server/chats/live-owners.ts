@@ -9,7 +9,7 @@ import { RequestChat } from '../../relay/relay-signals.ts'
 import { keepNewest } from '../../shared/collections.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
-import { toApprovalChat } from './backend.ts'
+import { toAppChat } from './backend.ts'
 import type { LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -129,7 +129,7 @@ export class LiveOwners {
     const ask = this.#options.ask()
     if (!ask) return false
     const { ledger } = await this.#options.backend.get()
-    const key = toApprovalChat(ledger, chat)
+    const key = toAppChat(ledger, chat)
     const owner = await this.#options.leases().findOther(key)
     if (owner === undefined) return false
     const body = { chat: key, output }

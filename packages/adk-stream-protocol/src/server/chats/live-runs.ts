@@ -18,7 +18,7 @@ import { Quota } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from './backend.ts'
-import { toApprovalChat } from './backend.ts'
+import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
 import type { TurnService } from './turns/turn-service.ts'
@@ -298,7 +298,7 @@ export class LiveRuns {
     const entry = this.#chats.get(keyOf(chat))
     await settled(entry?.handingOver)
     if (entry?.run) return this.#leaveHere(entry)
-    const key = toApprovalChat(await this.#options.backend.get(), chat)
+    const key = toAppChat(await this.#options.backend.get(), chat)
     await this.#options.leases().end(key)
   }
 
@@ -449,7 +449,7 @@ export class LiveRuns {
   ): Promise<LiveConversation | undefined> {
     if (this.#closed) throw new ProtocolError('unavailable')
     const backend = await this.#options.backend.get()
-    const lease = await this.#options.leases().take(toApprovalChat(backend, entry.chat), need)
+    const lease = await this.#options.leases().take(toAppChat(backend, entry.chat), need)
     if (typeof lease === 'string') {
       if (lease === 'busy') this.#joinLater(entry, prepare)
       return undefined
@@ -501,7 +501,7 @@ export class LiveRuns {
   ): Promise<LiveConversation> {
     const { chat } = entry
     const backend = await this.#options.backend.get()
-    const name = await backend.agents.of(toApprovalChat(backend, chat))
+    const name = await backend.agents.of(toAppChat(backend, chat))
     const agent = this.#agents.get(name)
     if (!agent) throw new ProtocolError('unknown-agent')
     // There is no `await` until the run exists, so `close` cannot miss it.
@@ -524,7 +524,7 @@ export class LiveRuns {
   ): LiveConversation {
     const { turnService, services, onError, graceMs = MINUTE_MS } = this.#options
     const { host, sessions, ledger, browserCalls, appName, signIns } = backend
-    const key = toApprovalChat({ appName }, chat)
+    const key = toAppChat({ appName }, chat)
     this.#services ??= { ...services, appName, sessionService: sessions.service }
     return new LiveConversation({
       chat: key,

@@ -5,7 +5,7 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { LazyBackend } from '../chats/backend.ts'
-import { toApprovalChat } from '../chats/backend.ts'
+import { toAppChat } from '../chats/backend.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -40,7 +40,7 @@ export async function readAudit(backend: LazyBackend, query: AuditQuery = {}): P
   // One extra entry shows whether there is a next page.
   const found = opened.ledger.audit({
     ...filter,
-    ...(chat && { chat: toApprovalChat(opened, chat) }),
+    ...(chat && { chat: toAppChat(opened, chat) }),
     limit: limit + 1,
   })
   const entries: AuditRecord[] = []

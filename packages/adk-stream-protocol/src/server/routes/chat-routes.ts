@@ -12,7 +12,7 @@ import { canReadFirstMessage } from '../../store/store.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
-import { toApprovalChat } from '../chats/backend.ts'
+import { toAppChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { AskingTurns } from '../chats/turns/asking-turns.ts'
@@ -63,7 +63,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
     const question = await asking?.questionOf(chat)
     const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
-    const stored = await opened.sessions.readMessages(toApprovalChat(opened, chat), {
+    const stored = await opened.sessions.readMessages(toAppChat(opened, chat), {
       exposeState,
       unfinished: running,
       hasRunningCalls: (messageId) =>
@@ -114,7 +114,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const opened = await backend.get()
     await runs?.leave(chatOf(request))
     await chats.stop(chatOf(request))
-    const chat = toApprovalChat(opened, chatOf(request))
+    const chat = toAppChat(opened, chatOf(request))
     const cancelled = await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.host.cancelRemoteTasks(chat, cancelled)
     await opened.browserCalls.dropChat(chat)
@@ -210,7 +210,7 @@ export function chatListRoutes({
     const title = toLine(body.data?.title ?? '')
     if (title === '') throw new ProtocolError('bad-request', { message: BAD_BODY })
     const opened = await backend.get()
-    const chat = toApprovalChat(opened, chatOf(request))
+    const chat = toAppChat(opened, chatOf(request))
     if (!(await opened.sessions.exists(chat))) throw new ProtocolError('unknown-chat')
     await opened.chats.rename(chat, title)
     events.chatChanged(chat)

@@ -9,7 +9,7 @@ import type { Timeline } from '../../protocol/timeline.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from '../chats/backend.ts'
-import { toApprovalChat } from '../chats/backend.ts'
+import { toAppChat } from '../chats/backend.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { ModelCalls } from '../chats/model-calls.ts'
 import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
@@ -103,7 +103,7 @@ export async function readTimeline(
 ): Promise<Timeline> {
   const opened = await backend.get()
   const { sessions, ledger, store, browserTools } = opened
-  const chat = toApprovalChat(opened, ref)
+  const chat = toAppChat(opened, ref)
   const { chatId } = chat
   const running = turns.running(ref)?.messageId ?? (await elsewhere.messageOf(ref))
   const session = await sessions.get(chat)

@@ -132,7 +132,7 @@ export class TestBridge implements AsyncDisposable {
   }
 
   /** The newest prompt of the model, as JSON. */
-  get told(): string {
+  get lastPrompt(): string {
     return JSON.stringify(this.#prompts.at(-1))
   }
 

@@ -23,7 +23,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { BridgeLimits } from '../../limits.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'
 import { cancelIfLost } from '../recovery/lost-elicitations.ts'
 import { isInputQuestion, toAnswer } from '../turns/question-answers.ts'
@@ -82,7 +82,7 @@ export class ApprovalDecisions {
   /** Returns the question of a call. Returns undefined if the call asks none. */
   async findQuestion(chat: ChatRef, toolCallId: string): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
-    const found = await backend.ledger.findByCall(toApprovalChat(backend, chat), toolCallId)
+    const found = await backend.ledger.findByCall(toAppChat(backend, chat), toolCallId)
     return found && (isInputQuestion(found) || isElicitation(found)) ? found : undefined
   }
 
@@ -151,7 +151,7 @@ export class ApprovalDecisions {
   ): Promise<void> {
     if (decisions.length === 0) return
     const backend = await this.#options.backend.get()
-    const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
+    const pending = await backend.ledger.pendingOf(toAppChat(backend, chat))
     const open = new Set(pending.map(({ id }) => id))
     for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
       const recorded = await this.#record(backend, principal, {
@@ -238,7 +238,7 @@ export class ApprovalDecisions {
     const { ledger } = backend
     const own = await ledger.get(id)
     const isOwn = own?.chat.chatId === chat.chatId && own.chat.principalId === chat.principalId
-    const found = isOwn ? own : await ledger.findByCall(toApprovalChat(backend, chat), id)
+    const found = isOwn ? own : await ledger.findByCall(toAppChat(backend, chat), id)
     if (!found) return undefined
     const { id: approvalId, toolCallId, toolName, messageId, state } = found
     const waits = state.name === 'requested'

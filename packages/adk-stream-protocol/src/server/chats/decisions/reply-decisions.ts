@@ -6,7 +6,7 @@ import type { UserMessage } from '../../../protocol/stream-request.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import { toDecider } from './decision-results.ts'
@@ -40,7 +40,7 @@ export class ReplyDecisions {
     const meaning = understandReply(reply.words)
     if (meaning === undefined) return undefined
     const backend = await this.#options.backend.get()
-    const [approval, ...others] = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
+    const [approval, ...others] = await backend.ledger.pendingOf(toAppChat(backend, chat))
     if (!approval || others.length > 0 || !isInReach(approval)) return undefined
     if (!mayReply(approval, toDecider(principal))) return undefined
     const shown = await this.#options.calls.find(chat, approval.toolCallId)

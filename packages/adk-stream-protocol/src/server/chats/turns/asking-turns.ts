@@ -11,7 +11,7 @@ import type { ReadFrom } from '../../../turns/turn-log.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { StoredCalls } from './stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
@@ -46,7 +46,7 @@ export class AskingTurns {
   /** Returns the open question of an MCP server in a chat. A chat has one turn at a time, and a turn one such question. */
   async questionOf(chat: ChatRef): Promise<Approval | undefined> {
     const { ledger } = await this.#options.backend.get()
-    return (await ledger.pendingOf(toApprovalChat(ledger, chat))).find(isElicitation)
+    return (await ledger.pendingOf(toAppChat(ledger, chat))).find(isElicitation)
   }
 
   /** Returns the turn that continues after the answer to a question. Undefined if it has ended, or cannot be read here. */
@@ -84,7 +84,7 @@ export class AskingTurns {
     const { ledger } = await backend.get()
     const { liveWorker } = (await this.questionOf(chat)) ?? {}
     if (liveWorker === undefined || liveWorker === ledger.worker || !elsewhere.ask) return false
-    const request: SignalRequest = { kind: STOP, body: { chat: toApprovalChat(ledger, chat) } }
+    const request: SignalRequest = { kind: STOP, body: { chat: toAppChat(ledger, chat) } }
     return (await elsewhere.ask(liveWorker, request)) === true
   }
 

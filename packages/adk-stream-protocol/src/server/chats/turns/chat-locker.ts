@@ -8,7 +8,7 @@ import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ChatLockRequest, TurnRegistryOptions } from '../../../turns/turn-registry.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 /** How long a turn that has just started may be unknown to other servers. */
@@ -25,7 +25,7 @@ export function createChatLocker(
 ): TurnRegistryOptions['lockChat'] {
   return async (chat, request) => {
     const opened = await backend.get()
-    const key = toApprovalChat(opened, chat)
+    const key = toAppChat(opened, chat)
     const token = await lockChat(opened.ledger, key, {
       ...request,
       stopIfUnwatched: () => elsewhere.stopIfUnwatched(chat).catch(() => false),

@@ -8,7 +8,7 @@ import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { cancelPending } from './approval-endings.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 
 /** Rewinds chats to before a message that a person edits, repeats or has removed. */
 export class Rewinds {
@@ -33,7 +33,7 @@ export class Rewinds {
     if (this.#whenShortened === 'keep' || replaces || history.length === 0) return undefined
     const backend = await this.#backend.get()
     if (!backend.sessions.canRewind) return undefined
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     const turns = await backend.sessions.readTurns(key)
     const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
     if (!history.every((id, index) => id === stored[index])) return undefined
@@ -47,14 +47,14 @@ export class Rewinds {
   /** AP170: throws if a rewind to before a message would remove an approved call. */
   async check(chat: ChatRef, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
-    await checkRewind(backend, toApprovalChat(backend, chat), userMessageId)
+    await checkRewind(backend, toAppChat(backend, chat), userMessageId)
   }
 
   /** Rewinds a chat to before a user message, while it holds the chat lock. */
   async rewind(chat: ChatRef, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     // The rewind also removes the running turn, so it must not write afterwards.
     await this.#turns.stop(chat)
     const { settled } = await this.#turns.start(chat, randomUUID(), {

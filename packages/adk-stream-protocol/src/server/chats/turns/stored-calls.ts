@@ -6,7 +6,7 @@ import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { BrowserCall } from '../../../store/browser-call-store.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import { isUnreported } from './paused-calls.ts'
 
 /** A call in the conversation of a chat. */
@@ -29,7 +29,7 @@ export class StoredCalls {
   /** Finds a call. Returns undefined if the chat does not contain it. */
   async find(chat: ChatRef, toolCallId: string): Promise<StoredCall | undefined> {
     const backend = await this.#backend.get()
-    const turns = await backend.sessions.readTurns(toApprovalChat(backend, chat))
+    const turns = await backend.sessions.readTurns(toAppChat(backend, chat))
     for (const turn of turns.toReversed()) {
       const call = replayTurn(turn, WITHOUT_STATE).state.calls.get(toolCallId)
       if (call) return { messageId: turn.messageId, call }

@@ -6,7 +6,7 @@ import { defer } from '../../../shared/async.ts'
 import type { BrowserCall } from '../../../store/browser-call-store.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { StoredCalls } from './stored-calls.ts'
 import { refuseForeignOutput } from './turn-responses.ts'
 import type { TurnService } from './turn-service.ts'
@@ -30,7 +30,7 @@ export class ToolResults {
     const { calls, turnService } = this.#parts
     const backend = await this.#parts.backend.get()
     const found = await calls.find(chat, output.toolCallId)
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     const tool = found && (await backend.findTool(key, found.call.toolName))
     const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
     const isWaiting = found?.call.state === 'waiting'

@@ -15,7 +15,7 @@ import { isClosing } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { TurnInfo } from '../../observers.ts'
 import type { Backend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 
 export interface TurnRunsOptions extends TranslationOptions {
   /** Whether MCP servers may ask questions during a call. */
@@ -107,7 +107,7 @@ export class TurnRuns {
         const whole = before ? afterQuestion(outcome, before) : outcome
         const isResumed = options.from !== undefined && !options.passSound
         const isLeft = isResumed && isClosing(turn.signal)
-        await backend.host.settle(toApprovalChat(backend, chat), whole, isLeft)
+        await backend.host.settle(toAppChat(backend, chat), whole, isLeft)
         // A live session sets the timeouts of its browser calls itself.
         if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
         return outcome
@@ -125,7 +125,7 @@ export class TurnRuns {
     { messageId, ...chat }: TurnInfo,
     { waiting }: RunOutcome,
   ): Promise<void> {
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     for (const [toolCallId, toolName] of waiting) {
       const tool = await backend.findTool(key, toolName)
       const browser = tool && asBrowserTool(tool)

@@ -31,7 +31,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
-import { toApprovalChat } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { AgentRequest, ChosenAgent } from '../chat-agents.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
@@ -156,7 +156,7 @@ export class TurnService {
     request: AgentRequest,
   ): Promise<ChosenAgent> {
     const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     const exists = (): Promise<boolean> => backend.sessions.exists(key)
     return backend.agents.choose(principal, key, { ...request, exists })
   }
@@ -164,7 +164,7 @@ export class TurnService {
   /** Records the agent of a new chat. */
   async recordAgent(chat: ChatRef, agent: ChosenAgent): Promise<void> {
     const backend = await this.#backend.get()
-    await backend.agents.record(toApprovalChat(backend, chat), agent)
+    await backend.agents.record(toAppChat(backend, chat), agent)
   }
 
   /** Starts a turn for a new message. */
@@ -174,7 +174,7 @@ export class TurnService {
     { state, agent, reply }: StartOptions,
   ): Promise<Turn> {
     const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     const { replaces } = request
     const userMessageId = request.message.id ?? randomUUID()
     // Check before `start` stops a turn that has no reader.
@@ -212,13 +212,13 @@ export class TurnService {
   async setState(chat: ChatRef, delta: StateDelta): Promise<void> {
     if (Object.keys(delta).length === 0) return
     const backend = await this.#backend.get()
-    await backend.sessions.setState(toApprovalChat(backend, chat), delta)
+    await backend.sessions.setState(toAppChat(backend, chat), delta)
   }
 
   /** Resumes a paused turn with responses. */
   async resume(chat: ChatRef, messageId: string, responses: TurnResponses): Promise<Turn> {
     const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     await backend.agents.of(key)
     const { decision } = responses
     const approval = decision?.approval ?? responses.approval
@@ -289,7 +289,7 @@ export class TurnService {
   async cancelPending(chat: ChatRef, isLive: (approval: Approval) => boolean): Promise<void> {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
-    await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
+    await cancelPending(backend, toAppChat(backend, chat), { isWritten: isLive })
   }
 
   /**
@@ -323,7 +323,7 @@ export class TurnService {
   async streamLive(chat: ChatRef, messageId: string, live: LiveStream): Promise<Turn> {
     const { events, leavesCalls, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
@@ -358,7 +358,7 @@ export class TurnService {
   /** Streams a stored message again for clients that have not read all of it. Does not run the agent. */
   async replay(chat: ChatRef, messageId: string): Promise<Turn> {
     const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     const { exposeState, onError } = this.#options
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
@@ -390,7 +390,7 @@ export class TurnService {
     { messageId, seen }: { readonly messageId: string; readonly seen: string | undefined },
   ): Promise<Turn | undefined> {
     const backend = await this.#backend.get()
-    const key = toApprovalChat(backend, chat)
+    const key = toAppChat(backend, chat)
     const replayed = await this.#replay(backend, key, messageId)
     const pause = replayed && findPause(replayed, seen)
     if (!replayed || pause === undefined || pause >= replayed.chunks.length) return undefined
