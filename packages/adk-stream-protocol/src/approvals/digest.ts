@@ -45,7 +45,7 @@ function canonicalText(value: readonly unknown[]): string {
 }
 
 /** The maximum nesting depth of arguments and outputs. Code that reads them later is recursive. */
-export const MAX_DEPTH = 200
+const MAX_DEPTH = 200
 
 /** Returns a copy of a value as JSON carries it. Throws if JSON cannot carry it. */
 export function plainJson<Value>(what: string, value: Value): Value {

@@ -6,22 +6,26 @@ import { shareToolsets } from '../agent/adk-workarounds/shared-toolsets.ts'
 import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Timeline } from '../protocol/timeline.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
+import type { ProtocolError } from '../protocol/errors.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { signedCookie } from './auth/authenticate.ts'
 import { LazyBackend, LazyStore } from './chats/backend.ts'
 import { ModelCalls } from './chats/model-calls.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
+import type { Drain } from './drain.ts'
 import { DRAIN_MS, createDrain } from './drain.ts'
 import { ApprovalNews } from './feeds/approval-news.ts'
 import { Feeds } from './feeds/feeds.ts'
 import type { AllowedHosts } from './http/hosts-and-proxies.ts'
 import { toOrigins, trustProxies } from './http/hosts-and-proxies.ts'
+import type { HttpRouterOptions } from './http/http-router.ts'
 import { HttpRouter } from './http/http-router.ts'
 import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.ts'
 import { toLimits } from './limits.ts'
 import { toObservers } from './observers.ts'
 import { openBackend } from './open-backend.ts'
+import type { Services } from './open-services.ts'
 import { openServices } from './open-services.ts'
 import { Operations } from './operations/operations.ts'
 import type { AnyBridgeOptions } from './options.ts'
@@ -29,6 +33,7 @@ import { readAgents } from './options.ts'
 import type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 import { readAudit } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
+import type { Readiness } from './routes/health-routes.ts'
 import { createAuditCheck, createReadiness, healthRoutes } from './routes/health-routes.ts'
 import { SocketUpgrader } from './sockets/socket-upgrader.ts'
 
@@ -128,7 +133,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
   const feeds = new Feeds(limits)
   const events = new ChatEvents()
   // A decided call starts before its log entry is written and before feeds receive the change.
-  const later = (tell: () => void): void => void setImmediate().then(tell).catch(onError)
+  const later = (report: () => void): void => void setImmediate().then(report).catch(onError)
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
     later(() => events.approvalChanged(approval, state))
@@ -163,24 +168,14 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     fault: () => operations.storeFault,
     onChecked: (error) => operations.storeChecked(error),
   })
-  const router = new HttpRouter({
-    routes: [...healthRoutes(readiness, { audit, onError }), ...services.routes],
-    authenticate:
-      options.authenticate ??
-      signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
-    allowedOrigins: toOrigins(options.allowedOrigins),
-    allowedHosts: options.allowedHosts ?? defaultHosts(options),
-    proxies: trustProxies(options.trustedProxies),
-    basePath: options.basePath ?? '',
-    drain,
-    onError,
-    onRefused: (error) => operations.refused(error),
-  })
+  const onRefused = (error: ProtocolError): void => operations.refused(error)
+  const routes = [...healthRoutes(readiness, { audit, onError }), ...services.routes]
+  const router = openRouter(options, store, { routes, drain, onError, onRefused })
   const upgrader = new SocketUpgrader({
     router,
     limits,
     onError,
-    onRefused: (error) => operations.refused(error),
+    onRefused,
     openHandlers: services.openHandlers,
     findCall: services.findCall,
     drain,
@@ -194,12 +189,62 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     pool: store.opened?.poolStats?.(),
   }))
   operations.started()
-  let closing: Promise<void> | undefined
-  const close = ({ drainMs = options.drainMs ?? DRAIN_MS }: CloseOptions = {}): Promise<void> => {
-    drain.start(drainMs)
-    closing ??= shutDown()
-    return closing
+  const close = createClose(options, {
+    drain,
+    operations,
+    readiness,
+    services,
+    feeds,
+    upgrader,
+    store,
+    closeToolsets,
+  })
+  return {
+    fetch: (request) => handleFetchRequest(request, router, limits),
+    node: (request, response) => handleNodeRequest(request, response, { router, ...limits }),
+    upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
+    completeCall: (completion) => services.completeCall(completion),
+    audit: (query) => readAudit(backend, query),
+    timeline: (chat, page) => services.timeline(chat, page),
+    deletePrincipal: (principalId, deletion) => services.deletePrincipal(principalId, deletion),
+    handles: (pathname) => router.handles(pathname),
+    close,
+    [Symbol.asyncDispose]: () => close(),
   }
+}
+
+function openRouter(
+  options: AnyBridgeOptions,
+  store: LazyStore,
+  parts: Pick<HttpRouterOptions, 'routes' | 'drain' | 'onError' | 'onRefused'>,
+): HttpRouter {
+  return new HttpRouter({
+    ...parts,
+    authenticate:
+      options.authenticate ??
+      signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
+    allowedOrigins: toOrigins(options.allowedOrigins),
+    allowedHosts: options.allowedHosts ?? defaultHosts(options),
+    proxies: trustProxies(options.trustedProxies),
+    basePath: options.basePath ?? '',
+  })
+}
+
+/** The parts of a bridge that `close` stops. */
+interface ClosedParts {
+  readonly drain: Drain
+  readonly operations: Operations
+  readonly readiness: Readiness
+  readonly services: Services
+  readonly feeds: Feeds
+  readonly upgrader: SocketUpgrader
+  readonly store: LazyStore
+  readonly closeToolsets: () => Promise<void>
+}
+
+function createClose(options: AnyBridgeOptions, parts: ClosedParts): Bridge['close'] {
+  const { drain, operations, readiness, services, feeds, upgrader, store, closeToolsets } = parts
+  let closing: Promise<void> | undefined
   const shutDown = async (): Promise<void> => {
     operations.closing()
     readiness.close()
@@ -217,17 +262,10 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     await store.close()
     operations.closed()
   }
-  return {
-    fetch: (request) => handleFetchRequest(request, router, limits),
-    node: (request, response) => handleNodeRequest(request, response, { router, ...limits }),
-    upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
-    completeCall: (completion) => services.completeCall(completion),
-    audit: (query) => readAudit(backend, query),
-    timeline: (chat, page) => services.timeline(chat, page),
-    deletePrincipal: (principalId, deletion) => services.deletePrincipal(principalId, deletion),
-    handles: (pathname) => router.handles(pathname),
-    close,
-    [Symbol.asyncDispose]: () => close(),
+  return ({ drainMs = options.drainMs ?? DRAIN_MS } = {}) => {
+    drain.start(drainMs)
+    closing ??= shutDown()
+    return closing
   }
 }
 

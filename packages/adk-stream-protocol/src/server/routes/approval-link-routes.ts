@@ -68,7 +68,7 @@ const DEFAULT_EXPIRES_MS = 10 * 60_000
 
 /** The routes of links: create one, open it once, read the approval, and decide it once. */
 export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, findNames, links } = options
+  const { backend, chats, limits, links } = options
   if (!links) return []
 
   const create = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
@@ -105,18 +105,18 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
       ...(principal && { browser: principal.id }),
     })
     if (isRefusal(opened)) throw toLinkError(opened)
-    return reply(200, { key, ...(await view(opened, key)) })
+    return reply(200, { key, ...(await viewByLink(options, opened, key)) })
   }
 
   const read = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
     const { key } = await readBody(exchange, limits, ReadBody)
-    const { approval } = await find(id, key)
-    return reply(200, await view(approval, key))
+    const { approval } = await findByLink(options, id, key)
+    return reply(200, await viewByLink(options, approval, key))
   }
 
   const decide = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
     const { key, approved, reason, preview } = await readBody(exchange, limits, DecideBody)
-    const { link } = await find(id, key)
+    const { link } = await findByLink(options, id, key)
     const decided = await chats.decideByLink(
       link.as,
       {
@@ -130,39 +130,46 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
     return reply(200, { approval: { id, state: decided.state.name } })
   }
 
-  const find = async (
-    id: string,
-    key: string,
-  ): Promise<{ readonly approval: Approval; readonly link: ApprovalLink }> => {
-    const { ledger, store } = await backend.get()
-    const approval = await ledger.get(id)
-    const link = approval && findBySecret(approval, key, 'key')
-    const isPending = approval?.state.name === 'requested'
-    const isOpen = isPending && link && link.expiresAt > (await store.approvals.now())
-    if (!isOpen) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
-    return { approval, link }
-  }
-
-  const view = async (approval: Approval, key: string): Promise<Record<string, unknown>> => {
-    const link = findBySecret(approval, key, 'key')
-    if (!link) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
-    const { refresh } = await backend.get()
-    const current = await refresh(approval, link.as.id)
-    const known = await findNames([...listPeople(approval), link.by])
-    const sender = known.get(link.by)
-    return {
-      approval: viewApproval(current.approval, link.as, { ...current, names: known }),
-      expiresAt: link.expiresAt,
-      from: { id: link.by, ...(sender !== undefined && { name: sender }) },
-    }
-  }
-
   return [
     { method: 'POST', path: '/approvals/:id/links', handle: create },
     { method: 'POST', path: '/approvals/:id/link/open', anonymous: true, handle: open },
     { method: 'POST', path: '/approvals/:id/link/read', anonymous: true, handle: read },
     { method: 'POST', path: '/approvals/:id/link/decide', anonymous: true, handle: decide },
   ]
+}
+
+/** Returns a pending approval and the opened link with this key. Throws if the link cannot be used any more. */
+async function findByLink(
+  { backend }: LinkRoutesOptions,
+  id: string,
+  key: string,
+): Promise<{ readonly approval: Approval; readonly link: ApprovalLink }> {
+  const { ledger, store } = await backend.get()
+  const approval = await ledger.get(id)
+  const link = approval && findBySecret(approval, key, 'key')
+  const isPending = approval?.state.name === 'requested'
+  const isOpen = isPending && link && link.expiresAt > (await store.approvals.now())
+  if (!isOpen) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
+  return { approval, link }
+}
+
+/** Returns an approval as the holder of a link sees it. */
+async function viewByLink(
+  { backend, findNames }: LinkRoutesOptions,
+  approval: Approval,
+  key: string,
+): Promise<Record<string, unknown>> {
+  const link = findBySecret(approval, key, 'key')
+  if (!link) throw new ProtocolError('unknown-approval', { message: BAD_LINK })
+  const { refresh } = await backend.get()
+  const current = await refresh(approval, link.as.id)
+  const names = await findNames([...listPeople(approval), link.by])
+  const sender = names.get(link.by)
+  return {
+    approval: viewApproval(current.approval, link.as, { ...current, names }),
+    expiresAt: link.expiresAt,
+    from: { id: link.by, ...(sender !== undefined && { name: sender }) },
+  }
 }
 
 const MAY_NOT_CREATE = 'You may not create a link for this approval.'

@@ -41,7 +41,7 @@ interface ChatRoutesOptions {
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const { backend, turns, elsewhere, events, feeds, chats, runs, limits } = options
-  const { artifactService, exposeState, asking } = options
+  const { exposeState, asking } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
@@ -86,25 +86,6 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     return { type: 'feed', feed, headers: {} }
   }
 
-  const artifact = async ({
-    principal,
-    id,
-    name,
-    exchange,
-  }: AuthenticatedRequest): Promise<Reply> => {
-    const version = readVersion(exchange)
-    if (!artifactService) throw new ProtocolError('unknown-artifact')
-    const { appName } = await backend.get()
-    const part = await artifactService.loadArtifact({
-      appName,
-      userId: principal.id,
-      sessionId: id,
-      filename: name,
-      ...(version !== undefined && { version }),
-    })
-    return toArtifactReply(name, part)
-  }
-
   const stop = async (request: AuthenticatedRequest): Promise<Reply> => {
     await chats.stop(chatOf(request))
     return reply(204)
@@ -128,7 +109,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     { method: 'GET', path: '/stream/:id/stream', handle: resume },
     { method: 'GET', path: '/chats/:id/messages', handle: messages },
     { method: 'GET', path: '/chats/:id/events', handle: watch },
-    { method: 'GET', path: '/chats/:id/artifacts/:name', handle: artifact },
+    { method: 'GET', path: '/chats/:id/artifacts/:name', handle: createArtifactReader(options) },
     { method: 'POST', path: '/chats/:id/stop', handle: stop },
     { method: 'DELETE', path: '/chats/:id', handle: remove },
   ]
@@ -136,6 +117,26 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
 
 function chatOf({ principal, id }: AuthenticatedRequest): ChatRef {
   return { principalId: principal.id, chatId: id }
+}
+
+/** Returns the handler of the route that reads a file that the agent or a tool has saved. */
+function createArtifactReader({
+  backend,
+  artifactService,
+}: Pick<ChatRoutesOptions, 'backend' | 'artifactService'>) {
+  return async ({ principal, id, name, exchange }: AuthenticatedRequest): Promise<Reply> => {
+    const version = readVersion(exchange)
+    if (!artifactService) throw new ProtocolError('unknown-artifact')
+    const { appName } = await backend.get()
+    const part = await artifactService.loadArtifact({
+      appName,
+      userId: principal.id,
+      sessionId: id,
+      filename: name,
+      ...(version !== undefined && { version }),
+    })
+    return toArtifactReply(name, part)
+  }
 }
 
 /** Reads `?version=`. Undefined means the newest version. */

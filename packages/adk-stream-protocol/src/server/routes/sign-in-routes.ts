@@ -27,24 +27,9 @@ interface SignInRoutesOptions {
 
 /** The routes of sign-ins: begin one for a question, the callback of OAuth providers, list, and revoke. */
 export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, signIn: configured, onError } = options
+  const { backend, limits, signIn: configured, onError } = options
   if (!configured) return []
   const cookie = cookieOf(configured)
-
-  /** Answers a question with the credential that was just stored. If the question ended without an answer, removes the credential. */
-  const answer = async (given: GivenCredential): Promise<void> => {
-    const { signIns, owner, provider, approvalId } = given
-    const principal = { id: owner.principalId }
-    try {
-      await chats.decideSignIn(principal, approvalId)
-    } catch (error) {
-      const { ledger } = await backend.get()
-      // Another sign-in of the person may have answered the question: then they stay signed in.
-      const ended = await ledger.get(approvalId, toDecider(principal))
-      if (!wasAnswered(ended)) await signIns.remove(owner, provider, onError)
-      throw error
-    }
-  }
 
   const begin = async (request: AuthenticatedRequest): Promise<Reply> => {
     const { principal, id, exchange } = request
@@ -58,7 +43,7 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
         throw new ProtocolError('sign-in-failed', {
           message: `${signIn.label} does not accept this key. Check it and try again.`,
         })
-      await answer({ signIns, owner, provider: signIn.provider, approvalId: id })
+      await answerQuestion(options, { signIns, owner, provider: signIn.provider, approvalId: id })
       return reply(200, { signedIn: true })
     }
     const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
@@ -94,7 +79,7 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
       return signInPage('failed')
     }
     try {
-      await answer({ signIns, owner, provider, approvalId })
+      await answerQuestion(options, { signIns, owner, provider, approvalId })
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       return signInPage('late')
@@ -166,6 +151,23 @@ function isOpen(approval: Approval | undefined): boolean {
 interface GivenCredential extends Pick<Question, 'signIns' | 'owner'> {
   readonly provider: string
   readonly approvalId: string
+}
+
+/** Answers a question with the credential that was just stored. If the question ended without an answer, removes the credential. */
+async function answerQuestion(
+  { backend, chats, onError }: SignInRoutesOptions,
+  { signIns, owner, provider, approvalId }: GivenCredential,
+): Promise<void> {
+  const principal = { id: owner.principalId }
+  try {
+    await chats.decideSignIn(principal, approvalId)
+  } catch (error) {
+    const { ledger } = await backend.get()
+    // Another sign-in of the person may have answered the question: then they stay signed in.
+    const ended = await ledger.get(approvalId, toDecider(principal))
+    if (!wasAnswered(ended)) await signIns.remove(owner, provider, onError)
+    throw error
+  }
 }
 
 /** Whether a sign-in of the person has answered a question. */
