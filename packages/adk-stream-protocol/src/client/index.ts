@@ -9,7 +9,7 @@ export {
   readRecording,
   Recorder,
 } from './recording/recording.ts'
-export type { LiveEvent } from './socket/chat-subscriptions.ts'
+export type { LiveEvent } from './socket/watched-chats.ts'
 export { type AttachedChat, attachChat } from './sync/attached-chat.ts'
 export { type BrowserTools, runBrowserTools } from './tools/browser-tools.ts'
 export type { ConnectionState } from './transports/connection-state.ts'

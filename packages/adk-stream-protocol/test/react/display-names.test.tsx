@@ -10,7 +10,7 @@ import {
   ja,
   MessageList,
 } from '../../src/react/index.ts'
-import { toWords } from '../../src/react/reading/display-name.ts'
+import { toWords } from '../../src/react/reading/shown-text.ts'
 import { answer, approvalPart, payment } from './support/messages.ts'
 
 test.each([

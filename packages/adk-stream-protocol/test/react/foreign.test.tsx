@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { LocalToolResults } from '../../src/react/hooks/use-local-browser-tools.ts'
+import { LocalToolResults } from '../../src/react/hooks/use-browser-tools.ts'
 import { NativeServer } from './support/native-server.ts'
 import { TestBrowser } from './support/chat-page.tsx'
 import { answer, payment } from './support/messages.ts'

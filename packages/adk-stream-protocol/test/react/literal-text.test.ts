@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { findLookAlikes, toLiteral } from '../../src/react/reading/literal-text.ts'
+import { findLookAlikes, toLiteral } from '../../src/react/reading/shown-text.ts'
 
 test.each([
   { text: '\u202Eecila', shown: '⟨U+202E⟩ecila', what: 'a right-to-left override' },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { paceRenders } from '../../src/react/hooks/pace-renders.ts'
+import { paceRenders } from '../../src/react/hooks/use-chat-instance.ts'
 
 const FRAME_MS = 16
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { layoutSteps, type StepPlace } from '../../src/react/reading/step-layout.ts'
+import { layoutSteps, type StepPlace } from '../../src/react/reading/steps.ts'
 
 const show = ({ column, row }: StepPlace) => `${column}/${row}`
 

@@ -24,7 +24,7 @@ import { isStartedSignIn, isRevocation, isSignInList } from '../../protocol/sign
 import type { ModelCall, Timeline } from '../../protocol/timeline.ts'
 import { isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
-import { isBrowserOffline } from '../network-back.ts'
+import { isBrowserOffline } from '../transports/connection-state.ts'
 import type { RefusedDecision, WaitingDecisions } from './decision-outbox.ts'
 import { DecisionOutbox } from './decision-outbox.ts'
 import type { Http, HttpOptions } from './http.ts'

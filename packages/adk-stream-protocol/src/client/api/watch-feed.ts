@@ -1,13 +1,12 @@
 import type { FeedEvent, ChatEvent } from '../../protocol/server-views.ts'
 import { isFeedEvent } from '../../protocol/server-views.ts'
-import type { Http } from './http.ts'
+import { type Http, readEvents } from './http.ts'
 import type { Guard } from '../../protocol/guards.ts'
 import { readKeepAlive } from '../../protocol/sse.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore, withDefaults } from '../../shared/backoff.ts'
-import { waitForNextAttempt } from '../network-back.ts'
+import { waitForNextAttempt } from '../transports/connection-state.ts'
 import { disconnected, parseJson } from '../adk-error.ts'
-import { readEvents } from '../transports/read-sse.ts'
 
 interface Watcher {
   readonly listener: WatchListener<FeedEvent>

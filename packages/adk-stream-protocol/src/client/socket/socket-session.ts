@@ -5,14 +5,15 @@ import type { ResponseStates } from '../sync/response-states.ts'
 import type { FindObserver } from '../transports/response-channel.ts'
 import { nameAgent } from '../transports/name-agent.ts'
 import type { WebSocketTransportOptions } from '../transports/web-socket-transport.ts'
-import type { AudioMode, LiveListener } from './chat-subscriptions.ts'
-import { ChatSubscriptions } from './chat-subscriptions.ts'
+import {
+  type AudioMode,
+  type LiveListener,
+  ChatSubscriptions,
+  ServerTurns,
+} from './watched-chats.ts'
 import type { IncomingFrame } from './socket-request.ts'
 import { createPendingPings, PendingAcks } from './pending-acks.ts'
-import type { SocketClass } from './reconnecting-socket.ts'
-import { ReconnectingSocket } from './reconnecting-socket.ts'
-import { ServerTurns } from './server-turns.ts'
-import { createHeartbeat } from './socket-heartbeat.ts'
+import { type SocketClass, ReconnectingSocket } from './reconnecting-socket.ts'
 import { SocketRequests } from './socket-requests.ts'
 
 interface Dependencies {
@@ -219,4 +220,72 @@ function browserSocket(): SocketClass {
     'unavailable',
     'webSocketTransport needs a WebSocket here; pass `webSocket` from the package `ws`.',
   )
+}
+
+interface HeartbeatOptions {
+  /** Whether anything needs the server. */
+  readonly isWaiting: () => boolean
+  readonly ping: () => void
+  readonly onDead: () => void
+}
+
+/** The silence after which the server is pinged, and the time that it has to answer, in ms. */
+const [QUIET_MS, ANSWER_MS] = [15_000, 10_000]
+
+/** Detects a half-open connection: it accepts everything that is sent, and nothing arrives. */
+export interface SocketHeartbeat {
+  start(): void
+  stop(): void
+  onReceived(): void
+}
+
+function createHeartbeat({ isWaiting, ping, onDead }: HeartbeatOptions): SocketHeartbeat {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let receivedAt = 0
+  let pingedAt: number | undefined
+  const onReceived = (): void => {
+    receivedAt = Date.now()
+  }
+  const checkIn = (ms: number): void => {
+    clearTimeout(timer)
+    timer = setTimeout(onTimer, ms)
+  }
+  /** Pings now: the machine may have slept, or its network may have changed. */
+  const check = (): void => {
+    if (pingedAt !== undefined || !isWaiting()) return
+    pingedAt = Date.now()
+    ping()
+    checkIn(ANSWER_MS)
+  }
+  const onTimer = (): void => {
+    if (pingedAt !== undefined && receivedAt < pingedAt) return onDead()
+    pingedAt = undefined
+    const silence = Date.now() - receivedAt
+    checkIn(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
+    if (silence >= QUIET_MS) check()
+  }
+  const stop = (): void => {
+    clearTimeout(timer)
+    pingedAt = undefined
+    for (const [target, event] of networkEvents()) target.removeEventListener(event, check)
+  }
+  return {
+    start: () => {
+      stop()
+      onReceived()
+      checkIn(QUIET_MS)
+      for (const [target, event] of networkEvents()) target.addEventListener(event, check)
+    },
+    stop,
+    onReceived,
+  }
+}
+
+/** The events of a page after which the connection may be dead. There are none outside a page. */
+function networkEvents(): [target: EventTarget, event: string][] {
+  const { window, document } = globalThis as { window?: EventTarget; document?: EventTarget }
+  return [
+    ...(window ? [[window, 'online'] satisfies [EventTarget, string]] : []),
+    ...(document ? [[document, 'visibilitychange'] satisfies [EventTarget, string]] : []),
+  ]
 }

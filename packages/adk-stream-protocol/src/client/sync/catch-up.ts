@@ -1,8 +1,9 @@
 import type { WatchEvent } from '../api/watch-feed.ts'
 import type { MessageView } from './chat-messages.ts'
 import { mergeMessages } from './chat-messages.ts'
-import type { AttachedStep, Step } from './sync-effects.ts'
 import {
+  type AttachedStep,
+  type Step,
   LOAD,
   NONE,
   NOTIFY,
@@ -11,8 +12,10 @@ import {
   withEffects,
   withId,
   withoutId,
-} from './sync-effects.ts'
-import type { AttachedSync, ChatView, SyncEvent } from './sync-state.ts'
+  type AttachedSync,
+  type ChatView,
+  type SyncEvent,
+} from './sync-state.ts'
 
 /** Stands in `missedTurns` for anything that was missed. */
 const ANY_TURN = ''

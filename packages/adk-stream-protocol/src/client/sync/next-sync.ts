@@ -4,8 +4,8 @@ import { endCatchUp, loadAgain, onFeedEvent, onLoaded } from './catch-up.ts'
 import { onAcknowledged, onChunk, onIdle, onOutcomeRead } from './own-stream.ts'
 import type { ResponseStateMap } from './response-states.ts'
 import { findUndelivered } from './response-states.ts'
-import type { Step } from './sync-effects.ts'
 import {
+  type Step,
   CANCEL_RETRY,
   forget,
   mark,
@@ -17,7 +17,12 @@ import {
   withEffects,
   withId,
   withoutId,
-} from './sync-effects.ts'
+  type AttachedSync,
+  type ChatView,
+  type SyncEffect,
+  type SyncEvent,
+  type SyncState,
+} from './sync-state.ts'
 import {
   onDecision,
   onOutput,
@@ -31,7 +36,6 @@ import {
   START_RETRY,
   takeEarlyDecisions,
 } from './sync-responses.ts'
-import type { AttachedSync, ChatView, SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 
 /** The state of a chat that was just attached. */
 export const START: AttachedSync = {

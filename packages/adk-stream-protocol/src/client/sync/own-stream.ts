@@ -4,8 +4,9 @@ import { findApproval, settleApprovals } from './chat-messages.ts'
 import { catchUpOnMissed } from './catch-up.ts'
 import type { ResponseStateMap } from './response-states.ts'
 import { findQueued, sendQueued } from './sync-responses.ts'
-import type { AttachedStep, Step } from './sync-effects.ts'
 import {
+  type AttachedStep,
+  type Step,
   mark,
   NOTIFY,
   RELOAD,
@@ -14,8 +15,11 @@ import {
   withEffects,
   withId,
   withoutId,
-} from './sync-effects.ts'
-import type { AttachedSync, ChatView, SyncEffect, SyncEvent } from './sync-state.ts'
+  type AttachedSync,
+  type ChatView,
+  type SyncEffect,
+  type SyncEvent,
+} from './sync-state.ts'
 
 /** Whether a chunk may change the state. All others, deltas above all, need not be passed to `nextSync`. */
 export function isSyncChunk(chunk: Chunk): boolean {

@@ -4,8 +4,9 @@ import { catchUpOnMissed } from './catch-up.ts'
 import type { MessageView } from './chat-messages.ts'
 import { approvalState, findApproval, isDecided, reopenApproval } from './chat-messages.ts'
 import { findUndelivered, isGiven } from './response-states.ts'
-import type { AttachedStep, Step } from './sync-effects.ts'
 import {
+  type AttachedStep,
+  type Step,
   CANCEL_RETRY,
   forget,
   mark,
@@ -13,8 +14,12 @@ import {
   setMessages,
   withEffects,
   withId,
-} from './sync-effects.ts'
-import type { AttachedSync, ChatView, Refusal, SyncEffect, SyncEvent } from './sync-state.ts'
+  type AttachedSync,
+  type ChatView,
+  type Refusal,
+  type SyncEffect,
+  type SyncEvent,
+} from './sync-state.ts'
 
 /** The first delay before outputs are sent again, and the longest, in ms. */
 const [FIRST_RETRY_MS, MAX_RETRY_MS] = [500, 30_000]

@@ -10,8 +10,7 @@ import type {
 } from '../adk-ui-message.ts'
 import type { LoadedChat } from '../api/adk-api.ts'
 import { AdkApi } from '../api/adk-api.ts'
-import type { Http, HttpOptions, HttpRequest } from '../api/http.ts'
-import { createHttp } from '../api/http.ts'
+import { type Http, type HttpOptions, type HttpRequest, createHttp, readSse } from '../api/http.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import type {
@@ -22,18 +21,22 @@ import type {
   StreamSource,
 } from './response-channel.ts'
 import { createChatObservers, DECISION_CANCELLED } from './response-channel.ts'
-import { KeptDecisions } from './kept-decisions.ts'
-import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
-import { createSharedConnection } from './connection-state.ts'
+import { KeptDecisions } from '../api/decision-outbox.ts'
+import {
+  type Connected,
+  type ConnectionListener,
+  type ConnectionState,
+  createSharedConnection,
+  isBrowserOffline,
+  waitForNextAttempt,
+} from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
 import type { WireObserver, WireTap } from './wire-events.ts'
 import { createTap } from './wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
-import { isBrowserOffline, waitForNextAttempt } from '../network-back.ts'
 import { emptyStream, toChunkStream } from './chunk-stream.ts'
-import { readSse } from './read-sse.ts'
 
 /** Options of `sseTransport`. */
 export interface SseTransportOptions extends HttpOptions {

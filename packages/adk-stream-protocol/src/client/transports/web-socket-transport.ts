@@ -10,7 +10,7 @@ import type {
   ReconnectOptions,
   SendOptions,
 } from '../adk-ui-message.ts'
-import type { AudioMode, LiveListener } from '../socket/chat-subscriptions.ts'
+import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
 import type { SocketClass } from '../socket/reconnecting-socket.ts'
 import { SocketSession } from '../socket/socket-session.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'

@@ -1,4 +1,4 @@
-import type { LiveEvent } from '../socket/chat-subscriptions.ts'
+import type { LiveEvent } from '../socket/watched-chats.ts'
 import type { WebSocketTransport } from '../transports/web-socket-transport.ts'
 import type { AudioDevices, Microphone, Playback, Speaker } from './audio-devices.ts'
 import { toProblem } from './audio-devices.ts'

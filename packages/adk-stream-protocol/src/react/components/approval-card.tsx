@@ -4,9 +4,8 @@ import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
-import { toDisplayName } from '../reading/display-name.ts'
+import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import { toShownTitle } from '../reading/question.ts'
-import { toLiteral } from '../reading/literal-text.ts'
 import type { Call, Arguments } from '../reading/call.ts'
 import { getArguments, getToolName, readFailure } from '../reading/call.ts'
 import type { ServerError } from '../reading/problem.ts'
@@ -18,8 +17,7 @@ import {
   describeWaiting,
   readPhase,
 } from './call-labels.ts'
-import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
-import { CallDetails } from './call-details.tsx'
+import { ArgumentsTable, LiteralText, CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
 import {
   ApprovalForm,
@@ -29,11 +27,15 @@ import {
   UnsentDraft,
   useApprovalKeys,
 } from './approval-form.tsx'
-import { ApprovalPath } from './approval-path.tsx'
-import { PendingDetails, useShownPreview } from './pending-details.tsx'
-import { DecidedBy, Receipt, UnderstoodFrom } from './receipt.tsx'
+import {
+  ApprovalPath,
+  DecidedBy,
+  Receipt,
+  UnderstoodFrom,
+  CancelDecision,
+} from './approval-parts.tsx'
+import { PendingDetails, useShownPreview } from './call-preview.tsx'
 import { ShareApproval } from './share-approval.tsx'
-import { CancelDecision } from './cancel-decision.tsx'
 import { WaitsForNote } from './tool-card.tsx'
 
 /**

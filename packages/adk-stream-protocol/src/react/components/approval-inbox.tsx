@@ -3,27 +3,27 @@ import { type ReactNode, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
-import type { Decision } from '../reading/approval.ts'
-import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
-import { asksForAnswer } from '../reading/approval.ts'
-import { toDisplayName } from '../reading/display-name.ts'
-import { toLiteral } from '../reading/literal-text.ts'
+import { type Decision, asksForAnswer } from '../reading/approval.ts'
+import { OpenUrlForm, readUrlQuestion, SignInLink, AnswerForm } from './question-card.tsx'
+import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { readAskingTool, toQuestionTitle, toShownTitle } from '../reading/question.ts'
 import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
-import { ApprovalList } from './approval-list.tsx'
-import { Time } from './receipt.tsx'
+import { ApprovalList, LoadMore } from './approval-list.tsx'
+import {
+  Time,
+  ApprovalPath,
+  ApprovalPeople,
+  namePerson,
+  CancelDecision,
+} from './approval-parts.tsx'
 import { ShareApproval } from './share-approval.tsx'
-import { LoadMore } from './load-more.tsx'
-import { ApprovalPath } from './approval-path.tsx'
-import { ApprovalPeople, namePerson } from './approval-people.tsx'
 import { describeWaiting } from './call-labels.ts'
-import { CancelDecision } from './cancel-decision.tsx'
-import { AnswerForm } from './question-card.tsx'
 import { SignInForm } from './sign-in-card.tsx'
-import { PendingDetails, useShownPreview } from './pending-details.tsx'
+import { PendingDetails, useShownPreview } from './call-preview.tsx'
 import { Countdown } from './countdown.tsx'
-import { LiteralText } from './arguments-table.tsx'
+import { LiteralText } from './call-details.tsx'
+import type { ApprovalLinkState } from '../hooks/use-approval-link.ts'
 
 /**
  * Pending approvals and actions, as `useInbox` returns them.
@@ -289,5 +289,34 @@ function InboxItem(props: InboxItemProps) {
       <RefusalNote refusal={refusal} />
       {link}
     </>
+  )
+}
+
+/** Shows the approval of a link, as `useApprovalLink` returns it, with a form to decide it once. */
+export function LinkedApprovalView({ link }: { readonly link: ApprovalLinkState }) {
+  const { share, history, inbox } = useAdkLabels()
+  const { state, linked, outcome, problem, deciding, decide } = link
+  return (
+    <section className="adk-linked">
+      <p role="status">
+        {state === 'opening' && history.loading}
+        {state === 'decided' && share.thanks(history.states[outcome ?? ''] ?? outcome ?? '')}
+        {state === 'failed' && share.invalid}
+      </p>
+      {state === 'failed' && problem?.code === 'not-allowed' && <p>{problem.message}</p>}
+      {state === 'open' && linked && (
+        <>
+          <p>
+            {share.from} <LiteralText text={namePerson(linked.from, inbox.context)} />
+          </p>
+          <ApprovalInbox
+            approvals={[linked.approval]}
+            onDecide={(_id, decision) => decide(decision)}
+            deciding={deciding ? new Set([linked.approval.id]) : undefined}
+            refusals={problem && new Map([[linked.approval.id, problem]])}
+          />
+        </>
+      )}
+    </section>
   )
 }

@@ -4,10 +4,13 @@ import {
   type RefObject,
   useId,
   useState,
+  useEffect,
+  useRef,
 } from 'react'
 
-import { toLiteral } from '../reading/literal-text.ts'
+import { toLiteral } from '../reading/shown-text.ts'
 import { isHandledElsewhere, useApprovalKeys } from './approval-form.tsx'
+import { useAdkLabels } from '../provider.tsx'
 
 /** An entry of the list. */
 interface ListItem {
@@ -155,5 +158,47 @@ function Entry({ item, collapsible, isOpen, isStop, onFocus, onToggle }: EntryPr
         </div>
       )}
     </li>
+  )
+}
+
+interface LoadMoreProps {
+  readonly hasMore?: boolean | undefined
+  readonly onLoadMore?: (() => void) | undefined
+  readonly loadingMore?: boolean | undefined
+  /** Called when the button disappears while it has the focus. */
+  readonly onGone: () => void
+}
+
+/** A button that loads the next page. It keeps the focus while loading. */
+export function LoadMore({
+  hasMore = false,
+  onLoadMore,
+  loadingMore = false,
+  onGone,
+}: LoadMoreProps) {
+  const { inbox } = useAdkLabels()
+  const isClicked = useRef(false)
+  const isShown = onLoadMore !== undefined && (hasMore || loadingMore)
+  useEffect(() => {
+    if (isShown || !isClicked.current) return
+    isClicked.current = false
+    if (document.activeElement === document.body) onGone()
+  })
+  if (!isShown) return null
+  const loadMore = (): void => {
+    if (loadingMore) return
+    isClicked.current = true
+    onLoadMore()
+  }
+  return (
+    <button
+      type="button"
+      className="adk-button adk-outlined adk-inbox-more"
+      // `disabled` would remove the focus.
+      aria-disabled={loadingMore}
+      onClick={loadMore}
+    >
+      {loadingMore ? inbox.loadingMore : inbox.loadMore}
+    </button>
   )
 }

@@ -4,8 +4,8 @@ import { useEffect, useId, useRef, useState } from 'react'
 import { useAdkLabels } from '../provider.tsx'
 import type { Arguments } from '../reading/call.ts'
 import { type Field, type FieldProblem, readFields } from '../reading/edit-arguments.ts'
-import { toLiteral } from '../reading/literal-text.ts'
-import { LiteralText, LookAlikeWarning } from './arguments-table.tsx'
+import { toLiteral } from '../reading/shown-text.ts'
+import { LiteralText, LookAlikeWarning } from './call-details.tsx'
 import { HoldButton } from './hold-button.tsx'
 
 interface ArgumentsFormProps {

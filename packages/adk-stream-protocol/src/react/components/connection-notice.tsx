@@ -1,11 +1,12 @@
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
-import { useIsOnline } from '../hooks/use-is-online.ts'
+import { useIsOnline } from '../hooks/use-connection.ts'
 import type { AdkLabels } from '../labels/labels.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
-import { toLiteral } from '../reading/literal-text.ts'
+import { toLiteral } from '../reading/shown-text.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { readLoss, toServerError } from '../reading/problem.ts'
 import { useCountdown } from './countdown.tsx'
+import type { ConnectionState } from '../../client/transports/connection-state.ts'
 
 /**
  * Props of `ConnectionNotice`.
@@ -113,4 +114,19 @@ function findInterrupted({
   if (unconfirmed.size > 0 || (waitingDecisions?.size ?? 0) > 0) return 'decision'
   if (isBusy({ status }) || problem?.kind === 'disconnected') return readLoss(messages)
   return 'nothing'
+}
+
+/** Shows the state of the connection, and the seconds until it reconnects. */
+export function ConnectionBadge({ connection }: { readonly connection: ConnectionState }) {
+  const labels = useAdkLabels()
+  const { state, retryAt } = connection
+  const seconds = useCountdown(retryAt)
+  return (
+    <span className="adk-connection" data-state={state}>
+      <span className="adk-dot" aria-hidden="true" />
+      <span role="status">{labels.connection[state]}</span>
+      {/* Hidden from screen readers, which would announce every second. */}
+      {seconds !== undefined && seconds > 0 && <span aria-hidden="true">{seconds}</span>}
+    </span>
+  )
 }

@@ -2,10 +2,9 @@ import { type RefObject, useEffect, useLayoutEffect, useState } from 'react'
 
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
-import { type Decision } from '../reading/approval.ts'
+import type { Decision, UndecidedCall } from '../reading/approval.ts'
 import { getArguments, getToolName } from '../reading/call.ts'
-import type { UndecidedCall } from '../reading/undecided.ts'
-import { LiteralText } from './arguments-table.tsx'
+import { LiteralText } from './call-details.tsx'
 import {
   ApprovalForm,
   EMPTY_DRAFT,
@@ -13,8 +12,7 @@ import {
   SeverityMark,
   useApprovalKeys,
 } from './approval-form.tsx'
-import { useShownPreview } from './pending-details.tsx'
-import { PreviewView } from './preview-view.tsx'
+import { useShownPreview, PreviewView } from './call-preview.tsx'
 
 /** What a chat knows about decisions, as `useAdkChat` returns it. */
 export type DecidableChat = Pick<

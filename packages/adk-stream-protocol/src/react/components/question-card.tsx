@@ -1,22 +1,21 @@
-import type { KeyboardEvent } from 'react'
-import { useState } from 'react'
+import { type KeyboardEvent, useState, type ReactNode } from 'react'
 
 import { isRecord } from '../../protocol/guards.ts'
 import { useAdkLabels } from '../provider.tsx'
-import type { Approval, Decision } from '../reading/approval.ts'
-import { isPending } from '../reading/approval.ts'
-import { getToolName } from '../reading/call.ts'
+import { type Approval, type Decision, isPending } from '../reading/approval.ts'
+import { getToolName, type Call } from '../reading/call.ts'
 import { ANSWER_FIELD, toAnswer, toAnswerFields } from '../reading/edit-arguments.ts'
-import { toLiteral } from '../reading/literal-text.ts'
+import { toLiteral } from '../reading/shown-text.ts'
 import { toQuestionTitle, toShownAnswer } from '../reading/question.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
 import { ArgumentsForm } from './arguments-form.tsx'
-import { ArgumentsTable, LiteralText, ValueView } from './arguments-table.tsx'
-import type { Draft } from './approval-form.tsx'
-import { DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
-import { OpenUrlForm, readUrlQuestion, SignInLink } from './open-url-form.tsx'
-import { QuestionFrame } from './question-frame.tsx'
-import { DecidedBy } from './receipt.tsx'
+import { ArgumentsTable, LiteralText, ValueView } from './call-details.tsx'
+import { type Draft, DenyForm, EMPTY_DRAFT, UnsentDraft, RefusalNote } from './approval-form.tsx'
+import { DecidedBy, CancelDecision } from './approval-parts.tsx'
+import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
+import type { ServerError } from '../reading/problem.ts'
+import { describeWaiting } from './call-labels.ts'
+import { Countdown } from './countdown.tsx'
 
 /** Shows a question of the agent: the form for the answer, and then the answer. */
 export function QuestionCard(props: ApprovalCardProps) {
@@ -154,5 +153,163 @@ function readTitles(schema: Approval['schema']): Readonly<Record<string, string>
         ? [[name, property['title']]]
         : [],
     ),
+  )
+}
+
+interface QuestionFrameProps {
+  readonly className: string
+  readonly call: Call
+  readonly approval: Approval
+  readonly refusal: ServerError | undefined
+  readonly title: string
+  readonly label: string
+  /** The state of the question, for screen readers while it is pending and for everybody afterwards. */
+  readonly status: string
+  /** The answer, if it waits for the connection. */
+  readonly waitingDecision: WaitingDecision | undefined
+  /** Takes back an answer that waits for the connection. */
+  readonly onCancelDecision: (() => boolean) | undefined
+  /** Shown next to the status when the question is decided. */
+  readonly decidedBy?: ReactNode
+  /** Shown below the status when the question is decided. */
+  readonly details?: ReactNode
+  readonly children: ReactNode
+}
+
+/** The parts of a card that all questions have: title, countdown, refusal and status. */
+export function QuestionFrame(props: QuestionFrameProps) {
+  const { call, approval, title, decidedBy, details, waitingDecision: waiting } = props
+  const labels = useAdkLabels()
+  const [isOverdue, setOverdue] = useState(false)
+  const pending = isPending(call, approval)
+  const { state, deadline } = approval
+  const ending = pending && isOverdue ? labels.approval.deadlinePassed : props.status
+  const status = waiting
+    ? toLiteral(describeWaiting(waiting, { labels, isQuestion: true }))
+    : ending
+  return (
+    <div
+      className={`adk-tool adk-approval ${props.className}`}
+      role="group"
+      data-state={call.state}
+      data-ending={state}
+      data-phase={pending ? 'pending' : 'ended'}
+      data-approval={approval.approvalId}
+      data-tool={getToolName(call)}
+      data-tool-call={call.toolCallId}
+      aria-label={props.label}
+      // Focusable by script, and not by the Tab key.
+      tabIndex={-1}
+    >
+      <header className="adk-tool-header">
+        <span className="adk-dot" aria-hidden="true" />
+        <span className="adk-title">{title}</span>
+        {pending && deadline !== undefined && (
+          <Countdown deadline={deadline} onOverdue={setOverdue} />
+        )}
+      </header>
+      {props.children}
+      <RefusalNote refusal={props.refusal} />
+      <div className="adk-ending">
+        <p
+          className={pending && !isOverdue && !waiting ? 'adk-hidden' : 'adk-status'}
+          role="status"
+        >
+          {status}
+        </p>
+        {!pending && decidedBy}
+      </div>
+      <CancelDecision {...props} isWaiting={waiting?.mayHaveArrived === false} />
+      {!pending && details}
+    </div>
+  )
+}
+
+/** Returns the URL that an MCP server asks a person to open. Returns undefined for any other question. */
+export function readUrlQuestion(
+  { kind, schema }: { readonly kind?: Approval['kind'] | undefined; readonly schema?: unknown },
+  args: unknown,
+): URL | undefined {
+  const url = isRecord(args) ? args['url'] : undefined
+  if (kind !== 'elicitation' || schema !== undefined || typeof url !== 'string') return undefined
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  return parsed && /^https?:$/.test(parsed.protocol) ? parsed : undefined
+}
+
+/** Returns the page at which a remote agent asks a person to sign in. Only https is safe. Returns undefined for any other question. */
+function readSignInPage({ kind }: SignInLinkProps['approval'], args: unknown): URL | undefined {
+  const url = isRecord(args) ? args['url'] : undefined
+  if (kind !== 'input' || typeof url !== 'string' || !URL.canParse(url)) return undefined
+  const parsed = new URL(url)
+  return parsed.protocol === 'https:' ? parsed : undefined
+}
+
+interface SignInLinkProps {
+  readonly approval: { readonly kind?: Approval['kind'] | undefined }
+  readonly args: unknown
+}
+
+/** Links to the page at which a remote agent asks a person to sign in. To open it is no answer. */
+export function SignInLink({ approval, args }: SignInLinkProps) {
+  const { question } = useAdkLabels()
+  const url = readSignInPage(approval, args)
+  if (!url) return null
+  return (
+    <>
+      <ShownUrl url={url} />
+      <p>
+        <a className="adk-button" href={url.href} target="_blank" rel="noopener noreferrer">
+          {question.openUrl(toLiteral(url.host))}
+        </a>
+      </p>
+    </>
+  )
+}
+
+function ShownUrl({ url }: { readonly url: URL }) {
+  const { question } = useAdkLabels()
+  return (
+    <>
+      <p>
+        {question.asksToOpen} <strong>{toLiteral(url.host)}</strong>
+      </p>
+      <p>
+        <LiteralText text={url.href} />
+      </p>
+    </>
+  )
+}
+
+interface OpenUrlFormProps {
+  readonly url: URL
+  readonly hidden: boolean
+  readonly onDecide: (decision: Decision) => void
+}
+
+/** Asks a person to open a URL. It opens only by their click, which is the answer. */
+export function OpenUrlForm({ url, hidden, onDecide }: OpenUrlFormProps) {
+  const { question } = useAdkLabels()
+  return (
+    <div className="adk-approval-form" hidden={hidden}>
+      <ShownUrl url={url} />
+      <div className="adk-actions">
+        <a
+          className="adk-button"
+          href={url.href}
+          target="_blank"
+          rel="noopener noreferrer"
+          onClick={() => onDecide({ approved: true })}
+        >
+          {question.openUrl(toLiteral(url.host))}
+        </a>
+        <button
+          type="button"
+          className="adk-button adk-outlined"
+          onClick={() => onDecide({ approved: false })}
+        >
+          {question.decline}
+        </button>
+      </div>
+    </div>
   )
 }

@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'react'
 
 import { type SharedLink, useAdkLabels, useShareApproval } from '../provider.tsx'
-import { Time } from './receipt.tsx'
+import { Time } from './approval-parts.tsx'
 
 type Sharing =
   | { readonly state: 'closed' | 'loading' | 'failed' }

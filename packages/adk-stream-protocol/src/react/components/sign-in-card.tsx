@@ -7,13 +7,11 @@ import { useAdkLabels, useSignInApi } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { getToolName } from '../reading/call.ts'
-import { toDisplayName } from '../reading/display-name.ts'
-import { toLiteral } from '../reading/literal-text.ts'
+import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import { toServerError } from '../reading/problem.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
-import { LiteralText } from './arguments-table.tsx'
-import { CallDetails } from './call-details.tsx'
-import { QuestionFrame } from './question-frame.tsx'
+import { LiteralText, CallDetails } from './call-details.tsx'
+import { QuestionFrame } from './question-card.tsx'
 
 /** Shows a call that waits until the person has signed in to a service. */
 export function SignInCard(props: ApprovalCardProps) {

@@ -1,8 +1,7 @@
 import type { StepProgress } from '../../protocol/message.ts'
 import { useAdkLabels } from '../provider.tsx'
-import { toDisplayName } from '../reading/display-name.ts'
-import { layoutSteps } from '../reading/step-layout.ts'
-import { StepGraph } from './step-graph.tsx'
+import { toDisplayName } from '../reading/shown-text.ts'
+import { layoutSteps, type StepLayout, type StepPlace } from '../reading/steps.ts'
 
 /** Props of `StepList`. */
 interface StepListProps {
@@ -31,4 +30,111 @@ export function StepList({ progress }: StepListProps) {
       </ol>
     </figure>
   )
+}
+
+/** Props of `StepGraph`. */
+interface StepGraphProps {
+  readonly progress: StepProgress
+  readonly layout: StepLayout
+}
+
+// The sizes of the drawing. Its width is that of the page; heights are in sixteenths of a rem.
+const COLUMN = 100
+const ROW = 84
+const NODE_HEIGHT = 70
+const LANE = 20
+
+const toRem = (height: number): string => `${height / 16}rem`
+
+/** Draws the nodes of a workflow in columns, with its edges as lines. The list of the steps says the same to assistive technology. */
+function StepGraph({ progress, layout }: StepGraphProps) {
+  const { steps: labels, tool } = useAdkLabels()
+  const { columns, rows, nodes, lines, returns } = layout
+  const hasRoutes = lines.some(({ route }) => route !== undefined)
+  // The space between two nodes, in which lines and routes are, is twice as wide.
+  const margin = hasRoutes ? 16 : 11
+  const height = rows * ROW + returns.length * LANE
+  const width = columns * COLUMN
+  const laneOf = (index: number): number => rows * ROW + (index + 0.5) * LANE
+  const leftOf = ({ column }: StepPlace): number => column * COLUMN + margin
+  const rightOf = ({ column }: StepPlace): number => (column + 1) * COLUMN - margin
+  const toLine = (places: readonly StepPlace[]): string =>
+    places
+      .map((place, index) => {
+        const before = places[index - 1]
+        const end = index < places.length - 1 ? ` H${rightOf(place)}` : ''
+        if (!before) return `M${rightOf(place)},${middleOf(place)}`
+        const turn = place.column * COLUMN
+        return `C${turn},${middleOf(before)} ${turn},${middleOf(place)} ${leftOf(place)},${middleOf(place)}${end}`
+      })
+      .join(' ')
+  const toReturn = ([from, to]: readonly StepPlace[], lane: number): string =>
+    from && to
+      ? `M${rightOf(from)},${middleOf(from)} h${margin / 2} V${lane} H${leftOf(to) - margin / 2} V${middleOf(to)} H${leftOf(to)}`
+      : ''
+  const routes = [
+    ...lines.map(({ route, places: [from, to] }) => ({
+      route,
+      left: from && (from.column + 1) * COLUMN,
+      top: from && to && (middleOf(from) + middleOf(to)) / 2,
+    })),
+    ...returns.map(({ route, places: [from, to] }, index) => ({
+      route,
+      left: from && to && (leftOf(to) + rightOf(from)) / 2,
+      top: laneOf(index),
+    })),
+  ]
+  const hasArrow = (node: StepPlace): boolean =>
+    [...lines, ...returns].some(({ places }) => places.at(-1) === node)
+  const toLeft = (left = 0): string => `${(left / width) * 100}%`
+
+  return (
+    <div
+      className="adk-step-graph"
+      data-wide={columns > 4 || undefined}
+      style={{ height: toRem(height) }}
+      aria-hidden="true"
+    >
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none">
+        {lines.map(({ places }, index) => (
+          <path key={index} d={toLine(places)} />
+        ))}
+        {returns.map(({ places }, index) => (
+          <path key={index} d={toReturn(places, laneOf(index))} data-returns />
+        ))}
+      </svg>
+      {progress.steps.map(({ name, state }, index) => {
+        const node = nodes[index]
+        if (!node) return null
+        const style = {
+          left: toLeft(leftOf(node)),
+          top: toRem(middleOf(node) - NODE_HEIGHT / 2),
+          width: toLeft(rightOf(node) - leftOf(node)),
+          height: toRem(NODE_HEIGHT),
+        }
+        return (
+          <div key={name} data-state={state} data-arrow={hasArrow(node) || undefined} style={style}>
+            <span dir="auto">{toDisplayName(name, tool.names)}</span>
+            <span className="adk-step-state">{labels[state]}</span>
+          </div>
+        )
+      })}
+      {routes.map(({ route, left, top = 0 }, index) =>
+        route === undefined ? null : (
+          <span
+            key={index}
+            className="adk-step-route"
+            dir="auto"
+            style={{ left: toLeft(left), top: toRem(top), maxWidth: toLeft(margin * 1.7) }}
+          >
+            {toDisplayName(route, tool.names)}
+          </span>
+        ),
+      )}
+    </div>
+  )
+}
+
+function middleOf({ row }: StepPlace): number {
+  return (row + 0.5) * ROW
 }

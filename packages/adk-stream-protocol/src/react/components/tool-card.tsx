@@ -2,11 +2,9 @@ import type { ReactNode } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 import { type Call, getToolName, isUnfinished, readFailure } from '../reading/call.ts'
-import { toDisplayName } from '../reading/display-name.ts'
-import { toLiteral } from '../reading/literal-text.ts'
-import { CallDetails } from './call-details.tsx'
+import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
+import { CallDetails, LiteralText } from './call-details.tsx'
 import { describeCallState, summarise } from './call-labels.ts'
-import { LiteralText } from './arguments-table.tsx'
 
 /**
  * Props of `ToolCard`.

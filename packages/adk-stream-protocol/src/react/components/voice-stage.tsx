@@ -1,20 +1,13 @@
-import { type ReactNode, useCallback, useRef } from 'react'
+import { type ReactNode, useCallback, useRef, type RefObject, useEffect } from 'react'
 
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { usePushToTalk, useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import type { VoiceLabels } from '../labels/labels.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { getArguments, getToolName } from '../reading/call.ts'
-import { toLiteral } from '../reading/literal-text.ts'
-import { findUndecided, type UndecidedCall } from '../reading/undecided.ts'
+import { toLiteral } from '../reading/shown-text.ts'
+import { findUndecided, type UndecidedCall } from '../reading/approval.ts'
 import { type DecidableChat, PinnedApproval } from './pinned-approval.tsx'
-import {
-  describeVoiceProblem,
-  LevelMeter,
-  type LevelSource,
-  VoiceIcon,
-  type VoiceProblemView,
-} from './voice-parts.tsx'
 
 /** The part of a `Voice` state that the stage shows. */
 export interface StageView {
@@ -254,5 +247,66 @@ function Caption({ by, name, text }: CaptionProps) {
       <dt>{name}</dt>
       <dd dir="auto">{text.length > CAPTION_LENGTH ? `…${text.slice(-CAPTION_LENGTH)}` : text}</dd>
     </div>
+  )
+}
+
+/** Why a voice does not work. */
+type VoiceProblemView =
+  | { readonly code: Exclude<keyof VoiceLabels['problems'], `lost-${string}`> }
+  | { readonly code: 'lost'; readonly what: 'microphone' | 'connection' }
+
+interface LevelSource {
+  /** Subscribes to audio levels from 0 to 1. Returns a function that unsubscribes. */
+  onLevel(
+    listener: (level: { readonly input: number; readonly output: number }) => void,
+  ): () => void
+}
+
+/** Returns what to do about a problem of a voice. */
+function describeVoiceProblem(problem: VoiceProblemView, labels: VoiceLabels): string {
+  if (problem.code !== 'lost') return labels.problems[problem.code]
+  return labels.problems[problem.what === 'microphone' ? 'lost-microphone' : 'lost-connection']
+}
+
+interface LevelMeterProps {
+  readonly source: LevelSource
+  /** Gets the level as `--adk-level`, for the ring. */
+  readonly rootRef: RefObject<HTMLElement | null>
+}
+
+/** Shows the audio level. Updates the elements directly, 50 times a second, without a render. */
+function LevelMeter({ source, rootRef }: LevelMeterProps) {
+  const { voice } = useAdkLabels()
+  const ref = useRef<HTMLMeterElement>(null)
+  useEffect(() => {
+    const show = (level: number): void => {
+      if (ref.current) ref.current.value = level
+      rootRef.current?.style.setProperty('--adk-level', level.toFixed(2))
+    }
+    const leave = source.onLevel(({ input, output }) => show(Math.max(input, output)))
+    const root = rootRef.current
+    return () => {
+      leave()
+      root?.style.removeProperty('--adk-level')
+    }
+  }, [source, rootRef])
+  return <meter className="adk-hidden" ref={ref} min={0} max={1} aria-label={voice.level} />
+}
+
+const ICONS = {
+  microphone: 'M9 6a3 3 0 0 1 6 0v5a3 3 0 0 1-6 0zM5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3',
+  muted:
+    'M9 8.5V11a3 3 0 0 0 4.8 2.4M15 11V6a3 3 0 0 0-5.6-1.5M5.5 11.5a6.5 6.5 0 0 0 10 5.5M18.5 11.5a6.5 6.5 0 0 1-.9 3.3M12 18v3M4 3l16 18',
+  speaker: 'M4 10v4M8 7v10M12 4v16M16 7v10M20 10v4',
+  dots: 'M6 12h.01M12 12h.01M18 12h.01',
+  stop: 'M7 7h10v10H7z',
+} as const
+
+/** A line drawing for a control of the voice. The label of the control names it. */
+function VoiceIcon({ name }: { readonly name: keyof typeof ICONS }) {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true" data-icon={name}>
+      <path d={ICONS[name]} />
+    </svg>
   )
 }

@@ -8,9 +8,13 @@ import { DECISION_CANCELLED } from '../../client/transports/response-channel.ts'
 import type { ResponseChannel } from '../../client/transports/response-channel.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
-import type { ConnectionState } from '../../client/transports/connection-state.ts'
+import {
+  type ConnectionState,
+  isBrowserOffline,
+  onNetworkBack,
+  retryConnections,
+} from '../../client/transports/connection-state.ts'
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
-import { isBrowserOffline, onNetworkBack, retryConnections } from '../../client/network-back.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { markStopped, sendDecision, recoverChat } from './chat-actions.ts'
@@ -19,15 +23,14 @@ import {
   type BrowserToolsOf,
   type TypedAttachedChat,
   useBrowserTools,
+  useLocalBrowserTools,
 } from './use-browser-tools.ts'
 import { useConnection } from './use-connection.ts'
 import { useLatest, useStableApi } from './use-stable.ts'
 import { type AnyChatTransport, bindChat, useChatInstance } from './use-chat-instance.ts'
-import { useLocalBrowserTools } from './use-local-browser-tools.ts'
-import { usePendingIds } from './use-pending-ids.ts'
+import { usePendingIds, useRefusedDecisions, useWaitingDecisions } from './decisions-in-progress.ts'
 import { useReplayedMessages } from './use-replayed-messages.ts'
 import { useVotes } from './use-votes.ts'
-import { useRefusedDecisions, useWaitingDecisions } from './use-waiting-decisions.ts'
 
 /** Options of `useAdkChat`. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
-import { toLiteral } from '../reading/literal-text.ts'
+import { toLiteral } from '../reading/shown-text.ts'
 import { useLatest } from './use-stable.ts'
 
 /**

@@ -1,10 +1,23 @@
-import type { UITools } from 'ai'
+import {
+  type UITools,
+  type UIMessage,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+} from 'ai'
 import { type RefObject, useEffect } from 'react'
+import type { Chat } from '@ai-sdk/react'
 
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
-import type { BrowserTools } from '../../client/tools/browser-tools.ts'
-import { callTool, isGated, runBrowserTools } from '../../client/tools/browser-tools.ts'
+import {
+  type BrowserTools,
+  callTool,
+  isGated,
+  runBrowserTools,
+  runCall,
+} from '../../client/tools/browser-tools.ts'
 import { useLatest } from './use-stable.ts'
+import { isBusy } from '../../client/sync/attachable-chat.ts'
+import { type Call, getToolName, isCall } from '../reading/call.ts'
 
 /** An attached chat with the tool types of its messages. */
 export type TypedAttachedChat<Tools extends UITools> = AttachedChat & {
@@ -52,4 +65,87 @@ function bindTools(list: string, latest: RefObject<BrowserTools | undefined>): B
     return [name, gated ? { run, afterApproval: true as const } : run] as const
   })
   return Object.fromEntries(entries)
+}
+
+interface LocalChat<Message extends UIMessage> {
+  readonly chat: Chat<Message>
+  /** Undefined if the chat is attached: then `useBrowserTools` runs the tools. */
+  readonly results: LocalToolResults | undefined
+  readonly tools: BrowserTools | undefined
+}
+
+const NO_TOOLS: BrowserTools = {}
+
+/** Runs browser tools in a chat over a plain AI SDK transport. */
+export function useLocalBrowserTools<Message extends UIMessage>(
+  { chat, results, tools = NO_TOOLS }: LocalChat<Message>,
+  last: Message | undefined,
+): void {
+  const { status } = chat
+  useEffect(() => {
+    if (!results) return
+    results.setTools(tools)
+    // The stream may still contain an approval request for this call.
+    if (isBusy({ status })) return
+    // If the next request fails, the chat reports the error.
+    for (const call of results.takeCalls(last)) void runTool(chat, call, tools)
+  }, [chat, results, tools, status, last])
+}
+
+async function runTool<Message extends UIMessage>(
+  chat: Chat<Message>,
+  call: Call,
+  tools: BrowserTools,
+): Promise<void> {
+  const tool = getToolName(call)
+  const { toolCallId } = call
+  const run = (): unknown => callTool(tools[tool], call.input as never)
+  // The compiler does not know the types of tools that are looked up by name.
+  await chat.addToolOutput((await runCall({ tool, toolCallId, run })) as never)
+}
+
+/** The browser tool calls of a chat over a plain AI SDK transport, and whether their results are complete. */
+export class LocalToolResults {
+  readonly #started = new Set<string>()
+  #tools: BrowserTools = {}
+
+  /** For `sendAutomaticallyWhen`: true if every approval has a decision and every browser tool call has a result. */
+  readonly areComplete = ({ messages }: { messages: UIMessage[] }): boolean => {
+    const step = lastStep(messages.at(-1))
+    if (step.some((call) => this.#isForPage(call))) return false
+    // The server knows the results of its own tools. Only results of the page are sent.
+    const hasLocalResult = step.some(({ toolCallId }) => this.#started.has(toolCallId))
+    return (
+      lastAssistantMessageIsCompleteWithApprovalResponses({ messages }) ||
+      (hasLocalResult && lastAssistantMessageIsCompleteWithToolCalls({ messages }))
+    )
+  }
+
+  /** Sets the browser tools that the page has now. */
+  setTools(tools: BrowserTools): void {
+    this.#tools = tools
+  }
+
+  /** Returns the calls of a finished message that the page has to run. Returns each call once. */
+  takeCalls(message: UIMessage | undefined): Call[] {
+    const calls = lastStep(message).filter(
+      (call) => this.#isForPage(call) && !this.#started.has(call.toolCallId),
+    )
+    for (const { toolCallId } of calls) this.#started.add(toolCallId)
+    return calls
+  }
+
+  #isForPage(call: Call): boolean {
+    const name = getToolName(call)
+    const tool = Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined
+    if (!tool) return false
+    if (call.state === 'approval-responded') return call.approval.approved
+    return call.state === 'input-available' && !isGated(tool)
+  }
+}
+
+function lastStep(message: UIMessage | undefined): Call[] {
+  if (message?.role !== 'assistant') return []
+  const start = message.parts.findLastIndex(({ type }) => type === 'step-start')
+  return message.parts.slice(start + 1).filter(isCall)
 }

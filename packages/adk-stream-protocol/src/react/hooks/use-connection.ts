@@ -18,3 +18,21 @@ export function useConnection(transport: object): ConnectionState {
 function isConnected(transport: object): transport is Connected {
   return 'onConnection' in transport && typeof transport.onConnection === 'function'
 }
+
+/** Returns whether the browser is online. */
+export function useIsOnline(): boolean {
+  return useSyncExternalStore(
+    onOnlineChange,
+    () => navigator.onLine,
+    () => true,
+  )
+}
+
+function onOnlineChange(listener: () => void): () => void {
+  window.addEventListener('online', listener)
+  window.addEventListener('offline', listener)
+  return () => {
+    window.removeEventListener('online', listener)
+    window.removeEventListener('offline', listener)
+  }
+}

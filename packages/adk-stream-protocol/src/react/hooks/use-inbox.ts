@@ -9,9 +9,8 @@ import { type Decision, mayWait } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
 import { useAutoRefresh } from './use-auto-refresh.ts'
-import { usePendingIds } from './use-pending-ids.ts'
+import { usePendingIds, type OutboxApi, useWaitingDecisions } from './decisions-in-progress.ts'
 import { useLatest } from './use-stable.ts'
-import { type OutboxApi, useWaitingDecisions } from './use-waiting-decisions.ts'
 
 /**
  * When the inbox is refreshed, in addition to the server's feed.

@@ -1,7 +1,7 @@
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
 import type { FieldProblem } from '../reading/edit-arguments.ts'
-import type { WaitsFor } from '../reading/inner-waits.ts'
+import type { WaitsFor } from '../reading/question.ts'
 import type { PendingSum } from '../reading/preview.ts'
 
 type Approval = DataParts['approval']

@@ -1,10 +1,10 @@
 import type { UIMessage } from 'ai'
 
 import type { DataParts } from '../../protocol/message.ts'
-import type { Arguments, Call } from './call.ts'
+import { type Arguments, type Call, isCall } from './call.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
-import { isCall } from './call.ts'
+import type { WaitingDecisions } from '../../client/api/decision-outbox.ts'
 
 /** An approval, as the message contains it. */
 export interface Approval extends Omit<
@@ -123,4 +123,39 @@ function isApprovalData(data: unknown): data is DataParts['approval'] {
   if (!isRecord(data)) return false
   const { approvalId, toolCallId, state } = data
   return typeof approvalId === 'string' && typeof toolCallId === 'string' && STATES.has(state)
+}
+
+/** A call that waits for a decision of this person. */
+export interface UndecidedCall {
+  readonly call: Call
+  /** With the current preview. */
+  readonly approval: Approval
+}
+
+interface DecidedChat {
+  readonly messages: readonly UIMessage[]
+  readonly votes: ReadonlyMap<string, Votes>
+  readonly details: ReadonlyMap<string, ApprovalDetails>
+  readonly unconfirmed: ReadonlySet<string>
+  readonly waitingDecisions: WaitingDecisions
+}
+
+/** Returns the calls of a chat that this person has not decided, the oldest first. */
+export function findUndecided(chat: DecidedChat): UndecidedCall[] {
+  return chat.messages.flatMap((message) => {
+    const approvals = readApprovals(message)
+    if (approvals.size === 0) return []
+    return message.parts.flatMap((part) => {
+      const approval = isCall(part) ? approvals.get(part.toolCallId) : undefined
+      if (!approval || !isCall(part) || !isPending(part, approval)) return []
+      const { approvalId } = approval
+      const isDecided =
+        chat.votes.get(approvalId)?.voted === true ||
+        chat.unconfirmed.has(approvalId) ||
+        chat.waitingDecisions.has(approvalId)
+      const current = chat.details.get(approvalId)
+      const preview = current ? current.preview : approval.preview
+      return isDecided ? [] : [{ call: part, approval: { ...approval, preview } }]
+    })
+  })
 }

@@ -1,5 +1,5 @@
 import type { LiveEvent } from '../../../src/client/index.ts'
-import type { LiveListener } from '../../../src/client/socket/chat-subscriptions.ts'
+import type { LiveListener } from '../../../src/client/socket/watched-chats.ts'
 import type { VoiceTransport } from '../../../src/client/voice/voice.ts'
 
 /** A transport that records its calls. */

@@ -1,0 +1,204 @@
+import { type ReactNode, useState } from 'react'
+
+import type { PendingApproval, ShownPerson, ShownStep } from '../../protocol/server-views.ts'
+import type { AdkLabels } from '../labels/labels.ts'
+import { useAdkLabels } from '../provider.tsx'
+import { LiteralText } from './call-details.tsx'
+import { toDisplayName } from '../reading/shown-text.ts'
+import type { Approval } from '../reading/approval.ts'
+import { PreviewView } from './call-preview.tsx'
+
+interface ApprovalPeopleProps {
+  readonly approval: PendingApproval
+}
+
+/** Shows the people of an approval: the requester with their message, the votes, and the steps of the policy. */
+export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
+  const { inbox } = useAdkLabels()
+  const { context } = inbox
+  const { requester, userText, votes = [], steps = [] } = approval
+  if (!requester) return null
+  const isOwnOnly = steps.every(
+    ({ needed, roles, principals }) =>
+      needed === 1 && roles.length === 0 && principals.every(({ own }) => own === true),
+  )
+  return (
+    <dl className="adk-people">
+      <Fact name={context.requestedBy}>
+        <LiteralText text={namePerson(requester, context)} />
+      </Fact>
+      {userText !== undefined && (
+        <Fact name={context.userText}>
+          <q className="adk-user-text">
+            <LiteralText text={userText} />
+          </q>
+        </Fact>
+      )}
+      {votes.length > 0 && (
+        <Fact name={context.votes}>
+          {votes.map(({ by, at, linkBy }) => (
+            <span key={by.id} className="adk-vote">
+              <LiteralText
+                text={
+                  linkBy
+                    ? context.byLink(namePerson(linkBy, context), by.name)
+                    : namePerson(by, context)
+                }
+              />
+              {' · '}
+              <Time at={at} />
+            </span>
+          ))}
+        </Fact>
+      )}
+      {!isOwnOnly && (
+        <Fact name={context.steps}>
+          {steps.map((step, index) => (
+            // The steps of an approval never change.
+            // oxlint-disable-next-line react/no-array-index-key
+            <Step key={index} step={step} state={stateOf(step, index, approval)} />
+          ))}
+        </Fact>
+      )}
+    </dl>
+  )
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+type StepState = 'done' | 'now' | 'later'
+
+function Step({ step, state }: { readonly step: ShownStep; readonly state: StepState }) {
+  const { context } = useAdkLabels().inbox
+  const { needed, given, principals, roles } = step
+  const people = [
+    ...principals.map((person) => namePerson(person, context)),
+    ...roles.map((role) => context.role(role)),
+  ]
+  const count = needed > 1 && state === 'now' ? ` ${given}/${needed}` : ''
+  return (
+    <span className="adk-step" data-state={state}>
+      <LiteralText
+        text={context.withStepState(
+          context.step({ people, needed }),
+          `${context.stepStates[state]}${count}`,
+        )}
+      />
+    </span>
+  )
+}
+
+function stateOf(
+  { given, needed }: ShownStep,
+  index: number,
+  { step, state }: PendingApproval,
+): StepState {
+  if (given >= needed) return 'done'
+  return index === step && state === 'requested' ? 'now' : 'later'
+}
+
+/** Returns the name of a person. The id is all that there is if the application gives no name. */
+export function namePerson(
+  { id, name, own }: ShownPerson,
+  context: AdkLabels['inbox']['context'],
+): string {
+  return own === true ? context.you : (name ?? id)
+}
+
+interface ApprovalPathProps {
+  /** The names of the agents that lead to the call. */
+  readonly path: readonly string[] | undefined
+  readonly toolName: string
+}
+
+/** Shows which agents lead to a call inside an agent that is used as a tool. Shows nothing for other calls. */
+export function ApprovalPath({ path, toolName }: ApprovalPathProps) {
+  const labels = useAdkLabels()
+  if (path === undefined || path.length === 0) return null
+  return (
+    <p className="adk-path">
+      <span className="adk-hidden">{labels.approval.path} </span>
+      <LiteralText
+        text={[...path, toolName].map((name) => toDisplayName(name, labels.tool.names)).join(' › ')}
+      />
+    </p>
+  )
+}
+
+/** Shows who decided and when, after the status. */
+export function DecidedBy({ approval }: { readonly approval: Approval }) {
+  const labels = useAdkLabels()
+  const { by, at } = approval
+  if (!by && at === undefined) return null
+  return (
+    <span className="adk-decided-by">
+      {by && labels.approval.decidedBy(by)}
+      {by && at !== undefined && ' · '}
+      {at !== undefined && <Time at={at} />}
+    </span>
+  )
+}
+
+/** Shows the message that decided, if the person typed or said it instead of using the form. */
+export function UnderstoodFrom({ reply }: { readonly reply: Approval['reply'] | undefined }) {
+  const { approval } = useAdkLabels()
+  if (!reply) return null
+  return (
+    <p className="adk-understood" data-channel={reply.channel}>
+      <LiteralText text={approval.understoodFrom(reply.words)} />
+    </p>
+  )
+}
+
+/** Shows a time in the language of the reader. `at` is in ms since 1970. */
+export function Time({ at }: { readonly at: number }) {
+  const { locale } = useAdkLabels()
+  return <time dateTime={new Date(at).toISOString()}>{formatTime(at, locale)}</time>
+}
+
+/** Shows what an approved call did. */
+export function Receipt({ approval: { receipt } }: { readonly approval: Approval }) {
+  return receipt ? <PreviewView preview={receipt} /> : null
+}
+
+/** The time of today, and the date and time of any other day. */
+function formatTime(at: number, locale: string): string {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date().toDateString()
+  return isToday
+    ? date.toLocaleTimeString(locale, { timeStyle: 'short' })
+    : date.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'short' })
+}
+
+interface CancelDecisionProps {
+  /** Returns false if the decision may have arrived. */
+  readonly onCancelDecision?: (() => boolean) | undefined
+  /** Whether a decision waits that was not sent. */
+  readonly isWaiting: boolean
+}
+
+/** Takes back a decision that waits for the connection. */
+export function CancelDecision({ onCancelDecision, isWaiting }: CancelDecisionProps) {
+  const { approval } = useAdkLabels()
+  const [isRefused, setRefused] = useState(false)
+  if (!isWaiting || !onCancelDecision) return null
+  if (isRefused) return <p className="adk-status">{approval.maybeSent}</p>
+  return (
+    <div className="adk-actions">
+      <button
+        type="button"
+        className="adk-button adk-outlined"
+        onClick={() => setRefused(!onCancelDecision())}
+      >
+        {approval.cancelDecision}
+      </button>
+    </div>
+  )
+}
