@@ -33,10 +33,6 @@ export class TurnMirrors {
     this.#options = options
   }
 
-  get size(): number {
-    return this.#mirrors.size
-  }
-
   /** Returns a copy of the running turn of a chat, or undefined if no other server runs one that can be read from its start. */
   async open(chat: AppChatRef): Promise<Turn | undefined> {
     const { relay, worker } = this.#options
@@ -101,6 +97,7 @@ export class TurnMirrors {
   }
 }
 
+/** A copy of a running turn of another server. */
 class Mirror {
   readonly found: RelayTurn
   readonly turn: Turn

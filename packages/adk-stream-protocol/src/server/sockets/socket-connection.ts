@@ -2,7 +2,6 @@ import type { Duplex } from 'node:stream'
 
 import { isBidiShaped } from '../../protocol/bidi-events.ts'
 import type { ClientFrame } from '../../protocol/client-frame.ts'
-import type { CloseReason } from '../../protocol/server-frame.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import type { Turn } from '../../turns/turn.ts'
@@ -88,9 +87,9 @@ export class SocketConnection implements SocketEvents, Rechecked {
     return !this.#handling || (this.#handling.readers.size === 0 && !this.#handling.handlers.busy())
   }
 
-  /** Closes the socket. Resolves when the connection is closed. */
-  async close(reason: CloseReason): Promise<void> {
-    this.#peer.close(reason)
+  /** Closes the socket, because the bridge closes. Resolves when the connection is closed. */
+  async close(): Promise<void> {
+    this.#peer.close('going-away')
     await this.#peer.closed()
   }
 

@@ -129,12 +129,12 @@ export class SocketUpgrader {
 
   /** Closes idle sockets. Their clients reconnect to another process. */
   closeIdle(): void {
-    for (const connection of this.#open) if (connection.isIdle) void connection.close('going-away')
+    for (const connection of this.#open) if (connection.isIdle) void connection.close()
   }
 
   /** Closes all sockets. */
   async close(): Promise<void> {
-    await Promise.all([...this.#open].map((connection) => connection.close('going-away')))
+    await Promise.all([...this.#open].map((connection) => connection.close()))
   }
 
   /** Counts a socket against the limits. Returns a function that releases it, or an error if a limit is reached. */
