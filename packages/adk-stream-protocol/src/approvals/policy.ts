@@ -2,6 +2,7 @@ import * as z from 'zod'
 
 import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import { withoutUndefined } from '../shared/collections.ts'
 import { isDecidedByOne } from './deciders.ts'
 import type { ApprovalStep, ApprovalTerms, ToolClaims } from './approval.ts'
 import { NO_CLAIMS } from './approval.ts'
@@ -237,14 +238,6 @@ function stepOf(
   count: number,
 ): ApprovalStep {
   return { count, principals, roles }
-}
-
-function withoutUndefined<Fields extends object>(
-  fields: Fields,
-): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
-  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
-  // The keys are those of `fields`, and no value is `undefined`.
-  return Object.fromEntries(defined) as { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> }
 }
 
 /** Whether a name in a policy is a pattern. The name of a tool has no `*`. */

@@ -126,3 +126,12 @@ export class Listeners<Values extends readonly unknown[] = []> {
     for (const listener of this.#listeners) listener(...values)
   }
 }
+
+/** Returns the fields of an object that are not undefined, for optional fields that may not be `undefined`. */
+export function withoutUndefined<Fields extends object>(
+  fields: Fields,
+): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
+  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
+  // The keys are those of `fields`, and no value is `undefined`.
+  return Object.fromEntries(defined) as { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> }
+}

@@ -7,6 +7,7 @@ import { findBySecret, hashSecret, isRefusal, type Refusal } from '../../approva
 import { currentStep } from '../../approvals/deciders.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -122,8 +123,7 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
       {
         approvalId: id,
         approved,
-        ...(reason !== undefined && { reason }),
-        ...(preview !== undefined && { preview }),
+        ...withoutUndefined({ reason, preview }),
       },
       link.id,
     )

@@ -6,6 +6,7 @@ import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -88,10 +89,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     const decided = await chats.decide(principal, {
       approvalId: id,
       approved,
-      ...(reason !== undefined && { reason }),
-      ...(args !== undefined && { editedArgs: args }),
-      ...(payload !== undefined && { payload }),
-      ...(preview !== undefined && { preview }),
+      ...withoutUndefined({ reason, editedArgs: args, payload, preview }),
     })
     return reply(200, { approval: await view(decided, principal) })
   }
@@ -173,11 +171,7 @@ function toVisibleFilter({
   tool,
   requester,
 }: Pick<z.infer<typeof Query>, 'state' | 'tool' | 'requester'>) {
-  return {
-    ...(state && { states: state }),
-    ...(tool !== undefined && { toolName: tool }),
-    ...(requester !== undefined && { requester }),
-  }
+  return withoutUndefined({ states: state, toolName: tool, requester })
 }
 
 const NO_HISTORY = 'The store of this server lists pending approvals only.'

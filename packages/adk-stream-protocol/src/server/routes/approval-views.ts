@@ -3,6 +3,7 @@ import { findReply } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, whyUndecidable } from '../../approvals/deciders.ts'
 import type { ShownPerson } from '../../protocol/server-views.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
@@ -41,18 +42,19 @@ export function viewApproval(
     state: state.name,
     toolName,
     args,
-    ...(hint !== undefined && { hint }),
-    ...(title !== undefined && { title }),
-    ...(severity !== undefined && { severity }),
-    ...(icon !== undefined && { icon }),
-    ...(payload !== undefined && { payload }),
-    ...(kind && { kind }),
-    ...(answerSchema && { schema: answerSchema }),
-    ...(signIn && { signIn }),
+    ...withoutUndefined({
+      hint,
+      title,
+      severity,
+      icon,
+      payload,
+      kind,
+      schema: answerSchema,
+      signIn,
+    }),
     ...(made.state !== 'none' && { hasPreview: true }),
     ...(made.state === 'made' && { preview: made.preview }),
-    ...(schema && { argsSchema: schema }),
-    ...(path && { path }),
+    ...withoutUndefined({ argsSchema: schema, path }),
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
@@ -68,7 +70,7 @@ export function viewApproval(
     ...(own && { chatId: chat.chatId, messageId, toolCallId }),
     own,
     requester: toPerson(chat.principalId),
-    ...(userText !== undefined && { userText }),
+    ...withoutUndefined({ userText }),
     votes: votes.map(({ principalId, step, at, linkBy }) => ({
       by: toPerson(principalId),
       step,
@@ -82,10 +84,10 @@ export function viewApproval(
       roles,
     })),
     ...viewEnd(approval, toPerson),
-    ...(reply && { reply }),
+    ...withoutUndefined({ reply }),
     ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
     mayDecide: whyNot === undefined,
-    ...(whyNot !== undefined && { whyNot }),
+    ...withoutUndefined({ whyNot }),
   }
 }
 

@@ -4,6 +4,7 @@ import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
 import { defer } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import { withoutUndefined } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -78,14 +79,8 @@ export function openTurnHandlers(
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
     const { id, approvalId, approved, reason, args, payload, preview } = frame
     const principal = await connection.checkPrincipal()
-    const decision = {
-      approvalId,
-      approved,
-      ...(reason !== undefined && { reason }),
-      ...(args !== undefined && { editedArgs: args }),
-      ...(payload !== undefined && { payload }),
-      ...(preview !== undefined && { preview }),
-    }
+    const details = withoutUndefined({ reason, editedArgs: args, payload, preview })
+    const decision = { approvalId, approved, ...details }
     return (await chats.decide(principal, decision, chatOf(id))).state.name
   }
   return {
