@@ -9,7 +9,7 @@ import {
 } from 'gemini-emulator'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
-import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
+import type { Mode } from '../../apps/demo/src/page/settings.ts'
 import { demoModel } from '../../apps/demo/src/model/demo-model.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'

@@ -2,7 +2,7 @@ import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, test } from 'vitest'
 
-import { ChatLink } from '../src/page/inbox/chat-link.tsx'
+import { ChatLink } from '../src/page/inbox/inbox.tsx'
 
 test.each([
   ['named', 'Open chat “Rent”'],

@@ -1,8 +1,7 @@
 import type { ChatSummary } from 'adk-stream-protocol/client'
 import { expect, test } from 'vitest'
 
-import { type ChatsApi, ChatsStore } from '../src/page/chats/chats-store.ts'
-import { findChats, groupByDay } from '../src/page/chats/group-chats.ts'
+import { type ChatsApi, ChatsStore, findChats, groupByDay } from '../src/page/chats/chats-store.ts'
 
 test('[DM60] the newest chat is first, and a new one is shown before the server lists it', async () => {
   const { store, titles } = open([chat('a', 1), chat('b', 2)])

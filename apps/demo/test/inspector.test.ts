@@ -1,14 +1,13 @@
 import type { TimelineWait, WireEvent } from 'adk-stream-protocol/client'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
-import { type ApprovalEntry, readPath } from '../src/page/inspector/approval-path.ts'
-import { listFacts } from '../src/page/inspector/list-facts.ts'
-import { describeWaiting, type Waiting } from '../src/page/inspector/describe-waiting.ts'
-import { formatBytes, formatMs } from '../src/page/inspector/format-ms.ts'
+import { type ApprovalEntry, readPath } from '../src/page/inspector/approval-picture.tsx'
+import { listFacts } from '../src/page/inspector/entry-details.tsx'
+import { describeWaiting, type Waiting } from '../src/page/inspector/waiting-note.tsx'
+import { formatBytes, formatMs } from '../src/page/inspector/format.ts'
 import { startTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
 import { en, type InspectorLabels, ja } from '../src/page/inspector/labels.ts'
-import { createTimeScale } from '../src/page/inspector/time-scale.ts'
-import { arrangeTimeline, costOf } from '../src/page/inspector/timeline-rows.ts'
+import { createTimeScale, arrangeTimeline, costOf } from '../src/page/inspector/timeline-rows.ts'
 import { WireLog } from '../src/page/inspector/wire-log.ts'
 
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 
-import { checkPicture } from '../src/page/attachments/check-picture.ts'
-import { picturesIn } from '../src/page/attachments/pictures-in.ts'
-import { toMarkdown } from '../src/page/message-actions/to-markdown.ts'
-import { volumeOf } from '../src/page/music/volume.ts'
+import { checkPicture, picturesIn } from '../src/page/composer/pictures.ts'
+import { toMarkdown } from '../src/page/conversation/message-actions.tsx'
+import { volumeOf } from '../src/page/music/music.ts'
 import { matchShortcut } from '../src/page/shell/shortcuts.ts'
 
 const MEBI = 1_048_576

@@ -5,7 +5,7 @@ import { App } from './app.tsx'
 import { ConversationSettings } from './conversation/conversation-settings.tsx'
 import { LanguageProvider } from './i18n/language.tsx'
 import { ApprovalLinkPage, takeApprovalLink } from './inbox/approval-link-page.tsx'
-import { followTheme } from './settings/theme.ts'
+import { followTheme } from './settings.ts'
 
 followTheme()
 // Before anything else reads or stores the URL.

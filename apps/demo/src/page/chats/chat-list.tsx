@@ -5,9 +5,14 @@ import { type ReactNode, useId, useState } from 'react'
 import icon from '../icon.svg'
 import { useLabels } from '../i18n/language.tsx'
 import { ChatItem } from './chat-item.tsx'
-import type { Chats, ChatsProblem, ChatsStore } from './chats-store.ts'
-import { DeleteDialog } from './delete-dialog.tsx'
-import { findChats, groupByDay } from './group-chats.ts'
+import {
+  type Chats,
+  type ChatsProblem,
+  type ChatsStore,
+  findChats,
+  groupByDay,
+} from './chats-store.ts'
+import { Modal } from '../shell/dialogs.tsx'
 
 interface ChatListProps {
   readonly list: Chats
@@ -142,4 +147,41 @@ function SearchResults({ list, query, children }: SearchResultsProps) {
       <ul className="chats">{chats.map(children)}</ul>
     </section>
   ))
+}
+
+interface DeleteDialogProps {
+  readonly chat: ChatSummary | undefined
+  readonly onDelete: (id: string) => void
+  readonly onClose: () => void
+}
+
+/** Asks for confirmation, because the server deletes the chat too. */
+function DeleteDialog({ chat, onDelete, onClose }: DeleteDialogProps) {
+  const { shell } = useLabels()
+  const { chats } = shell
+  return (
+    <Modal open={chat !== undefined} label={chats.deleteTitle} className="dialog" onClose={onClose}>
+      {chat && (
+        <>
+          <h2>{chats.deleteTitle}</h2>
+          <p>{chats.deleteText(chat.title || chats.untitled)}</p>
+          <div className="actions dialog-actions">
+            <button type="button" className="outlined" onClick={onClose}>
+              {shell.cancel}
+            </button>
+            <button
+              type="button"
+              className="primary danger"
+              onClick={() => {
+                onDelete(chat.id)
+                onClose()
+              }}
+            >
+              {chats.delete}
+            </button>
+          </div>
+        </>
+      )}
+    </Modal>
+  )
 }

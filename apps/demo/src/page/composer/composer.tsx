@@ -1,5 +1,5 @@
 import { Composer as ChatComposer } from 'adk-stream-protocol/react'
-import { ArrowUp, Square } from 'lucide-react'
+import { ArrowUp, Square, X, ImagePlus } from 'lucide-react'
 import {
   type ClipboardEvent,
   type ComponentProps,
@@ -8,14 +8,21 @@ import {
   type RefObject,
   useImperativeHandle,
   useRef,
+  useEffect,
+  useEffectEvent,
+  useState,
+  type KeyboardEvent,
 } from 'react'
 
-import { picturesIn } from '../attachments/pictures-in.ts'
-import { usePictures } from '../attachments/use-pictures.ts'
+import {
+  picturesIn,
+  usePictures,
+  type PictureProblem,
+  type Picture,
+  PICTURE_TYPES,
+} from './pictures.ts'
 import { useLabels } from '../i18n/language.tsx'
-import { DropZone } from './drop-zone.tsx'
-import { PictureButton } from './picture-button.tsx'
-import { PictureProblems, Previews } from './previews.tsx'
+import type { Labels } from '../i18n/labels.ts'
 
 type ChatComposerProps = ComponentProps<typeof ChatComposer>
 /** A message to send: text, pictures, or both. */
@@ -92,4 +99,149 @@ function takePasted(event: ClipboardEvent): File[] {
   const pasted = picturesIn(event.clipboardData)
   if (pasted.length > 0) event.preventDefault()
   return pasted
+}
+
+interface PreviewsProps {
+  readonly pictures: readonly Picture[]
+  readonly onRemove: (id: string) => void
+}
+
+/** The pictures of the draft. */
+function Previews({ pictures, onRemove }: PreviewsProps) {
+  const { composer } = useLabels().shell
+  if (pictures.length === 0) return null
+  return (
+    <ul className="previews" aria-label={composer.pictures}>
+      {pictures.map(({ id, name, url }) => (
+        <li key={id} className="preview">
+          <img src={url} alt={name} />
+          <button
+            type="button"
+            className="preview-remove"
+            aria-label={composer.remove(name)}
+            title={composer.remove(name)}
+            onClick={() => onRemove(id)}
+          >
+            <X aria-hidden="true" />
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Shows why pictures were rejected. */
+function PictureProblems({ problems }: { readonly problems: readonly PictureProblem[] }) {
+  const labels = useLabels()
+  if (problems.length === 0) return null
+  return (
+    <div className="composer-problems" role="alert">
+      {[...new Set(problems.map((problem) => describe(problem, labels)))].map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </div>
+  )
+}
+
+function describe(problem: PictureProblem, { shell }: Labels): string {
+  const { problems } = shell.composer
+  switch (problem.kind) {
+    case 'type':
+      return problems.type(problem.name)
+    case 'size':
+      return problems.size(problem.name, problem.maxMegabytes)
+    case 'total':
+      return problems.total(problem.name)
+    case 'count':
+      return problems.count(problem.max)
+    case 'unreadable':
+      return problems.unreadable(problem.name)
+  }
+}
+
+interface PictureButtonProps {
+  readonly chooserRef: RefObject<HTMLInputElement | null>
+  readonly onChoose: (files: File[]) => void
+  readonly onDone: () => void
+}
+
+/** Opens the file picker for pictures. */
+function PictureButton({ chooserRef, onChoose, onDone }: PictureButtonProps) {
+  const { attach } = useLabels().shell.composer
+  return (
+    <>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={attach}
+        title={attach}
+        onClick={() => chooserRef.current?.click()}
+      >
+        <ImagePlus aria-hidden="true" />
+      </button>
+      <input
+        ref={chooserRef}
+        type="file"
+        accept={PICTURE_TYPES.join(',')}
+        multiple
+        hidden
+        aria-label={attach}
+        onChange={(event) => {
+          onChoose([...(event.target.files ?? [])])
+          // Allows the same picture to be chosen again after it was removed.
+          event.target.value = ''
+          onDone()
+        }}
+      />
+    </>
+  )
+}
+
+/** Accepts files that are dropped anywhere on the page, and shows an overlay while they are dragged over it. */
+function DropZone({ onDrop }: { readonly onDrop: (files: File[]) => void }) {
+  const { composer } = useLabels().shell
+  const [held, setHeld] = useState(false)
+  const take = useEffectEvent(onDrop)
+  useEffect(() => {
+    const over = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return
+      // Without this, the browser would navigate to the file.
+      event.preventDefault()
+      setHeld(true)
+    }
+    const leave = (event: DragEvent) => {
+      if (event.relatedTarget === null) setHeld(false)
+    }
+    const drop = (event: DragEvent) => {
+      setHeld(false)
+      const files = [...(event.dataTransfer?.files ?? [])]
+      if (files.length === 0) return
+      event.preventDefault()
+      take(files)
+    }
+    document.addEventListener('dragover', over)
+    document.addEventListener('dragleave', leave)
+    document.addEventListener('drop', drop)
+    return () => {
+      document.removeEventListener('dragover', over)
+      document.removeEventListener('dragleave', leave)
+      document.removeEventListener('drop', drop)
+    }
+  }, [])
+  if (!held) return null
+  return (
+    <div className="drop-zone">
+      <p>
+        <ImagePlus aria-hidden="true" />
+        {composer.drop}
+      </p>
+    </div>
+  )
+}
+
+/** Returns whether an input method handles this key. Enter then accepts the Japanese text and must not send the message. */
+export function isComposing(event: KeyboardEvent): boolean {
+  // Safari ends the composition before it reports the key. Only the key code 229 shows it.
+  // oxlint-disable-next-line typescript/no-deprecated
+  return event.nativeEvent.isComposing || event.keyCode === 229
 }

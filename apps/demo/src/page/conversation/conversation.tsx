@@ -2,18 +2,14 @@ import type { LoadedChat } from 'adk-stream-protocol/client'
 import { ConnectionNotice, MessageList, ProblemCard } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { ArrowDown } from 'lucide-react'
-import { memo, useCallback, useEffect, useRef } from 'react'
+import { memo, useCallback, useEffect, useRef, useState } from 'react'
 
 import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
-import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
-import type { Mode } from '../settings/mode.ts'
-import { useChatVoice } from '../voice/use-chat-voice.ts'
-import { TalkButton } from '../voice/talk-button.tsx'
-import { VoicePanel } from '../voice/voice-panel.tsx'
-import { useConversation } from './use-conversation.ts'
-import { useRefusedEdit } from './use-refused-edit.ts'
-import { useStickToEnd } from './use-stick-to-end.ts'
+import { EditContext, renderActions } from './message-actions.tsx'
+import type { Mode } from '../settings.ts'
+import { useChatVoice, TalkButton, VoicePanel } from './voice-panel.tsx'
+import { useConversation, useRefusedEdit } from './use-conversation.ts'
 import { Welcome } from './welcome.tsx'
 
 export interface ConversationProps {
@@ -133,4 +129,57 @@ function LatestButton({ onClick }: { readonly onClick: () => void }) {
       <ArrowDown aria-hidden="true" />
     </button>
   )
+}
+
+const NEAR_PX = 40
+
+/**
+ * Scrolls to the end of an element when content is added, until the person scrolls up. Continues when they return to the end. Does
+ * not scroll if `still` is true.
+ */
+function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement>(still: boolean) {
+  const scrollerRef = useRef<Scroller>(null)
+  const contentRef = useRef<Content>(null)
+  const followingRef = useRef(true)
+  const [following, setFollowing] = useState(true)
+
+  useEffect(() => {
+    const scroller = scrollerRef.current
+    const content = contentRef.current
+    if (still || !scroller || !content) return
+    let lastTop = scroller.scrollTop
+    let lastHeight = scroller.clientHeight
+    const follow = (value: boolean) => {
+      followingRef.current = value
+      setFollowing(value)
+    }
+    const watch = () => {
+      const distance = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop
+      // Only scrolling up is an action of the person. Growing content also increases the distance, and a scroller that grows
+      // or shrinks moves its content.
+      const isResized = scroller.clientHeight !== lastHeight
+      if (distance < NEAR_PX) follow(true)
+      else if (scroller.scrollTop < lastTop && !isResized) follow(false)
+      lastTop = scroller.scrollTop
+      lastHeight = scroller.clientHeight
+    }
+    const grown = new ResizeObserver(() => {
+      if (followingRef.current) scroller.scrollTop = scroller.scrollHeight
+    })
+    scroller.addEventListener('scroll', watch, { passive: true })
+    grown.observe(content)
+    grown.observe(scroller)
+    return () => {
+      scroller.removeEventListener('scroll', watch)
+      grown.disconnect()
+    }
+  }, [still])
+
+  const goToEnd = useCallback(() => {
+    followingRef.current = true
+    setFollowing(true)
+    const scroller = scrollerRef.current
+    if (scroller) scroller.scrollTop = scroller.scrollHeight
+  }, [])
+  return { scrollerRef, contentRef, following, goToEnd }
 }

@@ -1,9 +1,12 @@
+import type { LoadedChat } from 'adk-stream-protocol/client'
+import { useEffect, useState } from 'react'
+
 import { useLabels } from '../i18n/language.tsx'
-import { useMode } from '../settings/mode.ts'
-import type { ChatLocation } from '../shell/use-chat-location.ts'
+import { useMode, storesChats, type Mode } from '../settings.ts'
+import type { ChatLocation } from '../shell/location.ts'
 import { Conversation, type ConversationProps } from './conversation.tsx'
-import { Notice } from './notice.tsx'
-import { useSavedChat } from './use-saved-chat.ts'
+import { api } from '../wire/wire.ts'
+import { readDirectChat } from './direct-chat.ts'
 
 interface OpenChatProps extends Omit<ConversationProps, 'id' | 'mode' | 'saved'> {
   readonly location: ChatLocation
@@ -54,4 +57,82 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
         </div>
       )
   }
+}
+
+interface NoticeProps {
+  readonly title: string
+  readonly text: string
+  readonly action?: string | undefined
+  readonly onAction?: () => void
+}
+
+/** Shows a problem, with a button for the action that helps. */
+function Notice({ title, text, action, onAction }: NoticeProps) {
+  return (
+    <div className="notice" role="alert">
+      <div>
+        <p className="notice-title">{title}</p>
+        <p className="notice-text">{text}</p>
+      </div>
+      {action && (
+        <button type="button" className="outlined" onClick={onAction}>
+          {action}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** A stored chat, and the mode for which it was loaded. */
+export type Loading =
+  | { readonly state: 'loading'; readonly mode?: never }
+  | { readonly state: 'ready'; readonly chat: LoadedChat; readonly mode: Mode }
+  | { readonly state: 'missing' | 'failed'; readonly mode: Mode }
+
+const EMPTY: LoadedChat = { messages: [], running: false }
+
+/**
+ * Loads the messages of the chat in the URL. A new chat is ready at once. If the mode changes, the chat is loaded again, because a
+ * reply may be running. Until then, the chat is shown as it was in the previous mode.
+ */
+function useSavedChat({ id, isNew }: ChatLocation, mode: Mode): Loading {
+  const [wasNew] = useState(isNew)
+  const [loading, setLoading] = useState(() => initialState(isNew, mode))
+  const isLoaded = loading.mode === mode
+  useEffect(() => {
+    if (isLoaded) return
+    let isCancelled = false
+    const read = async (): Promise<void> => {
+      const next = await readChat(id, { mode, wasNew })
+      if (!isCancelled) setLoading(next)
+    }
+    void read()
+    return () => {
+      isCancelled = true
+    }
+  }, [id, mode, isLoaded, wasNew])
+  return loading
+}
+
+interface LoadOptions {
+  readonly mode: Mode
+  /** Whether the chat may still be empty. */
+  readonly wasNew: boolean
+}
+
+async function readChat(id: string, { mode, wasNew }: LoadOptions): Promise<Loading> {
+  try {
+    const chat = await api.loadChat(id)
+    // The server does not reveal whether the chat exists for another person.
+    const exists = wasNew || chat.running || chat.messages.length > 0
+    return exists ? { state: 'ready', chat, mode } : { state: 'missing', mode }
+  } catch {
+    // The page shows the failure with a button to try again.
+    return { state: 'failed', mode }
+  }
+}
+
+function initialState(isNew: boolean, mode: Mode): Loading {
+  if (!storesChats(mode)) return { state: 'ready', chat: { ...EMPTY, ...readDirectChat() }, mode }
+  return isNew ? { state: 'ready', chat: EMPTY, mode } : { state: 'loading' }
 }

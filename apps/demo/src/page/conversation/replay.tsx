@@ -1,7 +1,7 @@
 import { MessageList } from 'adk-stream-protocol/react'
 import { lazy, Suspense, useState } from 'react'
 
-import type { ReplayFrame } from '../inspector/use-replay.ts'
+import type { ReplayFrame } from '../inspector/replay-view.tsx'
 import { ConversationSettings } from './conversation-settings.tsx'
 
 interface ReplayProps {

@@ -1,14 +1,15 @@
-import { useAdkChat } from 'adk-stream-protocol/react'
+import { useAdkChat, type Problem } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
-import { useCallback, useEffect } from 'react'
+import { useCallback, useEffect, useRef } from 'react'
 
 import type { Draft } from '../composer/composer.tsx'
-import { storesChats } from '../settings/mode.ts'
-import { BROWSER_TOOLS } from '../tools/browser-tools.ts'
-import { shownChat } from '../wire/shown-chat.ts'
+import { storesChats } from '../settings.ts'
+import { BROWSER_TOOLS } from '../browser-tools.ts'
+import { isReplying } from '../inspector/inspection.ts'
 import { api, live, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
 import { storeDirectChat } from './direct-chat.ts'
+import { toMarkdown } from './message-actions.tsx'
 
 type ConversationOptions = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onStarted'>
 
@@ -29,7 +30,7 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
   useEffect(() => {
     if (isStarted) onStarted()
   }, [isStarted, onStarted])
-  useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
+  useEffect(() => isReplying.set(busy), [busy])
   useEffect(() => {
     if (!isStored && !busy && messages.length > 0) storeDirectChat({ id, messages })
   }, [id, isStored, busy, messages])
@@ -73,4 +74,35 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     recover: useCallback(() => void recover().catch(() => undefined), [recover]),
     decide,
   }
+}
+
+interface ShownChat {
+  readonly messages: readonly UIMessage[]
+  readonly problem: Problem | undefined
+}
+
+type Edit = (message: UIMessage, text: string) => void
+
+/** Restores the text of an edit that the server refused, after the message has its old text again. */
+export function useRefusedEdit(
+  { messages, problem }: ShownChat,
+  edit: Edit,
+  restore: (text: string) => void,
+): Edit {
+  const sent = useRef<string | undefined>(undefined)
+  const isRefused = problem?.kind === 'refused'
+  useEffect(() => {
+    const text = sent.current
+    if (!isRefused || text === undefined) return
+    if (messages.some((message) => message.role === 'user' && toMarkdown(message) === text)) return
+    sent.current = undefined
+    restore(text)
+  }, [isRefused, messages, restore])
+  return useCallback(
+    (message, text) => {
+      sent.current = text.trim()
+      edit(message, text)
+    },
+    [edit],
+  )
 }

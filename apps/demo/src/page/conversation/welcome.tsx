@@ -1,9 +1,9 @@
 import { AudioLines, CircleCheck, ImagePlus, type LucideIcon, Users } from 'lucide-react'
 
-import { useDemo } from '../demo/use-demo.ts'
+import { useDemo } from '../wire/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
-import type { Suggestion, SuggestionGroup } from '../i18n/shell/shell-labels.ts'
-import { useMode } from '../settings/mode.ts'
+import type { Suggestion, SuggestionGroup } from '../i18n/labels.ts'
+import { useMode } from '../settings.ts'
 
 interface WelcomeProps {
   readonly onChoose: (text: string) => void

@@ -9,12 +9,12 @@ import {
 import { ArrowLeft } from 'lucide-react'
 import { useCallback, useEffect, useRef } from 'react'
 
-import { useDemo } from '../demo/use-demo.ts'
+import { useDemo } from '../wire/use-demo.ts'
 import type { Chats } from '../chats/chats-store.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { api } from '../wire/wire.ts'
-import { ChatLink } from './chat-link.tsx'
-import { closeApprovals, useApprovalsLocation } from './use-approvals-location.ts'
+import { ChatLink } from './inbox.tsx'
+import { closeApprovals, useApprovalsLocation } from '../shell/location.ts'
 
 interface ApprovalsPageProps {
   readonly inbox: Inbox

@@ -1,19 +1,20 @@
-import type { AdkApi, Timeline, TimelineEntry } from 'adk-stream-protocol/client'
-import { LocateFixed } from 'lucide-react'
-import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import type { AdkApi, Timeline } from 'adk-stream-protocol/client'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 
 import { describeCall } from '../conversation/describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
-import type { ApprovalEntry } from './approval-path.ts'
-import { formatMs } from './format-ms.ts'
-import { after, formatTime, listFacts } from './list-facts.ts'
-import { inspection } from './inspection.ts'
-import { type ModelCallSource, ModelCallView } from './model-call-view.tsx'
-import { useInspectorLabels } from './use-inspector-labels.ts'
-import { ScrolledText } from './scrolled-text.tsx'
-import { type ChatPlace, showInChat } from './show-in-chat.ts'
-import type { TimeScale } from './time-scale.ts'
+import type { ApprovalEntry } from './approval-picture.tsx'
+import { formatMs, formatTime } from './format.ts'
 import {
+  EntryDetails,
+  type ModelCallSource,
+  ModelCallView,
+  NetworkDetails,
+} from './entry-details.tsx'
+import { inspection, type ChatPlace } from './inspection.ts'
+import { useInspectorLabels, ScrolledText, useNow } from './parts.tsx'
+import {
+  type TimeScale,
   arrangeTimeline,
   costOf,
   LANES,
@@ -22,7 +23,6 @@ import {
   type TurnRows,
 } from './timeline-rows.ts'
 import type { TurnTrace } from './trace.ts'
-import { useNow } from './use-now.ts'
 
 export interface ChatTimelineProps {
   readonly timeline: Timeline
@@ -250,7 +250,7 @@ function TurnView({ turn: rowsOfTurn, prices, source, selected, reader }: TurnVi
             )}
           </span>
         </summary>
-        <Details entry={turn} place={{ messageId }} reader={reader} />
+        <EntryDetails entry={turn} place={{ messageId }} reader={reader} />
       </details>
       <ol className="turn-rows">
         {rows.map((row) => (
@@ -295,11 +295,11 @@ function RowView({ row, scale, source, reader, isSelected }: RowViewProps) {
         <span className="row-took">{isOpen ? `${took} +` : took}</span>
       </summary>
       {entry ? (
-        <Details entry={entry} place={{ messageId, toolCallId }} reader={reader}>
+        <EntryDetails entry={entry} place={{ messageId, toolCallId }} reader={reader}>
           {entry.type === 'model' && entry.callId !== undefined && (
             <ModelCallView source={source} callId={entry.callId} />
           )}
-        </Details>
+        </EntryDetails>
       ) : (
         trace && <NetworkDetails trace={trace} />
       )}
@@ -341,68 +341,6 @@ function useRowName({ entry, trace }: Row): string {
 function readQuestion({ toolName, args }: Pick<ApprovalEntry, 'toolName' | 'args'>) {
   const { message } = args
   return toolName === 'adk_request_input' && typeof message === 'string' ? message : undefined
-}
-
-interface DetailsProps {
-  readonly entry: TimelineEntry
-  readonly place: ChatPlace
-  readonly reader: string | undefined
-  readonly children?: ReactNode
-}
-
-/** The facts of an entry, and a button that leads to it in the conversation. */
-function Details({ entry, place, reader, children }: DetailsProps) {
-  const labels = useInspectorLabels()
-  const [isMissing, setMissing] = useState(false)
-  const facts = listFacts(entry, labels, reader)
-  return (
-    <div className="row-details">
-      <dl>
-        {facts.map(([name, value]) => (
-          <div key={`${name} ${value}`}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      {'args' in entry && Object.keys(entry.args).length > 0 && (
-        <ScrolledText>{JSON.stringify(entry.args, undefined, 2)}</ScrolledText>
-      )}
-      {children}
-      <button type="button" className="show-in-chat" onClick={() => setMissing(!showInChat(place))}>
-        <LocateFixed size={14} aria-hidden="true" />
-        {labels.showInChat}
-      </button>
-      {isMissing && <p role="status">{labels.notInChat}</p>}
-    </div>
-  )
-}
-
-function NetworkDetails({ trace }: { readonly trace: TurnTrace }) {
-  const labels = useInspectorLabels()
-  const { startedAt, firstAt, firstWordAt, endedAt, chunks, error } = trace
-  const facts: [string, string | undefined][] = [
-    [labels.firstChunk, after(startedAt, firstAt)],
-    [labels.firstWord, after(startedAt, firstWordAt)],
-    [labels.whole, after(startedAt, endedAt)],
-    [labels.received, labels.chunks(chunks)],
-    [labels.error, error],
-  ]
-  return (
-    <div className="row-details">
-      <dl>
-        {facts.map(
-          ([name, value]) =>
-            value !== undefined && (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
-            ),
-        )}
-      </dl>
-    </div>
-  )
 }
 
 function formatCost(cost: number, locale: string): string {

@@ -1,17 +1,23 @@
-import type { AdkApi, ConnectionState, Recorder } from 'adk-stream-protocol/client'
-import { useEffect, useSyncExternalStore } from 'react'
+import type { AdkApi, ConnectionState, Recorder, Timeline } from 'adk-stream-protocol/client'
+import {
+  useEffect,
+  useSyncExternalStore,
+  type KeyboardEvent,
+  type ReactNode,
+  useId,
+  useRef,
+  useCallback,
+  useState,
+} from 'react'
 
-import { StoredChoice, useChoice } from '../settings/stored-choice.ts'
-import type { ApprovalEntry } from './approval-path.ts'
-import { ApprovalPictures } from './approval-picture.tsx'
+import { StoredChoice, useChoice } from '../settings.ts'
+import { type ApprovalEntry, ApprovalPictures } from './approval-picture.tsx'
 import { ChatTimeline } from './chat-timeline.tsx'
 import { inspection } from './inspection.ts'
 import { RecordingPanel } from './recording-panel.tsx'
 import { Streams } from './streams.tsx'
-import { Tabs } from './tabs.tsx'
-import { useInspectorLabels } from './use-inspector-labels.ts'
+import { useInspectorLabels } from './parts.tsx'
 import type { TokenPrices } from './timeline-rows.ts'
-import { type LoadedTimeline, useTimeline } from './use-timeline.ts'
 import { WaitingNote } from './waiting-note.tsx'
 import { WireList } from './wire-list.tsx'
 import type { WireLog, WireView } from './wire-log.ts'
@@ -125,4 +131,148 @@ function TimelineTab({ api, chatId, loaded, view, prices }: TimelineTabProps) {
 
 function isApproval(entry: { readonly type: string }): entry is ApprovalEntry {
   return entry.type === 'approval'
+}
+
+interface Tab {
+  readonly name: string
+  readonly label: string
+  readonly content: ReactNode
+}
+
+interface TabsProps {
+  readonly label: string
+  readonly tabs: readonly Tab[]
+  /** The name of the selected tab. */
+  readonly chosen: string
+  readonly choose: (name: string) => void
+}
+
+/** Tabs as in the WAI-ARIA pattern: arrow keys switch tabs, and only the selected tab is in the tab order. */
+function Tabs({ label, tabs, chosen, choose }: TabsProps) {
+  const id = useId()
+  const listRef = useRef<HTMLDivElement>(null)
+  const current = tabs.find(({ name }) => name === chosen)
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = STEPS[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    const index = tabs.findIndex(({ name }) => name === chosen)
+    const next = tabs.at((index + step) % tabs.length)
+    if (!next) return
+    choose(next.name)
+    listRef.current?.querySelector<HTMLElement>(`[data-tab="${next.name}"]`)?.focus()
+  }
+  return (
+    <>
+      <div role="tablist" aria-label={label} className="tabs" ref={listRef}>
+        {tabs.map(({ name, label: text }) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            id={`${id}-${name}`}
+            data-tab={name}
+            aria-selected={name === chosen}
+            aria-controls={`${id}-panel`}
+            tabIndex={name === chosen ? 0 : -1}
+            onClick={() => choose(name)}
+            onKeyDown={onKeyDown}
+          >
+            {text}
+          </button>
+        ))}
+      </div>
+      <div
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-${chosen}`}
+        tabIndex={0}
+        className="tab-panel"
+      >
+        {current?.content}
+      </div>
+    </>
+  )
+}
+
+const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }
+
+/** The timeline of a chat as it was last read. */
+interface LoadedTimeline {
+  readonly timeline: Timeline | undefined
+  /** How far the clock of the server is ahead of that of this device, in milliseconds, measured when the timeline arrived. */
+  readonly clockOffset: number
+  readonly isFailed: boolean
+  /** Reads the turns before the oldest one that is shown. */
+  readonly loadEarlier: () => void
+}
+
+/** While something runs on the server, it is read again at this interval. */
+const POLL_MS = 1_000
+
+/** Reads the timeline of a chat, and reads it again when something happens in the chat, here or elsewhere. */
+function useTimeline(api: AdkApi, chatId: string | undefined, busy: boolean): LoadedTimeline {
+  const [read, setTimeline] = useState<Timeline>()
+  // Until another chat is read, the timeline of the previous one is not shown.
+  const timeline = read?.chatId === chatId ? read : undefined
+  const [clockOffset, setClockOffset] = useState(0)
+  const [isFailed, setFailed] = useState(false)
+  const earlier = useRef<Timeline[]>([])
+  const shown = useRef<string>(undefined)
+  const load = useCallback(async () => {
+    if (chatId === undefined) return
+    try {
+      const newest = await api.readTimeline(chatId)
+      if (shown.current !== chatId) return
+      setTimeline(join(earlier.current, newest))
+      setClockOffset(newest.now - Date.now())
+      setFailed(false)
+    } catch {
+      if (shown.current === chatId) setFailed(true)
+    }
+  }, [api, chatId])
+  useEffect(() => {
+    shown.current = chatId
+    earlier.current = []
+    if (chatId === undefined) return undefined
+    void load()
+    return api.watchChat(chatId, () => void load())
+  }, [api, chatId, load])
+  const isActive = busy || timeline?.running === true || timeline?.waits.some(isRunning) === true
+  useEffect(() => {
+    void load()
+    if (!isActive) return undefined
+    const timer = setInterval(() => void load(), POLL_MS)
+    return () => clearInterval(timer)
+  }, [load, isActive])
+  const loadEarlier = async (): Promise<void> => {
+    const before = timeline?.next
+    if (chatId === undefined || before === undefined) return
+    try {
+      earlier.current = [await api.readTimeline(chatId, { before }), ...earlier.current]
+      await load()
+    } catch {
+      setFailed(true)
+    }
+  }
+  return { timeline, clockOffset, isFailed, loadEarlier: () => void loadEarlier() }
+}
+
+/** People take their time. Everything else ends soon. */
+function isRunning({ for: what }: Timeline['waits'][number]): boolean {
+  return what !== 'approval' && what !== 'application'
+}
+
+/** Adds earlier pages to the newest one. */
+function join(earlier: readonly Timeline[], newest: Timeline): Timeline {
+  const [oldest] = earlier
+  if (!oldest) return newest
+  const known = new Set(newest.entries.map(({ id }) => id))
+  const entries = earlier.flatMap((page) => page.entries).filter(({ id }) => !known.has(id))
+  const { next: _next, ...rest } = newest
+  return {
+    ...rest,
+    entries: [...entries, ...newest.entries],
+    ...(oldest.next !== undefined && { next: oldest.next }),
+  }
 }

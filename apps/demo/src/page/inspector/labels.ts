@@ -1,6 +1,6 @@
 import type { TimelineEntry } from 'adk-stream-protocol/client'
 
-import type { ApprovalStage } from './approval-path.ts'
+import type { ApprovalStage } from './approval-picture.tsx'
 import type { Lane } from './timeline-rows.ts'
 import type { Span } from './trace.ts'
 

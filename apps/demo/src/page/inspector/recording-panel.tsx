@@ -2,8 +2,8 @@ import { readRecording, type Recorder } from 'adk-stream-protocol/client'
 import { Circle, Download, FolderOpen, Play, Square } from 'lucide-react'
 import { type ChangeEvent, useId, useState } from 'react'
 
-import { formatBytes } from './format-ms.ts'
-import { useInspectorLabels } from './use-inspector-labels.ts'
+import { formatBytes } from './format.ts'
+import { useInspectorLabels } from './parts.tsx'
 
 interface RecordingPanelProps {
   readonly recorder: Recorder

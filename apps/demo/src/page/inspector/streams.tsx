@@ -1,9 +1,8 @@
 import { memo } from 'react'
 
-import { formatMs } from './format-ms.ts'
+import { formatMs } from './format.ts'
 import type { Entry, Span, TurnTrace } from './trace.ts'
-import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorLabels } from './use-inspector-labels.ts'
+import { ScrolledText, useInspectorLabels } from './parts.tsx'
 
 /** The replies of the conversation, newest first, with their chunks and times. */
 export function Streams({ turns }: { readonly turns: readonly TurnTrace[] }) {

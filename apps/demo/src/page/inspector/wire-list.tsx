@@ -1,9 +1,8 @@
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import { memo, useState } from 'react'
 
-import { formatBytes } from './format-ms.ts'
-import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorLabels } from './use-inspector-labels.ts'
+import { formatBytes } from './format.ts'
+import { ScrolledText, useInspectorLabels } from './parts.tsx'
 import type { SoundCount, WireLine } from './wire-log.ts'
 
 interface WireListProps {

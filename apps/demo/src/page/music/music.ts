@@ -1,6 +1,4 @@
-import { LOOPS, type Track } from './loops.ts'
-import { renderLoop } from './render-loop.ts'
-import { volumeOf } from './volume.ts'
+import { LOOPS, type Track, type Loop, type Voice } from './loops.ts'
 
 type MusicState =
   | { readonly state: 'silent' }
@@ -123,5 +121,49 @@ function resumeContext(context: AudioContext): void {
   resume()
   for (const touch of ['pointerdown', 'keydown']) {
     document.addEventListener(touch, resume, { once: true, passive: true })
+  }
+}
+
+/** Background volume. */
+const VOLUME = 0.25
+
+interface Loudness {
+  readonly muted: boolean
+  /** The remaining part of the volume during speech, from 0 to 1. */
+  readonly duckedTo: number
+}
+
+/** Returns the volume of the music, from 0 to 1. */
+export function volumeOf({ muted, duckedTo }: Loudness): number {
+  return muted ? 0 : VOLUME * Math.min(1, Math.max(0, duckedTo))
+}
+
+const ATTACK_SECONDS = 0.02
+
+/** Renders a loop to audio once. The browser then repeats it without a gap or a timer. */
+function renderLoop(loop: Loop, sampleRate: number): Promise<AudioBuffer> {
+  const stepSeconds = 30 / loop.beatsPerMinute
+  const seconds = loop.steps * stepSeconds
+  const context = new OfflineAudioContext(1, Math.round(seconds * sampleRate), sampleRate)
+  for (const voice of loop.voices) playVoice(context, voice, stepSeconds)
+  return context.startRendering()
+}
+
+function playVoice(context: OfflineAudioContext, voice: Voice, stepSeconds: number): void {
+  for (const [step, note] of voice.notes.entries()) {
+    if (note === undefined) continue
+    const from = step * stepSeconds
+    const until = from + voice.length * stepSeconds
+    const oscillator = new OscillatorNode(context, {
+      type: voice.wave,
+      frequency: 440 * 2 ** ((note - 69) / 12),
+    })
+    const envelope = new GainNode(context, { gain: 0 })
+    envelope.gain.setValueAtTime(0, from)
+    envelope.gain.linearRampToValueAtTime(voice.gain, from + ATTACK_SECONDS)
+    envelope.gain.linearRampToValueAtTime(0, until)
+    oscillator.connect(envelope).connect(context.destination)
+    oscillator.start(from)
+    oscillator.stop(until)
   }
 }

@@ -2,10 +2,10 @@ import { useConnection } from 'adk-stream-protocol/react'
 import { X } from 'lucide-react'
 import { lazy, Suspense, useSyncExternalStore } from 'react'
 
-import { useDemo } from '../demo/use-demo.ts'
+import { useDemo } from '../wire/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
-import { storesChats, useMode } from '../settings/mode.ts'
-import { shownChat } from '../wire/shown-chat.ts'
+import { storesChats, useMode } from '../settings.ts'
+import { isReplying } from '../inspector/inspection.ts'
 import { api, log, recorder, transports } from '../wire/wire.ts'
 
 interface InspectorPanelProps {
@@ -70,10 +70,10 @@ function Facts({ chatId }: { readonly chatId: string }) {
   )
 }
 
-/** A component of its own, because it renders with every chunk. */
+/** The traffic and the record of the open chat. */
 function LiveInspector({ chatId, onReplay }: Pick<InspectorPanelProps, 'chatId' | 'onReplay'>) {
   const [mode] = useMode()
-  const { busy } = useSyncExternalStore(shownChat.subscribe, shownChat.read)
+  const busy = useSyncExternalStore(isReplying.subscribe, isReplying.read)
   const connection = useConnection(transports[mode])
   const stored = storesChats(mode) ? chatId : undefined
   const prices = useDemo()?.prices ?? NO_PRICES

@@ -1,14 +1,19 @@
+import { PanelLeft, PanelRight, SquarePen, Music, VolumeX } from 'lucide-react'
+import { type ReactNode, useSyncExternalStore } from 'react'
+import { ConnectionBadge, useConnection } from 'adk-stream-protocol/react'
+
 import { OpenChat } from '../conversation/open-chat.tsx'
 import { Replay } from '../conversation/replay.tsx'
 import { ApprovalsPage } from '../inbox/approvals-page.tsx'
 import { Inbox } from '../inbox/inbox.tsx'
-import { MusicControl } from '../music/music-control.tsx'
-import { Connection } from './connection.tsx'
-import { InstanceMark } from './instance-mark.tsx'
 import { ModeSwitch } from './mode-switch.tsx'
 import { SettingsMenu } from './settings-menu.tsx'
-import { TopBar, type TopBarProps } from './top-bar.tsx'
 import type { Workspace } from './use-workspace.ts'
+import { useLabels } from '../i18n/language.tsx'
+import type { PanelState } from './panel.tsx'
+import { useMode } from '../settings.ts'
+import { transports, lastInstance } from '../wire/wire.ts'
+import { music } from '../music/music.ts'
 
 interface MainAreaProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspector'> {
   readonly workspace: Workspace
@@ -57,5 +62,120 @@ export function MainArea({
         {...{ onStarted, onSent }}
       />
     </div>
+  )
+}
+
+interface TopBarProps {
+  readonly title: string
+  readonly sidebar: PanelState
+  readonly inspector: PanelState
+  readonly onNewChat: () => void
+  /** The choice between writing and talking. */
+  readonly mode: ReactNode
+  /** The state of the connection. */
+  readonly connection: ReactNode
+  /** The buttons for music, inbox and settings. */
+  readonly children: ReactNode
+}
+
+/** The bar above the conversation: title, mode, connection and buttons. */
+function TopBar(props: TopBarProps) {
+  const { title, sidebar, inspector, onNewChat, mode, connection, children } = props
+  const labels = useLabels()
+  const { chats, inspector: inspectorLabels } = labels.shell
+  const showsSidebar = sidebar.docked && sidebar.open
+  const inspectorLabel = inspector.open ? inspectorLabels.hide : inspectorLabels.show
+  return (
+    <header className="top-bar">
+      <div className="top-bar-start">
+        {!showsSidebar && (
+          <>
+            <button
+              type="button"
+              className="icon-button"
+              aria-label={chats.show}
+              title={chats.show}
+              onClick={() => sidebar.setOpen(true)}
+            >
+              <PanelLeft aria-hidden="true" />
+            </button>
+            <button
+              type="button"
+              className="icon-button"
+              aria-label={labels.newChat}
+              title={labels.newChat}
+              onClick={onNewChat}
+            >
+              <SquarePen aria-hidden="true" />
+            </button>
+          </>
+        )}
+        <h1 title={title}>{title}</h1>
+      </div>
+      {mode}
+      <div className="top-bar-end">
+        {connection}
+        {children}
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={inspectorLabel}
+          title={inspectorLabel}
+          aria-expanded={inspector.open}
+          onClick={() => inspector.setOpen(!inspector.open)}
+        >
+          <PanelRight aria-hidden="true" />
+        </button>
+      </div>
+    </header>
+  )
+}
+
+/** Shows that there is a connection. A notice in the conversation says when it is lost. */
+function Connection() {
+  const [mode] = useMode()
+  const connection = useConnection(transports[mode])
+  const isOnline = useSyncExternalStore(subscribe, () => navigator.onLine)
+  const isOpen = connection.state === 'open' || connection.state === 'connecting'
+  return isOpen && isOnline ? <ConnectionBadge connection={connection} /> : null
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener('online', listener)
+  window.addEventListener('offline', listener)
+  return () => {
+    window.removeEventListener('online', listener)
+    window.removeEventListener('offline', listener)
+  }
+}
+
+/** Shows which of several server instances responded last. Shows nothing if the server has no name. */
+function InstanceMark() {
+  const { instance } = useLabels().shell
+  const name = useSyncExternalStore(lastInstance.subscribe, lastInstance.read)
+  return name === undefined ? null : (
+    <p className="instance" title={instance.explanation}>
+      {instance.name(name)}
+    </p>
+  )
+}
+
+/** A mute button. Shown while music plays. */
+function MusicControl() {
+  const labels = useLabels()
+  const playing = useSyncExternalStore(music.subscribe, music.read)
+  if (playing.state === 'silent') return null
+  const { track, muted } = playing
+  return (
+    <button
+      type="button"
+      className="icon-button"
+      aria-pressed={muted}
+      aria-label={labels.music.mute(track)}
+      title={labels.music.mute(track)}
+      onClick={() => music.setMuted(!muted)}
+    >
+      {muted ? <VolumeX aria-hidden="true" /> : <Music aria-hidden="true" />}
+    </button>
   )
 }

@@ -1,7 +1,6 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useCallback, useState, useSyncExternalStore } from 'react'
 
-import { Modal } from './modal.tsx'
-import type { PanelState } from './use-panel.ts'
+import { Modal } from './dialogs.tsx'
 
 interface PanelProps {
   readonly panel: PanelState
@@ -35,4 +34,41 @@ export function Panel({ panel, side, label, children }: PanelProps) {
       {children}
     </aside>
   )
+}
+
+/** A panel next to the conversation: docked if there is room, otherwise a drawer. */
+export interface PanelState {
+  readonly docked: boolean
+  readonly open: boolean
+  readonly setOpen: (open: boolean) => void
+  /** Closes the panel if it is a drawer. */
+  readonly closeDrawer: () => void
+}
+
+/** A docked panel keeps its stored state. A drawer is initially closed. */
+export function usePanel(
+  roomFor: string,
+  [dockedOpen, setDockedOpen]: readonly [boolean, (open: boolean) => void],
+): PanelState {
+  const docked = useMedia(roomFor)
+  const [drawerOpen, setDrawerOpen] = useState(false)
+  return {
+    docked,
+    open: docked ? dockedOpen : drawerOpen,
+    setOpen: docked ? setDockedOpen : setDrawerOpen,
+    closeDrawer: useCallback(() => setDrawerOpen(false), []),
+  }
+}
+
+/** Returns whether a media query matches. */
+function useMedia(query: string): boolean {
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const media = window.matchMedia(query)
+      media.addEventListener('change', listener)
+      return () => media.removeEventListener('change', listener)
+    },
+    [query],
+  )
+  return useSyncExternalStore(subscribe, () => window.matchMedia(query).matches)
 }

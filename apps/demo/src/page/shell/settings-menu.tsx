@@ -1,15 +1,13 @@
 import { Keyboard, Settings2 } from 'lucide-react'
-import { useState, useSyncExternalStore } from 'react'
+import { useState, useSyncExternalStore, useEffect, type ReactNode } from 'react'
+import type { SignedInService } from 'adk-stream-protocol/client'
 
-import { useDemo } from '../demo/use-demo.ts'
+import { useDemo } from '../wire/use-demo.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
-import { type Notifications, useNotifications } from '../settings/notifications.ts'
-import { THEMES, useTheme } from '../settings/theme.ts'
-import { ConnectionChoice } from './mode-switch.tsx'
-import { Segmented } from './segmented.tsx'
-import { Setting } from './setting.tsx'
-import { SignedInServices } from './signed-in-services.tsx'
+import { type Notifications, useNotifications, THEMES, useTheme } from '../settings.ts'
+import { ConnectionChoice, Segmented } from './mode-switch.tsx'
+import { api } from '../wire/wire.ts'
 
 const POPOVER_ID = 'settings'
 
@@ -166,4 +164,62 @@ function ModelFacts() {
 function chooseMusic(value: 'off' | '1' | '2'): void {
   if (value === 'off') music.stop()
   else void music.play(value === '1' ? 1 : 2)
+}
+
+/** Lists the services that the person has signed in to, whenever the popover opens. Signing out revokes the access. */
+function SignedInServices({ popoverId }: { readonly popoverId: string }) {
+  const { settings } = useLabels().shell
+  const isAvailable = useDemo()?.signIn === true
+  const [services, setServices] = useState<readonly SignedInService[]>([])
+  const [message, setMessage] = useState('')
+  useEffect(() => {
+    const popover = document.getElementById(popoverId)
+    if (!isAvailable || !popover) return undefined
+    const onToggle = (event: ToggleEvent): void => {
+      if (event.newState !== 'open') return
+      setMessage('')
+      // If this fails, the list stays as it was.
+      void api.listSignIns().then(setServices, () => undefined)
+    }
+    popover.addEventListener('toggle', onToggle)
+    return () => popover.removeEventListener('toggle', onToggle)
+  }, [popoverId, isAvailable])
+  const signOut = async ({ provider, label }: SignedInService): Promise<void> => {
+    try {
+      const isRevoked = await api.removeSignIn(provider)
+      setMessage(isRevoked ? settings.signedOut(label) : settings.notRevoked(label))
+      setServices(await api.listSignIns())
+    } catch {
+      setMessage(settings.notSignedOut)
+    }
+  }
+  if (services.length === 0 && message === '') return null
+  return (
+    <Setting name={settings.signIns}>
+      <ul className="services" aria-label={settings.signIns}>
+        {services.map((service) => (
+          <li key={`${service.provider} ${service.scopes.join(' ')}`}>
+            <span>{settings.signedInAs(service.label, service.account ?? '')}</span>
+            <button type="button" className="outlined" onClick={() => void signOut(service)}>
+              {settings.signOut(service.label)}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <p className="fine" role="status">
+        {message}
+      </p>
+    </Setting>
+  )
+}
+
+/** A named setting. */
+function Setting({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div className="setting">
+      {/* Screen readers read the label of the group below. */}
+      <span aria-hidden="true">{name}</span>
+      {children}
+    </div>
+  )
 }

@@ -1,3 +1,5 @@
+import { useEffect, useEffectEvent } from 'react'
+
 export type ShortcutName =
   | 'newChat'
   | 'composer'
@@ -44,4 +46,40 @@ export function describeShortcut(name: ShortcutName): string {
 
 function isApple(): boolean {
   return /Mac|iPhone|iPad/.test(navigator.userAgent)
+}
+
+/** Runs the action of a keyboard shortcut, wherever the focus is, unless a dialog is open. */
+export function useShortcuts(actions: Readonly<Record<ShortcutName, () => void>>): void {
+  const press = useEffectEvent((event: KeyboardEvent) => {
+    const name = matchShortcut(event, isWriting(event.target))
+    if (!name || document.querySelector('dialog:modal')) return
+    event.preventDefault()
+    actions[name]()
+  })
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => press(event)
+    document.addEventListener('keydown', onKeyDown)
+    return () => document.removeEventListener('keydown', onKeyDown)
+  }, [])
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches('textarea, input:not([type=radio])')
+}
+
+/** A pending approval card in the conversation. */
+const WAITING = '.adk-approval[data-state="approval-requested"]'
+
+/** Moves the focus to the next pending card, and from the last to the first. Returns false if there is none. */
+export function focusNextApproval(): boolean {
+  const cards = [...document.querySelectorAll<HTMLElement>(WAITING)]
+  const current = cards.findIndex((card) => card.contains(document.activeElement))
+  const next = cards[(current + 1) % cards.length]
+  if (!next) return false
+  next.scrollIntoView({ block: 'center' })
+  const button = next.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
+  button?.focus({ preventScroll: true })
+  // On a low screen, the middle of the card may leave no room for its buttons.
+  button?.scrollIntoView({ block: 'nearest' })
+  return true
 }

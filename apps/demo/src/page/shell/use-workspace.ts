@@ -1,12 +1,13 @@
 import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useEffect, useRef } from 'react'
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 
-import { useChats } from '../chats/use-chats.ts'
 import { focusComposer } from '../composer/composer.tsx'
 import { useLanguage } from '../i18n/language.tsx'
-import { useNotifications } from '../settings/notifications.ts'
+import { useNotifications, storesChats, useMode } from '../settings.ts'
 import { api } from '../wire/wire.ts'
-import { useCurrentChat } from './use-current-chat.ts'
+import { deleteDirectChat, readDirectChat } from '../conversation/direct-chat.ts'
+import { type ChatLocation, useChatLocation } from './location.ts'
+import { ChatsStore } from '../chats/chats-store.ts'
 
 export type Workspace = ReturnType<typeof useWorkspace>
 
@@ -42,5 +43,75 @@ export function useWorkspace(onLeave: () => void) {
       (text: string) => void (isStored && store.addStarted(id, text)),
       [isStored, store, id],
     ),
+  }
+}
+
+/**
+ * The open chat of the chosen mode. Both modes of the agent share the chat in the URL. The mode without the agent has its own chat,
+ * which ends with the tab.
+ */
+function useCurrentChat(onLeave: () => void) {
+  const [mode, chooseMode] = useMode()
+  const { location, startNew: startChat, open: openChat } = useChatLocation()
+  const [direct, setDirect] = useState(findDirect)
+  const isStored = storesChats(mode)
+  const startNew = useCallback(() => {
+    onLeave()
+    if (isStored) return startChat()
+    deleteDirectChat()
+    setDirect(findDirect())
+  }, [isStored, startChat, onLeave])
+  const open = useCallback(
+    (id: string) => {
+      onLeave()
+      // The list contains chats of the agent only.
+      if (!isStored) chooseMode('sse')
+      openChat(id)
+    },
+    [isStored, chooseMode, openChat, onLeave],
+  )
+  /** Puts the chat into the URL after its first message. */
+  const remember = useCallback(
+    (id: string) => void (isStored && location.isNew && openChat(id)),
+    [isStored, location.isNew, openChat],
+  )
+  return { location: isStored ? location : direct, isStored, startNew, open, remember }
+}
+
+/** Returns the stored chat without the agent, or a new one if none was stored. */
+function findDirect(): ChatLocation {
+  return { id: readDirectChat().id, isNew: true }
+}
+
+/** How long changes are collected before the list is loaded again, in ms. */
+const MERGE_MS = 50
+
+/** Returns the chats of the person. Loads them when the feed opens, so that no change is missed, and when it reports a change. */
+function useChats() {
+  const [store] = useState(() => new ChatsStore(api))
+  const list = useSyncExternalStore(store.subscribe, store.read)
+  useEffect(() => follow(store), [store])
+  return { store, list }
+}
+
+/** Loads the list again when the feed reports a change. Returns a function that stops it. */
+function follow(store: ChatsStore): () => void {
+  let isLoaded = false
+  let pendingRefresh: ReturnType<typeof setTimeout> | undefined
+  const refresh = (): void => {
+    pendingRefresh = undefined
+    void store.refresh()
+  }
+  const unwatch = api.watch(({ type }) => {
+    // If an approval changes, the feed also reports its chat.
+    if (type === 'approval') return
+    // Without a feed, the list is loaded once, and again when the feed opens.
+    if (type === 'lost' && isLoaded) return
+    pendingRefresh ??= setTimeout(refresh, isLoaded ? MERGE_MS : 0)
+    isLoaded = true
+  })
+  return () => {
+    unwatch()
+    clearTimeout(pendingRefresh)
   }
 }

@@ -10,10 +10,22 @@ import {
 import { DefaultChatTransport } from 'ai'
 import { z } from 'zod'
 
+import { INSTANCE_HEADER } from '../../demo-info.ts'
+import { ObservableValue } from '../observable-value.ts'
 import { type Via, WireLog } from '../inspector/wire-log.ts'
-import type { Mode } from '../settings/mode.ts'
-import { observedFetch } from './instance.ts'
+import type { Mode } from '../settings.ts'
 import { observeTransport } from './observe-transport.ts'
+
+/** The name of the server instance that sent the last response. Undefined if the server has no name. */
+export const lastInstance = new ObservableValue<string | undefined>(undefined)
+
+/** `fetch` that records which instance responded. */
+const observedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init)
+  const name = response.headers.get(INSTANCE_HEADER)
+  if (name !== null && name !== lastInstance.read()) lastInstance.set(name)
+  return response
+}
 
 /** Both observe the traffic between the page and the server. */
 export const log = new WireLog()

@@ -1,0 +1,155 @@
+import { type UIMessage, isTextUIPart } from 'ai'
+import { createContext, use, useState, type KeyboardEvent, useEffect, useId, useRef } from 'react'
+import { Check, Copy, Pencil } from 'lucide-react'
+
+import { isComposing } from '../composer/composer.tsx'
+import { useLabels } from '../i18n/language.tsx'
+
+/** Replaces a message. Undefined while a reply is running. */
+export const EditContext = createContext<((message: UIMessage, text: string) => void) | undefined>(
+  undefined,
+)
+
+/** A stable function for `MessageList`. */
+export function renderActions(message: UIMessage) {
+  return <MessageActions message={message} />
+}
+
+/** Copies a message, or edits it if it is the person's own. */
+function MessageActions({ message }: { readonly message: UIMessage }) {
+  const onEdit = use(EditContext)
+  const [editing, setEditing] = useState(false)
+  const text = toMarkdown(message)
+  if (text === '') return null
+  if (editing && onEdit) {
+    return (
+      <MessageEditor
+        text={text}
+        onCancel={() => setEditing(false)}
+        onResend={(draft) => {
+          setEditing(false)
+          onEdit(message, draft)
+        }}
+      />
+    )
+  }
+  return (
+    <>
+      <CopyButton text={text} />
+      {message.role === 'user' && onEdit && <EditButton onEdit={() => setEditing(true)} />}
+    </>
+  )
+}
+
+interface MessageEditorProps {
+  readonly text: string
+  /** Called with the edited text. */
+  readonly onResend: (text: string) => void
+  readonly onCancel: () => void
+}
+
+/** Edits a message in place and sends it again. */
+function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
+  const { actions } = useLabels().shell
+  const [draft, setDraft] = useState(text)
+  const hintId = useId()
+  const inputRef = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => inputRef.current?.focus(), [])
+  const resend = () => {
+    if (draft.trim() !== '') onResend(draft.trim())
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (isComposing(event)) return
+    if (event.key === 'Escape') onCancel()
+    if (event.key !== 'Enter' || event.shiftKey) return
+    event.preventDefault()
+    resend()
+  }
+  return (
+    <form
+      className="message-editor"
+      onSubmit={(event) => {
+        event.preventDefault()
+        resend()
+      }}
+    >
+      <textarea
+        ref={inputRef}
+        rows={1}
+        value={draft}
+        aria-label={actions.editLabel}
+        aria-describedby={hintId}
+        onChange={(event) => setDraft(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <div className="message-editor-footer">
+        <p id={hintId} className="fine">
+          {actions.editHint}
+        </p>
+        <button type="button" className="outlined" onClick={onCancel}>
+          {actions.cancel}
+        </button>
+        <button type="submit" className="primary" disabled={draft.trim() === ''}>
+          {actions.resend}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+const SHOWN_MS = 2000
+
+/** Copies text and announces the result. */
+function CopyButton({ text }: { readonly text: string }) {
+  const { actions } = useLabels().shell
+  const [result, setResult] = useState<'copied' | 'failed'>()
+  useEffect(() => {
+    if (!result) return
+    const timer = setTimeout(() => setResult(undefined), SHOWN_MS)
+    return () => clearTimeout(timer)
+  }, [result])
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setResult('copied')
+    } catch {
+      // The browser may block it: without HTTPS, or by a setting.
+      setResult('failed')
+    }
+  }
+  return (
+    <>
+      <button
+        type="button"
+        className="action"
+        aria-label={actions.copy}
+        title={actions.copy}
+        onClick={() => void copy()}
+      >
+        {result === 'copied' ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
+      </button>
+      <span className="visually-hidden" role="status">
+        {result && actions[result]}
+      </span>
+    </>
+  )
+}
+
+/** Opens the editor of a message. */
+function EditButton({ onEdit }: { readonly onEdit: () => void }) {
+  const { edit } = useLabels().shell.actions
+  return (
+    <button type="button" className="action" aria-label={edit} title={edit} onClick={onEdit}>
+      <Pencil aria-hidden="true" />
+    </button>
+  )
+}
+
+/** Returns the text of a message as Markdown, without reasoning, calls and pictures. */
+export function toMarkdown({ parts }: Pick<UIMessage, 'parts'>): string {
+  return parts
+    .filter(isTextUIPart)
+    .map(({ text }) => text.trim())
+    .filter((text) => text !== '')
+    .join('\n\n')
+}

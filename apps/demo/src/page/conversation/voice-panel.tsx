@@ -1,0 +1,147 @@
+import { type AdkChat, useVoice, VoiceStage } from 'adk-stream-protocol/react'
+import { Voice, listMicrophones, type MicrophoneChoice as Choice } from 'adk-stream-protocol/voice'
+import { Captions, MessageSquare, ChevronDown, Mic } from 'lucide-react'
+import { useEffect, useState, useMemo } from 'react'
+
+import { useDemo } from '../wire/use-demo.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { useCaptions, useMode, type Mode } from '../settings.ts'
+import { music } from '../music/music.ts'
+import { live } from '../wire/wire.ts'
+
+interface VoicePanelProps {
+  readonly voice: Voice
+  readonly chat: AdkChat
+}
+
+/** The voice of a chat above the message input, with captions, the microphone and the way back to the chat. */
+export function VoicePanel({ voice, chat }: VoicePanelProps) {
+  const { state } = useVoice(voice)
+  const [captions, chooseCaptions] = useCaptions()
+  const { voice: labels } = useLabels().shell
+  const [, chooseMode] = useMode()
+  const demo = useDemo()
+  const isOn = state !== 'off' && state !== 'asking'
+  return (
+    <div className="talk column-width">
+      <VoiceStage voice={voice} chat={chat} captions={captions === 'on'}>
+        {isOn && (
+          <button
+            type="button"
+            className="icon-button"
+            aria-label={labels.captions}
+            title={labels.captions}
+            aria-pressed={captions === 'on'}
+            onClick={() => chooseCaptions(captions === 'on' ? 'off' : 'on')}
+          >
+            <Captions aria-hidden="true" />
+          </button>
+        )}
+        {isOn && <MicrophoneChoice voice={voice} />}
+        {/* Where the top bar has no room for the mode. */}
+        <button
+          type="button"
+          className="icon-button back-to-chat"
+          aria-label={labels.backToChat}
+          title={labels.backToChat}
+          onClick={() => chooseMode('sse')}
+        >
+          <MessageSquare aria-hidden="true" />
+        </button>
+      </VoiceStage>
+      {isOn && demo?.emulated && <p className="fine talk-note">{labels.emulated}</p>}
+    </div>
+  )
+}
+
+/** Selects the microphone. Shows nothing if there is only one. Browsers name microphones after access is granted. */
+function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
+  const { voice: labels } = useLabels().shell
+  const [choices, setChoices] = useState<readonly Choice[]>([])
+  useEffect(() => {
+    let isCancelled = false
+    const update = () =>
+      void listMicrophones().then(
+        (found) => isCancelled || setChoices(found),
+        // The current microphone stays on. There is no other one to choose.
+        () => undefined,
+      )
+    update()
+    navigator.mediaDevices.addEventListener('devicechange', update)
+    return () => {
+      isCancelled = true
+      navigator.mediaDevices.removeEventListener('devicechange', update)
+    }
+  }, [])
+  if (choices.length < 2) return null
+  return (
+    <span className="microphone">
+      {/* Where there is no room for the name, the icon lies below the transparent selection. */}
+      <Mic aria-hidden="true" />
+      <ChevronDown aria-hidden="true" />
+      <select
+        aria-label={labels.microphone}
+        title={labels.microphone}
+        onChange={({ target }) => void voice.setDevice(target.value)}
+      >
+        {choices.map(({ deviceId, label }, index) => (
+          <option key={deviceId} value={deviceId}>
+            {label || `${labels.microphone} ${index + 1}`}
+          </option>
+        ))}
+      </select>
+    </span>
+  )
+}
+
+/** Switches to the mode with voice. */
+export function TalkButton() {
+  const { voice: labels } = useLabels().shell
+  const [, choose] = useMode()
+  return (
+    <button
+      type="button"
+      className="icon-button"
+      aria-label={labels.needsLive}
+      title={labels.needsLive}
+      onClick={() => choose('live')}
+    >
+      <Mic aria-hidden="true" />
+    </button>
+  )
+}
+
+/**
+ * Returns the voice of a chat in live mode. It stops when the chat or the mode changes. It lowers the music, and Escape interrupts
+ * the model.
+ */
+export function useChatVoice(chatId: string, mode: Mode): Voice | undefined {
+  const voice = useMemo(
+    () => (mode === 'live' ? new Voice({ transport: live, chatId }) : undefined),
+    [chatId, mode],
+  )
+  useEffect(() => () => voice?.stop(), [voice])
+  useEffect(() => {
+    if (!voice) return
+    const leave = voice.onSpeaking((speaking) => (speaking ? music.duck() : music.unduck()))
+    return () => {
+      leave()
+      music.unduck()
+    }
+  }, [voice])
+  useEffect(() => {
+    if (!voice) return
+    const interrupt = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.isComposing || isOverlayOpen()) return
+      if (voice.state.state === 'model-speaking') voice.interrupt()
+    }
+    document.addEventListener('keydown', interrupt)
+    return () => document.removeEventListener('keydown', interrupt)
+  }, [voice])
+  return voice
+}
+
+/** Escape closes an open dialog or popover instead. */
+function isOverlayOpen(): boolean {
+  return document.querySelector('dialog:modal, :popover-open') !== null
+}

@@ -1,0 +1,123 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { X } from 'lucide-react'
+
+import { useDemo } from '../wire/use-demo.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { describeShortcut, SHORTCUT_NAMES } from './shortcuts.ts'
+
+interface ModalProps {
+  readonly open: boolean
+  readonly label: string
+  readonly className: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/** A native dialog: it traps the focus, closes with Escape, and restores the focus. */
+export function Modal({ open, label, className, onClose, children }: ModalProps) {
+  const ref = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const dialog = ref.current
+    if (!dialog || dialog.open === open) return
+    if (open) dialog.showModal()
+    else dialog.close()
+  }, [open])
+  return (
+    // The Escape key does the same as a click outside the dialog.
+    // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
+    <dialog
+      ref={ref}
+      className={className}
+      aria-label={label}
+      onClose={(event) => {
+        // In React, the event of a nested dialog bubbles.
+        if (event.target === event.currentTarget) onClose()
+      }}
+      onClick={(event) => {
+        if (event.target === event.currentTarget) event.currentTarget.close()
+      }}
+    >
+      {open && <div className="modal-content">{children}</div>}
+    </dialog>
+  )
+}
+
+/** Asks for the code from the terminal, at the URL that makes a browser the second approver. */
+export function ApproverDialog() {
+  const { approver, cancel } = useLabels().shell
+  const demo = useDemo()
+  const [query] = useState(() => new URLSearchParams(window.location.search))
+  const [isClosed, setClosed] = useState(false)
+  const canAsk = demo?.approver.address !== undefined && !demo.approver.is
+  const close = () => setClosed(true)
+  return (
+    <Modal
+      open={query.get('as') === 'approver' && canAsk && !isClosed}
+      label={approver.title}
+      className="dialog"
+      onClose={close}
+    >
+      <h2>{approver.title}</h2>
+      {/* The server reads the code from the URL and redirects to the page. */}
+      <form method="get" action="/">
+        <input type="hidden" name="as" value="approver" />
+        <label className="field">
+          {approver.code}
+          <input name="code" required autoComplete="off" aria-invalid={query.has('wrong')} />
+        </label>
+        {query.has('wrong') && <p role="alert">{approver.wrong}</p>}
+        <div className="actions dialog-actions">
+          <button type="button" className="outlined" onClick={close}>
+            {cancel}
+          </button>
+          <button type="submit" className="primary">
+            {approver.enter}
+          </button>
+        </div>
+      </form>
+    </Modal>
+  )
+}
+
+interface ShortcutsDialogProps {
+  readonly open: boolean
+  readonly onClose: () => void
+}
+
+const OTHERS = [
+  ['send', 'Enter'],
+  ['newLine', 'Shift+Enter'],
+  ['close', 'Esc'],
+] as const
+
+/** Lists all keyboard shortcuts. */
+export function ShortcutsDialog({ open, onClose }: ShortcutsDialogProps) {
+  const { shortcuts, close } = useLabels().shell
+  const rows = [...SHORTCUT_NAMES.map((name) => [name, describeShortcut(name)] as const), ...OTHERS]
+  return (
+    <Modal open={open} label={shortcuts.title} className="dialog shortcuts" onClose={onClose}>
+      <header className="dialog-header">
+        <h2>{shortcuts.title}</h2>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={close}
+          title={close}
+          onClick={onClose}
+        >
+          <X aria-hidden="true" />
+        </button>
+      </header>
+      <dl>
+        {rows.map(([name, keys]) => (
+          <div key={name}>
+            <dt>{shortcuts.names[name]}</dt>
+            <dd>
+              <kbd>{keys}</kbd>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Modal>
+  )
+}
