@@ -9,7 +9,7 @@ import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { sampleWeather } from '../src/agent/weather/sample-weather.ts'
+import { sampleWeather } from '../src/agent/weather/weather.ts'
 import { createDemoAgent } from '../src/agent/demo-agent.ts'
 import { PaymentRequest } from '../src/agent/tools/process-payment.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'

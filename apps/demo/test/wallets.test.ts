@@ -6,7 +6,7 @@ import { Pool } from 'pg'
 import { expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
-import { Cents, toCents } from '../src/agent/wallet/money.ts'
+import { Cents, toCents } from '../src/agent/wallet/wallets.ts'
 import { createDatabase } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
 import { openPostgresWallets } from '../src/agent/wallet/postgres-wallets.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'

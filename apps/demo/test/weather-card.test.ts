@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, test } from 'vitest'
 
 import { ja } from '../src/page/i18n/ja.ts'
-import { sampleWeather } from '../src/agent/weather/sample-weather.ts'
+import { sampleWeather } from '../src/agent/weather/weather.ts'
 import { renderCall } from '../src/page/conversation/weather-card.tsx'
 
 const REPORT = {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
 
 import { createOpenWeather } from '../src/agent/weather/open-weather.ts'
-import { sampleWeather } from '../src/agent/weather/sample-weather.ts'
+import { sampleWeather } from '../src/agent/weather/weather.ts'
 import { createTtlCache } from '../src/agent/weather/ttl-cache.ts'
 
 const KEY = 'key-of-the-weather'

@@ -1,13 +1,15 @@
+import path from 'node:path'
 import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
 
 import { openHttpServer } from '../server/http-server.ts'
 import { createLifetime } from '../server/lifetime.ts'
 import { startDemoEmulator } from '../server/model.ts'
 import { APPROVER_ADDRESS, createApproverCode, mayChooseRoles } from '../server/roles.ts'
 import { type Environment, readSettings } from '../server/settings.ts'
-import { startDatabase } from './database.ts'
 import { type InstancesOptions, startInstances } from './instances.ts'
 import { createRoundRobinProxy } from './round-robin-proxy.ts'
+import { createEmbeddedPostgres } from './embedded-postgres.ts'
 
 export interface Cluster {
   readonly url: string
@@ -78,4 +80,20 @@ export async function startCluster(
     await lifetime.close()
     throw cause
   }
+}
+
+export interface ClusterDatabase extends AsyncDisposable {
+  readonly url: string
+}
+
+const DATABASE = 'demo'
+
+/** Starts a real PostgreSQL from npm. Its data stays in `folder`. */
+async function startDatabase(folder: string): Promise<ClusterDatabase> {
+  const { server, databaseDir, urlOf } = await createEmbeddedPostgres({ folder, persistent: true })
+  const isNew = !existsSync(path.join(databaseDir, 'PG_VERSION'))
+  if (isNew) await server.initialise()
+  await server.start()
+  if (isNew) await server.createDatabase(DATABASE)
+  return { url: urlOf(DATABASE), [Symbol.asyncDispose]: () => server.stop() }
 }

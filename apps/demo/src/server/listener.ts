@@ -1,17 +1,21 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-
-import type { AllowedHosts, Authenticate, Bridge } from 'adk-stream-protocol/server'
-import { isAllowedHost, ProtocolError } from 'adk-stream-protocol/server'
+import {
+  type AllowedHosts,
+  type Authenticate,
+  type Bridge,
+  isAllowedHost,
+  ProtocolError,
+} from 'adk-stream-protocol/server'
 
 import { type DemoInfo, INSTANCE_HEADER } from '../demo-info.ts'
 import type { CalendarService } from './calendar/calendar-service.ts'
-import type { DemoReader } from './describe-demo.ts'
-import type { DirectRoute } from './direct/direct-route.ts'
-import { toAuthenticateRequest } from './node-request.ts'
+import type { DirectRoute } from './direct-route.ts'
+import { toAuthenticateRequest } from './http-server.ts'
 import { APPROVER_ROLE } from './approval-policy.ts'
 import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
-import { APPROVER_ADDRESS } from './roles.ts'
+import { APPROVER_ADDRESS, mayChooseRoles } from './roles.ts'
+import type { Settings } from './settings.ts'
 
 /** The listeners of the HTTP server. */
 export interface NodeListeners {
@@ -108,4 +112,34 @@ function writeJson(response: ServerResponse, body: unknown, status = 200): void 
     'cache-control': 'no-store',
   })
   response.end(JSON.stringify(body))
+}
+
+/** The files that the page may send. The bridge accepts more. */
+const FILES = {
+  types: ['image/png', 'image/jpeg', 'image/webp', 'image/gif'],
+  maxBytes: 5 * 1_048_576,
+}
+
+/** The person who reads the description. */
+interface DemoReader {
+  readonly roles: readonly string[]
+  /** Whether the page of this person can sign in to the calendar. */
+  readonly maySignIn: boolean
+}
+
+/** Returns a function that describes the demo to a person. */
+export function describeDemo(settings: Settings): (reader: DemoReader) => DemoInfo {
+  return ({ roles, maySignIn }) => ({
+    modes: ['sse', 'live', 'direct'],
+    model: settings.model,
+    liveModel: settings.liveModel,
+    emulated: settings.geminiKey === undefined,
+    signIn: maySignIn,
+    files: FILES,
+    prices: settings.prices,
+    approver: {
+      is: roles.includes(APPROVER_ROLE),
+      ...(mayChooseRoles(settings) && { address: APPROVER_ADDRESS }),
+    },
+  })
 }

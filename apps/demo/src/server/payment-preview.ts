@@ -1,8 +1,7 @@
 import type { Preview } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
-import { fromCents, toCents } from '../agent/wallet/money.ts'
-import type { Cents } from '../agent/wallet/money.ts'
+import { fromCents, toCents, type Cents } from '../agent/wallet/wallets.ts'
 import { formatMoney } from '../format-money.ts'
 import type { Language } from './languages.ts'
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { shareOf, times } from '../../../../test/support/long-run.ts'
-import { naturalPieces } from '../../src/model/replies/natural-pieces.ts'
+import { naturalPieces } from '../../src/model/replies/render.ts'
 import type { FunctionDeclaration } from 'gemini-emulator'
 import { ask, declare, demoTools } from './prompt.ts'
 

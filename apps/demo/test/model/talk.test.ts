@@ -1,6 +1,6 @@
 import { crc32, inflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { naturalPieces } from '../../src/model/replies/natural-pieces.ts'
+import { naturalPieces } from '../../src/model/replies/render.ts'
 import { ask, demoTools, model, user } from './prompt.ts'
 
 test.each([

@@ -1,4 +1,4 @@
-import { Cents } from '../../src/agent/wallet/money.ts'
+import { Cents } from '../../src/agent/wallet/wallets.ts'
 import { openSqliteWallets } from '../../src/agent/wallet/sqlite-wallets.ts'
 
 // A process of its own: `spend <database> <name>` pays 40 times and prints how often that succeeded.

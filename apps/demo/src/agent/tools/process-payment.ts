@@ -1,8 +1,7 @@
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
 
-import { fromCents, toCents } from '../wallet/money.ts'
-import type { Wallets } from '../wallet/wallets.ts'
+import { fromCents, toCents, type Wallets } from '../wallet/wallets.ts'
 
 export const PaymentRequest = z
   .object({

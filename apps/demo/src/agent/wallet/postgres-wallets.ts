@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 
-import { Cents } from './money.ts'
 import {
+  Cents,
   createTransactionId,
   OPENING_BALANCE,
   type Payment,

@@ -1,8 +1,8 @@
 import Database from 'libsql'
 import { z } from 'zod'
 
-import { Cents } from './money.ts'
 import {
+  Cents,
   createTransactionId,
   OPENING_BALANCE,
   type Payment,

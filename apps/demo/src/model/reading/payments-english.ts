@@ -1,6 +1,5 @@
 import { findMoney, type Money } from './money.ts'
-import { stripHonorific } from './names.ts'
-import { MAX_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
+import { stripHonorific, MAX_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
 
 /** Reads `send $30 to Alice and $40 to Bob for lunch`, `pay Bob 12 euros`, `send Ann and Bob $5 each`. */
 export function readEnglishPayments(sentence: string): PaymentDraft[] {

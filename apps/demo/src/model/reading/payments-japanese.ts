@@ -1,6 +1,5 @@
 import { findMoney, type Money } from './money.ts'
-import { splitJapaneseNames } from './names.ts'
-import { MAX_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
+import { splitJapaneseNames, MAX_PAYMENTS, type PaymentDraft } from './payment-draft.ts'
 
 /** Reads `Aliceに30ドル、Bobに40ドル`, `100ドルをAliceに`, `AliceとBobに5ドルずつ`, `Bobに昼食代として12ユーロ`. */
 export function readJapanesePayments(sentence: string): PaymentDraft[] {

@@ -1,6 +1,6 @@
 import type { Action } from 'gemini-emulator'
 import { type Language, normalise } from '../reading/language.ts'
-import { naturalPieces } from './natural-pieces.ts'
+import { naturalPieces } from './render.ts'
 import type { Style } from './results.ts'
 
 /** Special replies that the user can request: sources, executed code, a long reply, errors. */

@@ -1,11 +1,8 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-
 import { type Configuration, Provider } from 'oidc-provider'
 
 import type { Language } from '../languages.ts'
-import { isAccount, listEvents } from './sample-events.ts'
-import { renderSignIn } from './sign-in-page.ts'
 
 interface CalendarServerOptions {
   readonly issuer: string
@@ -133,3 +130,67 @@ function quietly<Result>(create: () => Result): Result {
     Object.assign(console, { info, warn })
   }
 }
+
+/** Returns the page on which a person chooses an account of the demo's calendar. It has no scripts. */
+function renderSignIn(language: Language): string {
+  const { title, what, access, as, cancel } = TEXTS[language]
+  const buttons = ACCOUNTS.map(
+    (account) =>
+      `<button name="account" value="${account}">${as(NAMES[account][language])}<small>${account}@example.com</small></button>`,
+  )
+  return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${title}</title><link rel="stylesheet" href="/sign-in.css"></head><body><main><h1>${title}</h1><p>${what}</p><p>${access}</p><form method="post">${buttons.join('')}<button name="account" value="" class="quiet">${cancel}</button></form></main></body></html>`
+}
+
+const TEXTS = {
+  en: {
+    title: 'Demo Calendar',
+    what: 'This page belongs to the demo. It stands for the sign-in page of a service such as Google: there is no password, and nothing leaves this machine.',
+    access: 'The assistant asks to read your calendar.',
+    as: (name: string) => `Sign in as ${name}`,
+    cancel: 'Cancel',
+  },
+  ja: {
+    title: 'Demo Calendar',
+    what: 'これはデモのページで、Googleなどのサービスのサインイン画面の代わりです。パスワードはなく、このコンピューターの外には何も送信されません。',
+    access: 'アシスタントがカレンダーの閲覧を求めています。',
+    as: (name: string) => `${name}としてサインイン`,
+    cancel: 'キャンセル',
+  },
+} as const satisfies Record<Language, unknown>
+
+/** The accounts of the demo's calendar. */
+const ACCOUNTS = ['hana', 'ben'] as const
+type Account = (typeof ACCOUNTS)[number]
+
+const NAMES = {
+  hana: { en: 'Hana', ja: '花' },
+  ben: { en: 'Ben', ja: 'ベン' },
+} as const satisfies Record<Account, Record<Language, string>>
+
+function isAccount(value: unknown): value is Account {
+  return ACCOUNTS.some((account) => account === value)
+}
+
+/** Returns the sample events of an account for today. */
+function listEvents(account: Account, language: Language) {
+  return {
+    owner: NAMES[account][language],
+    events: EVENTS[account].map(([time, en, ja]) => ({ time, title: language === 'ja' ? ja : en })),
+    note:
+      language === 'ja'
+        ? 'デモのカレンダーの見本です。'
+        : 'These are sample events of the demo’s own calendar.',
+  }
+}
+
+const EVENTS = {
+  hana: [
+    ['09:30', 'Team meeting', 'チームの会議'],
+    ['12:00', 'Lunch with Alice', 'アリスさんと昼食'],
+    ['16:00', 'Dentist', '歯医者'],
+  ],
+  ben: [
+    ['10:00', 'Interview', '面接'],
+    ['19:00', 'Choir rehearsal', '合唱の練習'],
+  ],
+} as const satisfies Record<Account, readonly (readonly [string, string, string])[]>

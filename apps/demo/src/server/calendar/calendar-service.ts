@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { type Authenticate, ProtocolError, type SignInOptions } from 'adk-stream-protocol/server'
 
 import type { Language, Languages } from '../languages.ts'
-import { toAuthenticateRequest } from '../node-request.ts'
+import { toAuthenticateRequest } from '../http-server.ts'
 import type { Settings } from '../settings.ts'
 import type { CalendarServer } from './calendar-server.ts'
 

@@ -1,18 +1,24 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { type Authenticate, type Principal, ProtocolError } from 'adk-stream-protocol/server'
-import { APICallError, convertToModelMessages, stepCountIs, streamText } from 'ai'
+import {
+  APICallError,
+  convertToModelMessages,
+  stepCountIs,
+  streamText,
+  safeValidateUIMessages,
+  type ToolSet,
+  type UIMessage,
+  isToolUIPart,
+} from 'ai'
+import { z } from 'zod'
 
-import { INSTRUCTION } from '../../agent/instruction.ts'
-import { canThink } from '../../agent/demo-agent.ts'
-import type { Wallets } from '../../agent/wallet/wallets.ts'
-import type { Weather } from '../../agent/weather/weather.ts'
-import { readJsonBody, toAuthenticateRequest } from '../node-request.ts'
+import { INSTRUCTION, canThink } from '../agent/demo-agent.ts'
+import type { Wallets } from '../agent/wallet/wallets.ts'
+import type { Weather } from '../agent/weather/weather.ts'
+import { readJsonBody, toAuthenticateRequest } from './http-server.ts'
 import { createDirectTools } from './direct-tools.ts'
-import { readDirectRequest } from './read-direct-request.ts'
-import { markDenials } from './mark-denials.ts'
 
 export interface DirectOptions {
   readonly authenticate: Authenticate
@@ -109,3 +115,74 @@ function refuse(
   })
   response.end(JSON.stringify(error))
 }
+
+/** A conversation as the AI SDK transport sends it: all messages in every request. */
+export interface DirectRequest {
+  readonly chatId: string
+  readonly messages: UIMessage[]
+}
+
+const Body = z.object({
+  id: z.string().min(1).max(128),
+  messages: z
+    .array(z.looseObject({ role: z.enum(['user', 'assistant']) }))
+    .min(1)
+    .max(1000),
+})
+
+/** Parses a request. Rejects invalid ones, and those with file URLs that the server would fetch. */
+async function readDirectRequest(json: string, tools: ToolSet): Promise<DirectRequest> {
+  const body = Body.safeParse(parse(json))
+  if (!body.success) throw refused('Send { id, messages } as the AI SDK does.')
+  const { id: chatId } = body.data
+  // The input types of the tools are checked when they run.
+  const checked = await safeValidateUIMessages({
+    messages: body.data.messages,
+    tools: tools as NonNullable<Parameters<typeof safeValidateUIMessages>[0]['tools']>,
+  })
+  if (!checked.success) throw refused('The messages are not those of the AI SDK.')
+  const messages = checked.data
+  if (messages.some(({ parts }) => parts.some(isForeignFile))) {
+    throw refused('Send files whole, as data: URLs.')
+  }
+  return { chatId, messages }
+}
+
+// The AI SDK downloads files from any URL that the client sends.
+function isForeignFile(part: UIMessage['parts'][number]): boolean {
+  return part.type === 'file' && !part.url.startsWith('data:')
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw new ProtocolError('malformed-json', { cause })
+  }
+}
+
+function refused(message: string): ProtocolError {
+  return new ProtocolError('bad-request', { message })
+}
+
+/**
+ * Marks calls that were denied with a reason. The AI SDK's Gemini provider (3.0) sends the reason as the result, and a model cannot
+ * distinguish “not this month” from a tool's result.
+ */
+function markDenials(messages: readonly UIMessage[]): UIMessage[] {
+  return messages.map((message) => ({ ...message, parts: message.parts.map(markDenial) }))
+}
+
+type Part = UIMessage['parts'][number]
+
+function markDenial(part: Part): Part {
+  if (!isToolUIPart(part) || part.approval?.approved !== false) return part
+  const { approval } = part
+  if (approval.reason === undefined) return part
+  const reason = JSON.stringify({ status: 'denied', error: DENIED, reason: approval.reason })
+  // The cast is safe, because the state of the part does not change.
+  return { ...part, approval: { ...approval, reason } } as Part
+}
+
+// The same message as the bridge sends.
+const DENIED = 'The person denied this call. It did not run.'

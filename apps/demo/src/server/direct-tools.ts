@@ -1,11 +1,11 @@
 import { tool } from 'ai'
 
-import { ChangeBgm, GetLocation } from '../../agent/tools/browser-tools.ts'
-import { WeatherRequest } from '../../agent/tools/get-weather.ts'
-import { pay, PaymentRequest, refuse } from '../../agent/tools/process-payment.ts'
-import type { Wallets } from '../../agent/wallet/wallets.ts'
-import type { Weather } from '../../agent/weather/weather.ts'
-import { ONE_PERSON_UP_TO } from '../approval-policy.ts'
+import { ChangeBgm, GetLocation } from '../agent/tools/browser-tools.ts'
+import { WeatherRequest } from '../agent/tools/get-weather.ts'
+import { pay, PaymentRequest, refuse } from '../agent/tools/process-payment.ts'
+import type { Wallets } from '../agent/wallet/wallets.ts'
+import type { Weather } from '../agent/weather/weather.ts'
+import { ONE_PERSON_UP_TO } from './approval-policy.ts'
 
 export interface DirectToolsOptions {
   readonly weather: Weather
