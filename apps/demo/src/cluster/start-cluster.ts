@@ -82,7 +82,7 @@ export async function startCluster(
   }
 }
 
-export interface ClusterDatabase extends AsyncDisposable {
+interface ClusterDatabase extends AsyncDisposable {
   readonly url: string
 }
 

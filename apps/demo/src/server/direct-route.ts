@@ -117,7 +117,7 @@ function refuse(
 }
 
 /** A conversation as the AI SDK transport sends it: all messages in every request. */
-export interface DirectRequest {
+interface DirectRequest {
   readonly chatId: string
   readonly messages: UIMessage[]
 }

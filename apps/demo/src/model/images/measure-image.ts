@@ -114,7 +114,7 @@ function sizeOfJpeg(file: Buffer): ImageInfo | undefined {
   return undefined
 }
 
-export interface Png {
+interface Png {
   readonly width: number
   readonly height: number
   /** Bytes per pixel. */

@@ -25,8 +25,9 @@ export interface ConversationProps {
 /** The messages of a chat and the message input. */
 export function Conversation(props: ConversationProps) {
   const { id, mode, onSent } = props
-  const chat = useConversation(props)
-  const { messages, status, busy, problem, send, interrupt } = chat
+  const conversation = useConversation(props)
+  const { chat, busy, send, interrupt } = conversation
+  const { messages, status, problem } = chat
   const isEmpty = messages.length === 0 && !busy
   const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
     HTMLElement,
@@ -50,7 +51,7 @@ export function Conversation(props: ConversationProps) {
     [interrupt, goToEnd],
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
-  const edit = useRefusedEdit(chat, chat.edit, write)
+  const edit = useRefusedEdit(chat, conversation.edit, write)
   const voice = useChatVoice(id, mode)
   const pending = countPending(messages)
   // A person who talks does not scroll to a new approval.
@@ -69,40 +70,31 @@ export function Conversation(props: ConversationProps) {
           )}
           <EditContext value={busy ? undefined : edit}>
             <MessageList
-              messages={messages}
-              status={status}
+              {...chat}
               onDecide={chat.decide}
-              refusals={chat.refusals}
-              votes={chat.votes}
-              hints={chat.hints}
-              details={chat.details}
-              onRefresh={chat.onRefresh}
-              unconfirmed={chat.unconfirmed}
-              waitingDecisions={chat.waitingDecisions}
-              isConnected={chat.isConnected}
               onCancelDecision={chat.cancelDecision}
-              onRegenerate={chat.regenerate}
+              onRegenerate={conversation.regenerate}
               renderActions={renderActions}
               voice={voice}
             />
           </EditContext>
           {problem && problem.kind !== 'disconnected' && (
-            <ProblemCard problem={problem} onRecover={chat.recover} />
+            <ProblemCard problem={problem} onRecover={conversation.recover} />
           )}
         </div>
       </main>
       <footer className="footer">
         <div className="column-width">
-          <ConnectionNotice chat={chat.chat} />
+          <ConnectionNotice chat={chat} />
         </div>
         {!following && <LatestButton onClick={goToEnd} />}
-        {voice && <VoicePanel voice={voice} chat={chat.chat} />}
+        {voice && <VoicePanel voice={voice} chat={chat} />}
         <StableComposer
           handleRef={composerRef}
           status={status}
           draftKey={id}
           onSend={sendDraft}
-          onStop={chat.stop}
+          onStop={conversation.stop}
           onInterrupt={mode === 'live' ? interruptWith : undefined}
           voice={voice ? undefined : TALK}
         />

@@ -24,7 +24,7 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     tools: BROWSER_TOOLS,
     ...(isStored && { api }),
   })
-  const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
+  const { messages, status, attached, sendMessage, stop, regenerate, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
   const isStarted = messages.length > 0
   useEffect(() => {
@@ -38,21 +38,8 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
   // The server starts a reply to speech by itself, so the status of the chat does not show it.
   const isSpeechReply = attached?.isWriting(messages.at(-1)?.id ?? '') ?? false
   return {
-    messages,
-    status,
-    busy,
-    /** For the notice about the connection. */
     chat,
-    problem: chat.problem,
-    cancelDecision: chat.cancelDecision,
-    refusals: chat.refusals,
-    votes: chat.votes,
-    hints: chat.hints,
-    details: chat.details,
-    onRefresh: chat.onRefresh,
-    unconfirmed: chat.unconfirmed,
-    waitingDecisions: chat.waitingDecisions,
-    isConnected: chat.isConnected,
+    busy,
     // The chat reports an error as its problem.
     send: useCallback(
       ({ text, files }: Draft) => void sendMessage(text === '' ? { files } : { text, files }),
@@ -72,7 +59,6 @@ export function useConversation({ id, mode, saved, onStarted }: ConversationOpti
     regenerate: isSpeechReply ? undefined : regenerateLast,
     // While the server is unreachable, the problem and its button stay on the page.
     recover: useCallback(() => void recover().catch(() => undefined), [recover]),
-    decide,
   }
 }
 

@@ -89,7 +89,7 @@ export interface Suggestion {
 }
 
 /** Labels of the page around the conversation. */
-export interface ShellLabels {
+interface ShellLabels {
   readonly close: string
   readonly cancel: string
   readonly chats: {

@@ -55,17 +55,11 @@ export function ApprovalsPage({ inbox, chats, onOpenChat }: ApprovalsPageProps) 
           </h2>
           <ApprovalInbox
             collapsible
-            approvals={inbox.approvals}
+            {...inbox}
             onDecide={inbox.decide}
-            refusals={inbox.refusals}
-            deciding={inbox.deciding}
-            waitingDecisions={inbox.waitingDecisions}
             onCancelDecision={inbox.cancelDecision}
-            problem={inbox.problem}
             onWithdraw={inbox.withdraw}
-            hasMore={inbox.hasMore}
             onLoadMore={inbox.loadMore}
-            loadingMore={inbox.loadingMore}
             renderChatLink={renderChatLink}
           />
         </section>

@@ -32,8 +32,7 @@ function closeInbox(): void {
 export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
   const { inbox: labels } = useAdkLabels()
   const { approvalsPage } = useLabels().shell
-  const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
-  const { hasMore, loadMore, loadingMore } = inbox
+  const { approvals, hasMore } = inbox
   const label = labels.label(approvals.length, hasMore)
   const renderChatLink = useCallback(
     (chatId: string) => (
@@ -68,17 +67,11 @@ export function Inbox({ inbox, chats, onOpenChat }: InboxProps) {
       <div id={POPOVER_ID} className="popover inbox" popover="auto">
         <h2>{labels.title}</h2>
         <ApprovalInbox
-          approvals={approvals}
-          onDecide={decide}
-          refusals={refusals}
-          deciding={deciding}
-          waitingDecisions={inbox.waitingDecisions}
+          {...inbox}
+          onDecide={inbox.decide}
           onCancelDecision={inbox.cancelDecision}
-          problem={problem}
-          onWithdraw={withdraw}
-          hasMore={hasMore}
-          onLoadMore={loadMore}
-          loadingMore={loadingMore}
+          onWithdraw={inbox.withdraw}
+          onLoadMore={inbox.loadMore}
           renderChatLink={renderChatLink}
         />
         <p>

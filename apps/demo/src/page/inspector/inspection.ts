@@ -1,7 +1,7 @@
 import { ObservableValue } from '../observable-value.ts'
 
 /** The place of the conversation that the inspector points at. */
-export interface Inspection {
+interface Inspection {
   readonly place: ChatPlace
   /** Whether the focus moves to the entry. */
   readonly focus: boolean

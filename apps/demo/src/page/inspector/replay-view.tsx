@@ -106,7 +106,7 @@ export interface ReplayFrame {
   readonly votes: ReadonlyMap<string, { readonly given: number; readonly voted: boolean }>
 }
 
-export interface Replay extends ReplayFrame {
+interface Replay extends ReplayFrame {
   readonly isOver: boolean
   readonly isPaused: boolean
   readonly step: () => void

@@ -51,7 +51,7 @@ function isApple(): boolean {
 /** Runs the action of a keyboard shortcut, wherever the focus is, unless a dialog is open. */
 export function useShortcuts(actions: Readonly<Record<ShortcutName, () => void>>): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
-    const name = matchShortcut(event, isWriting(event.target))
+    const name = matchShortcut(event, isTextField(event.target))
     if (!name || document.querySelector('dialog:modal')) return
     event.preventDefault()
     actions[name]()
@@ -63,7 +63,7 @@ export function useShortcuts(actions: Readonly<Record<ShortcutName, () => void>>
   }, [])
 }
 
-function isWriting(target: EventTarget | null): boolean {
+function isTextField(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches('textarea, input:not([type=radio])')
 }
 

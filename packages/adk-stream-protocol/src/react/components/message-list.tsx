@@ -163,7 +163,7 @@ function isStopped({ metadata }: UIMessage): boolean {
  *
  * @inline
  */
-export interface MessageItemProps {
+interface MessageItemProps {
   readonly message: UIMessage
   /** Whether the message is still being streamed. */
   readonly streaming: boolean
