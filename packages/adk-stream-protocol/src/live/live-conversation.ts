@@ -102,12 +102,16 @@ type DecideSpoken = (reply: Reply, isInReach: (approval: Approval) => boolean) =
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000
 
+/** The state of a conversation in which the model has made no call. */
+const NO_CALLS: Pick<LiveCalls, 'waiting' | 'isWaiting'> = { waiting: [], isWaiting: true }
+
 /** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…` are for its model. */
 export class LiveConversation implements LiveHooks {
   readonly #options: LiveConversationOptions
   readonly #queue = new LiveRequestQueue()
   readonly #turnTaking: TurnTaking<LiveMessage>
-  readonly #calls: LiveCalls
+  /** Created with the first call, because most conversations wait for a person and have none. */
+  #calls: LiveCalls | undefined
   readonly #messages: LiveMessages
   readonly #transcript: SpeechTranscript
   /** Created with the first words of the user. */
@@ -161,7 +165,6 @@ export class LiveConversation implements LiveHooks {
       take: () => (this.#state === 'open' ? this.#takeSnapshot() : undefined),
       save: options.onRest,
     })
-    this.#calls = this.#createCalls()
     this.#loop = this.#run()
   }
 
@@ -177,7 +180,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Whether a call runs or the model replies. */
   get isBusy(): boolean {
-    return this.#state === 'open' && (this.#calls.isBusy || this.#messages.isBusy)
+    return this.#state === 'open' && (this.#calls?.isBusy === true || this.#messages.isBusy)
   }
 
   /** Whether the conversation knows all events of its chat. */
@@ -274,45 +277,45 @@ export class LiveConversation implements LiveHooks {
   }
 
   hasCall(toolCallId: string): boolean {
-    return this.#calls.has(toolCallId)
+    return this.#calls?.has(toolCallId) ?? false
   }
 
   /** Whether an approval was requested for an open call. */
   get hasApprovals(): boolean {
-    return this.#calls.hasApprovals
+    return this.#calls?.hasApprovals ?? false
   }
 
   approvalChanged(approval: Approval): void {
-    this.#calls.approvalChanged(approval)
+    this.#calls?.approvalChanged(approval)
   }
 
   /** Records a decision about an approval of this conversation, and runs the call if the decision completes it. */
   decide(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
-    return this.#calls.decide(approval, decision)
+    return this.#openCalls().decide(approval, decision)
   }
 
   /** Takes the output of a browser tool. Returns false if the call does not wait for one. */
   submitOutput(output: OutputResponse): boolean {
-    return this.#calls.submitOutput(output)
+    return this.#calls?.submitOutput(output) ?? false
   }
 
   /** Ends the conversation. Requested approvals stay in the ledger; running calls have a moment to record their outcome. */
   async close(): Promise<void> {
     if (this.#state === 'open') {
       this.#state = 'closing'
-      this.#calls.close()
+      this.#openCalls().close()
       this.#queue.close()
     }
     await this.#loop
     await this.#model?.disconnected
-    await Promise.race([this.#calls.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
+    await Promise.race([this.#calls?.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
   }
 
   /** Ends the conversation, so that another process continues it. */
   async handOver(): Promise<LiveSnapshot> {
     const { calls, ...rest } = this.#takeSnapshot()
     // A call that is being worked on ends here, and the others with it.
-    const snapshot = { ...rest, calls: this.#calls.isWaiting ? calls : [] }
+    const snapshot = { ...rest, calls: this.#calls?.isWaiting === false ? [] : calls }
     await this.close()
     return snapshot
   }
@@ -324,7 +327,7 @@ export class LiveConversation implements LiveHooks {
   }
 
   #takeSnapshot(): LiveSnapshot {
-    const { waiting, isWaiting } = this.#calls
+    const { waiting, isWaiting } = this.#calls ?? NO_CALLS
     const eventId = this.#session.lastEventId
     const handle = isWaiting && this.#isAtRest ? this.#model?.restHandle : undefined
     return {
@@ -356,15 +359,22 @@ export class LiveConversation implements LiveHooks {
       if (!tool || !context || !args || isSettled || this.hasCall(toolCallId)) continue
       const toolContext = new Context({ invocationContext: context, functionCallId: toolCallId })
       this.#messages.adopt(messageId, toolCallId)
-      this.#calls.adopt({ tool, toolArgs: args, toolContext }, waiting)
+      this.#openCalls().adopt({ tool, toolArgs: args, toolContext }, waiting)
     }
+  }
+
+  #openCalls(): LiveCalls {
+    this.#calls ??= this.#createCalls()
+    return this.#calls
   }
 
   #createCalls(): LiveCalls {
     const { agent, onError, errors, hostPlugins, credentials } = this.#options
     const signIns =
       credentials &&
-      new SignInCalls(credentials, (call, approval) => this.#calls.askForSignIn(call, approval))
+      new SignInCalls(credentials, (call, approval) =>
+        this.#openCalls().askForSignIn(call, approval),
+      )
     const host = { agent, onError, hostPlugins, errors, signIns }
     const { chat, ledger, terms, browserCalls, cancelRemoteTasks } = this.#options
     return new LiveCalls({
@@ -406,7 +416,7 @@ export class LiveConversation implements LiveHooks {
   /** Ends the conversation here, because another process continues it. */
   #closeAsLost(): void {
     this.#lostError ??= new ProtocolError('turn-lost')
-    this.#calls.close()
+    this.#openCalls().close()
     this.#queue.close()
   }
 
@@ -439,7 +449,7 @@ export class LiveConversation implements LiveHooks {
   }
 
   onConnecting(request: LlmRequest): void {
-    wrapTools(request, (call) => this.#calls.start(call))
+    wrapTools(request, (call) => this.#openCalls().start(call))
     if (this.#options.hasNonBlockingCalls) declareNonBlocking(request)
     this.#request = request
   }
@@ -455,7 +465,7 @@ export class LiveConversation implements LiveHooks {
 
   onOutput(parts: readonly Part[]): void {
     this.#audio.record(parts)
-    this.#calls.confirmParked()
+    this.#calls?.confirmParked()
   }
 
   onInterrupted(): void {
@@ -478,7 +488,7 @@ export class LiveConversation implements LiveHooks {
   #end(failure: unknown): void {
     this.#state = 'closed'
     this.#snapshots.close()
-    this.#calls.close()
+    this.#openCalls().close()
     this.#rejectReady(failure ?? new ProtocolError('unavailable'))
     this.#messages.end(failure)
     this.#options.listener.onStatus('closed')
@@ -586,7 +596,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Returns the questions that clients see. */
   #listQuestions(): ShownQuestion[] {
-    return this.#calls.waiting.flatMap(({ toolCallId, approvalId }) => {
+    return (this.#calls?.waiting ?? []).flatMap(({ toolCallId, approvalId }) => {
       const shownAt = this.#shownAt.get(toolCallId)
       if (approvalId === undefined || shownAt === undefined) return []
       const { isPromptKnown } = this.#messages.ofCall(toolCallId)
@@ -647,7 +657,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Parks the calls that wait for people, before input reaches a model that would cancel them. */
   #prepareInput(): void {
-    if (!this.#options.hasNonBlockingCalls && this.#calls.park()) this.#snapshots.saveCalls()
+    if (!this.#options.hasNonBlockingCalls && this.#calls?.park()) this.#snapshots.saveCalls()
   }
 
   /** Sends the result of a parked call as text. Other calls of the model stay unaffected. */
@@ -679,17 +689,17 @@ export class LiveConversation implements LiveHooks {
 
   onCancelled(toolCallIds: readonly string[]): void {
     // The model has the status of a parked call, so there is nothing that it could withdraw.
-    const withdrawn = toolCallIds.filter((id) => this.#calls.parkingOf(id) !== 'known')
+    const withdrawn = toolCallIds.filter((id) => this.#calls?.parkingOf(id) !== 'known')
     for (const toolCallId of withdrawn) {
       this.#turnTaking.apply({ type: 'call-cancelled', toolCallId })
       // The status was sent too late.
-      if (this.#calls.parkingOf(toolCallId) !== undefined)
+      if (this.#calls?.parkingOf(toolCallId) !== undefined)
         this.#turnTaking.apply({
           type: 'result-ignored',
           message: this.#messages.ofCall(toolCallId),
         })
     }
-    this.#calls.cancel(withdrawn)
+    this.#calls?.cancel(withdrawn)
     if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
   }
 
