@@ -56,7 +56,7 @@ export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: numb
     firstChunk: firstChunk[name],
     heap: heap[name],
   })
-  return { R: sample('R'), F: sample('F'), us: sample('us'), A: sample('A') }
+  return { R: sample('R'), F: sample('F'), S: sample('S'), us: sample('us'), A: sample('A') }
 }
 
 async function measureEach<Figure>(

@@ -4,7 +4,7 @@ import { measureDurableWrite } from './disk.ts'
 import { measureEndurance } from './endurance.ts'
 import type { Pass } from './passes.ts'
 import { closeRow, measurePass, openRow } from './passes.ts'
-import { reportGoals, reportRows } from './report.ts'
+import { reportGoals, reportRows, ROWS } from './report.ts'
 import { pinLoad } from './server-process.ts'
 import { FULL, QUICK, warmUp } from './sizes.ts'
 import { median } from './statistics.ts'
@@ -19,7 +19,7 @@ const durableWrites: number[] = []
 for (let turn = 0; turn < sizes.passes; turn += 1) {
   console.error(`pass ${turn + 1} of ${sizes.passes}`)
   // Two processes with the same code may differ by a third for as long as they live, so every pass has its own.
-  const rows = await Promise.all([openRow('R'), openRow('F'), openRow('us'), openRow('A')])
+  const rows = await Promise.all(ROWS.map(([row]) => openRow(row)))
   await measurePass(rows, warmUp(sizes), turn)
   passes.push(await measurePass(rows, sizes, turn))
   durableWrites.push(measureDurableWrite())

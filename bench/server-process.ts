@@ -9,6 +9,7 @@ import type { Question, Reading } from './servers/serve.ts'
 const SERVERS = {
   R: new URL('servers/raw.ts', import.meta.url),
   F: new URL('servers/adk-runner.ts', import.meta.url),
+  S: new URL('servers/adk-runner.ts', import.meta.url),
   us: new URL('servers/bridge.ts', import.meta.url),
   A: new URL('servers/ai-sdk.ts', import.meta.url),
 } as const
@@ -30,7 +31,7 @@ export class ServerProcess {
 
   static async start(row: RowName): Promise<ServerProcess> {
     const node = [process.execPath, '--expose-gc', '--import', 'tsx', ...profiling(row)]
-    const [command, ...args] = [...pinnedTo(0), ...node, fileURLToPath(SERVERS[row])]
+    const [command, ...args] = [...pinnedTo(0), ...node, fileURLToPath(SERVERS[row]), row]
     const child = spawn(command, args, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })

@@ -1,13 +1,47 @@
 // Row F, the floor of every ADK bridge: the Runner, and the least that still honours backpressure and a client that leaves.
+// Row S, the floor of a bridge that keeps its chats: it also writes each event to a SQLite file.
 import { once } from 'node:events'
-import { InMemorySessionService, Runner, StreamingMode } from '@google/adk'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type AppendEventRequest,
+  type Event,
+  InMemorySessionService,
+  Runner,
+  StreamingMode,
+} from '@google/adk'
+import Database from 'libsql'
 
 import { scriptedAgent } from '../scripted-model.ts'
 import { type Answer, deltaFrame, newestText, readChatBody, serve, SSE_HEADERS } from './serve.ts'
 
+/** Sessions in memory, whose events survive the end of the process. Nothing reads them again. */
+class StoredSessionService extends InMemorySessionService {
+  readonly #insert: Database.Statement
+
+  constructor() {
+    super()
+    const folder = mkdtempSync(join(tmpdir(), 'adk-runner-bench-'))
+    process.on('exit', () => rmSync(folder, { recursive: true }))
+    const database = new Database(join(folder, 'chats.db'))
+    database.exec(`
+      PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+      CREATE TABLE events (session TEXT, id TEXT, data TEXT, PRIMARY KEY (session, id))`)
+    this.#insert = database.prepare('INSERT INTO events VALUES (?, ?, ?)')
+  }
+
+  override async appendEvent(request: AppendEventRequest): Promise<Event> {
+    const event = await super.appendEvent(request)
+    if (!event.partial) this.#insert.run(request.session.id, event.id, JSON.stringify(event))
+    return event
+  }
+}
+
 const appName = 'bench'
 const userId = 'user'
-const sessionService = new InMemorySessionService()
+const sessionService =
+  process.argv[2] === 'S' ? new StoredSessionService() : new InMemorySessionService()
 const runner = new Runner({ agent: scriptedAgent(), appName, sessionService })
 
 const answer: Answer = async (request, response) => {
