@@ -2,6 +2,7 @@ import type { BaseAgent, BaseSessionService, Event, Session } from '@google/adk'
 
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { SparseMap, SparseSet } from '../shared/collections.ts'
 import type { DecidedNote, ModelTimes, NestedQuestion } from '../agent/history/event-notes.ts'
 
 /** Why the agent runs: for a new message, or for the responses that its turn waited for. */
@@ -72,26 +73,26 @@ export class RunState {
   readonly messageId: string
   readonly cause: RunCause
   /** Results of calls whose event has not arrived. ADK discards the event if another call in it requests approval. */
-  readonly results = new Map<
+  readonly results = new SparseMap<
     string,
     { readonly name: string; readonly response: Record<string, unknown> }
   >()
   /** Calls that the next confirmation event will request approval for. */
-  readonly asking = new Map<string, ResolvedTerms>()
+  readonly asking = new SparseMap<string, ResolvedTerms>()
   /** Claimed calls that ADK runs in sequence and that have not ended: call id → approval id. */
-  readonly executing = new Map<string, string>()
+  readonly executing = new SparseMap<string, string>()
   /** Outcomes to add to the responses of their calls. */
-  readonly decided = new Map<string, DecidedNote>()
+  readonly decided = new SparseMap<string, DecidedNote>()
   /** Failed calls whose error message only the model may read. */
-  readonly failed = new Set<string>()
+  readonly failed = new SparseSet<string>()
   /** Calls whose outcome is stored in the session. */
-  readonly endingsStored = new Set<string>()
+  readonly endingsStored = new SparseSet<string>()
   /** Calls of agents used as tools that the next confirmation event will pause. */
-  readonly pausing = new Map<string, Pause>()
+  readonly pausing = new SparseMap<string, Pause>()
   /** The runs of agents used as tools that have not ended or were stopped. */
-  readonly inner = new Set<RunState>()
+  readonly inner = new SparseSet<RunState>()
   /** The agents, by branch and name, whose model is not called before other calls of the turn have a response (AP8). */
-  readonly held = new Set<string>()
+  readonly held = new SparseSet<string>()
   /** Set for the run of an agent that is used as a tool. */
   readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */
@@ -103,8 +104,8 @@ export class RunState {
   /** Called when an event must be shown before ADK yields its next one. */
   onShown: (() => void) | undefined
   /** The model calls of this run by branch. Agents of parallel branches call the model at the same time. */
-  readonly #modelCalls = new Map<string, { startedAt: number; firstAt?: number }>()
-  readonly #endingsPending = new Set<string>()
+  readonly #modelCalls = new SparseMap<string, { startedAt: number; firstAt?: number }>()
+  readonly #endingsPending = new SparseSet<string>()
   #appended: Event[] = []
   #loss: ProtocolError | undefined
 

@@ -1,4 +1,4 @@
-/** A set that takes no memory while it is empty. Each idle live chat has several sets that are empty most of the time. */
+/** A set that takes no memory while it is empty. Each open turn and each idle live chat has several that are empty most of the time. */
 export class SparseSet<Value> implements Iterable<Value> {
   #values: Set<Value> | undefined
 
