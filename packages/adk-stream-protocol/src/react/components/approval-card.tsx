@@ -19,20 +19,15 @@ import {
 } from './call-labels.ts'
 import { ArgumentsTable, LiteralText, CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
-import {
-  ApprovalForm,
-  EMPTY_DRAFT,
-  RefusalNote,
-  SeverityMark,
-  UnsentDraft,
-  useApprovalKeys,
-} from './approval-form.tsx'
+import { ApprovalForm, EMPTY_DRAFT, UnsentDraft, useApprovalKeys } from './approval-form.tsx'
 import {
   ApprovalPath,
   DecidedBy,
   Receipt,
   UnderstoodFrom,
   CancelDecision,
+  RefusalNote,
+  SeverityMark,
 } from './approval-parts.tsx'
 import { PendingDetails, useShownPreview } from './call-preview.tsx'
 import { ShareApproval } from './share-approval.tsx'

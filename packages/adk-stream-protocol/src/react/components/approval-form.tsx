@@ -2,16 +2,14 @@ import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from 'react'
 import { useEffect, useId, useRef, useState } from 'react'
 
 import type { PreviewAmount } from '../../protocol/preview.ts'
-import { useIsOnline } from '../hooks/use-connection.ts'
 import { useAdkLabels } from '../provider.tsx'
-import type { Decision, Approval } from '../reading/approval.ts'
+import type { Decision } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
 import { type Field, limitToAvailable, readFields, toFields } from '../reading/edit-arguments.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { ArgumentsForm, FormActions } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
 import { HoldButton } from './hold-button.tsx'
-import type { ServerError } from '../reading/problem.ts'
 
 /** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
 export interface Draft {
@@ -232,52 +230,6 @@ export function DenyForm(props: DenyFormProps) {
       />
       <FormActions label={label} danger onClose={onClose} />
     </form>
-  )
-}
-
-/** Shows the severity of a call: as an icon, as text and as a colour. */
-export function SeverityMark({
-  severity,
-}: {
-  readonly severity: Approval['severity'] | undefined
-}) {
-  const labels = useAdkLabels()
-  if (!severity) return null
-  return (
-    <span className="adk-severity" data-severity={severity}>
-      <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
-        <path d={SEVERITY_SHAPES[severity]} fill="none" stroke="currentColor" strokeWidth="1.5" />
-        <path d={SEVERITY_MARKS[severity]} stroke="currentColor" strokeWidth="1.6" />
-      </svg>
-      {labels.approval.severity[severity]}
-    </span>
-  )
-}
-
-/** A circle, a triangle and an octagon, so that people who do not see the colours can tell them apart. */
-const SEVERITY_SHAPES = {
-  low: 'M8 1.5a6.5 6.5 0 1 1 0 13a6.5 6.5 0 1 1 0-13z',
-  medium: 'M8 1.8 15 14H1z',
-  high: 'M5.2 1.2h5.6l4 4v5.6l-4 4H5.2l-4-4V5.2z',
-} as const
-const SEVERITY_MARKS = {
-  low: 'M8 7.2v4.3M8 4.4v1.4',
-  medium: 'M8 6v4M8 11.2v1.4',
-  high: 'M8 4v5M8 10.4V12',
-} as const
-
-/** Shows why the server refused a decision. */
-export function RefusalNote({ refusal }: { readonly refusal: ServerError | undefined }) {
-  const { approval } = useAdkLabels()
-  const isOnline = useIsOnline()
-  // The card shows what has changed, and asks again.
-  if (!refusal || refusal.code === 'preview-changed') return null
-  // Votes, answers and decisions of the inbox are not kept while the browser is offline.
-  const code = refusal.code === 'unavailable' && !isOnline ? 'offline' : refusal.code
-  return (
-    <p className="adk-failure" role="alert">
-      {approval.refusals[code] ?? refusal.message}
-    </p>
   )
 }
 

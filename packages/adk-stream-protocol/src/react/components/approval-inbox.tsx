@@ -8,7 +8,7 @@ import { OpenUrlForm, readUrlQuestion, SignInLink, AnswerForm } from './question
 import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { readAskingTool, toQuestionTitle, toShownTitle } from '../reading/question.ts'
-import { ApprovalForm, EMPTY_DRAFT, RefusalNote, SeverityMark } from './approval-form.tsx'
+import { ApprovalForm, EMPTY_DRAFT } from './approval-form.tsx'
 import { ApprovalList, LoadMore } from './approval-list.tsx'
 import {
   Time,
@@ -16,6 +16,8 @@ import {
   ApprovalPeople,
   namePerson,
   CancelDecision,
+  RefusalNote,
+  SeverityMark,
 } from './approval-parts.tsx'
 import { ShareApproval } from './share-approval.tsx'
 import { describeWaiting } from './call-labels.ts'

@@ -1,6 +1,8 @@
 import { type ReactNode, useState } from 'react'
 
 import type { PendingApproval, ShownPerson, ShownStep } from '../../protocol/server-views.ts'
+import { useIsOnline } from '../hooks/use-connection.ts'
+import type { ServerError } from '../reading/problem.ts'
 import type { AdkLabels } from '../labels/labels.ts'
 import { useAdkLabels } from '../provider.tsx'
 import { LiteralText } from './call-details.tsx'
@@ -200,5 +202,51 @@ export function CancelDecision({ onCancelDecision, isWaiting }: CancelDecisionPr
         {approval.cancelDecision}
       </button>
     </div>
+  )
+}
+
+/** Shows the severity of a call: as an icon, as text and as a colour. */
+export function SeverityMark({
+  severity,
+}: {
+  readonly severity: Approval['severity'] | undefined
+}) {
+  const labels = useAdkLabels()
+  if (!severity) return null
+  return (
+    <span className="adk-severity" data-severity={severity}>
+      <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+        <path d={SEVERITY_SHAPES[severity]} fill="none" stroke="currentColor" strokeWidth="1.5" />
+        <path d={SEVERITY_MARKS[severity]} stroke="currentColor" strokeWidth="1.6" />
+      </svg>
+      {labels.approval.severity[severity]}
+    </span>
+  )
+}
+
+/** A circle, a triangle and an octagon, so that people who do not see the colours can tell them apart. */
+const SEVERITY_SHAPES = {
+  low: 'M8 1.5a6.5 6.5 0 1 1 0 13a6.5 6.5 0 1 1 0-13z',
+  medium: 'M8 1.8 15 14H1z',
+  high: 'M5.2 1.2h5.6l4 4v5.6l-4 4H5.2l-4-4V5.2z',
+} as const
+const SEVERITY_MARKS = {
+  low: 'M8 7.2v4.3M8 4.4v1.4',
+  medium: 'M8 6v4M8 11.2v1.4',
+  high: 'M8 4v5M8 10.4V12',
+} as const
+
+/** Shows why the server refused a decision. */
+export function RefusalNote({ refusal }: { readonly refusal: ServerError | undefined }) {
+  const { approval } = useAdkLabels()
+  const isOnline = useIsOnline()
+  // The card shows what has changed, and asks again.
+  if (!refusal || refusal.code === 'preview-changed') return null
+  // Votes, answers and decisions of the inbox are not kept while the browser is offline.
+  const code = refusal.code === 'unavailable' && !isOnline ? 'offline' : refusal.code
+  return (
+    <p className="adk-failure" role="alert">
+      {approval.refusals[code] ?? refusal.message}
+    </p>
   )
 }

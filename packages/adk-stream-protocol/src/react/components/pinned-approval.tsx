@@ -5,13 +5,8 @@ import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Decision, UndecidedCall } from '../reading/approval.ts'
 import { getArguments, getToolName } from '../reading/call.ts'
 import { LiteralText } from './call-details.tsx'
-import {
-  ApprovalForm,
-  EMPTY_DRAFT,
-  RefusalNote,
-  SeverityMark,
-  useApprovalKeys,
-} from './approval-form.tsx'
+import { ApprovalForm, EMPTY_DRAFT, useApprovalKeys } from './approval-form.tsx'
+import { RefusalNote, SeverityMark } from './approval-parts.tsx'
 import { useShownPreview, PreviewView } from './call-preview.tsx'
 
 /** What a chat knows about decisions, as `useAdkChat` returns it. */

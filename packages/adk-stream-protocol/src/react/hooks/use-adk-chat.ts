@@ -27,9 +27,13 @@ import {
 } from './use-browser-tools.ts'
 import { useConnection } from './use-connection.ts'
 import { useLatest, useStableApi } from './use-stable.ts'
-import { type AnyChatTransport, bindChat, useChatInstance } from './use-chat-instance.ts'
+import {
+  type AnyChatTransport,
+  bindChat,
+  useChatInstance,
+  useReplayedMessages,
+} from './use-chat-instance.ts'
 import { usePendingIds, useRefusedDecisions, useWaitingDecisions } from './decisions-in-progress.ts'
-import { useReplayedMessages } from './use-replayed-messages.ts'
 import { useVotes } from './use-votes.ts'
 
 /** Options of `useAdkChat`. */
