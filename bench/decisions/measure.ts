@@ -87,7 +87,7 @@ async function openSubject(kind: ServerKind, surroundings: Surroundings): Promis
 function startServer(kind: ServerKind, { folder, baseUrl = '' }: Surroundings): ChildProcess {
   const script = fileURLToPath(new URL('server.ts', import.meta.url))
   const node = [process.execPath, '--import', 'tsx', ...profiling(kind), script]
-  const [command = '', ...args] = [...pinnedTo(0), ...node, kind, folder, baseUrl]
+  const [command, ...args] = [...pinnedTo(0), ...node, kind, folder, baseUrl]
   return spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
 
