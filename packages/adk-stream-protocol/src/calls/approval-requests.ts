@@ -1,20 +1,22 @@
 import type { Event, InvocationContext, Session } from '@google/adk'
-import type { Part } from '@google/genai'
+import { Context, generateClientFunctionCallId, requestInputTool } from '@google/adk'
+import type { FunctionCall, Part } from '@google/genai'
 
 import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { isInterrupt } from '../agent/history/input-calls.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
-import { previewApproval } from '../approvals/preview.ts'
 import { isRefusal } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import { previewApproval } from '../approvals/preview.ts'
 import { readOriginalCall, storeResponses, toAskedNote } from './approval-events.ts'
 import type { TermsOptions } from './call-terms.ts'
+import { checkCall, withUserText } from './call-terms.ts'
 import { nextCall } from './next-call.ts'
-import { resolveNodeQuestion } from './node-questions.ts'
 import type { RunState } from './run-state.ts'
-import { withUserText } from './user-text.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 
 interface RequestOptions extends TermsOptions {
   readonly ledger: Ledger
@@ -132,4 +134,35 @@ function takePause(run: RunState, { functionCall }: Part): PausedNote | undefine
   return pause && confirmationId !== undefined
     ? { toolCallId, confirmationId, ...pause }
     : undefined
+}
+
+/** A `RequestInput` of a workflow node, as the ledger asks it. */
+interface NodeQuestion {
+  readonly toolCallId: string
+  readonly terms: ResolvedTerms
+  /** The request in the form in which ADK requests an approval. */
+  readonly request: Part
+}
+
+/** Returns the terms of a `RequestInput`, on the same policy as questions of a model. Throws if a person cannot answer it. */
+async function resolveNodeQuestion(
+  { id = '', name = '', args = {} }: FunctionCall,
+  invocationContext: InvocationContext,
+  options: TermsOptions,
+): Promise<NodeQuestion> {
+  const { message } = args
+  const hasMessage = typeof message === 'string' && message !== ''
+  const toolArgs = { ...args, message: hasMessage ? message : 'The workflow needs your input.' }
+  const toolContext = new Context({ invocationContext, functionCallId: id })
+  const check = await checkCall({ tool: requestInputTool, toolArgs, toolContext }, options)
+  if (check.verdict !== 'ask')
+    throw new Error(
+      `A RequestInput of a workflow node cannot be asked. ${check.verdict === 'refuse' ? check.response.error : ''}`,
+    )
+  const functionCall = {
+    id: generateClientFunctionCallId(),
+    name: CONFIRMATION_TOOL,
+    args: { originalFunctionCall: { id, name, args } },
+  }
+  return { toolCallId: id, terms: check.terms, request: { functionCall } }
 }

@@ -1,13 +1,18 @@
-import type { Session } from '@google/adk'
+import { isDeepStrictEqual } from 'node:util'
 
+import type { BaseTool, Event, Session } from '@google/adk'
+
+import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
+import { UNTRANSCRIBED, shorten } from '../agent/history/chat-title.ts'
+import { readNotes } from '../agent/history/event-notes.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import { chatOf } from '../agent/tool-call.ts'
+import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'
+import { readAnnotations } from '../approvals/approval.ts'
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
-import { repeatsDenied } from './repeated-denial.ts'
-import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
-import { chatOf } from '../agent/tool-call.ts'
-import type { ToolCall } from '../agent/tool-call.ts'
-import { readToolClaims } from './read-tool-claims.ts'
 import { isInputTool, readInputRequest, toInputTerms } from './input-terms.ts'
+import { isRecord } from '../protocol/guards.ts'
 
 export interface TermsOptions {
   /** Which calls need approval, and on which terms, in addition to what the tools require. */
@@ -123,4 +128,111 @@ async function resolve(
       ...(payload !== undefined && { payload }),
     },
   )
+}
+
+interface Call {
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Whether a person has denied a similar call since their last message, without a reason. A model that calls again in other words
+ * would otherwise ask until the person gives in. A denial with a reason may ask for another call, so it does not count.
+ */
+function repeatsDenied(events: readonly Event[], call: Call): boolean {
+  const deniedIds = new Set<string>()
+  for (const event of events.toReversed()) {
+    if (isUserMessage(event)) return false
+    // A model writes the messages to agents that are used as tools.
+    const { content, customMetadata } = readNotes(event).nested?.event ?? event
+    for (const { toolCallId, state, reason } of readNotes({ customMetadata }).decided ?? [])
+      if (state === 'denied' && reason === undefined) deniedIds.add(toolCallId)
+    for (const { functionCall } of content?.parts ?? [])
+      if (deniedIds.has(functionCall?.id ?? '') && functionCall?.name === call.name)
+        if (isSimilar(functionCall.args ?? {}, call.args)) return true
+  }
+  return false
+}
+
+/** Whether a person wrote or said an event. Responses to calls are also events of the user. */
+function isUserMessage({ author, content }: Event): boolean {
+  return (
+    author === 'user' && content?.parts?.some(({ functionResponse }) => functionResponse) !== true
+  )
+}
+
+/** Whether at most one argument differs. */
+function isSimilar(denied: Call['args'], next: Call['args']): boolean {
+  const names = new Set([...Object.keys(denied), ...Object.keys(next)])
+  const changed = [...names].filter((name) => !isDeepStrictEqual(denied[name], next[name]))
+  return changed.length <= 1
+}
+
+/** The maximum number of graphemes. */
+const MAX_USER_TEXT_CHARACTERS = 500
+/** The maximum length in UTF-16 code units. */
+const MAX_USER_TEXT_LENGTH = 2_000
+
+/**
+ * Adds the message of the user that led to a call to its terms, if the policy shows it. Speech that is not yet transcribed is left
+ * out: an earlier message would be misleading.
+ */
+export function withUserText(
+  terms: ApprovalTerms,
+  events: readonly Event[],
+  messageId: string,
+): ApprovalTerms {
+  if (terms.showsUserText !== true) return terms
+  const userText = findUserText(events, messageId)
+  return userText === undefined ? terms : { ...terms, userText }
+}
+
+/** Returns the text of the user message that an assistant message replies to. */
+function findUserText(events: readonly Event[], messageId: string): string | undefined {
+  const event = events.findLast((candidate) => {
+    // Only the bridge writes these notes. A workflow stores the input of its agents, which a model wrote, as user events too.
+    const notes = readNotes(candidate)
+    return (
+      candidate.author === 'user' &&
+      notes.userMessageId !== undefined &&
+      notes.messageId === messageId
+    )
+  })
+  const text = (event?.content?.parts ?? []).map((part) => part.text ?? '').join(' ')
+  const line = shorten(
+    text.slice(0, MAX_USER_TEXT_LENGTH * 2),
+    MAX_USER_TEXT_CHARACTERS,
+    MAX_USER_TEXT_LENGTH,
+  )
+  return line === '' || line === UNTRANSCRIBED ? undefined : line
+}
+
+/** Returns what an MCP server claims about a tool, or undefined if the tool does not come from an MCP server. */
+export function readToolClaims(tool: BaseTool): ToolClaims | undefined {
+  // ADK 2.0.0 keeps the tool as its server listed it, and the name without the prefix, private.
+  const listed: unknown = Reflect.get(tool, 'mcpTool')
+  if (!isRecord(listed)) return undefined
+  const server = readPrefix(tool.name, Reflect.get(tool, 'originalName'))
+  const annotations = isRecord(listed['annotations']) ? listed['annotations'] : {}
+  const title = [listed['title'], annotations['title']].find(isTitle)
+  return {
+    ...(server !== undefined && { server }),
+    ...(title !== undefined && { title }),
+    annotations: readAnnotations(annotations),
+  }
+}
+
+/** Longer titles are ignored. */
+const MAX_CLAIMED_TITLE = 200
+
+function isTitle(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_CLAIMED_TITLE
+}
+
+/** ADK joins the prefix of a toolset and the name of a tool with `_`. */
+function readPrefix(name: string, originalName: unknown): string | undefined {
+  const ending = `_${String(originalName)}`
+  return name.length > ending.length && name.endsWith(ending)
+    ? name.slice(0, -ending.length)
+    : undefined
 }

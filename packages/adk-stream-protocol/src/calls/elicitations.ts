@@ -19,10 +19,9 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
 import type { TermsOptions } from './call-terms.ts'
-import { resolveQuestionTerms } from './call-terms.ts'
+import { resolveQuestionTerms, readToolClaims } from './call-terms.ts'
 import type { ElicitationRequest } from './elicitation-terms.ts'
 import { ELICITATION_CALL, readElicitation } from './elicitation-terms.ts'
-import { readToolClaims } from './read-tool-claims.ts'
 import type { RunState } from './run-state.ts'
 
 interface ElicitationsOptions extends TermsOptions {

@@ -1,9 +1,13 @@
-import type { BaseAgent, BaseSessionService, Event, Session } from '@google/adk'
+import type { BaseAgent, BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
+import type { DecidedNote, ModelTimes, NestedQuestion } from '../agent/history/event-notes.ts'
+import { chatOf } from '../agent/tool-call.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { defer } from '../shared/async.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+import { toChatKey } from '../shared/chat-ref.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
-import type { DecidedNote, ModelTimes, NestedQuestion } from '../agent/history/event-notes.ts'
 
 /** Why the agent runs: for a new message, or for the responses that its turn waited for. */
 export type RunCause = 'message' | 'responses'
@@ -190,5 +194,74 @@ export class RunState {
     const taken = this.#appended
     this.#appended = []
     return taken
+  }
+}
+
+/** Finds the run that a callback of ADK belongs to. */
+export class RunRegistry {
+  readonly #byChat = new Map<string, RunState>()
+  /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
+  readonly #byInvocation = new Map<string, RunState>()
+  /** Runs of agents that are used as tools, by their sessions. */
+  readonly #nested = new WeakMap<Session, RunState>()
+
+  /** Registers a run of a chat. The caller must close it. */
+  open(chat: AppChatRef, messageId: string, cause: RunCause): RunState {
+    const run = new RunState(messageId, cause)
+    this.#byChat.set(toChatKey(chat), run)
+    return run
+  }
+
+  close(chat: AppChatRef, run: RunState): void {
+    if (this.#byChat.get(toChatKey(chat)) === run) this.#byChat.delete(toChatKey(chat))
+    this.closeNested(run)
+  }
+
+  /** Registers the run of an agent that is used as a tool. The caller must close it. */
+  openNested(session: Session, run: RunState): void {
+    this.#nested.set(session, run)
+  }
+
+  closeNested(run: RunState): void {
+    for (const [id, bound] of this.#byInvocation) if (bound === run) this.#byInvocation.delete(id)
+  }
+
+  /** Returns undefined for runs of another program. */
+  find({ session, invocationId }: InvocationContext): RunState | undefined {
+    const run =
+      this.#nested.get(session) ??
+      this.#byInvocation.get(invocationId) ??
+      this.#byChat.get(toChatKey(chatOf(session)))
+    if (run) this.#byInvocation.set(invocationId, run)
+    return run
+  }
+
+  /** Like `find`, for a run that had a callback before. */
+  findByInvocation(invocationId: string): RunState | undefined {
+    return this.#byInvocation.get(invocationId)
+  }
+}
+
+/** Yields the events of ADK, and `undefined` when the run shows an event before the next one: a call runs and asks a question. */
+export async function* withShown(
+  events: AsyncGenerator<Event>,
+  run: RunState,
+): AsyncGenerator<Event | undefined> {
+  let next: Promise<IteratorResult<Event>> | undefined
+  try {
+    for (;;) {
+      next ??= events.next()
+      // It may fail while a shown event is being read.
+      next.catch(() => undefined)
+      const shown = defer<undefined>()
+      run.onShown = () => shown.resolve(undefined)
+      const result = run.hasAppended ? undefined : await Promise.race([next, shown.promise])
+      if (result?.done === true) return
+      if (result) next = undefined
+      yield result?.value
+    }
+  } finally {
+    run.onShown = undefined
+    await events.return(undefined)
   }
 }

@@ -22,10 +22,9 @@ import { BROWSER_TIMED_OUT, toBrowserResponse, asBrowserTool } from '../calls/br
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 import type { ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
-import { needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
+import { needsConfirmation, resolveQuestionTerms, withUserText } from '../calls/call-terms.ts'
 import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
-import { withUserText } from '../calls/user-text.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import { toAnswerOutcome } from '../calls/input-terms.ts'
 import type { LateSignIn } from '../calls/late-sign-ins.ts'
@@ -51,9 +50,8 @@ import { toApprovalEvents, toPauseEvents } from '../gemini-live/approval-events.
 import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { describeInside, readInside, withdrawInside } from './inside-calls.ts'
-import type { OpenCall } from './open-call.ts'
+import type { OpenCall, EndedCall } from './open-call.ts'
 import { contextOf, readOwnQuestion, toResultEvent } from './open-call.ts'
-import type { EndedCall } from './parked-calls.ts'
 
 export interface CallEffectsOptions {
   readonly chat: AppChatRef

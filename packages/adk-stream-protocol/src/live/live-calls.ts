@@ -16,10 +16,15 @@ import { SparseMap, SparseSet } from '../shared/collections.ts'
 import type { CallEffectsOptions, Calls } from './call-effects.ts'
 import { CallEffects, isAnyRoot } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type { OpenCall } from './open-call.ts'
-import { contextOf, createOpenCall, isAsking, toWaitingCall, wasAsked } from './open-call.ts'
-import type { Parking } from './parked-calls.ts'
-import { toParkedResponse } from './parked-calls.ts'
+import type { OpenCall, Parking } from './open-call.ts'
+import {
+  contextOf,
+  createOpenCall,
+  isAsking,
+  toWaitingCall,
+  wasAsked,
+  toParkedResponse,
+} from './open-call.ts'
 
 export interface LiveCallsOptions extends CallEffectsOptions {
   /** Whether the user had stopped the reply before the model made a call. */

@@ -1,6 +1,7 @@
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
+import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -8,7 +9,6 @@ import type { ToolQuestion } from '../calls/call-terms.ts'
 import type { CallState } from '../calls/next-call.ts'
 import type { Pause } from '../calls/run-state.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type { Parking } from './parked-calls.ts'
 
 /** A call of a live session that has not ended. `LiveCalls` changes it. */
 export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
@@ -130,4 +130,35 @@ export function readOwnQuestion({
   functionCallId = '',
 }: Context): ToolQuestion | undefined {
   return actions.requestedToolConfirmations[functionCallId]
+}
+
+/**
+ * Whether a call is parked: its function response is a status, and its result follows as text. `sent`: the model may not have read the
+ * status. `known`: the model has reacted to it.
+ */
+export type Parking = 'sent' | 'known'
+
+/** The status of a call that was approved and has not ended. */
+const UNDER_WAY = {
+  status: 'running',
+  note: 'Approved and under way. It has not ended: do not say that it is done, and do not call it again. The result comes later.',
+} as const
+
+/** Returns the function response that parks a call. */
+export function toParkedResponse(isDecided: boolean): Record<string, unknown> {
+  return isDecided ? { ...UNDER_WAY } : { ...AWAITING_APPROVAL }
+}
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly id: string
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly response: Readonly<Record<string, unknown>>
+}
+
+/** Returns the text that gives the model the result of a parked call. It names the call, because several may be parked. */
+export function describeParkedResult({ id, name, args, response }: EndedCall): string {
+  const call = `${name}(${JSON.stringify(args)})`
+  return `[Result of the call ${id}, ${call}, which waited for a person: ${JSON.stringify(response)}]`
 }

@@ -4,7 +4,7 @@ import type { Content } from '@google/genai'
 import { BasePlugin, InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
 
-import { ResumeAttempts } from '../../src/server/chats/decisions/resume-attempts.ts'
+import { ResumeAttempts } from '../../src/server/chats/decisions/decided-turns.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients } from './support/approving-chat.ts'
 import { TestBridge } from './support/test-bridge.ts'

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { SpokenReplies, type ShownQuestion } from '../../src/live/spoken-replies.ts'
+import { SpokenReplies, type ShownQuestion } from '../../src/live/user-speech.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import {

@@ -1,16 +1,15 @@
 import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
-import type { Call } from '../../../agent/translate/translation.ts'
+import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval } from '../../../approvals/approval.ts'
+import type { LazyBackend } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { BrowserCall } from '../../../store/browser-call-store.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
-import type { LazyBackend } from '../backend.ts'
-import { toAppChat } from '../backend.ts'
-import { isUnreported } from './paused-calls.ts'
 
 /** A call in the conversation of a chat. */
-export interface StoredCall {
+interface StoredCall {
   /** The assistant message that made the call. */
   readonly messageId: string
   readonly call: Call
@@ -73,3 +72,40 @@ export class StoredCalls {
 
 /** The session state is part of the chunks only. */
 const WITHOUT_STATE = { exposeState: () => false }
+
+type Calls = Translation['calls']
+
+/**
+ * Returns the confirmations that resume calls of agents used as tools: those with a decided call inside, and those that wait for
+ * nothing, because a process crashed while they ran.
+ */
+export function listResumable(calls: Calls, decided: readonly Approval[]): string[] {
+  const decidedIds = new Set(decided.map(({ toolCallId }) => toolCallId))
+  return [...calls].flatMap(([toolCallId, { state, resumedBy }]) => {
+    if (state !== 'paused' || resumedBy === undefined) return []
+    const asked = listAsked(calls, toolCallId)
+    return asked.length === 0 || asked.some((id) => decidedIds.has(id)) ? [resumedBy] : []
+  })
+}
+
+/**
+ * Whether the conversation does not show yet how the approval of a call ended. The agent that made a call inside another one may have
+ * its result, although the agent of the chat does not.
+ */
+export function isUnreported(calls: Calls, toolCallId: string): boolean {
+  const call = calls.get(toolCallId)
+  if (call?.state === 'asked') return true
+  return call !== undefined && isInterrupted(calls, call)
+}
+
+/** Whether a call was made inside an agent that waits for nothing, because a process crashed while it ran. */
+function isInterrupted(calls: Calls, { madeBy = '' }: Call): boolean {
+  return calls.get(madeBy)?.state === 'paused' && listAsked(calls, madeBy).length === 0
+}
+
+/** Returns the calls inside another call that wait for approval. */
+function listAsked(calls: Calls, madeBy: string): string[] {
+  return [...calls].flatMap(([id, call]) =>
+    call.madeBy === madeBy && call.state === 'asked' ? [id] : [],
+  )
+}

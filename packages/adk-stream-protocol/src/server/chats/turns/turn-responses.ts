@@ -14,7 +14,7 @@ import type { AgentHost } from './agent-host.ts'
 import type { Backend } from '../backend.ts'
 import { isInputQuestion, readAnswer } from './question-answers.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
-import { listResumable } from './paused-calls.ts'
+import { listResumable } from './stored-calls.ts'
 
 /** The inputs for the calls of a turn. Decisions are in the ledger. */
 export interface TurnInputs {
