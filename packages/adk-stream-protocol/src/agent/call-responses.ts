@@ -1,11 +1,13 @@
-import type { BaseTool } from '@google/adk'
-import { RestApiTool, isFunctionTool } from '@google/adk'
+import type { BaseTool, Event } from '@google/adk'
+import { createEvent, isFunctionTool, RestApiTool } from '@google/adk'
 import * as z from 'zod'
+import type { FunctionResponse } from '@google/genai'
 
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
 import { readReportedFailure } from '../protocol/message.ts'
 import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
+import { writeNotes } from './history/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
 /** The response for the model while a call waits for approval. */
@@ -264,3 +266,21 @@ const ArgumentIssues = z.object({
     z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }),
   ),
 })
+
+/** Creates the event with the result of a call inside an agent that is used as a tool, after the agent has ended. */
+export function toNestedEnding(functionResponse: FunctionResponse, note: DecidedNote): Event {
+  return createEvent({
+    author: 'user',
+    content: { role: 'user', parts: [{ functionResponse }] },
+    customMetadata: writeNotes({ decided: [note] }),
+  })
+}
+
+/** Returns the response to the call of an agent that cannot continue, because a call inside it has ended without it. */
+export function describeEndInside(
+  toolName: string,
+  { error }: Readonly<Record<string, unknown>>,
+): { readonly error: string } {
+  const reason = typeof error === 'string' ? ` ${error}` : ''
+  return { error: `Not finished: its call of ${toolName} has ended without the agent.${reason}` }
+}

@@ -1,4 +1,8 @@
-import type { BaseTool, Context, Session } from '@google/adk'
+import { randomUUID } from 'node:crypto'
+
+import type { BaseTool, Context, Event, Session } from '@google/adk'
+import { getFunctionCalls } from '@google/adk'
+import type { FunctionCall } from '@google/genai'
 
 import { isRecord } from '../protocol/guards.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
@@ -13,6 +17,35 @@ export interface ToolCall {
 /** Whether a call is one of ADK's own requests to a client: for a confirmation, an input or a credential. The model does not see them. */
 export function isAdkRequest({ name }: { readonly name?: string | undefined }): boolean {
   return name?.startsWith('adk_request_') === true
+}
+
+/** The start of the ids of the calls that the bridge makes for tools that are nodes of a workflow. */
+const TOOL_NODE_CALL = 'tool-node-'
+
+/** Whether the bridge made a call for a tool that is a node. */
+function isToolNodeCall(id = ''): boolean {
+  return id.startsWith(TOOL_NODE_CALL)
+}
+
+/** Returns an id for the call of a tool that is a node, in the form that ADK uses: two names and `:` between them. */
+export function createToolNodeCallId(): string {
+  return `${TOOL_NODE_CALL}${randomUUID()}:1`
+}
+
+/** Whether the model wrote an event, as opposed to a user, a tool or ADK. */
+export function isModelOutput(event: Event): boolean {
+  if (event.author === undefined || event.author === 'user') return false
+  const parts = event.content?.parts ?? []
+  if (parts.some(({ functionResponse }) => functionResponse !== undefined)) return false
+  if (getFunctionCalls(event).some(isCallOfAnother)) return false
+  const hasOutput =
+    parts.length > 0 || event.usageMetadata !== undefined || event.outputTranscription !== undefined
+  return hasOutput || event.errorCode !== undefined
+}
+
+/** Whether ADK made a call, or the bridge for a tool that is a node. */
+function isCallOfAnother(call: FunctionCall): boolean {
+  return isAdkRequest(call) || isToolNodeCall(call.id)
 }
 
 /** Returns the call that ADK requests a confirmation for, from the arguments of the request. */

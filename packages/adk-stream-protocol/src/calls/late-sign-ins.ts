@@ -7,10 +7,10 @@ import {
   describeRefusedRequest,
   PENDING_INSIDE,
   toApprovedNote,
+  toNestedEnding,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
-import { toNestedEnding } from '../agent/history/nested-ending.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'

@@ -1,10 +1,9 @@
 import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
-import { describeEnding } from '../agent/call-responses.ts'
+import { describeEnding, describeEndInside, toNestedEnding } from '../agent/call-responses.ts'
 import type { NestedQuestion } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
-import { describeEndInside, toNestedEnding } from '../agent/history/nested-ending.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { Pause } from '../calls/run-state.ts'
 

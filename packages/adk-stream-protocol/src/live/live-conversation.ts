@@ -12,7 +12,7 @@ import { Context, LiveRequestQueue, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse, Part } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
-import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
+import { isUnstoredMedia } from '../agent/history/repair-session.ts'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'

@@ -1,13 +1,35 @@
-import type { Event, LlmAgent, PluginManager, Workflow } from '@google/adk'
-import { isWorkflow } from '@google/adk'
+import type {
+  AsyncQueue,
+  Event,
+  InvocationContext,
+  LlmAgent,
+  LlmRequest,
+  PluginManager,
+  Session,
+  Workflow,
+} from '@google/adk'
+import {
+  BaseLlmRequestProcessor,
+  CONTENT_REQUEST_PROCESSOR,
+  getFunctionCalls,
+  getFunctionResponses,
+  isLlmAgent,
+  isWorkflow,
+} from '@google/adk'
 
 import { writeNotes } from '../history/event-notes.ts'
 import { renameInterrupts } from '../history/input-calls.ts'
-import { StoredQueue } from './stored-queue.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'
 import type { NodeHooks } from './workflow-run.ts'
-import { findRun, refuseIfStopped, registerRuns, toSteps, WorkflowRun } from './workflow-run.ts'
-import { controlRequests } from './node-requests.ts'
+import {
+  findRun,
+  refuseIfStopped,
+  registerRuns,
+  toSteps,
+  untilStored,
+  WorkflowRun,
+} from './workflow-run.ts'
+import { findTurn } from '../history/replay-turn.ts'
 
 /**
  * Makes the nodes of a workflow wait for their calls and continue where they waited. ADK 2.0.0 resumes an agent in a workflow with its
@@ -35,7 +57,10 @@ export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeH
     if (node === root && messageId !== undefined && !runs.has(invocationId)) {
       const onClose = (): boolean => runs.delete(invocationId)
       const queue = new StoredQueue(channel, { onPush: prepareEvent, onClose })
-      runs.set(invocationId, new WorkflowRun(root, { messageId, queue, hooks }))
+      runs.set(
+        invocationId,
+        new WorkflowRun(root, { messageId, untilStored: () => queue.stored(), hooks }),
+      )
     }
     const skipped = await findRun(invocationContext)?.start(started)
     refuseIfStopped(nodeContext)
@@ -81,4 +106,135 @@ function prepareEvent(event: Event): void {
   if (event.partial || path === undefined || Object.isFrozen(event)) return
   renameInterrupts(event)
   event.customMetadata = writeNotes({ steps: toSteps(path) }, event.customMetadata)
+}
+
+/** Makes the model of an agent that is a node read what the session of its own turn contains. */
+function controlRequests({ requestProcessors }: LlmAgent): void {
+  if (requestProcessors.some((processor) => processor instanceof StoredFirst)) return
+  requestProcessors.unshift(new StoredFirst())
+  const index = requestProcessors.indexOf(CONTENT_REQUEST_PROCESSOR)
+  if (index >= 0) requestProcessors.splice(index, 1, new TurnContents())
+}
+
+/** Lets an agent wait until its earlier events are stored. ADK 2.0.0 reads the session before that. */
+class StoredFirst extends BaseLlmRequestProcessor {
+  // oxlint-disable-next-line require-yield -- It only waits.
+  async *runAsync(context: InvocationContext): AsyncGenerator<Event, void> {
+    await untilStored(context)
+  }
+}
+
+/** Hides the turns that started while an agent waited, if the agent reads only the current turn. */
+class TurnContents extends BaseLlmRequestProcessor {
+  async *runAsync(context: InvocationContext, request: LlmRequest): AsyncGenerator<Event, void> {
+    // ADK runs resumed calls in the step in which the model reads their results.
+    await untilStored(context)
+    const { agent } = context
+    const messageId = findRun(context)?.messageId
+    const isAlone = isLlmAgent(agent) && agent.includeContents === 'none'
+    const own =
+      messageId !== undefined && isAlone ? viewTurn(context, messageId, agent.name) : context
+    yield* CONTENT_REQUEST_PROCESSOR.runAsync(own, request)
+  }
+}
+
+/**
+ * Returns a context with the events of one turn. Responses from outside are events of the agent itself: ADK would leave out everything
+ * before a response of the user, also the input of the agent. Responses to calls of other agents are left out.
+ */
+function viewTurn(
+  context: InvocationContext,
+  messageId: string,
+  agentName: string,
+): InvocationContext {
+  const { session } = context
+  const turn = findTurn(session.events, messageId)?.events ?? []
+  const calls = turn.flatMap((event) =>
+    event.author === agentName && event.branch === context.branch ? getFunctionCalls(event) : [],
+  )
+  const ids = new Set(calls.map(({ id }) => id))
+  const isOwn = (event: Event): boolean => getFunctionResponses(event).some(({ id }) => ids.has(id))
+  const events = turn.flatMap((event) => {
+    if (isOwn(event)) return { ...event, author: agentName }
+    const isForeign = event.author === 'user' && getFunctionResponses(event).length > 0
+    return isForeign ? [] : event
+  })
+  const value = Object.create(session, { events: { value: events } }) as Session
+  return Object.create(context, { session: { value } }) as InvocationContext
+}
+
+interface Waiting {
+  readonly count: number
+  readonly resolve: () => void
+}
+
+/** The events of a workflow on their way to the session. ADK 2.0.0 does not wait until they are stored. */
+class StoredQueue {
+  #pushed = 0
+  #taken = 0
+  #stored = 0
+  #isClosed = false
+  #waiting: Waiting[] = []
+
+  /** Call this before ADK reads the channel. */
+  constructor(
+    channel: AsyncQueue<Event>,
+    { onPush, onClose }: { readonly onPush: (event: Event) => void; readonly onClose: () => void },
+  ) {
+    const push = channel.push.bind(channel)
+    const close = channel.close.bind(channel)
+    const fail = channel.fail.bind(channel)
+    const iterate = channel[Symbol.asyncIterator].bind(channel)
+    const end = (): void => {
+      this.#isClosed = true
+      this.#release()
+      onClose()
+    }
+    Object.assign(channel, {
+      push: (event: Event): void => {
+        if (channel.isClosed) return
+        this.#pushed += 1
+        onPush(event)
+        push(event)
+      },
+      close: (): void => {
+        close()
+        end()
+      },
+      fail: (error: unknown): void => {
+        fail(error)
+        end()
+      },
+      // ADK asks for the next event when it has stored the one before.
+      [Symbol.asyncIterator]: () => {
+        const events = iterate()
+        return {
+          next: async (): Promise<IteratorResult<Event>> => {
+            this.#stored = this.#taken
+            this.#release()
+            const result = await events.next()
+            if (result.done !== true) this.#taken += 1
+            return result
+          },
+        }
+      },
+    })
+  }
+
+  /** Resolves when all events that were pushed so far are stored, or when the run has ended. */
+  async stored(): Promise<void> {
+    const count = this.#pushed
+    if (this.#isClosed || this.#stored >= count) return
+    await new Promise<void>((resolve) => {
+      this.#waiting.push({ count, resolve })
+    })
+  }
+
+  #release(): void {
+    const left: Waiting[] = []
+    for (const waiting of this.#waiting)
+      if (this.#isClosed || this.#stored >= waiting.count) waiting.resolve()
+      else left.push(waiting)
+    this.#waiting = left
+  }
 }

@@ -3,9 +3,10 @@ import { createEvent, generateClientFunctionCallId, ToolConfirmation } from '@go
 
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { asksForApproval } from '../history/open-questions.ts'
-import { createCallId, findToolNodeCall } from '../history/tool-node-calls.ts'
+import { findToolNodeCall } from '../history/node-runs.ts'
 import type { ToolCall } from '../tool-call.ts'
-import { InterruptedNodeError } from './interrupted-nodes.ts'
+import { createToolNodeCallId } from '../tool-call.ts'
+import { InterruptedNodeError } from './workflow-nodes.ts'
 
 /** A call of a tool that is a node. */
 interface NodeCall {
@@ -41,7 +42,7 @@ export class ToolNodeCalls {
     const isAsked = known?.isAsked === true
     if (isAsked && known.response) return known.response
     if (known && !isAsked && !node.retryConfig) throw new InterruptedNodeError(node.name)
-    const id = isAsked ? known.id : createCallId()
+    const id = isAsked ? known.id : createToolNodeCallId()
     const [name = '', run = ''] = id.split(':')
     const call = { context, name, run, isAsked }
     this.#calls.set(id, call)

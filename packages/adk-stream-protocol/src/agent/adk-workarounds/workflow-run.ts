@@ -24,16 +24,27 @@ import {
 import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
 import { writeNotes } from '../history/event-notes.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
-import { readNodeNotes, readNodeRuns, toResumeEvents } from '../history/node-runs.ts'
+import {
+  findLastAgent,
+  findUnnotedRuns,
+  hasBegun,
+  readNodeNotes,
+  readNodeRuns,
+  toResumeEvents,
+} from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
-import { findLastAgent, findUnnotedRuns, hasBegun } from '../history/unnoted-runs.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
-import { refuseInterrupted, runsCode } from './interrupted-nodes.ts'
-import type { StoredQueue } from './stored-queue.ts'
+import {
+  refuseInterrupted,
+  runsCode,
+  listOwnEdges,
+  listOwnNodes,
+  listTransferAgents,
+  readInner,
+} from './workflow-nodes.ts'
 import { controlTool, ToolNodeCalls } from './tool-nodes.ts'
-import { listOwnEdges, listOwnNodes, listTransferAgents, readInner } from './workflow-nodes.ts'
 
 export interface NodeHooks {
   /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */
@@ -79,8 +90,9 @@ export function isNodeCall({ invocationContext, functionCallId }: Context): bool
 /** One run of the workflow of a chat. */
 export class WorkflowRun {
   readonly messageId: string
+  /** Resolves when all events that were emitted so far are stored, or when the run has ended. */
+  readonly stored: () => Promise<void>
   readonly #root: Workflow
-  readonly #queue: StoredQueue
   readonly #hooks: NodeHooks
   /** The progress of each workflow, by path. */
   readonly #progress = new Map<string, ProgressNote>()
@@ -94,19 +106,16 @@ export class WorkflowRun {
     root: Workflow,
     options: {
       readonly messageId: string
-      readonly queue: StoredQueue
+      /** Resolves when all earlier events are stored. */
+      readonly untilStored: () => Promise<void>
       readonly hooks: NodeHooks
     },
   ) {
     this.#root = root
     this.messageId = options.messageId
-    this.#queue = options.queue
+    this.stored = options.untilStored
     this.#hooks = options.hooks
-    this.calls = new ToolNodeCalls(options.messageId, () => this.stored())
-  }
-
-  async stored(): Promise<void> {
-    await this.#queue.stored()
+    this.calls = new ToolNodeCalls(options.messageId, options.untilStored)
   }
 
   /** Returns the input of the workflow. ADK starts it with the response if it continues after a pause. */

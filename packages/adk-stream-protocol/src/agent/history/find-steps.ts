@@ -14,7 +14,7 @@ import { readOriginalCall } from '../tool-call.ts'
 import type { ProgressNote, StepNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { findTurn, replayTurn } from './replay-turn.ts'
-import { readRunOf } from './unnoted-runs.ts'
+import { readRunOf } from './node-runs.ts'
 
 /** An agent that stopped because one of its calls waited, and the steps that it is part of. */
 export interface ResumePoint {

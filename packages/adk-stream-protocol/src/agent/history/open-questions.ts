@@ -38,7 +38,10 @@ export function readOpenQuestions(events: readonly Event[]): OpenQuestions {
 }
 
 /** Returns the note of the last pause of a call, unless the call has a result or waits for its own approval. */
-export function findPause(events: readonly Event[], toolCallId: string): PausedNote | undefined {
+export function findPause(
+  events: readonly Event[],
+  toolCallId: string,
+): PausedNote | undefined {
   return readOpenQuestions(events).paused.get(toolCallId)
 }
 

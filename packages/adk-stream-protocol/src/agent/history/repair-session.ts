@@ -4,6 +4,8 @@ import type { FunctionCall } from '@google/genai'
 
 import { isAdkRequest } from '../tool-call.ts'
 import { writeNotes } from './event-notes.ts'
+import type { Chunk, TextKind } from '../../protocol/chunk.ts'
+import { isDelta } from '../../protocol/chunk.ts'
 
 /** A reply that was interrupted: the streamed text and reasoning, in order. */
 export interface PartialReply {
@@ -103,4 +105,53 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
 
 function isWaiting(event: Event, { id }: FunctionCall): boolean {
   return id !== undefined && event.longRunningToolIds?.includes(id) === true
+}
+
+/**
+ * Returns the streamed text of a message that its stored events do not contain. The stored text of each kind is the beginning of the
+ * streamed one, or the other way round. If neither is the case, returns nothing of that kind: text must never be stored twice.
+ */
+export function findUnstored(
+  streamed: readonly Chunk[],
+  stored: readonly Chunk[],
+): PartialReply['parts'] {
+  const lengthOfStored = (kind: TextKind): number => {
+    const known = textOf(stored, kind)
+    return textOf(streamed, kind).startsWith(known) ? known.length : Infinity
+  }
+  /** How many characters of each kind are stored and still to be skipped. */
+  const skip = { text: lengthOfStored('text'), reasoning: lengthOfStored('reasoning') }
+  const parts: { id: string; kind: TextKind; text: string }[] = []
+  for (const chunk of streamed) {
+    if (!isDelta(chunk)) continue
+    const kind = kindOf(chunk)
+    const text = chunk.delta.slice(skip[kind])
+    skip[kind] = Math.max(0, skip[kind] - chunk.delta.length)
+    if (text === '') continue
+    const last = parts.at(-1)
+    if (last?.id === chunk.id && last.kind === kind) last.text += text
+    else parts.push({ id: chunk.id, kind, text })
+  }
+  return parts.map(({ kind, text }) => ({ text, thought: kind === 'reasoning' }))
+}
+
+function kindOf({ type }: { readonly type: `${TextKind}-delta` }): TextKind {
+  return type === 'text-delta' ? 'text' : 'reasoning'
+}
+
+function textOf(chunks: readonly Chunk[], kind: TextKind): string {
+  return chunks
+    .map((chunk) => (isDelta(chunk) && kindOf(chunk) === kind ? chunk.delta : ''))
+    .join('')
+}
+
+const UNSTORED = /^(?:image|audio|video)\//i
+
+/** Whether ADK 2.0.0 does not store an event of a live run because it contains media. */
+export function isUnstoredMedia({ content, partial = false }: Event): boolean {
+  return !partial && content?.parts?.some(isUnstoredPart) === true
+}
+
+function isUnstoredPart({ inlineData }: { inlineData?: { mimeType?: string } }): boolean {
+  return UNSTORED.test(inlineData?.mimeType ?? '')
 }

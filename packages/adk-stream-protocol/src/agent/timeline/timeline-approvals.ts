@@ -8,7 +8,7 @@ import type {
   TimelineVote,
   TimelineWait,
 } from '../../protocol/timeline.ts'
-import { shortenArgs } from './shorten-args.ts'
+import { shortenArgs } from './timeline-text.ts'
 
 export type ApprovalEntry = Extract<TimelineEntry, { type: 'approval' }>
 

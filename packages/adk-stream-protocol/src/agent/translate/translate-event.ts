@@ -1,18 +1,19 @@
+import { isDeepStrictEqual } from 'node:util'
+
 import type { Event } from '@google/adk'
 
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { MessageMetadata, TurnError } from '../../protocol/message.ts'
-import type { EventNotes } from '../history/event-notes.ts'
+import type { MessageMetadata, StepProgress, TurnError } from '../../protocol/message.ts'
+import type { EventNotes, ProgressNote } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
-import { isFinishReason, readFinishReason, describeModelError } from './model-outcome.ts'
+import { describeModelError, isFinishReason, readFinishReason } from './model-outcome.ts'
 import { translateNested, translateParts } from './translate-parts.ts'
-import { translateSteps } from './translate-steps.ts'
 import { translateCitations, translateGrounding } from './translate-sources.ts'
 import type { Translation } from './translation.ts'
-import { isWaiting } from './translation.ts'
+import { isCallWaiting, isWaiting } from './translation.ts'
 
 export interface TranslationOptions {
   /** Whether the client may see a key of a state delta. */
@@ -119,7 +120,7 @@ function recordEnd(writer: ChunkWriter, { errorCode, errorMessage, finishReason 
 }
 
 /** How the run of a turn ended. `left` means that its calls are still running and their results follow later. */
-export type TurnEnd = 'completed' | 'stopped' | 'left'
+type TurnEnd = 'completed' | 'stopped' | 'left'
 
 /** Closes open parts and steps, and writes the end of the turn. */
 export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
@@ -185,4 +186,46 @@ function readMetadata({ usage, modelVersion, citations, audio }: Translation): M
     ...(citations.length > 0 && { citations }),
     ...(audio && { audio }),
   }
+}
+
+/** Writes the progress of agents with steps, if an event has changed it. */
+function translateSteps(writer: ChunkWriter, { progress: note }: EventNotes): void {
+  const { progress } = writer.state
+  if (note) {
+    const known = progress.get(note.id)
+    // Only the first note of a run has the edges, and an AI SDK client replaces the whole part.
+    const edges = note.edges ?? known?.note.edges
+    const next = { note: { ...note, ...(edges && { edges }) }, written: known?.written }
+    writer.update({ progress: new Map(progress).set(note.id, next) })
+  }
+  for (const [id, known] of writer.state.progress) {
+    const data = toPart(known.note, writer.state)
+    if (isDeepStrictEqual(data, known.written)) continue
+    const chunk = { type: 'data-steps', id, data } as const
+    if (known.written) writer.replacePart(chunk)
+    else writer.addPart(chunk)
+    const next = { note: known.note, written: data }
+    writer.update({ progress: new Map(writer.state.progress).set(id, next) })
+  }
+}
+
+function toPart({ id: _id, steps, ...rest }: ProgressNote, state: Translation): StepProgress {
+  const { agent } = rest
+  return {
+    ...rest,
+    steps: steps.map((step) =>
+      step.state === 'running' && isWaitingIn(state, agent, step.name)
+        ? { ...step, state: 'waiting' }
+        : step,
+    ),
+  }
+}
+
+/** Whether a call waits in a step of an agent. */
+function isWaitingIn({ calls }: Translation, agentName: string, stepName: string): boolean {
+  return [...calls.values()].some(
+    (call) =>
+      isCallWaiting(call) &&
+      call.steps?.some(({ agent, step }) => agent === agentName && step === stepName),
+  )
 }

@@ -10,7 +10,11 @@ import { cutEvents } from '../../agent/history/cut-events.ts'
 import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
 import { repeatsReplies } from '../../agent/history/interrupted-turn.ts'
-import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
+import {
+  findUnstored,
+  respondToDanglingCalls,
+  storePartialReply,
+} from '../../agent/history/repair-session.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
 import {
   findTurn,
@@ -18,7 +22,6 @@ import {
   replayTurn,
   splitTurns,
 } from '../../agent/history/replay-turn.ts'
-import { findUnstored } from '../../agent/history/unstored-text.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'

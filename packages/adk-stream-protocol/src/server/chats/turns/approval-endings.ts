@@ -1,8 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { Ending } from '../../../agent/call-responses.ts'
-import { describeEnding } from '../../../agent/call-responses.ts'
-import { describeEndInside, toNestedEnding } from '../../../agent/history/nested-ending.ts'
+import { describeEnding, describeEndInside, toNestedEnding } from '../../../agent/call-responses.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import { isElicitation } from '../../../calls/elicitation-terms.ts'
