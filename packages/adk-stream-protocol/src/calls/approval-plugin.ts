@@ -33,7 +33,7 @@ import {
 import type { PausedNote } from '../agent/history/event-notes.ts'
 import { isAgentWaiting } from '../agent/history/find-steps.ts'
 import { restoreCallNames } from '../agent/history/input-calls.ts'
-import { asksForApproval, findPause } from '../agent/history/open-questions.ts'
+import { asksForApproval, findPausedNote } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { isModelOutput } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -429,7 +429,7 @@ function findNestedAgent(tool: BaseTool): BaseAgent | undefined {
 /** Returns the last pause of a call that runs an agent. Returns undefined for a new call. */
 function findPauseOf({ toolContext }: ToolCall): PausedNote | undefined {
   const { session } = toolContext.invocationContext
-  return findPause(session.events, toolContext.functionCallId ?? '')
+  return findPausedNote(session.events, toolContext.functionCallId ?? '')
 }
 
 /** Whether an agent must wait for responses that the turn of its run waits for. */

@@ -1,5 +1,5 @@
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
-import { findPause } from '../agent/history/open-questions.ts'
+import { findPausedNote } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
@@ -123,7 +123,7 @@ export class LiveCalls implements Calls {
   /** Continues a call that waited for approvals inside its agent. */
   #adoptPaused(toolCall: ToolCall, isParked: boolean | undefined): void {
     const { events } = contextOf(toolCall).session
-    const pause = findPause(events, toolCall.toolContext.functionCallId ?? '')
+    const pause = findPausedNote(events, toolCall.toolContext.functionCallId ?? '')
     if (!pause) return
     const call = this.#create(toolCall, isParked)
     call.pause = pause

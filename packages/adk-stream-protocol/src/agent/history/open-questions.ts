@@ -38,7 +38,7 @@ export function readOpenQuestions(events: readonly Event[]): OpenQuestions {
 }
 
 /** Returns the note of the last pause of a call, unless the call has a result or waits for its own approval. */
-export function findPause(
+export function findPausedNote(
   events: readonly Event[],
   toolCallId: string,
 ): PausedNote | undefined {

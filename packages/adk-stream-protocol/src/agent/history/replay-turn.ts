@@ -148,7 +148,7 @@ export function closeAtPause({ state, chunks, pauses }: ReplayedTurn): ReplayedT
  * Returns the index of the chunk at which a client resumes that has seen this approval or call: after the next pause,
  * or at the end.
  */
-export function findPause(
+export function findResumeIndex(
   { chunks, pauses }: Pick<ReplayedTurn, 'chunks' | 'pauses'>,
   seen?: string,
 ): number {
@@ -165,7 +165,7 @@ export function markPauses(turn: Pick<ReplayedTurn, 'chunks' | 'pauses'>): Map<n
   for (const chunk of turn.chunks) {
     const seen = findQuestionId(chunk)
     if (seen === undefined) continue
-    const pause = findPause(turn, seen)
+    const pause = findResumeIndex(turn, seen)
     marks.set(pause, [...(marks.get(pause) ?? []), seen])
   }
   return marks

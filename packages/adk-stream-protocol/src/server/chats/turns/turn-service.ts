@@ -9,7 +9,7 @@ import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import {
   closeAtPause,
-  findPause,
+  findResumeIndex,
   markPauses,
   replayTurn,
   toReplay,
@@ -241,7 +241,7 @@ export class TurnService {
             await backend.sessions.endLostCalls(key)
           replayed = await this.#replay(backend, key, messageId)
           if (!replayed) throw new ProtocolError('nothing-new')
-          const pause = findPause(replayed, responses.seen)
+          const pause = findResumeIndex(replayed, responses.seen)
           await this.#check(backend, replayed, { key, responses, pause })
           await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
         } catch (thrown) {
@@ -392,7 +392,7 @@ export class TurnService {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     const replayed = await this.#replay(backend, key, messageId)
-    const pause = replayed && findPause(replayed, seen)
+    const pause = replayed && findResumeIndex(replayed, seen)
     if (!replayed || pause === undefined || pause >= replayed.chunks.length) return undefined
     const turn = this.#turns.createReplay(messageId)
     await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
