@@ -4,8 +4,7 @@ import { parseArgs } from 'node:util'
 
 import { EmulatorError } from './emulator-error.ts'
 import { startEmulator, type EmulatorOptions } from './emulator.ts'
-import { fallbackResponder } from './responders/fallback-responder.ts'
-import { firstOf } from './responders/responder.ts'
+import { fallbackResponder, firstOf } from './responders/responder.ts'
 import { loadScenario, scenarioResponder } from './responders/scenario.ts'
 import { scriptResponder } from './responders/script-responder.ts'
 

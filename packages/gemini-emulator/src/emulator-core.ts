@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+import { defer } from './deferred.ts'
 import { EmulatorError } from './emulator-error.ts'
-import { createGates, type Gates } from './gates.ts'
 import type { Action, Prompt, Responder } from './responders/responder.ts'
 import type { Content } from './wire/content.ts'
 
@@ -78,4 +78,43 @@ function describeNoReply(prompt: Prompt): string {
   const lastPart = prompt.contents.at(-1)?.parts?.at(-1)
   const shown = JSON.stringify(lastPart ?? null).slice(0, 200)
   return `gemini-emulator: no responder replied to this prompt, which ends with ${shown}. Add an exchange to the scenario, or add a responder with firstOf(…).`
+}
+
+/** Named points at which a reply waits until the test releases it. */
+interface Gates {
+  /** Resolves when the gate is released, or immediately if it is. Rejects when the signal aborts. */
+  wait(gate: string, signal: AbortSignal): Promise<void>
+  release(gate: string): void
+  /** Closes every gate. Pending waits continue. */
+  reset(): void
+}
+
+function createGates(): Gates {
+  const released = new Set<string>()
+  const waiting = new Map<string, Set<() => void>>()
+  return {
+    async wait(gate, signal) {
+      signal.throwIfAborted()
+      if (released.has(gate)) return
+      const { promise, resolve, reject } = defer<void>()
+      const waiters = waiting.get(gate) ?? new Set()
+      waiting.set(gate, waiters.add(resolve))
+      const abort = () => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      try {
+        await promise
+      } finally {
+        signal.removeEventListener('abort', abort)
+        waiters.delete(resolve)
+        if (waiters.size === 0 && waiting.get(gate) === waiters) waiting.delete(gate)
+      }
+    },
+    release(gate) {
+      released.add(gate)
+      for (const resolve of waiting.get(gate) ?? []) resolve()
+    },
+    reset() {
+      released.clear()
+    },
+  }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { concatPcm } from '../src/live/audio.ts'
-import { createAutomaticSegmenter } from '../src/live/speech-segmenter.ts'
+import { createAutomaticSegmenter } from '../src/live/audio-input.ts'
 
 const RATE = 16_000
 

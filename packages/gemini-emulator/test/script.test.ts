@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { firstOf, scriptResponder, startEmulator, type Action } from '../src/index.ts'
-import { parseScript } from '../src/responders/parse-script.ts'
+import { parseScript } from '../src/responders/script-responder.ts'
 import { ask, calls, connect, MODEL, rejection, results, user } from './support.ts'
 
 test.each<readonly [string, Action]>([

@@ -1,16 +1,22 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer, type WebSocket } from 'ws'
 
+import type { WebSocket } from 'ws'
+import { WebSocketServer } from 'ws'
+
+import type { Deferred } from '../deferred.ts'
+import { defer } from '../deferred.ts'
 import type { EmulatorCore, Transcribe } from '../emulator-core.ts'
+import { EmulatorError } from '../emulator-error.ts'
 import { invalidKey, missingKey } from '../wire/google-error.ts'
-import { CloseCode, createConnection, truncateReason, type CloseInfo } from './connection.ts'
-import { HostedSession } from './hosted-session.ts'
-import { readLiveOptions, type LiveOptions } from './live-options.ts'
+import type { CloseInfo } from './connection.ts'
+import { CloseCode, createConnection, truncateReason } from './connection.ts'
+import type { LiveOptions } from './live-options.ts'
+import { readLiveOptions } from './live-options.ts'
 import type { LiveSession } from './live-session.ts'
-import { createResumptionHandles } from './resumption-handles.ts'
-import { createSessionRegistry } from './session-registry.ts'
+import { HostedSession } from './live-session.ts'
+import { createResumptionHandles } from './open-setup.ts'
 
 /** The Live sessions of an emulator. */
 export interface LiveControls {
@@ -145,3 +151,74 @@ function rejectUpgrade(stream: Duplex) {
 
 // The connection is being closed.
 const ignoreError = () => undefined
+
+/** The sessions of an emulator, and the pending calls of `nextSession`. */
+interface SessionRegistry {
+  readonly sessions: readonly LiveSession[]
+  add(session: LiveSession): void
+  /** Makes a session available to `next`. */
+  markReady(this: void, session: LiveSession): void
+  /** Returns each ready session once. Waits for one if there is none. */
+  next(signal?: AbortSignal): Promise<LiveSession>
+  /** Removes ended sessions. */
+  reset(): void
+  /** Rejects pending calls of `next`. */
+  close(): void
+}
+
+// Beyond this number, the oldest ended session is removed.
+const MAX_SESSIONS = 1000
+
+function createSessionRegistry(): SessionRegistry {
+  const sessions: LiveSession[] = []
+  const ready: LiveSession[] = []
+  const waiters = new Set<Deferred<LiveSession>>()
+
+  return {
+    sessions,
+    add(session) {
+      sessions.push(session)
+      if (sessions.length <= MAX_SESSIONS) return
+      const oldest = sessions.find((candidate) => candidate.closed)
+      remove(sessions, (candidate) => candidate === oldest)
+      remove(ready, (candidate) => candidate === oldest)
+    },
+    markReady(session) {
+      const [waiter] = waiters
+      if (!waiter) {
+        ready.push(session)
+        return
+      }
+      waiters.delete(waiter)
+      waiter.resolve(session)
+    },
+    async next(signal) {
+      signal?.throwIfAborted()
+      const session = ready.shift()
+      if (session) return session
+      const waiter = defer<LiveSession>()
+      const abort = () => waiter.reject(signal?.reason)
+      waiters.add(waiter)
+      signal?.addEventListener('abort', abort, { once: true })
+      try {
+        return await waiter.promise
+      } finally {
+        waiters.delete(waiter)
+        signal?.removeEventListener('abort', abort)
+      }
+    },
+    reset() {
+      remove(sessions, (session) => session.closed !== undefined)
+      remove(ready, (session) => session.closed !== undefined)
+    },
+    close() {
+      const error = new EmulatorError('closed', 'The emulator closed before a session was ready.')
+      for (const waiter of waiters) waiter.reject(error)
+      waiters.clear()
+    },
+  }
+}
+
+function remove(list: LiveSession[], isRemoved: (session: LiveSession) => boolean): void {
+  list.splice(0, list.length, ...list.filter((session) => !isRemoved(session)))
+}

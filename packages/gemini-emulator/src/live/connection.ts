@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net'
+
 import type { WebSocket } from 'ws'
 
-import { defer, type Deferred } from '../deferred.ts'
-import { createFrameLog, type Frame, type FrameLog } from './frame-log.ts'
+import type { Deferred } from '../deferred.ts'
+import { defer } from '../deferred.ts'
+import { EmulatorError } from '../emulator-error.ts'
 import type { LiveSettings } from './live-options.ts'
 
 /** The WebSocket close codes of Gemini Live. */
@@ -41,7 +43,7 @@ export interface Connection {
   drop(): void
 }
 
-export type ConnectionSettings = Pick<
+type ConnectionSettings = Pick<
   LiveSettings,
   'frames' | 'keepFrames' | 'recordAudio' | 'maxBufferedBytes'
 >
@@ -129,3 +131,78 @@ function isSendable(code: number): boolean {
   if (code >= 3000) return code <= 4999
   return code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)
 }
+
+export type Frame = Readonly<Record<string, unknown>>
+
+/** Records the latest frames of one direction. */
+interface FrameLog {
+  readonly frames: readonly Frame[]
+  record(frame: Frame): void
+  /** Returns the first matching frame, recorded or future. Rejects when the session ends or the signal aborts. */
+  waitFor(predicate: (frame: Frame) => boolean, signal?: AbortSignal): Promise<Frame>
+  /** Rejects pending waits, because the session ended. */
+  end(): void
+}
+
+interface FrameLogOptions {
+  readonly capacity: number
+  readonly keepMedia: boolean
+}
+
+function createFrameLog(options: FrameLogOptions): FrameLog {
+  const frames: Frame[] = []
+  const watchers = new Set<(frame: Frame | undefined) => void>()
+  let ended = false
+  return {
+    frames,
+    record(frame) {
+      const kept = options.keepMedia ? frame : toFrame(summarizeMedia(frame))
+      frames.push(kept)
+      if (frames.length > options.capacity) frames.shift()
+      for (const watch of watchers) watch(kept)
+    },
+    async waitFor(predicate, signal) {
+      signal?.throwIfAborted()
+      const known = frames.find(predicate)
+      if (known) return known
+      if (ended) throw sessionEnded()
+      const { promise, resolve, reject } = defer<Frame>()
+      const watch = (frame: Frame | undefined) => {
+        if (!frame) reject(sessionEnded())
+        else if (predicate(frame)) resolve(frame)
+      }
+      const abort = () => reject(signal?.reason)
+      watchers.add(watch)
+      signal?.addEventListener('abort', abort, { once: true })
+      try {
+        return await promise
+      } finally {
+        watchers.delete(watch)
+        signal?.removeEventListener('abort', abort)
+      }
+    },
+    end() {
+      ended = true
+      for (const watch of watchers) watch(undefined)
+    },
+  }
+}
+
+function sessionEnded() {
+  return new EmulatorError('closed', 'The Live session ended before a matching frame arrived.')
+}
+
+/** Replaces base64 `data` beside a `mimeType` by its size, to save memory. */
+function summarizeMedia(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(summarizeMedia)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value)
+  if ('mimeType' in value && 'data' in value && typeof value.data === 'string') {
+    const bytes = Buffer.byteLength(value.data, 'base64')
+    return { ...Object.fromEntries(entries.filter(([key]) => key !== 'data')), bytes }
+  }
+  return Object.fromEntries(entries.map(([key, item]) => [key, summarizeMedia(item)]))
+}
+
+// summarizeMedia returns an object for an object.
+const toFrame = (value: unknown) => value as Frame

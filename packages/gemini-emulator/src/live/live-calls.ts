@@ -1,15 +1,14 @@
 import type { Content, FunctionResponse, Part } from '../wire/content.ts'
-import {
-  isBlocking,
-  type Effect,
-  type LiveState,
-  type PendingCall,
-  type QueuedInput,
-  type StateStep,
-  type Transition,
-  type Turn,
+import type {
+  Effect,
+  LiveState,
+  PendingCall,
+  QueuedInput,
+  StateStep,
+  Transition,
+  Turn,
 } from './live-state.ts'
-import { addUsage } from './live-usage.ts'
+import { isBlocking, addUsage } from './live-state.ts'
 
 /** Starts calls. After a blocking call the model is silent until every call of the turn has its response. */
 export function startCalls(

@@ -10,7 +10,7 @@ import type {
   StateStep,
   Transition,
 } from './live-state.ts'
-import { addUsage, countUsage, NO_USAGE } from './live-usage.ts'
+import { addUsage, countUsage, NO_USAGE } from './live-state.ts'
 
 /** Computes the next state of a session and the effects of an event. Pure: the same events give the same frames. */
 export function nextLive(state: LiveState, event: LiveEvent): Transition {

@@ -1,10 +1,12 @@
 import type { EmulatorCore } from '../emulator-core.ts'
 import { modelNotFound } from '../wire/google-error.ts'
 import type { Setup } from '../wire/live-messages.ts'
-import { CloseCode, type CloseInfo } from './connection.ts'
-import { isNonBlockingByDefault, isThirdGeneration, type LiveSettings } from './live-options.ts'
-import { createState, readConfig, type LiveState } from './live-state.ts'
-import type { Lineage, ResumptionHandles } from './resumption-handles.ts'
+import type { CloseInfo, Connection } from './connection.ts'
+import { CloseCode } from './connection.ts'
+import type { LiveSettings } from './live-options.ts'
+import { isNonBlockingByDefault, isThirdGeneration } from './live-options.ts'
+import type { LiveState, ResumableState } from './live-state.ts'
+import { createState, readConfig } from './live-state.ts'
 
 export interface SetupContext {
   readonly core: EmulatorCore
@@ -14,7 +16,7 @@ export interface SetupContext {
   readonly version: string
 }
 
-export type SetupResult =
+type SetupResult =
   | { readonly type: 'opened'; readonly state: LiveState; readonly lineage: Lineage }
   | ({ readonly type: 'rejected' } & CloseInfo)
 
@@ -78,4 +80,54 @@ function isSupported(
 
 function reject(code: number, reason: string): SetupResult {
   return { type: 'rejected', code, reason }
+}
+
+/** A session and all sessions that were resumed from it. At most one connection uses them at a time. */
+export interface Lineage {
+  connection: Pick<Connection, 'isOpen'> | undefined
+}
+
+/** A session state, and the lineage that the handle belongs to. */
+interface Resumable {
+  readonly state: ResumableState
+  readonly lineage: Lineage
+}
+
+/** The session states that clients can resume. */
+interface ResumptionHandles {
+  create(resumable: Resumable): string
+  /** Returns `undefined` if the handle is unknown or expired. */
+  find(handle: string): Resumable | undefined
+}
+
+interface HandleOptions {
+  readonly lifetimeMs: number
+  readonly newId: () => string
+  readonly now: () => number
+}
+
+// States share their history, so an old one needs little memory. The limit is for emulators that run for weeks.
+const MAX_HANDLES = 10_000
+
+export function createResumptionHandles(options: HandleOptions): ResumptionHandles {
+  const { lifetimeMs, newId, now } = options
+  const entries = new Map<string, Resumable & { readonly expiresAt: number }>()
+  return {
+    create(resumable) {
+      const handle = newId()
+      entries.set(handle, { ...resumable, expiresAt: now() + lifetimeMs })
+      if (entries.size > MAX_HANDLES) {
+        const [oldest] = entries.keys()
+        if (oldest !== undefined) entries.delete(oldest)
+      }
+      return handle
+    },
+    find(handle) {
+      const entry = entries.get(handle)
+      if (!entry) return undefined
+      if (now() < entry.expiresAt) return entry
+      entries.delete(handle)
+      return undefined
+    },
+  }
 }

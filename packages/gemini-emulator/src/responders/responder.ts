@@ -1,4 +1,4 @@
-import type { Content, FunctionDeclaration } from '../wire/content.ts'
+import type { Content, FunctionDeclaration, Part } from '../wire/content.ts'
 
 /** The conversation so far, and what the model may use. */
 export interface Prompt {
@@ -88,3 +88,21 @@ export function firstOf(...responders: readonly Responder[]): Responder {
     return undefined
   }
 }
+
+/** Replies to every prompt: repeats its last message and explains how to script a reply. */
+export const fallbackResponder: Responder = ({ contents }) => {
+  const received = (contents.at(-1)?.parts ?? []).map(describePart).join(' ').trim()
+  const shown = received.length > MAX_LENGTH ? `${received.slice(0, MAX_LENGTH)}…` : received
+  return [{ type: 'say', text: `The emulator received: ${shown}\n${HINT}` }]
+}
+
+function describePart({ text, functionResponse, inlineData, fileData }: Part): string {
+  if (text !== undefined) return text
+  if (functionResponse) {
+    return `${functionResponse.name} -> ${JSON.stringify(functionResponse.response)}`
+  }
+  return inlineData?.mimeType ?? fileData?.mimeType ?? '(no text)'
+}
+
+const MAX_LENGTH = 200
+const HINT = 'To script the reply, send [[say Hello.]] or load a scenario.'

@@ -19,6 +19,7 @@ import {
 
 import { writeNotes } from '../history/event-notes.ts'
 import { renameInterrupts } from '../history/input-calls.ts'
+import { findTurn } from '../history/replay-turn.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'
 import type { NodeHooks } from './workflow-run.ts'
 import {
@@ -29,7 +30,6 @@ import {
   untilStored,
   WorkflowRun,
 } from './workflow-run.ts'
-import { findTurn } from '../history/replay-turn.ts'
 
 /**
  * Makes the nodes of a workflow wait for their calls and continue where they waited. ADK 2.0.0 resumes an agent in a workflow with its

@@ -36,6 +36,7 @@ import { findTurn } from '../history/replay-turn.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { intercept } from './checked-sessions.ts'
 import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
+import { controlTool, ToolNodeCalls } from './tool-nodes.ts'
 import {
   refuseInterrupted,
   runsCode,
@@ -44,7 +45,6 @@ import {
   listTransferAgents,
   readInner,
 } from './workflow-nodes.ts'
-import { controlTool, ToolNodeCalls } from './tool-nodes.ts'
 
 export interface NodeHooks {
   /** Returns the id of the message of a run, or undefined if the bridge did not start the run. */

@@ -2,13 +2,13 @@ import type { Event } from '@google/adk'
 import { createEvent, getFunctionCalls, getFunctionResponses } from '@google/adk'
 import type { FunctionCall } from '@google/genai'
 
+import { isRecord } from '../../protocol/guards.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
+import { hasFinalResponse } from './cut-events.ts'
 import type { NodeNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { INPUT_CALL, isInterrupt } from './input-calls.ts'
 import { findTurn } from './replay-turn.ts'
-import { isRecord } from '../../protocol/guards.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import { hasFinalResponse } from './cut-events.ts'
 
 /** The runs of the nodes of a workflow in one turn. */
 interface NodeRuns {

@@ -2,10 +2,10 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { FunctionCall } from '@google/genai'
 
-import { isAdkRequest } from '../tool-call.ts'
-import { writeNotes } from './event-notes.ts'
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { isDelta } from '../../protocol/chunk.ts'
+import { isAdkRequest } from '../tool-call.ts'
+import { writeNotes } from './event-notes.ts'
 
 /** A reply that was interrupted: the streamed text and reasoning, in order. */
 export interface PartialReply {
