@@ -29,9 +29,9 @@ export function describeHistory(
     kept.push(content)
     room -= text.length
   }
-  const isWhole =
+  const isComplete =
     kept.length === described.length && textOf(kept[0]).length === textOf(described.at(-1)).length
-  if (!isWhole) kept.push(toContent('user', LEFT_OUT))
+  if (!isComplete) kept.push(toContent('user', LEFT_OUT))
   return kept.toReversed()
 }
 

@@ -2,27 +2,31 @@ import type {
   BaseAgent,
   BaseLlm,
   BaseTool,
+  Event,
+  InvocationContextParams,
   LlmAgent,
   LlmRequest,
-  RunAsyncToolRequest,
-  Context,
-  Event,
-  InvocationContext,
   PluginManager,
+  RunAsyncToolRequest,
 } from '@google/adk'
-import { isLlmAgent, BaseTool as Tool } from '@google/adk'
-import { Behavior } from '@google/genai'
+import { BaseTool as Tool, Context, InvocationContext, isLlmAgent } from '@google/adk'
 import type { Content } from '@google/genai'
+import { Behavior } from '@google/genai'
 
+import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
-import { APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
+import { APPROVAL_UNAVAILABLE, toResponse } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { TermsOptions } from '../calls/call-terms.ts'
 import { checkCall } from '../calls/call-terms.ts'
+import type { CallOutcome } from '../calls/run-call.ts'
+import { runCall } from '../calls/run-call.ts'
+import type { SignInCalls } from '../calls/sign-in-calls.ts'
+import type { ToolErrors } from '../calls/tool-errors.ts'
 
 /**
- * Returns a copy of the agent for a live run: with the live model, and without tool callbacks. ADK would invoke those when it hands a
- * call over. `runLiveCall` invokes them when the tool runs.
+ * Returns a copy of the agent for a live run: with the live model, and without tool callbacks. ADK would invoke those when the
+ * model makes a call. `runLiveCall` invokes them when the tool runs.
  */
 export function toLiveAgent(agent: BaseAgent, model: BaseLlm): BaseAgent {
   const subAgents = agent.subAgents.map((subAgent) => toLiveAgent(subAgent, model))
@@ -52,10 +56,10 @@ function dropResumingProcessors({ requestProcessors }: LlmAgent): void {
 }
 
 /** The calls that ADK itself reacts to: they end the connection, and another agent continues. */
-const HAND_OVERS: ReadonlySet<string> = new Set(['transfer_to_agent', 'task_completed'])
+const TRANSFER_CALLS: ReadonlySet<string> = new Set(['transfer_to_agent', 'task_completed'])
 
 /**
- * A tool that hands its call over and returns at once. While a tool runs, ADK receives neither audio nor interruptions. ADK expects no
+ * A tool that passes its call to `onCall` and returns at once. While a tool runs, ADK receives neither audio nor interruptions. ADK expects no
  * result from a long-running tool that returns undefined; `onCall` provides it later.
  */
 class LiveTool extends Tool {
@@ -73,7 +77,7 @@ class LiveTool extends Tool {
   }
 }
 
-/** Whether a tool only hands its calls over. */
+/** Whether a tool only passes its calls to `onCall`. */
 function isLiveTool(tool: BaseTool): boolean {
   return tool instanceof LiveTool
 }
@@ -81,7 +85,7 @@ function isLiveTool(tool: BaseTool): boolean {
 /** Wraps every tool of a live request, so that `onCall` receives its calls. */
 export function wrapTools(request: LlmRequest, onCall: (call: ToolCall) => void): void {
   for (const [name, tool] of Object.entries(request.toolsDict)) {
-    if (HAND_OVERS.has(name) || tool instanceof LiveTool) continue
+    if (TRANSFER_CALLS.has(name) || tool instanceof LiveTool) continue
     request.toolsDict[name] = new LiveTool(tool, onCall)
   }
 }
@@ -97,12 +101,12 @@ export function declareNonBlocking({ config }: LlmRequest): void {
   for (const tool of config?.tools ?? []) {
     if (!('functionDeclarations' in tool)) continue
     for (const declaration of tool.functionDeclarations ?? []) {
-      if (!HAND_OVERS.has(declaration.name ?? '')) declaration.behavior = Behavior.NON_BLOCKING
+      if (!TRANSFER_CALLS.has(declaration.name ?? '')) declaration.behavior = Behavior.NON_BLOCKING
     }
   }
 }
 
-export interface LivePluginOptions {
+interface LivePluginOptions {
   /** The plugins that the host passed to `createBridge`. */
   readonly hostPlugins: PluginManager
   /** Decides which calls need approval. */
@@ -113,14 +117,8 @@ export interface LivePluginOptions {
   readonly prepare: (event: Event) => Promise<Event>
 }
 
-interface ToolParams {
-  readonly tool: BaseTool
-  readonly toolArgs: Record<string, unknown>
-  readonly toolContext: Context
-}
-
 /**
- * The only plugin that ADK knows in a live run. It calls the host's plugins: for everything except the moment when ADK hands a call over.
+ * The only plugin that ADK knows in a live run. It calls the host's plugins for everything except the calls of a `LiveTool`:
  * `runLiveCall` calls their tool callbacks when the tool runs.
  */
 export class LivePlugin extends QuietPlugin {
@@ -161,7 +159,7 @@ export class LivePlugin extends QuietPlugin {
   }
 
   override async beforeToolCallback(
-    params: ToolParams,
+    params: ToolCall,
   ): Promise<Record<string, unknown> | undefined> {
     if (isLiveTool(params.tool)) return undefined
     // ADK runs this tool itself, so it cannot wait for an approval.
@@ -172,7 +170,7 @@ export class LivePlugin extends QuietPlugin {
   }
 
   override async afterToolCallback(
-    params: ToolParams & { readonly result: Record<string, unknown> },
+    params: ToolCall & { readonly result: Record<string, unknown> },
   ): Promise<Record<string, unknown> | undefined> {
     return isLiveTool(params.tool)
       ? undefined
@@ -180,8 +178,98 @@ export class LivePlugin extends QuietPlugin {
   }
 
   override async onToolErrorCallback(
-    params: ToolParams & { readonly error: Error },
+    params: ToolCall & { readonly error: Error },
   ): Promise<Record<string, unknown> | undefined> {
     return this.#options.hostPlugins.runOnToolErrorCallback(params)
   }
+}
+
+/** The host's agent, plugins and error handling. */
+interface CallHost {
+  /** The original agent. The live run has a copy without tool callbacks. */
+  readonly agent: BaseAgent
+  readonly hostPlugins: PluginManager
+  readonly errors: ToolErrors
+  readonly signIns?: SignInCalls | undefined
+  /** Runs the agent of an `AgentTool`. Called before a call runs. */
+  readonly nest: (call: ToolCall) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** Records the outcome of a call before its `after` callbacks run. */
+export type RecordOutcome = (outcome: CallOutcome) => Promise<void>
+
+/**
+ * Runs a call of a live session with the host's callbacks, as ADK does in other runs. If a `before` callback throws, the call fails. If an
+ * `after` callback throws, the outcome stays unchanged.
+ */
+export async function runLiveCall(
+  { tool, toolArgs, toolContext }: ToolCall,
+  { agent: root, hostPlugins, onError, errors, signIns, nest }: CallHost,
+  record: RecordOutcome,
+): Promise<CallOutcome> {
+  const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
+  const agent = root.findAgent(invocationContext.agent?.name ?? '') ?? root
+  const context = new Context({
+    invocationContext: createContext(invocationContext, { agent, pluginManager: hostPlugins }),
+    eventActions: actions,
+    ...(functionCallId !== undefined && { functionCallId }),
+    ...(toolConfirmation && { toolConfirmation }),
+  })
+  const call = { tool, toolArgs, toolContext: context }
+  signIns?.prepare(call)
+  nest(call)
+  let outcome: CallOutcome
+  try {
+    outcome = await runCall(call, errors)
+  } catch (thrown) {
+    const failure = toFailure(call, thrown, errors)
+    await record(failure)
+    return failure
+  }
+  await record(outcome)
+  try {
+    const changed = await runAfterCallbacks(call, outcome, agent)
+    return changed === undefined ? outcome : { ...outcome, result: changed }
+  } catch (error) {
+    onError(error)
+    return outcome
+  }
+}
+
+function toFailure(call: ToolCall, thrown: unknown, errors: ToolErrors): CallOutcome {
+  const error = toError(thrown)
+  const result = errors.respond(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasResponded(call.toolContext) }
+}
+
+/** Copies the run's context with changes, as ADK does for sub-agents. */
+function createContext(
+  parent: InvocationContext,
+  change: Partial<InvocationContextParams>,
+): InvocationContext {
+  const fields: InvocationContextParams = Object.assign({}, parent)
+  return new InvocationContext({ ...fields, ...change })
+}
+
+async function runAfterCallbacks(
+  { tool, toolArgs, toolContext }: ToolCall,
+  { result }: CallOutcome,
+  agent: BaseAgent,
+): Promise<unknown> {
+  // ADK passes the tool's result as an object, or undefined.
+  const response = result === undefined ? undefined : toResponse(result)
+  const params = { tool, toolArgs, toolContext, result: response as Record<string, unknown> }
+  const changed = await toolContext.invocationContext.pluginManager.runAfterToolCallback(params)
+  if (changed) return changed
+  for (const callback of isLlmAgent(agent) ? agent.canonicalAfterToolCallbacks : []) {
+    const replacement = await callback({
+      tool,
+      args: toolArgs,
+      context: toolContext,
+      response: params.result,
+    })
+    if (replacement) return replacement
+  }
+  return undefined
 }

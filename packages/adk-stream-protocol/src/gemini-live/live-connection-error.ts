@@ -53,7 +53,7 @@ export function toConnectionError(error: unknown): LiveConnectionError {
 }
 
 /** Converts a connection error into the error that a client receives (ER2). Returns any other error unchanged. */
-export function toModelError(thrown: unknown): unknown {
+export function toClientError(thrown: unknown): unknown {
   if (!(thrown instanceof LiveConnectionError)) return thrown
   // Rarely present: a close reason has at most 123 bytes, and Google puts the delay last.
   const retryAfterSeconds = thrown.rateLimited ? readRetryDelay(thrown.reason) : undefined

@@ -19,7 +19,7 @@ export interface LiveHooks {
    * The connection was lost during the model's reply. ADK then yields the end of that turn, marked as interrupted, and after it the reply
    * from its beginning.
    */
-  readonly onCutOff: () => void
+  readonly onReplyLost: () => void
   /** A message closed the connection each time it was sent. It is dropped: no reply to it will come. */
   readonly onDropped: (error: unknown) => void
   readonly onStatus: (status: LiveStatus) => void

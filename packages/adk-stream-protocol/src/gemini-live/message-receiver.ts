@@ -65,11 +65,11 @@ export class MessageReceiver {
   }
 
   /** Ends the model's turn if the connection was lost during it. The model repeats the reply on the next connection. */
-  endTurnCutOff(): void {
+  endLostTurn(): void {
     const { buffer, hooks, forward } = this.#options
     if (!buffer.isSpeaking) return
     hooks.onInterrupted()
-    hooks.onCutOff()
+    hooks.onReplyLost()
     forward(toMessage({ serverContent: { interrupted: true, turnComplete: true } }))
   }
 
@@ -110,13 +110,13 @@ export class MessageReceiver {
     if (goAway) onGoAway(goAway.timeLeft)
   }
 
-  /** Makes ADK yield the buffered output that content follows. */
+  /** Makes ADK yield buffered output before the content that follows it. */
   #flushBefore(content: LiveServerContent): void {
-    const { prose } = this.#buffered
+    const { textKind } = this.#buffered
     const parts = content.modelTurn?.parts ?? []
     if (parts.some((part) => kindOf(part) !== 'audio')) this.#flushTranscript()
-    if (prose && endsProse(prose, content)) {
-      this.#buffered = { ...this.#buffered, prose: undefined }
+    if (textKind && endsText(textKind, content)) {
+      this.#buffered = { ...this.#buffered, textKind: undefined }
       this.#options.forward(toMessage({ serverContent: { modelTurn: { parts: [] } } }))
     }
     this.#buffered = nextBuffered(this.#buffered, content)
@@ -153,8 +153,8 @@ function kindOf({ text, thought, inlineData }: Part): PartKind {
 }
 
 /**
- * Splits a message whose parts are of several kinds, or that has parts and calls. ADK 2.0.0 takes a message that has text for a piece of
- * a text, of which nothing but the text is used.
+ * Splits a message whose parts are of several kinds, or that has parts and calls. ADK 2.0.0 treats a message
+ * with text as a piece of text, and ignores everything else in it.
  */
 function splitParts(message: LiveServerMessage): LiveServerMessage[] {
   const { modelTurn, ...rest } = message.serverContent ?? {}
@@ -183,40 +183,43 @@ function splitParts(message: LiveServerMessage): LiveServerMessage[] {
  */
 interface Buffered {
   readonly isTranscribing: boolean
-  readonly prose: 'text' | 'thought' | undefined
+  readonly textKind: 'text' | 'thought' | undefined
 }
 
-const NOTHING_BUFFERED: Buffered = { isTranscribing: false, prose: undefined }
+const NOTHING_BUFFERED: Buffered = { isTranscribing: false, textKind: undefined }
 
-function nextBuffered({ isTranscribing, prose }: Buffered, content: LiveServerContent): Buffered {
+function nextBuffered(
+  { isTranscribing, textKind }: Buffered,
+  content: LiveServerContent,
+): Buffered {
   return {
     isTranscribing:
       !endsTranscript(content) && (isTranscribing || Boolean(content.outputTranscription?.text)),
-    prose: nextProse(prose, content),
+    textKind: nextTextKind(textKind, content),
   }
 }
 
-function nextProse(
-  prose: Buffered['prose'],
+function nextTextKind(
+  textKind: Buffered['textKind'],
   { modelTurn, interrupted, turnComplete }: LiveServerContent,
-): Buffered['prose'] {
+): Buffered['textKind'] {
   if (interrupted || turnComplete) return undefined
   const parts = modelTurn?.parts ?? []
   const last = parts.findLast(({ text }) => text)
   if (last) return last.thought ? 'thought' : 'text'
   // ADK itself flushes text before any other part without inline data.
-  return parts.every(({ inlineData }) => inlineData) ? prose : undefined
+  return parts.every(({ inlineData }) => inlineData) ? textKind : undefined
 }
 
-/** Whether content is output after buffered text, and ADK does not flush the text by itself. */
-function endsProse(
-  prose: 'text' | 'thought',
+/** Whether content follows buffered text, and ADK does not flush the text by itself. */
+function endsText(
+  textKind: 'text' | 'thought',
   { modelTurn, outputTranscription }: LiveServerContent,
 ): boolean {
   if (outputTranscription?.text) return true
   const files = (modelTurn?.parts ?? []).filter(({ inlineData }) => inlineData)
   // The audio of a text may arrive between its pieces.
-  return prose === 'thought' ? files.length > 0 : files.some((part) => kindOf(part) !== 'audio')
+  return textKind === 'thought' ? files.length > 0 : files.some((part) => kindOf(part) !== 'audio')
 }
 
 function endsTranscript(content: LiveServerContent): boolean {

@@ -24,7 +24,7 @@ interface SocketEvents {
   readonly onMessage: (message: LiveServerMessage) => void
   /** The open connection ended. */
   readonly onClosed: (error: LiveConnectionError) => void
-  /** A frame is not a message. */
+  /** A frame is not a valid message. */
   readonly onInvalidFrame: (error: LiveConnectionError) => void
 }
 
@@ -44,25 +44,25 @@ const CLOSE_MS = 1_000
 
 /** Opens a connection. Rejects with a `LiveConnectionError`, and then leaves no socket open. */
 export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSocket> {
-  const attempt = new Attempt(options)
+  const connection = new GeminiConnection(options)
   const { timeoutMs, signal } = options
   const timer = setTimeout(
-    () => attempt.fail('timeout', `No response within ${timeoutMs} ms.`),
+    () => connection.fail('timeout', `No response within ${timeoutMs} ms.`),
     timeoutMs,
   )
-  const abort = (): void => attempt.fail('aborted', 'The live run has ended.')
+  const abort = (): void => connection.fail('aborted', 'The live run has ended.')
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) abort()
   try {
-    return await attempt.open(options)
+    return await connection.open(options)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
   }
 }
 
-/** The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class observes the socket itself. */
-class Attempt {
+/** One connection and its setup. The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class observes the socket. */
+class GeminiConnection {
   readonly #client: GoogleGenAI
   readonly #events: SocketEvents
   /** Rejects if the setup fails. Undefined when the connection is open. */
@@ -81,7 +81,7 @@ class Attempt {
     this.#failed = new Promise((_, reject) => {
       this.#reject = reject
     })
-    // The attempt may fail before `open` awaits the promise.
+    // The setup may fail before `open` awaits the promise.
     this.#failed.catch(ignore)
   }
 
@@ -113,9 +113,9 @@ class Attempt {
     const client = this.#client
     const events = this.#events
     const live = interceptSockets(client.live, {
-      onSocket: (socket) => this.#takeSocket(socket),
+      onSocket: (socket) => this.#onSocket(socket),
       onSetup: (text) => (startsWithHistory ? announceHistory(text) : text),
-      onFrame: (frame, pass) => this.#takeFrame(frame, pass),
+      onFrame: (frame, pass) => this.#onFrame(frame, pass),
     })
     const callbacks = {
       // On Vertex AI the SDK renames fields. Elsewhere the frame itself is used.
@@ -124,7 +124,7 @@ class Attempt {
         this.#socketError = event.error ?? event.message
       },
       onclose: (event: { readonly code: number; readonly reason: string }) => {
-        this.#takeClose(event.code, event.reason)
+        this.#onClose(event.code, event.reason)
       },
     }
     try {
@@ -136,13 +136,13 @@ class Attempt {
     }
   }
 
-  #takeSocket(socket: RawSocket): void {
+  #onSocket(socket: RawSocket): void {
     this.#socket = socket
-    // The attempt failed while the SDK fetched credentials.
-    if (this.#phase === 'failed') throw new TypeError('The attempt has failed already.')
+    // The setup failed while the SDK fetched credentials.
+    if (this.#phase === 'failed') throw new TypeError('The setup has already failed.')
   }
 
-  #takeFrame(frame: RawFrame, pass: (frame: RawFrame) => void): void {
+  #onFrame(frame: RawFrame, pass: (frame: RawFrame) => void): void {
     if (this.#phase === 'failed') return
     const client = this.#client
     const events = this.#events
@@ -158,7 +158,7 @@ class Attempt {
     if (!client.vertexai) events.onMessage(message)
   }
 
-  #takeClose(code: number, closeReason: string): void {
+  #onClose(code: number, closeReason: string): void {
     this.#isClosed = true
     this.#closed?.resolve()
     const cause = this.#socketError

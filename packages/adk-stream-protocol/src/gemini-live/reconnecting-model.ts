@@ -3,7 +3,7 @@ import { BaseLlm } from '@google/adk'
 import type { LiveCallbacks, LiveConnectParameters, Blob } from '@google/genai'
 
 import type { LiveHooks } from './live-hooks.ts'
-import { supportsThoughts } from './model-capabilities.ts'
+import { supportsThoughts } from './live-models.ts'
 import type { SessionSink } from './reconnecting-session.ts'
 import { ReconnectingLiveSession } from './reconnecting-session.ts'
 
@@ -25,7 +25,7 @@ export interface ReconnectingLiveModelOptions {
 export class ReconnectingLiveModel extends BaseLlm {
   readonly #inner: Gemini
   readonly #options: ReconnectingLiveModelOptions
-  /** The session of the agent that talks. */
+  /** The session of the current agent. */
   #session: ReconnectingLiveSession | undefined
 
   constructor(inner: Gemini, options: ReconnectingLiveModelOptions) {
@@ -70,8 +70,8 @@ export class ReconnectingLiveModel extends BaseLlm {
   }
 
   /** The handle that covers everything so far, if there is one. */
-  get restHandle(): string | undefined {
-    return this.#session?.restHandle
+  get coveringHandle(): string | undefined {
+    return this.#session?.coveringHandle
   }
 
   /** Resolves when no connection is open. */

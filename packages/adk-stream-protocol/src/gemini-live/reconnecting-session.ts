@@ -13,12 +13,11 @@ import type {
 import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import { MessageReceiver } from './message-receiver.ts'
-import { takesTextAsRealtime } from './model-capabilities.ts'
+import { takesTextAsRealtime, chooseMediaField, sendHistory, sendOutgoing } from './live-models.ts'
 import type { GeminiSocket } from './open-socket.ts'
 import { openGeminiSocket } from './open-socket.ts'
 import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'
 import { ReplayBuffer } from './replay-buffer.ts'
-import { nameMedia, sendHistory, sendOutgoing } from './send-messages.ts'
 
 export interface SessionOptions {
   readonly client: GoogleGenAI
@@ -93,9 +92,9 @@ export class ReconnectingLiveSession {
       sendResults: (responses) => this.#send({ type: 'results', responses }),
       onHandle: () => {
         options.hooks.onHandle()
-        if (this.#goAway && this.#buffer.isEmpty) this.#leave()
+        if (this.#goAway && this.#buffer.isEmpty) this.#reconnectNow()
       },
-      onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
+      onGoAway: (timeLeft) => this.#scheduleReconnect(timeLeft),
     })
     options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (options.signal?.aborted) this.#closing?.abort()
@@ -119,8 +118,8 @@ export class ReconnectingLiveSession {
   }
 
   /** The handle that covers everything so far, if there is one. */
-  get restHandle(): string | undefined {
-    return this.#buffer.restHandle
+  get coveringHandle(): string | undefined {
+    return this.#buffer.coveringHandle
   }
 
   /** Resolves when the last connection is closed. */
@@ -175,7 +174,7 @@ export class ReconnectingLiveSession {
     if (input.activityEnd) this.#isUserActive = false
     // Audio is not buffered: it is lost while there is no connection.
     if (this.#state.state !== 'open') return
-    this.#state.socket.session.sendRealtimeInput(nameMedia(this.#options.model, input))
+    this.#state.socket.session.sendRealtimeInput(chooseMediaField(this.#options.model, input))
   }
 
   /**
@@ -238,11 +237,11 @@ export class ReconnectingLiveSession {
       events: {
         onMessage: (message) => {
           if (!isCurrent()) return
-          // Gemini sends a handle right after the setup, which proves nothing.
+          // Gemini sends a handle right after the setup, also if it refuses the session a moment later.
           if (!message.sessionResumptionUpdate) this.#isUnconfirmed = false
           this.#receiver.receive(message)
         },
-        onClosed: (error) => isCurrent() && this.#handleLoss(error),
+        onClosed: (error) => isCurrent() && this.#recoverFrom(error),
         onInvalidFrame: (error) => hooks.onError(error),
       },
     })
@@ -255,7 +254,7 @@ export class ReconnectingLiveSession {
     this.#isUnconfirmed = start.type === 'resumed'
   }
 
-  #handleLoss(error: LiveConnectionError): void {
+  #recoverFrom(error: LiveConnectionError): void {
     // Gemini may refuse a handle with 1007 only after it has completed the setup.
     const isHandleRefused =
       error.code === INVALID_ARGUMENT && this.#isUnconfirmed && this.#buffer.dropHandle()
@@ -274,7 +273,7 @@ export class ReconnectingLiveSession {
     this.#connection += 1
     this.#clearGoAway()
     hooks.onStatus('reconnecting')
-    this.#receiver.endTurnCutOff()
+    this.#receiver.endLostTurn()
     // `#reconnect` reports its failures itself.
     void this.#reconnect(cause)
   }
@@ -314,7 +313,7 @@ export class ReconnectingLiveSession {
   }
 
   #reportDropped({ type }: Outgoing): void {
-    const reason = `Gave up ${type}: the connection was lost each time it was sent.`
+    const reason = `Dropped ${type}: the connection was lost each time it was sent.`
     this.#options.hooks.onDropped(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
   }
 
@@ -339,12 +338,12 @@ export class ReconnectingLiveSession {
     return { session, model: this.#options.model }
   }
 
-  /** Leaves at once if the buffer is empty; else when the turn has ended and Gemini has sent a handle for it, or when time runs out. */
-  #prepareToLeave(timeLeft: string | undefined): void {
+  /** Reconnects at once if nothing would be lost. Otherwise when Gemini has sent a handle that covers the turn, or when the time is up. */
+  #scheduleReconnect(timeLeft: string | undefined): void {
     this.#attempts = 0
     this.#clearGoAway()
-    this.#goAway = setTimeout(() => this.#leave(), leaveAfterMs(timeLeft))
-    if (this.#buffer.isEmpty) this.#leave()
+    this.#goAway = setTimeout(() => this.#reconnectNow(), reconnectAfterMs(timeLeft))
+    if (this.#buffer.isEmpty) this.#reconnectNow()
   }
 
   #clearGoAway(): void {
@@ -352,7 +351,7 @@ export class ReconnectingLiveSession {
     this.#goAway = undefined
   }
 
-  #leave(): void {
+  #reconnectNow(): void {
     // `goAway` may arrive before the connection is open. Then the timer fires later, or Gemini closes the connection.
     if (this.#state.state !== 'open') return
     this.#replaceConnection(
@@ -361,8 +360,8 @@ export class ReconnectingLiveSession {
   }
 }
 
-/** Returns when to leave a connection that Gemini closes after `timeLeft`, a duration in Google's format such as `9.5s`. */
-function leaveAfterMs(timeLeft: string | undefined): number {
+/** Returns when to replace a connection that Gemini closes after `timeLeft`, a duration in Google's format such as `9.5s`. */
+function reconnectAfterMs(timeLeft: string | undefined): number {
   const leftMs = Number.parseFloat(timeLeft ?? '') * 1000 || 0
   return Math.max(leftMs / 2, leftMs - RECONNECT_MS)
 }

@@ -11,12 +11,12 @@ export type Outgoing =
   | { readonly type: 'partial-results'; readonly responses: readonly FunctionResponse[] }
 
 /**
- * How far a message has come. `sent-during-speech`: sent while the model was speaking, so the rest of that turn is not a reply to it.
+ * The delivery state of a message. `sent-during-speech`: sent while the model was speaking, so the rest of that turn is not a reply to it.
  * `replying`: the model has started to reply. `replied`: the turn with the reply has ended.
  */
 type Progress = 'unsent' | 'sent-during-speech' | 'sent' | 'replying' | 'replied'
 
-/** An outgoing message and how far it has come. */
+/** An outgoing message and its delivery state. */
 export interface Delivery {
   readonly type: 'delivery'
   readonly message: Outgoing
@@ -36,7 +36,7 @@ export type ConnectionStart =
   | { readonly type: 'resumed'; readonly handle: string }
   | { readonly type: 'fresh'; readonly history: readonly Content[] }
 
-/** A message may crash the connection each time it is sent. After this many attempts it is dropped. */
+/** Gemini may close the connection each time a message is sent. After this many attempts the message is dropped. */
 const MAX_ATTEMPTS = 3
 
 /** A handle covers a message that was sent at least this long before the handle arrived. */
@@ -60,7 +60,7 @@ export class ReplayBuffer {
   readonly #calls = new SparseSet<string>()
 
   readonly #now: () => number
-  /** Whether the present connection goes back to a handle of another process. Then the model knows calls that this buffer does not. */
+  /** Whether the connection was resumed from a handle of another process. Then the model knows calls that this buffer does not. */
   #isResumed: boolean
 
   /** `history` is the conversation that the handle covers. */
@@ -81,7 +81,7 @@ export class ReplayBuffer {
   }
 
   /** The handle that covers everything so far, if there is one. */
-  get restHandle(): string | undefined {
+  get coveringHandle(): string | undefined {
     return this.isEmpty && !this.#isSpeaking ? this.#handle : undefined
   }
 
@@ -89,7 +89,7 @@ export class ReplayBuffer {
     return this.#entries.filter(isDelivery).filter(({ progress }) => progress === 'unsent')
   }
 
-  /** Whether the present connection does not know a call: it was lost with another one, or another agent received it. */
+  /** Whether the current connection does not know a call: it was made on an earlier connection, or by another agent. */
   isLost(toolCallId: string | undefined): boolean {
     if (toolCallId === undefined) return false
     return this.#lostCalls.has(toolCallId) || (!this.#isResumed && !this.#calls.has(toolCallId))
@@ -155,7 +155,7 @@ export class ReplayBuffer {
     this.#entries.push({ type: 'call', call })
   }
 
-  /** Records that the present connection knows a call, without keeping the call. */
+  /** Records that the current connection knows a call, without keeping the call. */
   registerCall({ id = '' }: FunctionCall): void {
     this.#calls.add(id)
   }
@@ -273,7 +273,7 @@ function isAwaitingReply({ progress }: Delivery): boolean {
   return progress !== 'replying' && progress !== 'replied'
 }
 
-/** Whether resending cannot bring the state behind an older handle to this entry. */
+/** Whether a session that resumes from an older handle cannot get back to this entry by resending messages. */
 function isNotResumable(entry: Entry): boolean {
   return entry.type === 'call' || entry.progress === 'replied'
 }

@@ -25,7 +25,12 @@ import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { needsConfirmation, resolveQuestionTerms, withUserText } from '../calls/call-terms.ts'
 import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
-import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
+import {
+  createHandoverEvent,
+  createOfferEvent,
+  toApprovalEvents,
+  toPauseEvents,
+} from '../calls/approval-events.ts'
 import { toAnswerOutcome } from '../calls/input-terms.ts'
 import type { LateSignIn } from '../calls/late-sign-ins.ts'
 import {
@@ -46,8 +51,7 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { previewApproval } from '../approvals/preview.ts'
 import { isRefusal } from '../approvals/approval.ts'
-import { toApprovalEvents, toPauseEvents } from '../gemini-live/approval-events.ts'
-import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
+import type { RecordOutcome } from '../gemini-live/live-agent.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { describeInside, readInside, withdrawInside } from './inside-calls.ts'
 import type { OpenCall, EndedCall } from './open-call.ts'

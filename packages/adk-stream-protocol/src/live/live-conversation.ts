@@ -28,13 +28,13 @@ import {
   findLiveTool,
   toLiveAgent,
   wrapTools,
+  runLiveCall,
 } from '../gemini-live/live-agent.ts'
-import { toModelError } from '../gemini-live/live-connection-error.ts'
+import { toClientError } from '../gemini-live/live-connection-error.ts'
 import type { LiveHooks, LiveStatus } from '../gemini-live/live-hooks.ts'
 import { AudioEpochs } from '../gemini-live/live-hooks.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
-import { runLiveCall } from '../gemini-live/run-live-call.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
@@ -328,7 +328,7 @@ export class LiveConversation implements LiveHooks {
   #takeSnapshot(): LiveSnapshot {
     const { waiting, isWaiting } = this.#calls ?? NO_CALLS
     const eventId = this.#session.lastEventId
-    const handle = isWaiting && this.#isAtRest ? this.#model?.restHandle : undefined
+    const handle = isWaiting && this.#isAtRest ? this.#model?.coveringHandle : undefined
     return {
       ...(handle !== undefined && { handle }),
       ...(eventId !== undefined && { eventId }),
@@ -441,7 +441,7 @@ export class LiveConversation implements LiveHooks {
       for await (const event of events) this.#handleEvent(event)
     } catch (error) {
       const isOurs = await this.#options.ledger.locks.stillHolds(chat).catch(() => true)
-      failure = isOurs ? toModelError(error) : new ProtocolError('turn-lost', { cause: error })
+      failure = isOurs ? toClientError(error) : new ProtocolError('turn-lost', { cause: error })
       this.#options.onError(error)
     }
     this.#end(this.#lostError ?? failure)
@@ -472,7 +472,7 @@ export class LiveConversation implements LiveHooks {
     this.#options.listener.onInterrupted()
   }
 
-  onCutOff(): void {
+  onReplyLost(): void {
     this.#cutOffTurns += 1
   }
 
@@ -555,7 +555,7 @@ export class LiveConversation implements LiveHooks {
 
   #failNextReply(error: unknown): void {
     const message = this.#completeTurn()
-    message?.fail(toModelError(error))
+    message?.fail(toClientError(error))
     if (message) this.#messages.closeIfDone(message)
   }
 

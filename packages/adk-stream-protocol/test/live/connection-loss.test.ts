@@ -234,6 +234,6 @@ test('[LC10] a message that closes the connection each time is dropped', async (
   }
   run.say('[[say Fine.]]')
   await run.until((event) => textOf([event]) === 'Fine.')
-  expect(run.reported.errors.map(String).some((error) => error.includes('Gave up'))).toBe(true)
+  expect(run.reported.errors.map(String).some((error) => error.includes('Dropped'))).toBe(true)
   expect(openSockets(emulator)).toBe(1)
 })

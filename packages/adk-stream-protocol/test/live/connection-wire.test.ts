@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 import { AUDIO_END } from '../../src/gemini-live/reconnecting-model.ts'
 import { describeHistory } from '../../src/gemini-live/describe-history.ts'
-import { takesNonBlockingCalls } from '../../src/gemini-live/model-capabilities.ts'
+import { takesNonBlockingCalls } from '../../src/gemini-live/live-models.ts'
 import {
   allClosed,
   FLASH_LIVE,

@@ -4,7 +4,7 @@ import { Modality } from '@google/genai'
 
 import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
 import { toLiveAgent } from '../../gemini-live/live-agent.ts'
-import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/model-capabilities.ts'
+import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/live-models.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { LiveSnapshot } from '../../live/live-snapshot.ts'

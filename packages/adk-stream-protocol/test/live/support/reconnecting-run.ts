@@ -131,7 +131,7 @@ function listen(reported: Reported): ReconnectingLiveModelOptions['hooks'] {
     onError: (error) => void reported.errors.push(error),
     onOutput: () => undefined,
     onInterrupted: () => void (reported.interruptions += 1),
-    onCutOff: () => undefined,
+    onReplyLost: () => undefined,
     onDropped: (error) => void reported.errors.push(error),
     onHandle: () => undefined,
   }
