@@ -8,10 +8,9 @@ import type { WorkerLease } from '../approvals/approval-store.ts'
 import type { AuditRecord } from '../approvals/audit-entry.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { PendingBrowserCall } from './browser-call-store.ts'
+import type { PendingBrowserCall, Store } from './store.ts'
 import { openStore, readLease } from './open-store.ts'
 import type { CommandOutput } from './sqlite/audit-command.ts'
-import type { Store } from './store.ts'
 
 const USAGE = `Usage:
   adk-stream-protocol doctor <database> [--app <name>]

@@ -4,7 +4,7 @@ export type { FirstMessageReader, RewindableSessionService, RewindRequest, Store
 export { isRewindable } from './store.ts'
 export type { StoreErrorCode } from './store-error.ts'
 export { StoreError } from './store-error.ts'
-export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
+export type { ChatEntry, ChatNote, ChatStore } from './store.ts'
 export type {
   CredentialStore,
   NewAttempt,
@@ -12,14 +12,9 @@ export type {
   RefreshLock,
   StoredCredential,
   TakenAttempt,
-} from './credential-store.ts'
-export type { LiveSessionStore, SaveOptions } from './live-session-store.ts'
-export type {
-  BrowserCall,
-  BrowserCallStore,
-  DueBrowserCalls,
-  PendingBrowserCall,
-} from './browser-call-store.ts'
+} from './store.ts'
+export type { LiveSessionStore, SaveOptions } from './store.ts'
+export type { BrowserCall, BrowserCallStore, DueBrowserCalls, PendingBrowserCall } from './store.ts'
 export type {
   ApprovalFilter,
   ApprovalStore,
@@ -51,4 +46,4 @@ export { isWaitingFor } from '../approvals/deciders.ts'
 export type { Transition } from '../approvals/next-approval.ts'
 export { cancelApproval, isUnreported } from '../approvals/next-approval.ts'
 export type { AppChatRef } from '../shared/chat-ref.ts'
-export type { Owner, RemovalCondition, RetentionStore, UnusedChats } from './retention-store.ts'
+export type { Owner, RemovalCondition, RetentionStore, UnusedChats } from './store.ts'

@@ -2,8 +2,7 @@ import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:time
 
 import type { BaseSessionService } from '@google/adk'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Orphans, Owner, RetentionStore } from './retention-store.ts'
-import type { Store } from './store.ts'
+import type { Orphans, Owner, RetentionStore, Store } from './store.ts'
 import { StoreError } from './store-error.ts'
 
 /** How long data is kept. What has no limit is kept forever. */

@@ -1,5 +1,5 @@
 import type { CompositeSessionKey } from '@google/adk'
-import type { Owner } from './retention-store.ts'
+import type { Owner } from './store.ts'
 import { StoreError } from './store-error.ts'
 
 export type SessionKey = [appName: string, userId: string, sessionId: string]

@@ -1,11 +1,8 @@
 import type { BaseSessionService, CompositeSessionKey, Event, Session } from '@google/adk'
+
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { Relay, Signals } from '../relay/relay.ts'
-import type { ChatStore } from './chat-store.ts'
-import type { BrowserCallStore } from './browser-call-store.ts'
-import type { CredentialStore } from './credential-store.ts'
-import type { LiveSessionStore } from './live-session-store.ts'
-import type { RetentionStore } from './retention-store.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
  * The database of a bridge. `openSqliteStore` opens one in a SQLite file. Implement this interface to use
@@ -92,4 +89,241 @@ export function canReadFirstMessage(service: object): service is FirstMessageRea
 /** Whether a session service implements {@link RewindableSessionService}. */
 export function isRewindable(service: BaseSessionService): service is RewindableSessionService {
   return 'rewind' in service && typeof service.rewind === 'function'
+}
+
+/** The title and the creation time of a chat, derived from its first message. */
+export interface ChatNote {
+  /** The beginning of the first message. */
+  readonly title: string
+  /** When the first message was sent, in ms since 1970. */
+  readonly createdAt: number
+}
+
+/** An entry of the chat list: the derived title, the name that the owner chose, and the agent if the bridge has several. */
+export type ChatEntry = Partial<ChatNote> & { readonly name?: string; readonly agent?: string }
+
+/** Stores what the chat list shows, so that a session is read for it only once. */
+export interface ChatStore {
+  /** Returns the entries of these chats of a principal, by chat id. Chats without an entry are missing from the map. */
+  find(
+    owner: Omit<AppChatRef, 'chatId'>,
+    chatIds: readonly string[],
+  ): Promise<Map<string, ChatEntry>>
+  /** Stores the title and the creation time of a chat. */
+  note(chat: AppChatRef, note: ChatNote): Promise<void>
+  /** Sets the name of a chat. The name stays when the chat is cleared. */
+  rename(chat: AppChatRef, name: string): Promise<void>
+  /** Sets the agent of a chat if it has none. Returns the agent of the chat. */
+  assignAgent(chat: AppChatRef, agent: string): Promise<string>
+  /** Removes the title and the creation time, because the first message was replaced. Name and agent stay. */
+  forgetNote(chat: AppChatRef): Promise<void>
+  drop(chat: AppChatRef): Promise<void>
+}
+
+/** A call of a browser tool that waits for the result of a client. */
+export interface BrowserCall {
+  readonly chat: AppChatRef
+  /** The assistant message whose turn waits for the result. */
+  readonly messageId: string
+  readonly toolCallId: string
+}
+
+/**
+ * Stores the calls that wait for a client, with their deadlines. Every method is atomic. Its effect survives a crash
+ * of the process and is visible to all processes at once.
+ */
+export interface BrowserCallStore {
+  /** Adds a call with its deadline. Does nothing if the call is already stored. */
+  add(call: BrowserCall, timeoutMs: number): Promise<void>
+  /** Removes calls that have a result. */
+  drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
+  dropChat(chat: AppChatRef): Promise<void>
+  /**
+   * Returns calls whose deadline has passed, by the clock of the store. No other process gets them for `leaseMs`. The
+   * caller removes them with `drop` after it has reported the timeout.
+   */
+  takeDue(filter: DueBrowserCalls): Promise<BrowserCall[]>
+  /** Lists the calls that wait, of one chat or of all chats, earliest deadline first. For timelines and `doctor`. */
+  list?(filter: {
+    readonly chat?: AppChatRef
+    readonly limit: number
+  }): Promise<PendingBrowserCall[]>
+}
+
+/** A browser call with its deadline, in ms since 1970. */
+export interface PendingBrowserCall extends BrowserCall {
+  readonly deadline: number
+}
+
+/** Selects browser calls whose deadline has passed. */
+export interface DueBrowserCalls {
+  readonly appName: string
+  readonly leaseMs: number
+  readonly limit: number
+}
+
+/** Stores what a process needs to continue a live session of another one. The bridge encrypts it. */
+export interface LiveSessionStore {
+  /**
+   * Stores the state of a live session. Returns false, and stores nothing, if `lock` is not the present holder of its lock. Removes
+   * states that are older than `maxAgeMs`.
+   */
+  save(chat: AppChatRef, state: Uint8Array, options: SaveOptions): Promise<boolean>
+  /** Returns the stored state of a live session. */
+  find(chat: AppChatRef): Promise<Uint8Array | undefined>
+  /** Removes the state of a live session. */
+  drop(chat: AppChatRef): Promise<void>
+}
+
+/** How {@link LiveSessionStore.save} stores a state. */
+export interface SaveOptions {
+  /** The lock of the live session, as `ApprovalStore.lockChat` received it. */
+  readonly lock: { readonly chat: AppChatRef; readonly token: string }
+  readonly maxAgeMs: number
+}
+
+/**
+ * Stores the credentials that people gave the agent by signing in, and sign-ins that have begun. The bridge encrypts both, so that
+ * the database contains no token and no key.
+ */
+export interface CredentialStore {
+  /** Returns all credentials of a principal. */
+  list(owner: Owner): Promise<StoredCredential[]>
+  /**
+   * Stores a credential, in place of the one with the same name. With `version`, only if the stored one has this version: a
+   * credential that was removed or replaced meanwhile is not written. Returns whether it was stored.
+   */
+  save(owner: Owner, credential: NewCredential): Promise<boolean>
+  /** Removes a credential. Returns false if there is none. */
+  remove(owner: Owner, name: string): Promise<boolean>
+  /**
+   * Gives one caller the right to refresh a credential of this version for `leaseMs`. Returns false if another caller has it, or if
+   * the credential has another version.
+   */
+  lockRefresh(owner: Owner, refresh: RefreshLock): Promise<boolean>
+  /** Records that a credential was used. */
+  touch(owner: Owner, name: string): Promise<void>
+  /** Stores a sign-in that has begun. It can be taken once, within `maxAgeMs`. */
+  addAttempt(owner: Owner, attempt: NewAttempt): Promise<void>
+  /** Returns a sign-in that has begun, and removes it. Returns undefined if it was taken, has expired, or never began. */
+  takeAttempt(appName: string, id: string): Promise<TakenAttempt | undefined>
+  /** Removes credentials that were not used for `unusedMs`, and sign-ins that have expired. */
+  removeOld(unusedMs: number): Promise<void>
+}
+
+/** A credential as the store keeps it. */
+export interface StoredCredential {
+  /** The provider and the scopes. */
+  readonly name: string
+  /** The encrypted credential. */
+  readonly sealed: Uint8Array
+  /** Changes each time the credential is stored. */
+  readonly version: number
+  /** When it was last used, in ms. */
+  readonly usedAt: number
+}
+
+/** A credential to store. */
+export interface NewCredential extends Pick<StoredCredential, 'name' | 'sealed'> {
+  /** The version that it replaces. Default: any, or none. */
+  readonly version?: number
+}
+
+/** Names the credential that {@link CredentialStore.lockRefresh} locks. */
+export interface RefreshLock extends Pick<StoredCredential, 'name' | 'version'> {
+  readonly leaseMs: number
+}
+
+/** A sign-in that has begun. */
+export interface NewAttempt {
+  /** The hash of the `state` parameter. */
+  readonly id: string
+  readonly sealed: Uint8Array
+  readonly maxAgeMs: number
+}
+
+/** A sign-in that was taken from the store. */
+export interface TakenAttempt {
+  readonly principalId: string
+  readonly sealed: Uint8Array
+}
+
+/**
+ * Removes old data and the data of a principal. Every method is atomic and does a bounded amount of work. Any number of
+ * processes may call them at the same time.
+ */
+export interface RetentionStore {
+  /** Lists chats that were not used for `unusedMs` and that `removeChat` would remove, the oldest first. */
+  listUnused(filter: UnusedChats): Promise<AppChatRef[]>
+  /**
+   * Removes the session, the entry in the chat list, the browser calls and the expired locks of a chat. Returns false, and
+   * removes nothing, if a worker with a valid lease has locked the chat or its live session, if a call of the chat is pending, approved or
+   * running, if an outcome is not reported, or if the chat was used within `unusedMs`.
+   */
+  removeChat(chat: AppChatRef, condition: RemovalCondition): Promise<boolean>
+  /** Counts the audit entries of all applications at the beginning of the record that are older than `olderThanMs`. */
+  countOldAudit(olderThanMs: number): Promise<number>
+  /**
+   * Removes up to `limit` audit entries at the beginning of the record that are older than `olderThanMs`. Appends an entry
+   * that records the removal, so that `verifyAudit` can check the rest. Returns the number of removed entries.
+   */
+  removeAudit(range: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
+  /**
+   * Reads a page of the entries in the chat list of an app, by principal and chat id. Returns those whose chat has no session and
+   * no lock: it was deleted while an entry was written. Stores without this method keep such entries.
+   */
+  listOrphans?(page: OrphanPage): Promise<Orphans>
+  /** Removes the entry of a chat that still has no session and no lock. */
+  removeOrphan?(chat: AppChatRef): Promise<void>
+  /** Removes up to `limit` ended and reported approvals without audit entries. Returns their number. */
+  removeApprovals(limit: number): Promise<number>
+  /**
+   * Called after a series of removals. Overwrites copies of what was removed, for databases that keep any. This may take long, so it
+   * is not part of each removal.
+   */
+  overwriteRemoved?(): Promise<void>
+  /** Removes the chat locks of workers that have not renewed their lease for a day. */
+  removeLocks(): Promise<void>
+  /** Removes the `user:` state of a principal, and the entries in the chat list and browser calls of all their chats. */
+  removeOwner(owner: Owner): Promise<void>
+  /**
+   * Removes up to `limit` ended approvals in chats of a principal and the contents of their audit entries. The hashes of the
+   * entries stay, and an appended entry records the removal, so that `verifyAudit` can check the record. Returns the number
+   * of removed approvals.
+   */
+  eraseApprovals(owner: Owner, limit: number): Promise<number>
+}
+
+/** A principal of an application. */
+export type Owner = Omit<AppChatRef, 'chatId'>
+
+/** When {@link RetentionStore.removeChat} may remove a chat. */
+export interface RemovalCondition {
+  /** The lease of the workers that lock chats, in ms. */
+  readonly leaseMs: number
+  /** For how long the chat must not have been used, in ms. Default: it may have been used just now. */
+  readonly unusedMs?: number
+}
+
+/** The chats that {@link RetentionStore.listUnused} lists. */
+export interface UnusedChats extends Required<RemovalCondition> {
+  /** Default: all applications of the store. */
+  readonly appName?: string
+  readonly limit: number
+}
+
+/** A page of {@link RetentionStore.listOrphans}. */
+export interface OrphanPage {
+  readonly appName: string
+  /** The last entry of the page before. */
+  readonly after: Omit<AppChatRef, 'appName'> | undefined
+  /** How many entries are read. */
+  readonly limit: number
+}
+
+/** What {@link RetentionStore.listOrphans} found. */
+export interface Orphans {
+  readonly orphans: readonly AppChatRef[]
+  /** The last entry that was read. Undefined if the page was not full. */
+  readonly last: AppChatRef | undefined
 }

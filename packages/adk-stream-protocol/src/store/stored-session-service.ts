@@ -1,20 +1,18 @@
-import {
-  type CompositeSessionKey,
-  type AppendEventRequest,
-  BaseSessionService,
-  createSession,
-  type CreateSessionRequest,
-  type Event,
-  type GetSessionRequest,
-  type Session,
+import type {
+  AppendEventRequest,
+  CompositeSessionKey,
+  CreateSessionRequest,
+  Event,
+  GetSessionRequest,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  Session,
 } from '@google/adk'
+import { BaseSessionService, createSession } from '@google/adk'
+
 import { selectEvents } from './session-history.ts'
-import {
-  type ScopedDelta,
-  scopeDelta,
-  type SessionState,
-  type StateDelta,
-} from './session-state.ts'
+import type { ScopedDelta, SessionState, StateDelta } from './session-state.ts'
+import { scopeDelta } from './session-state.ts'
 import { StoreError } from './store-error.ts'
 
 /** An event to store, with the writes to the state that take effect. */
@@ -153,4 +151,38 @@ function withWritableActions(event: Event): Event {
 
 function isEmpty(record: object | undefined): boolean {
   return record === undefined || Object.keys(record).length === 0
+}
+
+interface ListPage {
+  readonly offset: number
+  /** `undefined` means no limit. */
+  readonly limit: number | undefined
+}
+
+/** Reads the range of a list request. `page` counts from 1 and takes precedence over `offset`. */
+export function readPage({ limit, offset = 0, page }: ListSessionsRequest): ListPage {
+  checkWhole('offset', offset, 0)
+  if (limit === undefined) return { offset, limit }
+  checkWhole('limit', limit, 0)
+  if (page === undefined) return { offset, limit }
+  checkWhole('page', page, 1)
+  return { offset: (page - 1) * limit, limit }
+}
+
+/** Describes the position of a page in the whole list, in the shape of ADK. */
+export function describePage(
+  request: ListSessionsRequest,
+  totalItems: number,
+): Omit<ListSessionsResponse, 'sessions'> {
+  const { offset, limit } = readPage(request)
+  if (limit === undefined)
+    return { page: 1, limit: totalItems, totalItems, totalPages: totalItems === 0 ? 0 : 1 }
+  if (limit === 0) return { page: request.page ?? 1, limit, totalItems, totalPages: 0 }
+  const page = request.page ?? Math.floor(offset / limit) + 1
+  return { page, limit, totalItems, totalPages: Math.ceil(totalItems / limit) }
+}
+
+function checkWhole(what: string, value: number, least: number): void {
+  if (Number.isSafeInteger(value) && value >= least) return
+  throw new StoreError('invalid', `\`${what}\` must be an integer of at least ${least}.`)
 }

@@ -7,7 +7,7 @@ import { lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai'
 import Database from 'libsql'
 import { describe, expect, test } from 'vitest'
 
-import { DATABASE_CLOCK } from '../../src/store/sqlite/approval-statements.ts'
+import { DATABASE_CLOCK } from '../../src/store/sqlite/approval-sql.ts'
 import { monotonicClock } from '../../src/store/sqlite/lease-clock.ts'
 import { openSqliteStore, openWithClocks } from '../../src/store/sqlite/sqlite-store.ts'
 

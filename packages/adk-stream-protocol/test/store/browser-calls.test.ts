@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
-import { SqliteBrowserCallStore } from '../../src/store/sqlite/sqlite-browser-call-store.ts'
-import type { BrowserCall } from '../../src/store/browser-call-store.ts'
+import { SqliteBrowserCallStore } from '../../src/store/sqlite/sqlite-chat-stores.ts'
+import type { BrowserCall } from '../../src/store/store.ts'
 import { chat, NOON } from '../ledger/support/fixture.ts'
 import { CLOCK, clocksOf, moveClock, openWithClock } from '../ledger/support/subjects.ts'
 import { temporaryFolder } from './support/fixture.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { SessionCache, type SessionHistory } from '../../src/store/session-cache.ts'
+import type { SessionHistory } from '../../src/store/session-history.ts'
+import { SessionCache } from '../../src/store/session-history.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import {
   deltaEvent,

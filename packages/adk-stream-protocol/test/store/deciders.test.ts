@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
-import { listConditions } from '../../src/store/sqlite/approval-conditions.ts'
+import { listConditions } from '../../src/store/sqlite/approval-sql.ts'
 import { migrations } from '../../src/store/sqlite/migrations.ts'
 import {
   chat,

@@ -5,7 +5,7 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { migrations as postgresMigrations } from '../../src/store/postgres/migrations.ts'
-import { visibleQuery } from '../../src/store/sqlite/approval-conditions.ts'
+import { visibleQuery } from '../../src/store/sqlite/approval-sql.ts'
 import { migrations } from '../../src/store/sqlite/migrations.ts'
 import type { Store } from '../../src/store/store.ts'
 import {

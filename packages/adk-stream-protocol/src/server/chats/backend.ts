@@ -6,10 +6,8 @@ import type { ChatAgents } from './chat-agents.ts'
 import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './decisions/policy-checks.ts'
 import type { SignIns } from '../sign-in/sign-ins.ts'
-import type { BrowserCallStore } from '../../store/browser-call-store.ts'
-import type { ChatStore } from '../../store/chat-store.ts'
+import type { BrowserCallStore, ChatStore, Store } from '../../store/store.ts'
 import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
-import type { Store } from '../../store/store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The agents with their sessions, and the stores. */

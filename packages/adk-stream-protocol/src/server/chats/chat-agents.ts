@@ -3,7 +3,7 @@ import type { RunnerConfig } from '@google/adk'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
+import type { ChatEntry, ChatStore } from '../../store/store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /**

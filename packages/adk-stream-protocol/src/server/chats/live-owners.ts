@@ -13,7 +13,7 @@ import { toAppChat } from './backend.ts'
 import type { LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { BrowserCall } from '../../store/browser-call-store.ts'
+import type { BrowserCall } from '../../store/store.ts'
 import type { StoredCalls } from './turns/stored-calls.ts'
 
 export interface LiveOwnersOptions {

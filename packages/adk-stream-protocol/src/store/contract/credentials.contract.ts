@@ -1,4 +1,4 @@
-import type { CredentialStore } from '../credential-store.ts'
+import type { CredentialStore } from '../store.ts'
 import { chat, NOON } from './approval-fixture.ts'
 import type { ContractTest } from './contract-test.ts'
 import { expect } from './expect.ts'

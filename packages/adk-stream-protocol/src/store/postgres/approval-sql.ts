@@ -1,10 +1,9 @@
 import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
-import { namesOf } from '../approval-rows.ts'
-import { chatColumns } from '../chat-rows.ts'
+import { namesOf, chatColumns } from '../rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
-import type { Clocks } from './clocks.ts'
-import { QUICK } from './quick-commit.ts'
+import type { Clocks } from './database.ts'
+import { QUICK } from './database.ts'
 import { PAGE_EVENTS } from './session-sql.ts'
 
 export type ApprovalSql = ReturnType<typeof approvalSql>

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { StoreError } from '../store-error.ts'
-import type { PostgresClient, PostgresPool, PostgresQuery } from './pool.ts'
 import { classify, isPreparedLost } from './postgres-errors.ts'
 
 /** Runs one statement. The caller guarantees that `Row` matches the selected columns. */
@@ -11,7 +10,7 @@ export type RunStatement = <Row = never>(
   values?: readonly unknown[],
 ) => Promise<Row[]>
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** How long work is tried again after a lost connection or a conflict, in ms. */
   readonly busyTimeoutMs: number
   /** Whether statements are prepared once per connection. `auto`: until a proxy turns out not to support it. */
@@ -208,3 +207,52 @@ function pauseMs(attempt: number): number {
 }
 
 function ignore(): void {}
+
+/** What the store uses of a pool of `pg`. */
+export interface PostgresPool {
+  connect(): Promise<PostgresClient>
+  /** The options of the pool. The store opens a few connections of its own with them. */
+  readonly options?: object
+  /** The numbers of open, idle and awaited connections, for metrics. */
+  readonly totalCount?: number
+  readonly idleCount?: number
+  readonly waitingCount?: number
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: PostgresClient) => void): unknown
+}
+
+/** What the store uses of a connection of `pg`. */
+export interface PostgresClient {
+  query(query: PostgresQuery): Promise<{ readonly rows: unknown[] }>
+  /** With `true` or an error, the connection is closed instead of used again. */
+  release(error?: Error | boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** A query with its parameters, as `pg` takes it. */
+export interface PostgresQuery {
+  readonly text: string
+  readonly values?: unknown[]
+  readonly name?: string
+  readonly types?: { getTypeParser(oid: number, format?: string): (value: never) => unknown }
+}
+
+/** SQL expressions for the current time, in ms. All instances share the clock of the database. */
+export interface Clocks {
+  /** For deadlines. */
+  readonly clock: string
+  /** For leases. */
+  readonly leaseClock: string
+}
+
+export const DATABASE_CLOCKS: Clocks = {
+  clock: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::double precision',
+  leaseClock: '(extract(epoch FROM clock_timestamp()) * 1000)::double precision',
+}
+
+/**
+ * The part of a statement that makes its commit not wait for the disk, for what need not survive a power failure. Another part of the
+ * statement must select from `quick`, because PostgreSQL leaves out what is not used.
+ */
+export const QUICK = `quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`

@@ -1,3 +1,3 @@
-export type { PostgresClient, PostgresPool, PostgresQuery } from './pool.ts'
+export type { PostgresClient, PostgresPool, PostgresQuery } from './database.ts'
 export type { PostgresStoreOptions } from './postgres-store.ts'
 export { openPostgresStore } from './postgres-store.ts'

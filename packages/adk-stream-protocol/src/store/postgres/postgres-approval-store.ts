@@ -20,6 +20,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { ApprovalRow, AuditRow, TimedRow, WorkerRow } from '../rows.ts'
 import {
   deciderNames,
   decodeApproval,
@@ -27,12 +28,10 @@ import {
   decodeTimed,
   encodeAsked,
   encodeMoved,
-  type ApprovalRow,
-  type AuditRow,
-  type TimedRow,
-} from '../approval-rows.ts'
+  chatColumns,
+  decodeWorkers,
+} from '../rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
-import { chatColumns, decodeWorkers, type WorkerRow } from '../chat-rows.ts'
 import type { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
@@ -44,8 +43,7 @@ import {
   readAudit,
   type ApprovalSql,
 } from './approval-sql.ts'
-import type { Clocks } from './clocks.ts'
-import type { Database, RunStatement } from './database.ts'
+import type { Clocks, Database, RunStatement } from './database.ts'
 import { violatedConstraint } from './postgres-errors.ts'
 import type { PostgresSessionService, SessionRow } from './postgres-session-service.ts'
 

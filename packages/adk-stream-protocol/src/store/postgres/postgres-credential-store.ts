@@ -5,11 +5,10 @@ import type {
   RefreshLock,
   StoredCredential,
   TakenAttempt,
-} from '../credential-store.ts'
-import type { Owner } from '../retention-store.ts'
+  Owner,
+} from '../store.ts'
 import { checkName, ownerColumns } from '../session-key.ts'
-import type { Clocks } from './clocks.ts'
-import type { Database } from './database.ts'
+import type { Clocks, Database } from './database.ts'
 
 /** Stores encrypted credentials in PostgreSQL. */
 export class PostgresCredentialStore implements CredentialStore {

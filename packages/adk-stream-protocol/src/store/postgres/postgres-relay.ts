@@ -12,8 +12,8 @@ import type {
 } from '../../relay/relay.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { Database } from './database.ts'
+import { QUICK } from './database.ts'
 import type { ListenClient, ListenTiming } from './hint-connection.ts'
-import { QUICK } from './quick-commit.ts'
 import { CHANNEL, HintConnection, splitHint } from './hint-connection.ts'
 
 export interface PostgresRelayOptions {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 import type { AuditHead } from '../../approvals/approval-store.ts'
 import { type AppChatRef, LIVE_LOCK } from '../../shared/chat-ref.ts'
-import { chatColumns, ofAppOrLive, type OrphanRow, readOrphans } from '../chat-rows.ts'
+import type { OrphanRow } from '../rows.ts'
+import { chatColumns, ofAppOrLive, readOrphans } from '../rows.ts'
 import { ERASED, type ErasedEntry, findCut, removalRow, type TimedRow } from '../audit-chain.ts'
 import type {
   OrphanPage,
@@ -11,11 +12,10 @@ import type {
   RemovalCondition,
   RetentionStore,
   UnusedChats,
-} from '../retention-store.ts'
+} from '../store.ts'
 import { checkName } from '../session-key.ts'
 import { type ApprovalSql, approvalSql } from './approval-sql.ts'
-import type { Clocks } from './clocks.ts'
-import type { Database, RunStatement } from './database.ts'
+import type { Clocks, Database, RunStatement } from './database.ts'
 
 /** Removes data from PostgreSQL. Each method is one short transaction. */
 export class PostgresRetentionStore implements RetentionStore {

@@ -13,10 +13,26 @@ import {
   type Session,
 } from '@google/adk'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
-import { describePage, readPage } from '../list-page.ts'
+import type { Append } from '../stored-session-service.ts'
+import {
+  describePage,
+  readPage,
+  checkTimestamp,
+  lockLost,
+  noSuchEvent,
+  sessionGone,
+  StoredSessionService,
+  toSession,
+} from '../stored-session-service.ts'
 import type { LockedChats } from '../locked-chats.ts'
-import type { SessionCache, SessionHistory } from '../session-cache.ts'
-import { addToHistory, continueHistory, shareEvents } from '../session-history.ts'
+import type { SessionCache, SessionHistory } from '../session-history.ts'
+import {
+  addToHistory,
+  continueHistory,
+  shareEvents,
+  decodeEvent,
+  encodeEvent,
+} from '../session-history.ts'
 import { checkName, isStorable, sessionKey, type SessionKey } from '../session-key.ts'
 import {
   applyDelta,
@@ -33,27 +49,11 @@ import type {
   RewindableSessionService,
   RewindRequest,
 } from '../store.ts'
-import { decodeEvent, encodeEvent } from '../stored-event.ts'
-import {
-  type Append,
-  checkTimestamp,
-  lockLost,
-  noSuchEvent,
-  sessionGone,
-  StoredSessionService,
-  toSession,
-} from '../stored-session-service.ts'
 import type { Database, RunStatement } from './database.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { violatedConstraint } from './postgres-errors.ts'
-import {
-  type AppendShape,
-  PAGE_EVENTS,
-  SCOPES,
-  type SessionSql,
-  sessionSql,
-} from './session-sql.ts'
-import { readState, toColumns } from './state-rows.ts'
+import type { AppendShape, SessionSql } from './session-sql.ts'
+import { PAGE_EVENTS, SCOPES, sessionSql, readState, toColumns } from './session-sql.ts'
 
 export interface PostgresSessionServiceOptions {
   /** The quoted name of the schema. */

@@ -2,19 +2,21 @@ import { randomBytes } from 'node:crypto'
 
 import { Client, Pool } from 'pg'
 import { LockedChats } from '../locked-chats.ts'
-import { SessionCache, type SessionCacheLimits } from '../session-cache.ts'
+import type { SessionCacheLimits } from '../session-history.ts'
+import { SessionCache } from '../session-history.ts'
 import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
-import { type Clocks, DATABASE_CLOCKS } from './clocks.ts'
-import { Database } from './database.ts'
+import type { Clocks, PostgresPool } from './database.ts'
+import { DATABASE_CLOCKS, Database } from './database.ts'
 import { migrate } from './migrations.ts'
-import type { PostgresPool } from './pool.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
-import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
-import { PostgresChatStore } from './postgres-chat-store.ts'
+import {
+  PostgresBrowserCallStore,
+  PostgresChatStore,
+  PostgresLiveSessionStore,
+} from './postgres-chat-stores.ts'
 import { PostgresCredentialStore } from './postgres-credential-store.ts'
-import { PostgresLiveSessionStore } from './postgres-live-session-store.ts'
 import { PostgresRelay } from './postgres-relay.ts'
 import { PostgresRetentionStore } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'

@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util'
 
 import type { AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
-import { type AuditRow, decodeAudit } from '../approval-rows.ts'
+import type { AuditRow } from '../rows.ts'
+import { decodeAudit } from '../rows.ts'
 import { hasTransition, verifyChain } from '../audit-chain.ts'
-import { auditReader } from './audit-chain.ts'
+import { auditReader } from './approval-sql.ts'
 import { openExisting } from './open-database.ts'
 
 const USAGE = `Usage:

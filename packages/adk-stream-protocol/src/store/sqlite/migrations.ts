@@ -1,6 +1,5 @@
-import { decodeApproval, deciderNames } from '../approval-rows.ts'
-import { selectApprovals } from './approval-statements.ts'
-import { chainExisting } from './audit-chain.ts'
+import { decodeApproval, deciderNames } from '../rows.ts'
+import { selectApprovals, chainExisting } from './approval-sql.ts'
 import type { Connection } from './connection.ts'
 
 /** A migration: SQL, or a function if SQL alone is not enough. */

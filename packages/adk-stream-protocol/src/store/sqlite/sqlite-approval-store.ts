@@ -21,6 +21,7 @@ import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { ApprovalRow, AuditRow } from '../rows.ts'
 import {
   deciderNames,
   decodeApproval,
@@ -28,23 +29,24 @@ import {
   decodeTimed,
   encodeAsked,
   encodeMoved,
-  type ApprovalRow,
-  type AuditRow,
-} from '../approval-rows.ts'
+  chatColumns,
+  decodeWorkers,
+} from '../rows.ts'
 import { verifyChain } from '../audit-chain.ts'
-import { chatColumns, decodeWorkers } from '../chat-rows.ts'
 import { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
-import { auditConditions, listConditions, visibleQuery } from './approval-conditions.ts'
+import type { ApprovalStatements } from './approval-sql.ts'
 import {
+  auditConditions,
+  listConditions,
+  visibleQuery,
   DATABASE_CLOCK,
   prepareApprovalStatements,
   selectApprovals,
-  type ApprovalStatements,
-} from './approval-statements.ts'
-import { auditReader } from './audit-chain.ts'
+  auditReader,
+} from './approval-sql.ts'
 import type { Connection, Statement } from './connection.ts'
 import { monotonicClock, type LeaseClock } from './lease-clock.ts'
 import { ThreadedRenewal } from './lease-thread-host.ts'

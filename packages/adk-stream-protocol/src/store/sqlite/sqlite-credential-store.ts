@@ -5,10 +5,10 @@ import type {
   RefreshLock,
   StoredCredential,
   TakenAttempt,
-} from '../credential-store.ts'
-import type { Owner } from '../retention-store.ts'
+  Owner,
+} from '../store.ts'
 import { checkName, ownerColumns } from '../session-key.ts'
-import { DATABASE_CLOCK } from './approval-statements.ts'
+import { DATABASE_CLOCK } from './approval-sql.ts'
 import type { Connection } from './connection.ts'
 
 /** Stores encrypted credentials in SQLite. */

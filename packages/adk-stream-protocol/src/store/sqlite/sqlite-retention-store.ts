@@ -1,6 +1,7 @@
 import type { AuditHead } from '../../approvals/approval-store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
-import { chatColumns, ofAppOrLive, type OrphanRow, readOrphans } from '../chat-rows.ts'
+import type { OrphanRow } from '../rows.ts'
+import { chatColumns, ofAppOrLive, readOrphans } from '../rows.ts'
 import { ERASED, type ErasedEntry, findCut, GENESIS, removalRow } from '../audit-chain.ts'
 import type {
   OrphanPage,
@@ -9,10 +10,9 @@ import type {
   RemovalCondition,
   RetentionStore,
   UnusedChats,
-} from '../retention-store.ts'
+} from '../store.ts'
 import { checkName } from '../session-key.ts'
-import { DATABASE_CLOCK } from './approval-statements.ts'
-import { SELECT_CUT, SELECT_LAST } from './audit-chain.ts'
+import { DATABASE_CLOCK, SELECT_CUT, SELECT_LAST } from './approval-sql.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 

@@ -12,9 +12,25 @@ import {
   type ListSessionsResponse,
   type Session,
 } from '@google/adk'
-import { describePage, readPage } from '../list-page.ts'
-import { addToHistory, continueHistory, shareEvents } from '../session-history.ts'
-import type { SessionCache, SessionHistory } from '../session-cache.ts'
+import type { Append } from '../stored-session-service.ts'
+import {
+  describePage,
+  readPage,
+  checkTimestamp,
+  lockLost,
+  noSuchEvent,
+  sessionGone,
+  StoredSessionService,
+  toSession,
+} from '../stored-session-service.ts'
+import type { SessionCache, SessionHistory } from '../session-history.ts'
+import {
+  addToHistory,
+  continueHistory,
+  shareEvents,
+  decodeEvent,
+  encodeEvent,
+} from '../session-history.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
   applyDelta,
@@ -33,16 +49,6 @@ import type {
   RewindableSessionService,
   RewindRequest,
 } from '../store.ts'
-import {
-  type Append,
-  checkTimestamp,
-  lockLost,
-  noSuchEvent,
-  sessionGone,
-  StoredSessionService,
-  toSession,
-} from '../stored-session-service.ts'
-import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Signal, Signals } from '../../relay/relay.ts'
-import { DATABASE_CLOCK } from './approval-statements.ts'
+import { DATABASE_CLOCK } from './approval-sql.ts'
 import type { Connection } from './connection.ts'
 
 /** A signal that no process has taken for this long is removed. */

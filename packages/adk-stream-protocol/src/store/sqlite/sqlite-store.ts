@@ -1,21 +1,24 @@
 import { randomBytes } from 'node:crypto'
-import { SessionCache, type SessionCacheLimits } from '../session-cache.ts'
+import type { SessionCacheLimits } from '../session-history.ts'
+import { SessionCache } from '../session-history.ts'
 import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
-import { DATABASE_CLOCK } from './approval-statements.ts'
+import { DATABASE_CLOCK } from './approval-sql.ts'
 import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
-import { SqliteChatStore } from './sqlite-chat-store.ts'
+import {
+  SqliteChatStore,
+  SqliteLiveSessionStore,
+  SqliteBrowserCallStore,
+} from './sqlite-chat-stores.ts'
 import { SqliteCredentialStore } from './sqlite-credential-store.ts'
-import { SqliteLiveSessionStore } from './sqlite-live-session-store.ts'
 import { SqliteRetentionStore } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import { SqliteSignals } from './sqlite-signals.ts'
-import { SqliteBrowserCallStore } from './sqlite-browser-call-store.ts'
 
 /** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions {

@@ -1,7 +1,7 @@
 import Database from 'libsql'
 
 import { type Store, openSqliteStore } from '../../../src/store/index.ts'
-import { DATABASE_CLOCK } from '../../../src/store/sqlite/approval-statements.ts'
+import { DATABASE_CLOCK } from '../../../src/store/sqlite/approval-sql.ts'
 import { monotonicClock } from '../../../src/store/sqlite/lease-clock.ts'
 import { openWithClocks } from '../../../src/store/sqlite/sqlite-store.ts'
 

@@ -1,5 +1,5 @@
 import type { Approval } from '../../../approvals/approval.ts'
-import type { BrowserCall } from '../../../store/browser-call-store.ts'
+import type { BrowserCall } from '../../../store/store.ts'
 import type { LazyBackend } from '../backend.ts'
 
 export interface RecoverySweeperOptions {

@@ -5,7 +5,7 @@ import type { Approval } from '../../../approvals/approval.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
-import type { BrowserCall } from '../../../store/browser-call-store.ts'
+import type { BrowserCall } from '../../../store/store.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 
 /** A call in the conversation of a chat. */

@@ -1,0 +1,302 @@
+import type {
+  ApprovalFilter,
+  AuditFilter,
+  AuditHead,
+  VisibleFilter,
+} from '../../approvals/approval-store.ts'
+import type { ApprovalStateName } from '../../approvals/approval.ts'
+import type { AuditEntry } from '../../approvals/audit-entry.ts'
+import type { AuditReader, ChainedRow } from '../audit-chain.ts'
+import { GENESIS, hashEntry } from '../audit-chain.ts'
+import type { ApprovalRow, TimedRow, WorkerRow } from '../rows.ts'
+import { chatColumns, namesOf } from '../rows.ts'
+import { checkName, isStorable } from '../session-key.ts'
+import { encodeJson } from '../stored-json.ts'
+import type { Connection, SqlValue, Statement } from './connection.ts'
+
+/** The clock of SQLite in whole ms, which is its precision. */
+export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
+
+export type ApprovalStatements = ReturnType<typeof prepareApprovalStatements>
+
+/** Prepares all statements of the approval store. `clock` is an SQL expression. Lease times are parameters. */
+export function prepareApprovalStatements(connection: Connection, clock: string) {
+  return {
+    ...prepareTransitions(connection, clock),
+    ...prepareReads(connection, clock),
+    ...prepareLeases(connection),
+  }
+}
+
+function prepareTransitions(connection: Connection, clock: string) {
+  return {
+    countPending: connection.prepare<{ of_principal: number; of_chat: number }>(`
+      SELECT count(*) AS of_principal, coalesce(sum(chat_id = ?3), 0) AS of_chat FROM approvals
+      WHERE state = 'requested' AND app_name = ?1 AND principal_id = ?2`),
+    insert: connection.prepare(`
+      INSERT INTO approvals (app_name, principal_id, chat_id, tool_call_id, id, deadline, version, state, asked, moved)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    insertDecider: connection.prepare(
+      'INSERT INTO approval_deciders (name, approval_id) VALUES (?, ?)',
+    ),
+    replace: connection.prepare(`
+      UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, untold_since = ?6, moved = ?7
+      WHERE id = ?1 AND version = ?9 AND (?8 IS NULL OR ${clock} < ?8)`),
+    isSilent: connection.prepare<{ silent: number }>(`
+      SELECT 1 AS silent FROM approvals WHERE id = ?1 AND worker = ?2 AND started_at <= ?3 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = ?2 AND beat_at > ?3)`),
+    markReported: connection.prepare(`
+      UPDATE approvals SET untold_since = NULL
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ? AND state <> 'approved'`),
+    markAllReported: connection.prepare(`
+      UPDATE approvals SET untold_since = NULL
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND untold_since IS NOT NULL`),
+    deleteDeciders: connection.prepare('DELETE FROM approval_deciders WHERE approval_id = ?'),
+    appendAudit: prepareAppend(connection),
+  }
+}
+
+function prepareReads(connection: Connection, clock: string) {
+  return {
+    now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
+    countAllPending: connection.prepare<{ pending: number }>(`
+      SELECT count(*) AS pending FROM (
+        SELECT 1 FROM approvals WHERE state = 'requested' AND app_name = ? LIMIT ?)`),
+    lastSeq: connection.prepare<{ seq: number }>(
+      'SELECT seq FROM approval_audit ORDER BY seq DESC LIMIT 1',
+    ),
+    get: selectApprovals(connection, 'id = ?'),
+    getWithTime: connection.prepare<TimedRow>(
+      `SELECT asked, moved, now FROM (SELECT ${clock} AS now) LEFT JOIN approvals ON id = ?`,
+    ),
+    findByCall: selectApprovals(
+      connection,
+      'app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ?',
+    ),
+    findOpen: selectApprovals(
+      connection,
+      `app_name = ? AND principal_id = ? AND chat_id = ? AND state IN ('requested', 'approved') ORDER BY seq`,
+    ),
+    due: selectApprovals(
+      connection,
+      `state = 'requested' AND deadline <= ${clock} ORDER BY deadline, seq LIMIT ?`,
+    ),
+    unreported: selectApprovals(
+      connection,
+      `app_name = ?1 AND untold_since IS NOT NULL AND (state = 'approved' OR untold_since <= ?2)
+      AND NOT EXISTS (
+        SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
+        WHERE chat_locks.app_name = approvals.app_name AND chat_locks.principal_id = approvals.principal_id
+        AND chat_locks.chat_id = approvals.chat_id AND max(locked_at, coalesce(beat_at, 0)) > ?2)
+      AND id NOT IN (SELECT value FROM json_each(?3))
+      ORDER BY row_number() OVER (PARTITION BY principal_id ORDER BY seq), seq LIMIT ?4`,
+    ),
+    stale: selectApprovals(
+      connection,
+      `state = 'executing' AND started_at <= ?1 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = approvals.worker AND beat_at > ?1)
+      ORDER BY seq`,
+    ),
+  }
+}
+
+function prepareLeases(connection: Connection) {
+  return {
+    heartbeat: connection.prepare(`
+      INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
+      ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
+    // A negative `beat_at` is the time at which the worker ended its lease.
+    endLease: connection.prepare(`
+      INSERT INTO workers (worker, beat_at) VALUES (?1, -?2)
+      ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
+    hasEnded: connection.prepare<{ ended: number }>(
+      'SELECT 1 AS ended FROM workers WHERE worker = ? AND beat_at < 0',
+    ),
+    // Leases are far shorter than a day, so these have expired.
+    forgetWorkers: connection.prepare('DELETE FROM workers WHERE abs(beat_at) < ? - 86400000'),
+    lockChat: connection.prepare(`
+      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, token, background, locked_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      ON CONFLICT DO UPDATE SET worker = excluded.worker, token = excluded.token, background = excluded.background,
+        locked_at = excluded.locked_at
+      WHERE worker = excluded.worker OR locked_at <= ?7 - ?8 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ?7 - ?8)`),
+    findLockHolder: connection.prepare<{ token: string; background: number; sign_at: number }>(`
+      SELECT token, background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
+      FROM chat_locks LEFT JOIN workers USING (worker)
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
+    listLockedByOthers: connection.prepare<{ chat_id: string }>(`
+      SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)
+      WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ?4`),
+    listWorkers: connection.prepare<WorkerRow>(`
+      SELECT workers.worker, beat_at, app_name, principal_id, chat_id, background, locked_at
+      FROM workers LEFT JOIN chat_locks USING (worker)
+      UNION ALL
+      SELECT worker, NULL, app_name, principal_id, chat_id, background, locked_at FROM chat_locks
+      WHERE worker NOT IN (SELECT worker FROM workers)
+      ORDER BY 1, 7`),
+    unlockChat: connection.prepare(`
+      DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
+  }
+}
+
+/** Prepares a query for approvals that meet a condition. */
+export function selectApprovals(connection: Connection, condition: string): Statement<ApprovalRow> {
+  return connection.prepare(`SELECT asked, moved FROM approvals WHERE ${condition}`)
+}
+
+/** An SQL condition with the values of its parameters. */
+interface Conditions {
+  readonly conditions: string
+  readonly values: SqlValue[]
+}
+
+/** Returns the SQL condition of a list filter. */
+export function listConditions(filter: ApprovalFilter): Conditions {
+  const { appName, principalId, chat, states, kind, waitsFor, after } = filter
+  // `+` prevents SQLite from reading all approvals of the application when few of them wait for one person.
+  const app = waitsFor === undefined ? 'app_name = ?' : '+app_name = ?'
+  return joinConditions([
+    appName !== undefined && [app, checkName('appName', appName)],
+    principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
+    chat !== undefined && [CHAT, ...chatColumns(chat)],
+    states !== undefined && [inStates(states)],
+    // A literal, like the states.
+    kind !== undefined && ["asked ->> '$.terms.kind' = 'elicitation'"],
+    waitsFor !== undefined && [
+      // Repeats the application, because the index of pending approvals starts with it.
+      `((state = 'requested' AND ${appName === undefined ? '' : 'app_name = ? AND '}principal_id = ?) OR ${NAMED})`,
+      ...(appName === undefined ? [] : [appName]),
+      checkName('principalId', waitsFor.id),
+      encodeJson(namesOf([waitsFor.id], waitsFor.roles)),
+    ],
+    after !== undefined &&
+      isStorable(after) && ['seq > coalesce((SELECT seq FROM approvals WHERE id = ?), 0)', after],
+  ])
+}
+
+/** Returns the query for approvals that a principal may see. For each name of the principal, it reads the newest of them only. */
+export function visibleQuery(filter: VisibleFilter): Conditions {
+  const { appName, reader, states, toolName, requester, after, limit } = filter
+  const app = checkName('appName', appName)
+  const { conditions, values } = joinConditions([
+    ['reader.app_name = ?', app],
+    after !== undefined && ['reader.seq < (SELECT seq FROM approvals WHERE id = ?)', after],
+    requester !== undefined && ['reader.principal_id = ?', requester],
+    toolName !== undefined && ['reader.tool = ?', encodeJson(toolName)],
+    states !== undefined && [inStates(states)],
+  ])
+  return {
+    conditions: `seq IN (
+      SELECT listed.seq FROM json_each(?) AS names JOIN approval_readers AS listed
+      ON listed.app_name = ? AND listed.name = names.value AND listed.seq IN (
+        SELECT reader.seq FROM approval_readers AS reader JOIN approvals USING (seq)
+        WHERE reader.name = names.value AND ${conditions} ORDER BY reader.seq DESC LIMIT ?))
+      ORDER BY seq DESC LIMIT ?`,
+    values: [encodeJson(namesOf([reader.id], reader.roles)), app, ...values, limit, limit],
+  }
+}
+
+// Only pending approvals have rows in this table.
+const NAMED = `id IN (
+  SELECT approval_id FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`
+
+function inStates(states: readonly ApprovalStateName[]): string {
+  // Literals with `=`, because SQLite uses a partial index only if the statement repeats its condition. The literals
+  // are our own.
+  const terms = STATES.filter((name) => states.includes(name)).map((name) => `state = '${name}'`)
+  return terms.length === 0 ? 'FALSE' : `(${terms.join(' OR ')})`
+}
+
+const STATES = [
+  'requested',
+  'approved',
+  'denied',
+  'expired',
+  'cancelled',
+  'executing',
+  'succeeded',
+  'failed',
+  'unknown',
+] as const satisfies readonly ApprovalStateName[]
+
+/** Returns the SQL condition of an audit filter. */
+export function auditConditions({ appName, approvalId, chat }: AuditFilter): Conditions {
+  return joinConditions([
+    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
+    approvalId !== undefined && ['approval_id = ?', checkName('approvalId', approvalId)],
+    chat !== undefined && [CHAT, ...chatColumns(chat)],
+  ])
+}
+
+const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
+
+function joinConditions(
+  conditions: readonly (false | readonly [condition: string, ...values: string[]])[],
+): Conditions {
+  const kept = conditions.filter((condition) => condition !== false)
+  return {
+    conditions: kept.map(([condition]) => condition).join(' AND ') || 'TRUE',
+    values: kept.flatMap(([, ...values]) => values),
+  }
+}
+
+/** Prepares a function that appends entries within a write transaction. */
+function prepareAppend(connection: Connection) {
+  const head = connection.prepare<{ seq: number | null; hash: string | null }>(
+    `SELECT (${SELECT_COUNTER}) AS seq, (SELECT hash FROM (${SELECT_LAST})) AS hash`,
+  )
+  const insert = connection.prepare(
+    'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)',
+  )
+  return (entries: readonly AuditEntry[]): void => {
+    const [last] = head.rows()
+    let seq = last?.seq ?? 0
+    let hash = last?.hash ?? GENESIS
+    for (const added of entries) {
+      const { approvalId, version } = added
+      const entry = encodeJson(added)
+      seq += 1
+      hash = hashEntry(hash, { seq, approval_id: approvalId, version, entry })
+      insert.run(seq, approvalId, version, entry, hash)
+    }
+  }
+}
+
+/** Adds hashes to the entries of a record that was written before entries had any. */
+export function chainExisting(connection: Connection): void {
+  const select = connection.prepare<ChainedRow>(SELECT_PAGE)
+  const update = connection.prepare('UPDATE approval_audit SET hash = ? WHERE seq = ?')
+  let previous = GENESIS
+  let after = 0
+  for (;;) {
+    const rows = select.rows(after, PAGE)
+    for (const row of rows) {
+      previous = hashEntry(previous, row)
+      update.run(previous, row.seq)
+      after = row.seq
+    }
+    if (rows.length < PAGE) return
+  }
+}
+
+/** Reads the audit record of a database, for `verifyChain`. */
+export function auditReader(connection: Connection): AuditReader {
+  const counter = connection.prepare<{ seq: number }>(SELECT_COUNTER)
+  const page = connection.prepare<ChainedRow>(SELECT_PAGE)
+  const cut = connection.prepare<AuditHead>(SELECT_CUT)
+  return {
+    readCounter: async () => (await counter.select())[0]?.seq ?? 0,
+    readPage: (after) => page.select(after, PAGE),
+    readCut: async () => (await cut.select())[0],
+  }
+}
+
+const PAGE = 200
+
+export const SELECT_CUT = 'SELECT seq, hash FROM audit_cut'
+export const SELECT_LAST = 'SELECT seq, hash FROM approval_audit ORDER BY seq DESC LIMIT 1'
+// SQLite keeps its counter when rows are removed.
+const SELECT_COUNTER = "SELECT seq FROM sqlite_sequence WHERE name = 'approval_audit'"
+const SELECT_PAGE = `
+  SELECT seq, approval_id, version, entry, hash FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT ?`
