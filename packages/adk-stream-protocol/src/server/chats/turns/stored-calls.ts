@@ -92,7 +92,7 @@ export function listResumable(calls: Calls, decided: readonly Approval[]): strin
  * Whether the conversation does not show yet how the approval of a call ended. The agent that made a call inside another one may have
  * its result, although the agent of the chat does not.
  */
-export function isUnreported(calls: Calls, toolCallId: string): boolean {
+function isUnreported(calls: Calls, toolCallId: string): boolean {
   const call = calls.get(toolCallId)
   if (call?.state === 'asked') return true
   return call !== undefined && isInterrupted(calls, call)
