@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
-import { ask, decide, ending } from './support/approvals.ts'
-import { snap } from './support/snap.ts'
+import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -9,12 +9,12 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
 test('[DM450] the approvals page lists pending and decided approvals, and keeps its filter in the URL', async () => {
-  const { page, card } = await ask(testDemo, 'Send $50 to Alice', { mode: 'sse' })
+  const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice', { mode: 'sse' })
   await decide(card('Alice'), 'approve')
-  await ending(card('Alice'))
+  await waitForOutcome(card('Alice'))
   await page.getByRole('button', { name: 'Approvals: 0 pending' }).click()
   await page.getByRole('link', { name: 'All approvals and history' }).click()
   const history = page.getByRole('region', { name: 'Approval history' })
@@ -30,7 +30,7 @@ test('[DM450] the approvals page lists pending and decided approvals, and keeps 
   await line.focus()
   await page.keyboard.press('Enter')
   await history.getByText('Requested by').waitFor()
-  await snap(page, 'approvals-page')
+  await takeScreenshot(page, 'approvals-page')
   // The chat is still open behind the page.
   await page.getByRole('button', { name: 'Back to the chat' }).click()
   await card('Alice').waitFor()

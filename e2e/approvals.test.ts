@@ -2,9 +2,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { times } from '../test/support/long-run.ts'
 import { longTest } from '../test/support/long-test.ts'
-import { modesOf } from './support/modes.ts'
-import { ask, type Choice, decide, ending, RAN, readArguments } from './support/approvals.ts'
-import { snap } from './support/snap.ts'
+import { testModes } from './support/modes.ts'
+import {
+  requestApproval,
+  type Choice,
+  decide,
+  waitForOutcome,
+  RAN_ONCE,
+  readArguments,
+} from './support/approvals.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -12,11 +19,11 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
 type TwoPayments = [alice: Choice, bob: Choice, first: 'Alice' | 'Bob', paid: string[]]
 
-/** The first in `npm test`. That each of them holds for every client is tried without a browser. */
+/** `npm test` runs the first of each list. Tests without a browser run all of them with every client. */
 const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
   sse: [
     ['approve', 'deny', 'Alice', ['Alice 30']],
@@ -30,30 +37,38 @@ const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
   ],
 }
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   longTest('[DM170] a message that led to a payment cannot be replaced', async () => {
-    const words = 'Send 50 dollars to Alice'
-    const { page, card, log, input, idle, books } = await ask(testDemo, words, { mode })
+    const text = 'Send 50 dollars to Alice'
+    const { page, card, log, input, waitUntilIdle, account } = await requestApproval(
+      testDemo,
+      text,
+      { mode },
+    )
     await decide(card('Alice'), 'approve')
-    await ending(card('Alice'))
-    await idle()
+    await waitForOutcome(card('Alice'))
+    await waitUntilIdle()
     const message = log.locator('[data-role=user]').first()
     await message.getByRole('button', { name: 'Edit and send again' }).click()
     await page.getByLabel('Edit the message').fill('Something else')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('Send a new message instead.').waitFor()
-    await ending(card('Alice'))
-    await message.getByText(words).waitFor()
+    await waitForOutcome(card('Alice'))
+    await message.getByText(text).waitFor()
     await expect.poll(() => input.inputValue()).toBe('Something else')
-    expect(await books.paid()).toHaveLength(1)
+    expect(await account.payments()).toHaveLength(1)
   })
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   test('[DM34] a pending payment shows its arguments and its preview, and runs once after the approval', async () => {
-    const words = '花子さんに50ドル送金してください'
+    const text = '花子さんに50ドル送金してください'
     const visit = { mode, locale: 'ja-JP' }
-    const { page, card, books, id, idle, answers, results } = await ask(testDemo, words, visit)
+    const { page, card, account, id, waitUntilIdle, replies, results } = await requestApproval(
+      testDemo,
+      text,
+      visit,
+    )
     const payment = card('花子')
     expect(await payment.locator('.adk-call-description').textContent()).toBe(
       '花子さんに50.00ドルを送金',
@@ -68,49 +83,55 @@ describe.each(modesOf('sse'))('%s', (mode) => {
       ['通貨', 'USD'],
     ])
     expect(await payment.getByRole('timer').textContent()).toMatch(/^9:\d\d$|^10:00$/)
-    expect(await books.paid()).toEqual([])
-    await snap(page, `approval-asked-${mode}`)
+    expect(await account.payments()).toEqual([])
+    await takeScreenshot(page, `approval-requested-${mode}`)
 
     await payment.getByRole('button', { name: '承認' }).click()
     await payment.getByText('承認しました。', { exact: true }).waitFor()
-    await idle()
-    expect(await books.paid()).toEqual(['花子 50'])
-    expect(await books.history(id)).toEqual(RAN)
+    await waitUntilIdle()
+    expect(await account.payments()).toEqual(['花子 50'])
+    expect(await account.history(id)).toEqual(RAN_ONCE)
     expect(results()).toMatchObject([{ success: true, amount: 50, wallet_balance: 950 }])
-    expect(await answers.count()).toBe(1)
-    expect(await answers.locator('.markdown').last().textContent()).toContain('花子')
-    await snap(page, `approval-approved-${mode}`)
+    expect(await replies.count()).toBe(1)
+    expect(await replies.locator('.markdown').last().textContent()).toContain('花子')
+    await takeScreenshot(page, `approval-approved-${mode}`)
 
-    const shown = await answers.textContent()
+    const shown = await replies.textContent()
     await page.reload()
     await payment.getByText('承認しました。', { exact: true }).waitFor()
-    expect(await answers.textContent()).toBe(shown)
+    expect(await replies.textContent()).toBe(shown)
   })
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
+describe.each(testModes('live'))('%s', (mode) => {
   longTest('[DM34] a denied payment does not run, and the model receives the reason', async () => {
-    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
-    const { page, card, books, id, idle, answers, results } = scene
+    const { page, card, account, id, waitUntilIdle, replies, results } = await requestApproval(
+      testDemo,
+      'Send $50 to Alice',
+      { mode },
+    )
     const payment = card('Alice')
     await payment.getByRole('button', { name: 'Deny…' }).click()
     await payment.getByLabel('Reason (optional)').fill('not this month')
     await payment.getByRole('button', { name: 'Deny', exact: true }).click()
     await payment.getByText('Denied. It did not run. Reason: not this month').waitFor()
-    await idle()
-    expect(await books.paid()).toEqual([])
-    expect(await books.history(id)).toEqual(['requested', 'denied'])
+    await waitUntilIdle()
+    expect(await account.payments()).toEqual([])
+    expect(await account.history(id)).toEqual(['requested', 'denied'])
     expect(results()).toMatchObject([{ status: 'denied', reason: 'not this month' }])
-    expect(await answers.count()).toBe(1)
-    expect(await answers.locator('.markdown').last().textContent()).toContain('not this month')
-    await snap(page, `approval-denied-${mode}`)
+    expect(await replies.count()).toBe(1)
+    expect(await replies.locator('.markdown').last().textContent()).toContain('not this month')
+    await takeScreenshot(page, `approval-denied-${mode}`)
   })
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   test('[DM35] an invalid edit is explained at its field; an edited payment shows the requested and the approved arguments', async () => {
-    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
-    const { page, card, books, id, idle, results } = scene
+    const { page, card, account, id, waitUntilIdle, results } = await requestApproval(
+      testDemo,
+      'Send $50 to Alice',
+      { mode },
+    )
     const payment = card('Alice')
     const approve = payment.getByRole('button', { name: 'Approve with these changes' })
     await payment.getByRole('button', { name: 'Edit…' }).click()
@@ -121,20 +142,20 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await payment.getByLabel('Recipient').fill('')
     await approve.click()
     await payment.getByText('Enter a value.').waitFor()
-    expect(await books.pending()).toEqual([id])
-    expect(await books.paid()).toEqual([])
-    await snap(page, `approval-refused-${mode}`)
+    expect(await account.pendingApprovals()).toEqual([id])
+    expect(await account.payments()).toEqual([])
+    await takeScreenshot(page, `approval-refused-${mode}`)
 
-    // What was typed is kept.
+    // The edits are kept.
     expect(await payment.getByLabel('Amount').inputValue()).toBe('40.5')
     await payment.getByLabel('Recipient').fill('Alicia')
     await approve.click()
     const edited = card('Alicia')
-    await ending(edited)
-    await idle()
-    expect(await books.paid()).toEqual(['Alicia 40.5'])
-    expect(await books.balance()).toBe(959.5)
-    expect(await books.history(id)).toEqual(RAN)
+    await waitForOutcome(edited)
+    await waitUntilIdle()
+    expect(await account.payments()).toEqual(['Alicia 40.5'])
+    expect(await account.balance()).toBe(959.5)
+    expect(await account.history(id)).toEqual(RAN_ONCE)
     expect(results()).toMatchObject([{ success: true, amount: 40.5, recipient: 'Alicia' }])
     const table = [
       ['Argument', 'Requested', 'Approved'],
@@ -143,93 +164,99 @@ describe.each(modesOf('sse'))('%s', (mode) => {
       ['Currency', 'USD', 'USD'],
     ]
     expect(await readArguments(edited)).toEqual(table)
-    await snap(page, `approval-edited-${mode}`)
+    await takeScreenshot(page, `approval-edited-${mode}`)
     await page.reload()
     await edited.waitFor()
     expect(await readArguments(edited)).toEqual(table)
   })
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   test.each(TWO_PAYMENTS[mode].slice(0, times(1, 3)))(
     '[DM36] two payments at once: %s and %s, %s first',
     async (...row) => {
       const [alice, bob, first, paid] = row
-      const words = 'Send $30 to Alice and $40 to Bob'
-      const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
-      expect(await books.pending()).toHaveLength(2)
+      const text = 'Send $30 to Alice and $40 to Bob'
+      const { page, card, account, waitUntilIdle, replies, results } = await requestApproval(
+        testDemo,
+        text,
+        { mode },
+      )
+      expect(await account.pendingApprovals()).toHaveLength(2)
       const choices = { Alice: alice, Bob: bob }
       const second = first === 'Alice' ? 'Bob' : 'Alice'
       await decide(card(first), choices[first])
-      // The first is done while the second still waits.
-      await ending(card(first), choices[first])
-      expect(await books.pending()).toHaveLength(1)
+      // The first call has ended while the second is still pending.
+      await waitForOutcome(card(first), choices[first])
+      expect(await account.pendingApprovals()).toHaveLength(1)
       await decide(card(second), choices[second])
-      await ending(card(second), choices[second])
-      await answers.locator('.markdown').last().waitFor()
-      await idle()
-      expect(await books.paid()).toEqual(paid)
-      expect(await books.pending()).toEqual([])
+      await waitForOutcome(card(second), choices[second])
+      await replies.locator('.markdown').last().waitFor()
+      await waitUntilIdle()
+      expect(await account.payments()).toEqual(paid)
+      expect(await account.pendingApprovals()).toEqual([])
       expect(results()).toHaveLength(2)
-      expect(await answers.count()).toBe(1)
-      await snap(page, `approvals-two-${alice}-${bob}-${first}-${mode}`)
+      expect(await replies.count()).toBe(1)
+      await takeScreenshot(page, `approvals-two-${alice}-${bob}-${first}-${mode}`)
     },
   )
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
+describe.each(testModes('live'))('%s', (mode) => {
   longTest(
     '[DM71] a payment that depends on another one is requested after its approval, below it, and not after a denial',
     async () => {
-      const { page, card, books, say, idle, answers, results } = await ask(
+      const { page, card, account, send, waitUntilIdle, replies, results } = await requestApproval(
         testDemo,
         'Send $25 to Carol, then $35 to Dave',
         { mode },
       )
       await decide(card('Carol'), 'deny')
-      await ending(card('Carol'), 'deny')
-      await answers.locator('.markdown').last().waitFor()
-      await idle()
+      await waitForOutcome(card('Carol'), 'deny')
+      await replies.locator('.markdown').last().waitFor()
+      await waitUntilIdle()
       expect(await card('Dave').count()).toBe(0)
-      expect(await books.pending()).toEqual([])
-      expect(await books.paid()).toEqual([])
-      await snap(page, `approvals-not-in-turn-${mode}`)
+      expect(await account.pendingApprovals()).toEqual([])
+      expect(await account.payments()).toEqual([])
+      await takeScreenshot(page, `approvals-not-in-turn-${mode}`)
 
-      await say('Send $20 to Alice, then $30 to Bob')
+      await send('Send $20 to Alice, then $30 to Bob')
       await card('Alice').getByRole('button', { name: 'Approve' }).waitFor()
-      await idle()
+      await waitUntilIdle()
       expect(await card('Bob').count()).toBe(0)
       await decide(card('Alice'), 'approve')
       await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
-      await idle()
-      expect(await books.paid()).toEqual(['Alice 20'])
+      await waitUntilIdle()
+      expect(await account.payments()).toEqual(['Alice 20'])
       await decide(card('Bob'), 'approve')
-      await ending(card('Bob'))
-      await idle()
-      expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
+      await waitForOutcome(card('Bob'))
+      await waitUntilIdle()
+      expect(await account.payments()).toEqual(['Alice 20', 'Bob 30'])
       expect(results()).toMatchObject([
         { status: 'denied' },
         { recipient: 'Alice' },
         { recipient: 'Bob' },
       ])
-      const told = /Sent \$20\.00.*I sent \$20\.00.*Sent \$30\.00.*I sent \$30\.00/s
-      const shown = await answers.last().textContent()
-      expect(shown).toMatch(told)
+      const order = /Sent \$20\.00.*I sent \$20\.00.*Sent \$30\.00.*I sent \$30\.00/s
+      const shown = await replies.last().textContent()
+      expect(shown).toMatch(order)
       expect(shown?.match(/I sent/g)).toHaveLength(2)
-      await snap(page, `approvals-in-turn-${mode}`)
+      await takeScreenshot(page, `approvals-in-turn-${mode}`)
       await page.reload()
-      await ending(card('Bob'))
-      expect(await answers.last().textContent()).toBe(shown)
+      await waitForOutcome(card('Bob'))
+      expect(await replies.last().textContent()).toBe(shown)
     },
   )
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
+describe.each(testModes('live'))('%s', (mode) => {
   longTest(
     '[DM161] a payment that the wallet refuses is shown as failed, and its pending card showed the current balance',
     async () => {
-      const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
-      const { page, card, books, idle } = await ask(testDemo, words, { mode })
+      const text = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
+      const { page, card, account, waitUntilIdle } = await requestApproval(testDemo, text, {
+        mode,
+      })
       for (const name of ['Ann', 'Ben']) {
         await decide(card(name), 'approve')
         await card(name).getByText('Done').waitFor()
@@ -239,8 +266,8 @@ describe.each(modesOf('live'))('%s', (mode) => {
       await refused.getByText(`${reason} This payment would fail.`).waitFor()
       const button = refused.getByRole('button', { name: 'Approve $450.00' })
       expect(await button.getAttribute('aria-disabled')).toBe('true')
-      // A stock client does not see the preview.
-      const [id = ''] = await books.pending()
+      // A stock client does not show the preview, and may approve.
+      const [id = ''] = await account.pendingApprovals()
       const { url } = testDemo.demo
       const data = { approved: true }
       await page.request.post(`${url}/approvals/${id}`, { data, headers: { origin: url } })
@@ -248,9 +275,9 @@ describe.each(modesOf('live'))('%s', (mode) => {
       await refused.getByText('Not sent: $450.00 to Cid').waitFor()
       expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
       expect(await refused.locator('.adk-failure').textContent()).toBe(reason)
-      await idle()
-      expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
-      await snap(page, `payment-refused-${mode}`)
+      await waitUntilIdle()
+      expect(await account.payments()).toEqual(['Ann 450', 'Ben 450'])
+      await takeScreenshot(page, `payment-refused-${mode}`)
     },
   )
 })

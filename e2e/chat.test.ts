@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
-import { modesOf } from './support/modes.ts'
-import { readPage } from './support/chat-page.ts'
-import { snap } from './support/snap.ts'
+import { testModes } from './support/modes.ts'
+import { chatPage } from './support/chat-page.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -11,7 +11,7 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
 const RICH = `# Tea
 
@@ -30,7 +30,7 @@ Euler: $e^{i\\pi} + 1 = 0$, and
 
 $$\\sum_{k=1}^n k = \\frac{n(n+1)}{2}$$`
 
-/** One language in each mode. In `npm test`, each of the two tests runs in one of them. */
+/** Each mode has its own language. In `npm test`, each of the two tests runs in one mode. */
 const LANGUAGES = {
   sse: ['Japanese', '空が青いのは、', '光が散乱するからです。'],
   live: ['English', 'The sky is blue.', 'Light scatters.'],
@@ -40,42 +40,42 @@ const WEATHER = {
   live: ['ja', '東京の天気は?', /18/],
 } as const
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   test.each([LANGUAGES[mode]])(
     '[DM20] a reply in %s is shown while it is streamed',
     async (name, first, second) => {
-      const page = await testDemo.visit({ mode })
-      const { say, answer, idle } = readPage(page)
+      const page = await testDemo.openPage({ mode })
+      const { send, reply, waitUntilIdle } = chatPage(page)
       const gate = `${name}-${mode}`
-      await say(`[[say ${first}]][[wait ${gate}]][[say ${second}]]`)
+      await send(`[[say ${first}]][[wait ${gate}]][[say ${second}]]`)
 
-      await answer().getByText(first).waitFor()
-      expect(await answer().textContent()).not.toContain(second)
-      await snap(page, `writing-${gate}`)
+      await reply().getByText(first).waitFor()
+      expect(await reply().textContent()).not.toContain(second)
+      await takeScreenshot(page, `streaming-${gate}`)
 
       testDemo.emulator.release(gate)
-      await answer().getByText(second).waitFor()
-      await idle()
-      expect(await answer().locator('.markdown').textContent()).toMatch(
+      await reply().getByText(second).waitFor()
+      await waitUntilIdle()
+      expect(await reply().locator('.markdown').textContent()).toMatch(
         new RegExp(`^${first} ?${second}$`),
       )
-      expect(testDemo.told(gate)).toBe(1)
+      expect(testDemo.countSentToModel(gate)).toBe(1)
     },
   )
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
+describe.each(testModes('live'))('%s', (mode) => {
   test.each([WEATHER[mode]])(
     '[DM21] [DM24] a tool call and the reply are shown, and shown again after a reload: %s',
-    async (name, question, words) => {
-      const page = await testDemo.visit({ mode })
-      const { say, tool, answers, idle, log } = readPage(page)
-      await say(question)
+    async (name, question, expected) => {
+      const page = await testDemo.openPage({ mode })
+      const { send, tool, replies, waitUntilIdle, log } = chatPage(page)
+      await send(question)
       await tool('get_weather').getByText('Done').waitFor()
       await expect
-        .poll(() => answers.last().locator('.markdown').last().textContent())
-        .toMatch(words)
-      await idle()
+        .poll(() => replies.last().locator('.markdown').last().textContent())
+        .toMatch(expected)
+      await waitUntilIdle()
       const before = await log.textContent()
       await page.reload()
       await tool('get_weather').waitFor()
@@ -86,87 +86,87 @@ describe.each(modesOf('live'))('%s', (mode) => {
       expect(JSON.parse(details[0] ?? '')).toEqual({ location: 'Tokyo' })
       expect(JSON.parse(details[1] ?? '')).toMatchObject({ temperature: 18, condition: 'Cloudy' })
       expect(await tool('get_weather').count()).toBe(1)
-      await snap(page, `weather-${name}-${mode}`)
+      await takeScreenshot(page, `weather-${name}-${mode}`)
     },
   )
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   test('[DM21] [DM532] a reply shows pictures, sources and code, and the inspector its tokens', async () => {
-    const page = await testDemo.visit({ mode })
-    const { say, answer, idle } = readPage(page)
-    await say(
+    const page = await testDemo.openPage({ mode })
+    const { send, reply, waitUntilIdle } = chatPage(page)
+    await send(
       '[[say See for yourself.]][[image #1f6b5a]][[code print(6 * 7) => 42]][[ground https://example.com/sky The sky]]',
     )
-    const picture = answer().getByRole('img')
+    const picture = reply().getByRole('img')
     await picture.waitFor()
-    await idle()
+    await waitUntilIdle()
     // The browser decodes a picture after it is in the page.
     const width = () => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)
     await expect.poll(width).toBeGreaterThan(0)
-    await answer().getByText('print(6 * 7)').waitFor()
-    await answer().getByText('42', { exact: true }).waitFor()
-    const source = answer().getByRole('link', { name: 'The sky' })
+    await reply().getByText('print(6 * 7)').waitFor()
+    await reply().getByText('42', { exact: true }).waitFor()
+    const source = reply().getByRole('link', { name: 'The sky' })
     expect(await source.getAttribute('href')).toBe('https://example.com/sky')
-    const tokens = answer().getByText(/\d+ tokens in, \d+ out/)
+    const tokens = reply().getByText(/\d+ tokens in, \d+ out/)
     expect(await tokens.isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Show inspector' }).click()
     await tokens.waitFor()
-    await snap(page, `parts-${mode}`)
+    await takeScreenshot(page, `parts-${mode}`)
   })
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
+describe.each(testModes('live'))('%s', (mode) => {
   test('[DM20] the page shows that the model is thinking until the first text; thoughts are collapsed and can be opened', async () => {
-    const page = await testDemo.visit({ mode })
-    const { say, answer } = readPage(page)
-    await say(`[[wait think-${mode}]][[think I look at the sky.]][[say It is blue.]]`)
+    const page = await testDemo.openPage({ mode })
+    const { send, reply } = chatPage(page)
+    await send(`[[wait think-${mode}]][[think I look at the sky.]][[say It is blue.]]`)
     await page.getByText('Thinking…').waitFor()
     testDemo.emulator.release(`think-${mode}`)
-    await answer().getByText('It is blue.').waitFor()
+    await reply().getByText('It is blue.').waitFor()
     expect(await page.getByText('Thinking…').count()).toBe(0)
-    const thoughts = answer().getByText('I look at the sky.')
+    const thoughts = reply().getByText('I look at the sky.')
     expect(await thoughts.isVisible()).toBe(false)
-    await answer().getByText('Reasoning').click()
+    await reply().getByText('Reasoning').click()
     await thoughts.waitFor()
-    await snap(page, `thoughts-${mode}`)
+    await takeScreenshot(page, `thoughts-${mode}`)
   })
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   test('[DM80] [DM530] [DM531] Markdown is shown as headings, lists, tables, highlighted code and formulas', async () => {
-    testDemo.answer('about tea', () => [{ type: 'say', text: RICH }])
-    const page = await testDemo.visit({ mode })
-    const { say, answer, idle } = readPage(page)
-    await say('Tell me about tea')
-    await answer().locator('pre code').getByText('const cups = 2').waitFor()
-    await idle()
-    await answer().getByRole('heading', { name: 'Tea' }).waitFor()
-    await answer().getByRole('cell', { name: '東京' }).waitFor()
-    expect(await answer().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
-    expect(await answer().textContent()).not.toMatch(/\*\*|```|\|---/)
-    await answer().locator('.hljs-keyword').getByText('const').waitFor()
-    await answer().locator('math').nth(1).waitFor()
-    await snap(page, `markdown-${mode}`)
+    testDemo.respondTo('about tea', () => [{ type: 'say', text: RICH }])
+    const page = await testDemo.openPage({ mode })
+    const { send, reply, waitUntilIdle } = chatPage(page)
+    await send('Tell me about tea')
+    await reply().locator('pre code').getByText('const cups = 2').waitFor()
+    await waitUntilIdle()
+    await reply().getByRole('heading', { name: 'Tea' }).waitFor()
+    await reply().getByRole('cell', { name: '東京' }).waitFor()
+    expect(await reply().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
+    expect(await reply().textContent()).not.toMatch(/\*\*|```|\|---/)
+    await reply().locator('.hljs-keyword').getByText('const').waitFor()
+    await reply().locator('math').nth(1).waitFor()
+    await takeScreenshot(page, `markdown-${mode}`)
   })
 })
 
 longTest('[DM16] the chats of one browser are not visible in another', async () => {
-  const mine = await testDemo.visit()
-  const { say, log } = readPage(mine)
-  await say('[[say This is between us.]]')
+  const mine = await testDemo.openPage()
+  const { send, log } = chatPage(mine)
+  await send('[[say This is between us.]]')
   await log.getByText('This is between us.', { exact: true }).waitFor()
 
-  const theirs = await testDemo.visit({ url: mine.url() })
+  const theirs = await testDemo.openPage({ url: mine.url() })
   await theirs.getByText('Chat not found').waitFor()
   expect(await theirs.textContent('body')).not.toContain('between us')
 })
 
 test('[DM33] every chat has a URL, and the back button returns to it', async () => {
-  const page = await testDemo.visit()
-  const { say, log, input } = readPage(page)
+  const page = await testDemo.openPage()
+  const { send, log, input } = chatPage(page)
   expect(page.url()).toBe(`${testDemo.demo.url}/`)
-  await say('[[say The first chat.]]')
+  await send('[[say The first chat.]]')
   await log.getByText('The first chat.', { exact: true }).waitFor()
   expect(page.url()).toMatch(/\/\?chat=[\w-]+$/)
 

@@ -16,9 +16,9 @@ import { builtPage } from '../test/support/built-page.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
-import { decide, ending, RAN } from './support/approvals.ts'
-import { giveBack, takeContext } from './support/browser-contexts.ts'
-import { readPage } from './support/chat-page.ts'
+import { decide, waitForOutcome, RAN_ONCE } from './support/approvals.ts'
+import { acquireContext, type PooledContext, releaseContext } from './support/browser-contexts.ts'
+import { chatPage } from './support/chat-page.ts'
 import { buildStockPage, serveStockPages, STOCK_VERSIONS } from './support/stock-page.ts'
 
 const Pending = z.object({ approvals: z.array(z.object({ id: z.string() })) })
@@ -27,12 +27,12 @@ const History = z.object({ history: z.array(z.object({ type: z.string() })) })
 let directory: TemporaryDirectory
 let emulator: Emulator
 let cluster: Cluster
-const taken: Awaited<ReturnType<typeof takeContext>>[] = []
+const contexts: PooledContext[] = []
 
 beforeAll(async () => {
   await builtPage()
   directory = await temporaryDirectory()
-  // PostgreSQL runs as another user if the tests run as root. The data folder of the demo is closed to others.
+  // PostgreSQL runs as another user if the tests run as root. Only the owner may read the demo's data folder.
   await chmod(directory.path, 0o755)
   await mkdir(join(directory.path, 'data'), { mode: 0o700 })
   const pages = STOCK_VERSIONS.map((version) => buildStockPage(version, directory.path))
@@ -56,8 +56,8 @@ afterAll(async () => {
   await directory?.[Symbol.asyncDispose]()
 })
 afterEach(async () => {
-  const faults = (await Promise.all(taken.splice(0).map(giveBack))).flat()
-  if (faults.length > 0) throw new Error(`The page had faults: ${faults.join(', ')}`)
+  const errors = (await Promise.all(contexts.splice(0).map(releaseContext))).flat()
+  if (errors.length > 0) throw new Error(`The page had errors: ${errors.join(', ')}`)
 })
 
 describe.each(STOCK_VERSIONS)('ai %s', (version) => {
@@ -65,10 +65,10 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
 
   it('[DM340] a payment that one instance requested is approved at the other and made once', async () => {
     const chat = await openChat(version, 'approve')
-    await chat.say('Send $30 to Alice')
+    await chat.send('Send $30 to Alice')
     await chat.page.getByRole('button', { name: 'Approve' }).click()
     await chat.page.getByLabel('output-available').getByText('"wallet_balance":970').waitFor()
-    await chat.idle()
+    await chat.waitUntilIdle()
     expect(chat.instances('POST').length).toBe(2)
     expect(new Set(chat.instances('POST')).size).toBe(2)
     const shown = await chat.replies()
@@ -83,7 +83,7 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
     async () => {
       const chat = await openChat(version, 'reload')
       const gate = `reload-${version}`
-      await chat.say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
+      await chat.send(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
       await chat.page.getByText('Before the reload,', { exact: true }).waitFor()
       await chat.skipInstance()
       await chat.page.reload()
@@ -91,11 +91,11 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
       expect(chat.instances('GET').at(-1)).not.toBe(chat.instances('POST').at(-1))
       emulator.release(gate)
       await chat.page.getByText('and after it.').waitFor()
-      await chat.idle()
+      await chat.waitUntilIdle()
       expect(await chat.replies()).toEqual([
         expect.stringMatching(/^Before the reload, ?and after it\.$/),
       ])
-      expect(asked(gate)).toHaveLength(1)
+      expect(findModelRequests(gate)).toHaveLength(1)
     },
   )
 
@@ -104,26 +104,26 @@ describe.each(STOCK_VERSIONS)('ai %s', (version) => {
     async () => {
       const chat = await openChat(version, 'stop')
       const gate = `stop-${version}`
-      await chat.say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
+      await chat.send(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
       await chat.page.getByText('I could go on', { exact: true }).waitFor()
       const stopped = chat.page.waitForResponse((response) => response.url().endsWith('/stop'))
       await chat.page.getByRole('button', { name: 'Stop' }).click()
       const { instance } = readInstance(await stopped)
       expect(instance).not.toBe(chat.instances('POST').at(-1))
-      await expect.poll(() => asked(gate).map(({ aborted }) => aborted)).toEqual([true])
+      await expect.poll(() => findModelRequests(gate).map(({ aborted }) => aborted)).toEqual([true])
       emulator.release(gate)
       await chat.page.reload()
       await chat.page.getByText('I could go on', { exact: true }).waitFor()
-      await chat.say('[[say The next reply.]]')
+      await chat.send('[[say The next reply.]]')
       await chat.page.getByText('The next reply.', { exact: true }).waitFor()
-      await chat.idle()
+      await chat.waitUntilIdle()
       expect(await chat.replies()).toEqual(['I could go on', 'The next reply.'])
     },
   )
 })
 
-describe('live, and the instance with the socket is killed', () => {
-  // An instance that an earlier test has killed is started again.
+describe('the instance with the live socket is killed', () => {
+  // Waits until an instance that an earlier test has killed runs again.
   beforeEach(async () => {
     const running = new Set<string>()
     await vi.waitUntil(
@@ -142,23 +142,23 @@ describe('live, and the instance with the socket is killed', () => {
     await page.addInitScript(() => localStorage.setItem('mode', 'live'))
     const sockets = await watchSockets(page)
     await page.goto(cluster.url)
-    const { say, tool, idle, answers } = readPage(page)
-    await say('Send $30 to Alice')
+    const { send, tool, waitUntilIdle, replies } = chatPage(page)
+    await send('Send $30 to Alice')
     const card = tool('Alice')
     await card.waitFor()
-    await idle()
+    await waitUntilIdle()
     const id = (await page.locator('.adk-approval').getAttribute('data-approval')) ?? ''
     // The relay has the first sentence when the second one is sent.
-    await say('[[say Half of it.]][[pause 1000]][[say More.]][[wait never]]')
-    await answers.getByText('More.').waitFor()
+    await send('[[say Half of it.]][[pause 1000]][[say More.]][[wait never]]')
+    await replies.getByText('More.').waitFor()
     const killed = killInstance(sockets.instances.at(-1))
     await expect.poll(() => sockets.instances.at(-1)).not.toBe(killed)
     await decide(card, 'approve')
-    await ending(card)
-    const texts = () => answers.locator('.markdown').allTextContents()
+    await waitForOutcome(card)
+    const texts = () => replies.locator('.markdown').allTextContents()
     await expect.poll(async () => (await texts()).join()).toContain('I sent $30.00')
-    await idle()
-    expect(await readHistory(page, id)).toEqual(RAN)
+    await waitUntilIdle()
+    expect(await readHistory(page, id)).toEqual(RAN_ONCE)
     // The balance is that of one payment. The text of the reply that the killed instance began is kept.
     await card.getByText('$970.00').first().waitFor()
     const shown = await texts()
@@ -172,10 +172,10 @@ describe('live, and the instance with the socket is killed', () => {
     '[DM550] stock useChat of ai 7 approves at the other instance, and the payment is made once',
     async () => {
       const chat = await openChat('7', 'killed', '&live')
-      await chat.say('Send $30 to Alice')
+      await chat.send('Send $30 to Alice')
       const approve = chat.page.getByRole('button', { name: 'Approve' })
       await approve.waitFor()
-      await chat.idle()
+      await chat.waitUntilIdle()
       const [id = ''] = await readPending(chat.page)
       const killed = killInstance(chat.sockets.instances.at(-1))
       // The transport of the AI SDK connects again only if it has seen that the connection was lost.
@@ -183,9 +183,9 @@ describe('live, and the instance with the socket is killed', () => {
       await approve.click()
       await chat.page.getByLabel('output-available').getByText('"wallet_balance":970').waitFor()
       await chat.page.getByText('I sent $30.00 to Alice').waitFor()
-      await chat.idle()
+      await chat.waitUntilIdle()
       expect(chat.sockets.instances.at(-1)).not.toBe(killed)
-      expect(await readHistory(chat.page, id)).toEqual(RAN)
+      expect(await readHistory(chat.page, id)).toEqual(RAN_ONCE)
       const shown = await chat.replies()
       expect(shown).toHaveLength(1)
       await chat.page.reload()
@@ -196,16 +196,16 @@ describe('live, and the instance with the socket is killed', () => {
 })
 
 async function openPage(): Promise<Page> {
-  const used = await takeContext({ locale: 'en-US', reducedMotion: 'reduce' })
-  taken.push(used)
-  used.origins.add(cluster.url)
-  return used.context.newPage()
+  const pooled = await acquireContext({ locale: 'en-US', reducedMotion: 'reduce' })
+  contexts.push(pooled)
+  pooled.origins.add(cluster.url)
+  return pooled.context.newPage()
 }
 
 /** Observes the sockets of a page. */
 async function watchSockets(page: Page) {
   const session = await page.context().newCDPSession(page)
-  /** The instances to which the page has opened sockets, in their order. */
+  /** The instances to which the page has opened sockets, in order. */
   const instances: string[] = []
   const open = new Set<string>()
   session.on('Network.webSocketHandshakeResponseReceived', ({ requestId, response }) => {
@@ -219,7 +219,7 @@ async function watchSockets(page: Page) {
   return { instances, open: () => open.size }
 }
 
-/** Kills an instance. It is started again under another process id. */
+/** Kills an instance. The cluster starts it again with another process id. */
 function killInstance(name: string | undefined): string {
   const pid = cluster.pids().get(name ?? '')
   if (name === undefined || pid === undefined) throw new Error(`No instance ${name} runs.`)
@@ -232,13 +232,13 @@ async function readPending(page: Page): Promise<string[]> {
   return Pending.parse(await response.json()).approvals.map(({ id }) => id)
 }
 
-/** The entries of the audit record about an approval. */
+/** Returns the types of the audit entries of an approval. */
 async function readHistory(page: Page, id: string): Promise<string[]> {
   const response = await page.request.get(`${cluster.url}/approvals/${id}`)
   return History.parse(await response.json()).history.map(({ type }) => type)
 }
 
-/** Opens a chat of a new person in a page with stock `useChat`. */
+/** Opens a chat as a new user, in a page with stock `useChat`. */
 async function openChat(version: '6' | '7', name: string, query = '') {
   const page = await openPage()
   const sockets = await watchSockets(page)
@@ -251,17 +251,17 @@ async function openChat(version: '6' | '7', name: string, query = '') {
   return {
     page,
     sockets,
-    /** The instances that responded to requests for a stream, in their order. */
+    /** Returns the instances that responded to requests for a stream, in order. */
     instances: (method: 'GET' | 'POST') =>
       streams.flatMap((stream) => (stream.method === method ? (stream.instance ?? '?') : [])),
-    say: async (text: string): Promise<void> => {
+    send: async (text: string): Promise<void> => {
       const field = page.getByRole('textbox', { name: 'Message' })
       await field.fill(text)
       await field.press('Enter')
     },
-    idle: () => page.locator('main[aria-busy=false]').waitFor(),
+    waitUntilIdle: () => page.locator('main[aria-busy=false]').waitFor(),
     replies: () => page.getByLabel('assistant').allTextContents(),
-    /** Sends a request to the instance that would get the next one of the page. */
+    /** Sends a request, so that the page's next one goes to the other instance. */
     skipInstance: () => fetch(`${cluster.url}/health`),
   }
 }
@@ -271,7 +271,7 @@ function readInstance(response: Awaited<ReturnType<Page['waitForResponse']>>) {
   return { method: response.request().method(), instance }
 }
 
-/** The requests to the model that hold these words. */
-function asked(words: string) {
-  return emulator.requests.filter(({ body }) => JSON.stringify(body).includes(words))
+/** Returns the requests to the model that contain this text. */
+function findModelRequests(text: string) {
+  return emulator.requests.filter(({ body }) => JSON.stringify(body).includes(text))
 }

@@ -4,11 +4,11 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
-import { modesOf } from './support/modes.ts'
-import { readPage } from './support/chat-page.ts'
+import { testModes } from './support/modes.ts'
+import { chatPage } from './support/chat-page.ts'
 import { decide } from './support/approvals.ts'
-import { readBooks } from './support/payments.ts'
-import { snap } from './support/snap.ts'
+import { readAccount } from './support/account.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -16,56 +16,56 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   longTest(
-    '[IN1] [IN4] the inspector says that it waits for the model, and lists the chunks of a reply with their times',
+    '[IN1] [IN4] the inspector shows that the model has not replied yet, and lists the chunks of a reply with their times',
     async () => {
-      const { page, inspector, open } = await inspect(mode)
-      const { say, tool, idle, answer } = readPage(page)
-      await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
-      await answer().getByText('Well…').waitFor()
+      const { page, inspector, open } = await openInspector(mode)
+      const { send, tool, waitUntilIdle, reply } = chatPage(page)
+      await send(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
+      await reply().getByText('Well…').waitFor()
       await inspector.getByText('Waiting for the model.').waitFor()
       testDemo.emulator.release(`silent-${mode}`)
       await inspector.getByText('Idle: waiting for your message.').waitFor()
-      expect(testDemo.told(`silent-${mode}`)).toBe(1)
-      await idle()
+      expect(testDemo.countSentToModel(`silent-${mode}`)).toBe(1)
+      await waitUntilIdle()
 
-      await say('What is the weather in Tokyo?')
+      await send('What is the weather in Tokyo?')
       await tool('get_weather').getByText('Done').waitFor()
-      await idle()
+      await waitUntilIdle()
       await open('Streams')
       const newest = inspector.locator('.turns > li').first()
       await newest.getByText('Request').waitFor()
-      for (const fact of ['first chunk', 'first token', 'total']) {
-        await newest.locator('summary').getByText(fact).first().waitFor()
+      for (const label of ['first chunk', 'first token', 'total']) {
+        await newest.locator('summary').getByText(label).first().waitFor()
       }
       const types = await newest.locator('.entry code').allTextContents()
-      const told = [
+      const expected = [
         'start',
         'tool-input-available',
         'tool-output-available',
         'text-delta',
         'finish',
       ]
-      expect(types.filter((type) => told.includes(type))).toEqual(told)
+      expect(types.filter((type) => expected.includes(type))).toEqual(expected)
       await newest.getByRole('img', { name: /call get_weather .*text/ }).waitFor()
-      const words = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
-      await words.locator('summary').click()
-      await words.locator('pre').getByText('Tokyo').waitFor()
-      await snap(page, `timeline-${mode}`)
+      const delta = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
+      await delta.locator('summary').click()
+      await delta.locator('pre').getByText('Tokyo').waitFor()
+      await takeScreenshot(page, `timeline-${mode}`)
     },
   )
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
-  test('[IN2] [IN4] the inspector shows the steps of an approval, and what it waits for', async () => {
-    const { page, inspector, open } = await inspect(mode)
-    const { say, tool } = readPage(page)
+describe.each(testModes('live'))('%s', (mode) => {
+  test('[IN2] [IN4] the inspector shows the steps of an approval, and that a decision is pending', async () => {
+    const { page, inspector, open } = await openInspector(mode)
+    const { send, tool } = chatPage(page)
     const stops = inspector.locator('.stop')
     await inspector.getByText('Idle: waiting for your message.').waitFor()
-    await say('Send $50 to Alice')
+    await send('Send $50 to Alice')
     const approve = tool('Alice').getByRole('button', { name: 'Approve' })
     await approve.waitFor()
     await inspector
@@ -73,28 +73,28 @@ describe.each(modesOf('live'))('%s', (mode) => {
       .waitFor()
     await open('Approvals')
     await stops.getByText('decision').waitFor()
-    expect(await names(stops)).toEqual(['requested', 'decision', 'start', 'result'])
-    await snap(page, `approval-asked-${mode}`)
-    const [id = ''] = await readBooks(testDemo, page).pending()
+    expect(await readNames(stops)).toEqual(['requested', 'decision', 'start', 'result'])
+    await takeScreenshot(page, `approval-requested-${mode}`)
+    const [id = ''] = await readAccount(testDemo, page).pendingApprovals()
 
     await approve.click()
     await stops.getByText('done').waitFor()
-    expect(await names(stops)).toEqual(['requested', 'approved', 'started', 'done'])
+    expect(await readNames(stops)).toEqual(['requested', 'approved', 'started', 'done'])
     await inspector.getByText('Idle: waiting for your message.').waitFor()
-    await snap(page, `approval-done-${mode}`)
-    const books = readBooks(testDemo, page)
-    expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
-    expect(await books.balance()).toBe(950)
+    await takeScreenshot(page, `approval-done-${mode}`)
+    const account = readAccount(testDemo, page)
+    expect(await account.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(await account.balance()).toBe(950)
   })
 })
 
-describe.each(modesOf('live'))('%s', (mode) => {
+describe.each(testModes('live'))('%s', (mode) => {
   longTest('[IN3] sent and received frames are shown and can be filtered', async () => {
-    const { page, inspector, open } = await inspect(mode)
-    const { say, answer, idle } = readPage(page)
-    await say('[[say Over the wire.]]')
-    await answer().getByText('Over the wire.').waitFor()
-    await idle()
+    const { page, inspector, open } = await openInspector(mode)
+    const { send, reply, waitUntilIdle } = chatPage(page)
+    await send('[[say Over the wire.]]')
+    await reply().getByText('Over the wire.').waitFor()
+    await waitUntilIdle()
     await open('Wire')
     const line = (direction: 'in' | 'out', type: string) =>
       inspector.locator(`.wire-line[data-direction=${direction}]`, {
@@ -104,7 +104,7 @@ describe.each(modesOf('live'))('%s', (mode) => {
     await sent.locator('summary').click()
     await sent.getByText('Over the wire.').waitFor()
     expect(await line('out', mode === 'live' ? 'send' : 'request').count()).toBe(1)
-    await snap(page, `wire-${mode}`)
+    await takeScreenshot(page, `wire-${mode}`)
 
     const chunk = mode === 'live' ? 'chunk' : 'text-delta'
     const received = inspector.locator('.wire-line[data-direction=in] code')
@@ -118,18 +118,18 @@ describe.each(modesOf('live'))('%s', (mode) => {
   })
 })
 
-describe.each(modesOf('sse'))('%s', (mode) => {
+describe.each(testModes('sse'))('%s', (mode) => {
   longTest('[IN5] a recording is saved, and its replay is the same at every speed', async () => {
-    const { page, inspector, open } = await inspect(mode)
-    const { say, tool, answer, idle, log } = readPage(page)
+    const { page, inspector, open } = await openInspector(mode)
+    const { send, tool, reply, waitUntilIdle, log } = chatPage(page)
     await open('Recording')
     await inspector.getByRole('button', { name: 'Record', exact: true }).click()
-    await say('Send $50 to Alice')
+    await send('Send $50 to Alice')
     await tool('Alice').getByRole('button', { name: 'Approve' }).click()
-    await answer().getByText('$950').waitFor()
-    await idle()
+    await reply().getByText('$950').waitFor()
+    await waitUntilIdle()
     await inspector.getByRole('button', { name: 'Stop recording' }).click()
-    const shown = await textOf(log)
+    const shown = await readText(log)
     const recording = await download(page)
     const lines = recording
       .trim()
@@ -144,18 +144,18 @@ describe.each(modesOf('sse'))('%s', (mode) => {
     await chooser.setInputFiles(fileOf(recording))
     const replay = page.getByRole('region', { name: 'Replay' })
     await replay.getByText('Finished').waitFor()
-    expect(await textOf(replay.getByRole('log'))).toBe(shown)
-    await snap(page, `replay-${mode}`)
+    expect(await readText(replay.getByRole('log'))).toBe(shown)
+    await takeScreenshot(page, `replay-${mode}`)
 
     await replay.getByLabel('Speed').selectOption('Instant')
     await replay.getByText('Finished').waitFor()
-    expect(await textOf(replay.getByRole('log'))).toBe(shown)
+    expect(await readText(replay.getByRole('log'))).toBe(shown)
 
     await replay.getByLabel('Speed').selectOption('Step')
     const next = replay.getByRole('button', { name: 'Next step' })
     await replay.getByText('Playing').waitFor()
-    expect(await textOf(replay.getByRole('log'))).toBe('')
-    // A step more than there are does nothing. A spoken answer has hundreds of steps: the page presses the button itself.
+    expect(await readText(replay.getByRole('log'))).toBe('')
+    // A step after the last one has no effect. A spoken reply has hundreds of steps, so a script in the page clicks the button.
     await next.evaluate(async (button: HTMLElement) => {
       const view = button.closest('.replay')
       while (button.isConnected && !view?.textContent.includes('Finished')) {
@@ -164,19 +164,19 @@ describe.each(modesOf('sse'))('%s', (mode) => {
       }
     })
     await replay.getByText('Finished').waitFor()
-    expect(await textOf(replay.getByRole('log'))).toBe(shown)
+    expect(await readText(replay.getByRole('log'))).toBe(shown)
 
     await replay.getByRole('button', { name: 'Back to the chat' }).click()
     await log.waitFor()
-    expect(await textOf(log)).toBe(shown)
-    expect(await readBooks(testDemo, page).balance()).toBe(950)
+    expect(await readText(log)).toBe(shown)
+    expect(await readAccount(testDemo, page).balance()).toBe(950)
   })
 })
 
 test('[IN380] [IN382] the timeline comes from the server: it is kept after a reload, shows the vote, and links to the card and back', async () => {
-  const { page, inspector } = await inspect('sse')
-  const { say, tool } = readPage(page)
-  await say('Send $600 to Bob')
+  const { page, inspector } = await openInspector('sse')
+  const { send, tool } = chatPage(page)
+  await send('Send $600 to Bob')
   await decide(tool('Bob'), 'approve')
   const waiting =
     /^Waiting for a second approver: Send \$600\.00 to Bob\. 1 of 2 approved, including you\./
@@ -186,13 +186,12 @@ test('[IN380] [IN382] the timeline comes from the server: it is kept after a rel
   const wait = inspector.locator('.row[data-lane=wait]')
   const summary = wait.locator('summary')
   await summary.getByText('Send $600.00 to Bob').waitFor()
-  // The list is drawn again while the page loads, so the focus and the key go to the same element.
+  // The list renders again while the page loads. `press` focuses the element and presses the key in one step.
   await summary.press('Enter')
   await wait.getByText('Approved by').waitFor()
   await wait.getByText(/^you · /).waitFor()
-  await snap(page, 'timeline-waiting')
+  await takeScreenshot(page, 'timeline-waiting')
 
-  // From the entry to the card, and back.
   await wait.getByRole('button', { name: 'Show in the chat' }).press('Enter')
   expect(await tool('Bob').evaluate((card) => card === document.activeElement)).toBe(true)
   await page.keyboard.press('Alt+KeyJ')
@@ -201,10 +200,10 @@ test('[IN380] [IN382] the timeline comes from the server: it is kept after a rel
 })
 
 test('[IN381] [IN530] the entry of a model call shows its tokens, the request and the reply', async () => {
-  const { page, inspector, open } = await inspect('sse')
-  const { say, idle } = readPage(page)
-  await say('[[say Hello from the model.]]')
-  await idle()
+  const { page, inspector, open } = await openInspector('sse')
+  const { send, waitUntilIdle } = chatPage(page)
+  await send('[[say Hello from the model.]]')
+  await waitUntilIdle()
   await open('Timeline')
   // The entry of a running call is replaced when the call has ended.
   await inspector.getByText('Idle: waiting for your message.').waitFor()
@@ -215,17 +214,17 @@ test('[IN381] [IN530] the entry of a model call shows its tokens, the request an
   const [request, reply] = [entry.locator('pre').first(), entry.locator('pre').nth(1)]
   await request.getByText('process_payment').waitFor()
   await expect.poll(() => reply.textContent()).toContain('Hello from the model.')
-  await snap(page, 'model-call')
+  await takeScreenshot(page, 'model-call')
 })
 
 longTest(
   '[IN383] a replay shows the recorded time and votes with disabled buttons, and its position can be changed',
   async () => {
-    const { page, inspector, open } = await inspect('sse')
-    const { say, tool } = readPage(page)
+    const { page, inspector, open } = await openInspector('sse')
+    const { send, tool } = chatPage(page)
     await open('Recording')
     await inspector.getByRole('button', { name: 'Record', exact: true }).click()
-    await say('Send $600 to Bob')
+    await send('Send $600 to Bob')
     await decide(tool('Bob'), 'approve')
     await inspector.getByText(/^Waiting for a second approver/).waitFor()
     const voted = tool('Bob').getByText(/1 of 2/)
@@ -239,9 +238,9 @@ longTest(
     const card = replay.locator('.adk-approval')
     await card.getByText(shown ?? '', { exact: true }).waitFor()
     const time = await card.getByRole('timer').textContent()
-    await snap(page, 'replay-voted')
+    await takeScreenshot(page, 'replay-voted')
 
-    // Before the vote, the card asks, and its button has no effect.
+    // Before the vote, the approval is pending, and its button is disabled.
     const position = replay.getByRole('slider', { name: 'Position in the recording' })
     const approve = card.getByRole('button', { name: /Approve/ })
     await position.focus()
@@ -258,8 +257,8 @@ longTest(
   },
 )
 
-async function inspect(mode: 'sse' | 'live') {
-  const page = await testDemo.visit({ mode, viewport: { width: 1440, height: 900 } })
+async function openInspector(mode: 'sse' | 'live') {
+  const page = await testDemo.openPage({ mode, viewport: { width: 1440, height: 900 } })
   await page.getByRole('button', { name: 'Show inspector' }).click()
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
   await inspector.waitFor()
@@ -267,12 +266,12 @@ async function inspect(mode: 'sse' | 'live') {
   return { page, inspector, open }
 }
 
-function names(stops: ReturnType<Page['locator']>): Promise<string[]> {
+function readNames(stops: ReturnType<Page['locator']>): Promise<string[]> {
   return stops.locator('.stop-name').allTextContents()
 }
 
-/** What was said and done in a conversation; not the buttons below it, which a replay has not. */
-async function textOf(log: ReturnType<Page['locator']>): Promise<string> {
+/** Returns the text of messages and cards. It omits the buttons below them, which a replay does not have. */
+async function readText(log: ReturnType<Page['locator']>): Promise<string> {
   const parts = await log.locator('.adk-said, .markdown, .adk-tool').allInnerTexts()
   return parts.join('\n')
 }

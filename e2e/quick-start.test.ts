@@ -11,7 +11,7 @@ import { readPages } from '../test/docs/support/pages.ts'
 import { runServer } from '../test/docs/support/run-server.ts'
 import { launchChromium } from './support/launch-chromium.ts'
 
-// In `npm test`, the page is compiled, and its server runs without a browser.
+// In `npm test`, test/docs compiles the page and runs its server without a browser.
 longTest(
   '[DO4] the page of the quick start replies, requests approval, and pays after a click',
   async () => {
@@ -24,7 +24,7 @@ longTest(
       root: folder,
       cacheDir: path.join(folder, '.vite'),
       logLevel: 'error',
-      // The page's own settings, but for the ports.
+      // The settings of the page with other ports.
       server: { host: '127.0.0.1', port: 0, proxy: { '/adk': { target: server.url, ws: true } } },
     })
     await vite.listen()

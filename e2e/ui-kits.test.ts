@@ -27,7 +27,7 @@ createRoot(document.body.appendChild(document.createElement('div'))).render(<Kit
 const INDEX = `<!doctype html><html lang="en"><head><title>UI kits</title>
 <script type="module" src="./main.tsx"></script></head><body></body></html>`
 
-/** Builds what the recipe shows, as it stands there. */
+/** Builds the code of the recipe without changes. */
 async function buildRecipe(outDir: string): Promise<void> {
   const page = readPages().find(({ path }) => path === 'docs/recipes/custom-ui-kit.md')
   const root = writeFiles('ui-kits', page?.blocks ?? [])
@@ -63,8 +63,8 @@ longTest(
     const browser = await launchChromium()
     try {
       const page = await browser.newPage()
-      const faults: string[] = []
-      page.on('pageerror', ({ message }) => faults.push(message))
+      const errors: string[] = []
+      page.on('pageerror', ({ message }) => errors.push(message))
       for (const kit of KITS) {
         paid.length = 0
         await page.goto(`${server.url}/#${kit}`)
@@ -89,7 +89,7 @@ longTest(
         await page.getByText(/^(?:Denied|You denied it\.)$/).waitFor()
         expect(paid).toEqual([30])
       }
-      expect(faults).toEqual([])
+      expect(errors).toEqual([])
     } finally {
       await browser.close()
     }

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 
 import { buildPage } from '../apps/demo/scripts/build-page.ts'
-import { readPage } from '../e2e/support/chat-page.ts'
+import { chatPage } from '../e2e/support/chat-page.ts'
 import { syllables } from '../e2e/support/make-wav.ts'
-import { visitToTalk } from '../e2e/support/talk-page.ts'
+import { openWithMicrophone } from '../e2e/support/talk-page.ts'
 import { openTestDemo } from '../e2e/support/test-demo.ts'
 
 /**
@@ -77,14 +77,15 @@ for (const [size, options] of Object.entries(SIZES))
       if (wanted.length > 0 && !wanted.some((name) => variant.includes(name))) continue
       const { locale } = LANGUAGES[language]
       const look = { ...options, locale, colorScheme }
-      if (isWanted('chat')) await takeAll(await testDemo.visit(look), language, variant)
-      if (isWanted('kinds')) await takeKinds(await testDemo.visit(look), language, variant)
-      if (isWanted('link')) await takeLink(await testDemo.visit(look), language, { look, variant })
+      if (isWanted('chat')) await takeAll(await testDemo.openPage(look), language, variant)
+      if (isWanted('kinds')) await takeKinds(await testDemo.openPage(look), language, variant)
+      if (isWanted('link'))
+        await takeLink(await testDemo.openPage(look), language, { look, variant })
       if (isWanted('voice')) {
         testDemo.emulator.live.queueTranscript(LANGUAGES[language].pay)
-        await takeVoice(await visitToTalk(testDemo, SPEECH, look), language, variant)
+        await takeVoice(await openWithMicrophone(testDemo, SPEECH, look), language, variant)
       }
-      await testDemo.leave().catch((error: unknown) => console.error(variant, error))
+      await testDemo.closePages().catch((error: unknown) => console.error(variant, error))
     }
 await testDemo[Symbol.asyncDispose]()
 process.exit()
@@ -92,31 +93,31 @@ process.exit()
 /** The screens of a chat without voice. */
 async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
   const words = LANGUAGES[language]
-  const { say, idle, log } = readPage(page)
+  const { send, waitUntilIdle, log } = chatPage(page)
   const steps: Record<string, () => Promise<unknown>> = {
     '1-welcome': () => page.locator('.welcome, main').first().waitFor(),
     '2-rich': async () => {
-      await say(words.rich)
+      await send(words.rich)
       await log.locator('.hljs-keyword, .adk-code').first().waitFor()
-      await idle()
+      await waitUntilIdle()
     },
     '3-pending': async () => {
-      await say(words.pay)
+      await send(words.pay)
       await log
         .locator('.adk-approval, .adk-tool[data-state="approval-requested"]')
         .last()
         .waitFor()
-      await idle()
+      await waitUntilIdle()
     },
     '4-receipt': async () => {
       await log.getByRole('button', { name: words.approve }).click()
-      await idle()
+      await waitUntilIdle()
       await page.waitForTimeout(1_500)
     },
     '5-question': async () => {
-      await say(words.ask)
+      await send(words.ask)
       await log.locator('form').last().waitFor()
-      await idle()
+      await waitUntilIdle()
     },
     '6-inbox': async () => {
       await page.keyboard.press('Alt+I')
@@ -143,11 +144,11 @@ async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Prom
 /** The kinds of calls: a plain tool, an agent that is used as a tool, an MCP server, and steps. */
 async function takeKinds(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
   const words = LANGUAGES[language]
-  const { say, idle, log } = readPage(page)
+  const { send, waitUntilIdle, log } = chatPage(page)
   const ask = (text: string, card: string) => async () => {
-    await say(text)
+    await send(text)
     await log.locator(card).last().waitFor()
-    await idle()
+    await waitUntilIdle()
   }
   await take(page, variant, {
     'a-weather': ask(words.weather, '.weather'),
@@ -170,10 +171,10 @@ async function takeLink(
   { look, variant }: { readonly look: object; readonly variant: string },
 ): Promise<void> {
   const words = LANGUAGES[language]
-  const { say, log } = readPage(page)
+  const { send, log } = chatPage(page)
   await take(page, variant, {
     'f-share': async () => {
-      await say(words.large)
+      await send(words.large)
       // A large payment is approved by pressing the button twice.
       const approve = log.locator('.adk-hold')
       await approve.click()
@@ -184,7 +185,7 @@ async function takeLink(
     },
   })
   const url = await log.locator('.adk-share-url input').inputValue()
-  const other = await testDemo.visit({ ...look, url })
+  const other = await testDemo.openPage({ ...look, url })
   await take(other, variant, { 'g-link': () => other.getByRole('listitem').first().waitFor() })
 }
 

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 
 import { buildPage } from '../apps/demo/scripts/build-page.ts'
-import { readPage } from '../e2e/support/chat-page.ts'
+import { chatPage } from '../e2e/support/chat-page.ts'
 import { syllables } from '../e2e/support/make-wav.ts'
-import { readTalk, visitToTalk } from '../e2e/support/talk-page.ts'
+import { voiceControls, openWithMicrophone } from '../e2e/support/talk-page.ts'
 import { openTestDemo } from '../e2e/support/test-demo.ts'
 
 /** Takes the pictures of the docs, from the page as it is: `npm run screenshots`. */
@@ -36,49 +36,49 @@ process.exit()
 async function take(name: string, page: Page): Promise<void> {
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
   await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, FOLDER)) })
-  await testDemo.leave()
+  await testDemo.closePages()
 }
 
 async function chat(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.visit(reader)
-  const { say, idle, tool, answer } = readPage(page)
-  await say('What is the weather in Tokyo?')
+  const page = await testDemo.openPage(reader)
+  const { send, waitUntilIdle, tool, reply } = chatPage(page)
+  await send('What is the weather in Tokyo?')
   await tool('get_weather').getByText('Done').waitFor()
-  await idle()
-  await say('Think step by step: which is larger, 9.9 or 9.11?')
-  await answer(1).waitFor()
-  await idle()
+  await waitUntilIdle()
+  await send('Think step by step: which is larger, 9.9 or 9.11?')
+  await reply(1).waitFor()
+  await waitUntilIdle()
   return page
 }
 
 async function approval(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.visit(reader)
-  const { say, idle, tool } = readPage(page)
-  await say('Send $30 to Alice and $120 to Bob')
+  const page = await testDemo.openPage(reader)
+  const { send, waitUntilIdle, tool } = chatPage(page)
+  await send('Send $30 to Alice and $120 to Bob')
   await tool('Alice').getByRole('button', { name: 'Approve' }).click()
   await tool('Alice').getByText('Approved.').waitFor()
   await tool('Bob').getByRole('button', { name: 'Approve' }).waitFor()
-  await idle()
+  await waitUntilIdle()
   return page
 }
 
 async function live(reader: BrowserContextOptions): Promise<Page> {
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
-  const page = await visitToTalk(testDemo, SPEECH, { ...reader })
-  const { handsFree, listening } = readTalk(page)
+  const page = await openWithMicrophone(testDemo, SPEECH, { ...reader })
+  const { handsFree, waitUntilListening } = voiceControls(page)
   await handsFree.click()
-  await readPage(page).tool('Alice').getByRole('button', { name: 'Approve' }).waitFor()
-  await listening()
+  await chatPage(page).tool('Alice').getByRole('button', { name: 'Approve' }).waitFor()
+  await waitUntilListening()
   return page
 }
 
 async function inspector(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.visit({ ...reader, mode: 'live' })
+  const page = await testDemo.openPage({ ...reader, mode: 'live' })
   await page.getByRole('button', { name: 'Show inspector' }).click()
-  const { say, tool, answer } = readPage(page)
-  await say('Send $50 to Alice')
+  const { send, tool, reply } = chatPage(page)
+  await send('Send $50 to Alice')
   await tool('Alice').getByRole('button', { name: 'Approve' }).click()
-  await answer().getByText('$950').waitFor()
+  await reply().getByText('$950').waitFor()
   await page.getByRole('tab', { name: 'Approvals' }).click()
   await page.locator('.stop').getByText('done').waitFor()
   await page.getByText('Idle: waiting for your message.').waitFor()
@@ -86,13 +86,13 @@ async function inspector(reader: BrowserContextOptions): Promise<Page> {
 }
 
 async function japanese(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.visit({ ...reader, locale: 'ja-JP' })
-  const { say, idle, log, tool } = readPage(page)
-  await say('東京の天気は?')
+  const page = await testDemo.openPage({ ...reader, locale: 'ja-JP' })
+  const { send, waitUntilIdle, log, tool } = chatPage(page)
+  await send('東京の天気は?')
   await tool('get_weather').first().waitFor()
-  await idle()
-  await say('Aliceに30ドル、Bobに40ドル送金してください')
+  await waitUntilIdle()
+  await send('Aliceに30ドル、Bobに40ドル送金してください')
   await log.getByRole('button', { name: '承認' }).first().waitFor()
-  await idle()
+  await waitUntilIdle()
   return page
 }

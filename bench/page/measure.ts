@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-import { readPage } from '../../e2e/support/chat-page.ts'
+import { chatPage } from '../../e2e/support/chat-page.ts'
 import {
   begin,
   instrument,
@@ -29,7 +29,7 @@ export async function measureStart(page: Page, { url, settings }: Subject): Prom
   }, settings)
   await instrument(page)
   await page.goto(url)
-  await readPage(page).input.waitFor()
+  await chatPage(page).input.waitFor()
   await quiet(page)
   return readStart(page)
 }
@@ -45,7 +45,7 @@ export async function measureAnswer(
   const chat = `bench-${crypto.randomUUID()}`
   await fill(page, chat, earlier / 2)
   await page.goto(`${url}/?chat=${chat}`)
-  const { say, log } = readPage(page)
+  const { send, log } = chatPage(page)
   await log
     .locator('.adk-message, .message')
     .nth(earlier - 1)
@@ -53,7 +53,7 @@ export async function measureAnswer(
   await quiet(page)
   const cpu = await watchCpu(page)
   await begin(page)
-  await say(prompt)
+  await send(prompt)
   while (!(await isAnswered(page))) {
     await page.keyboard.press('x')
     await new Promise((resolve) => setTimeout(resolve, KEY_EVERY_MS))

@@ -1,6 +1,6 @@
 import { webSocketTransport } from 'adk-stream-protocol/client'
 
-/** AI SDK 6 has no transport for sockets, so its page uses the one of the library. */
+/** AI SDK 6 has no WebSocket transport, so its page uses the one of the library. */
 export function openLiveTransport() {
   return webSocketTransport({ url: '/live', hold: false })
 }

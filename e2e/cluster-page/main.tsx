@@ -16,7 +16,7 @@ const transport = isLive
   ? openLiveTransport()
   : new DefaultChatTransport<AdkUIMessage>({ api: '/stream' })
 
-/** A page as the users of the AI SDK write it: `useChat` with a transport, and a request that stops the reply. */
+/** A typical page of an AI SDK application: `useChat` with a transport, and a request that stops the reply. */
 function Chat({ stored }: { readonly stored: AdkUIMessage[] }) {
   const chat = useChat({
     id,

@@ -1,38 +1,38 @@
 import type { Locator } from 'playwright-core'
 import { expect } from 'vitest'
 
-import { readPage } from './chat-page.ts'
-import { listenToResults } from './model-told.ts'
-import { readBooks } from './payments.ts'
+import { readAccount } from './account.ts'
+import { chatPage } from './chat-page.ts'
 import type { TestDemo } from './test-demo.ts'
+import { watchToolResults } from './tool-results.ts'
 
-/** The audit record of a call that was approved and ran once. */
-export const RAN = ['requested', 'approved', 'started', 'succeeded']
+/** The audit entries of a call that was approved and ran once. */
+export const RAN_ONCE = ['requested', 'approved', 'started', 'succeeded']
 
 export type Choice = 'approve' | 'deny'
 
-/** What a card says in the end. */
-const ENDINGS: Readonly<Record<Choice, string>> = {
+/** The text of a card after the decision. */
+const OUTCOMES: Readonly<Record<Choice, string>> = {
   approve: 'Approved.',
   deny: 'Denied. It did not run.',
 }
 
-/** Says something that leads to an approval, and waits until it is asked. */
-export async function ask(
+/** Sends a message that leads to an approval, and waits until the approval is pending. */
+export async function requestApproval(
   testDemo: TestDemo,
-  words: string,
-  visit: Parameters<TestDemo['visit']>[0] = {},
+  text: string,
+  options: Parameters<TestDemo['openPage']>[0] = {},
 ) {
-  const results = listenToResults(testDemo)
-  const page = await testDemo.visit(visit)
-  const reading = readPage(page)
-  await reading.say(words)
+  const results = watchToolResults(testDemo)
+  const page = await testDemo.openPage(options)
+  const chat = chatPage(page)
+  await chat.send(text)
   const first = page.locator('.adk-approval').first()
   await first.waitFor()
-  await reading.idle()
-  const books = readBooks(testDemo, page)
+  await chat.waitUntilIdle()
+  const account = readAccount(testDemo, page)
   const id = (await first.getAttribute('data-approval')) ?? ''
-  return { page, ...reading, card: reading.tool, books, id, results }
+  return { page, ...chat, card: chat.tool, account, id, results }
 }
 
 export async function decide(card: Locator, choice: Choice): Promise<void> {
@@ -41,16 +41,16 @@ export async function decide(card: Locator, choice: Choice): Promise<void> {
   await card.getByRole('button', { name: 'Deny', exact: true }).click()
 }
 
-/** A click counts half a second after the preview has changed, and a second press half a second after the first. */
-const SETTLED_MS = 600
+/** The card ignores a click within half a second after its preview has changed, and a second click within half a second after the first. */
+const CLICK_DELAY_MS = 600
 
-/** Presses Approve until the card takes it: a preview that has changed asks again, and a high risk needs two presses. */
+/** Clicks Approve until the card accepts it. After a change of the preview another click is necessary, and for a high risk two clicks are. */
 async function approve(card: Locator): Promise<void> {
   const button = card.getByRole('button', { name: /approve/i })
-  const isAskedOnce = (await card.locator('.adk-preview, .adk-hold').count()) === 0
+  const needsOneClick = (await card.locator('.adk-preview, .adk-hold').count()) === 0
   await button.click()
-  if (isAskedOnce) return
-  const isTaken = async (): Promise<boolean> => {
+  if (needsOneClick) return
+  const isAccepted = async (): Promise<boolean> => {
     if ((await card.count()) === 0) return true
     if (await button.isVisible()) {
       await button.click({ timeout: 1_000 }).catch(() => undefined)
@@ -63,22 +63,22 @@ async function approve(card: Locator): Promise<void> {
     return hasVoted || !state.startsWith('approval-')
   }
   await expect
-    .poll(() => isTaken().catch(() => false), { interval: SETTLED_MS, timeout: 120_000 })
+    .poll(() => isAccepted().catch(() => false), { interval: CLICK_DELAY_MS, timeout: 120_000 })
     .toBe(true)
 }
 
-/** Waits until a card shows a preview that has changed, and takes a decision about it. */
-export async function untilChanged(card: Locator): Promise<void> {
+/** Waits until a card shows a changed preview and accepts clicks again. */
+export async function waitForChangedPreview(card: Locator): Promise<void> {
   await card.locator('[data-changed]').first().waitFor({ state: 'attached' })
-  await card.page().waitForTimeout(SETTLED_MS)
+  await card.page().waitForTimeout(CLICK_DELAY_MS)
 }
 
-/** Waits until a card says what came of it. */
-export function ending(card: Locator, choice: Choice = 'approve'): Promise<void> {
-  return card.getByText(ENDINGS[choice], { exact: true }).waitFor()
+/** Waits until a card shows the outcome of a decision. */
+export function waitForOutcome(card: Locator, choice: Choice = 'approve'): Promise<void> {
+  return card.getByText(OUTCOMES[choice], { exact: true }).waitFor()
 }
 
-/** The arguments that a card shows, line by line. */
+/** Returns the rows of the table of arguments in a card. */
 export async function readArguments(card: Locator): Promise<string[][]> {
   const rows = await card.getByRole('table').getByRole('row').all()
   return Promise.all(rows.map((row) => row.locator('th, td').allTextContents()))

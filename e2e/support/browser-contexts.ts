@@ -2,82 +2,86 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 
 import { launchChromium } from './launch-chromium.ts'
 
-/** A context that tests use one after the other. */
-interface Used {
+/** A browser context that several tests use one after the other. */
+export interface PooledContext {
   readonly key: string
   readonly context: BrowserContext
-  /** An empty page that keeps the renderer process and its compiled scripts alive between tests. */
-  readonly keeper: Page
+  /** An empty page that keeps the renderer process and its compiled scripts between tests. */
+  readonly blankPage: Page
   readonly origins: Set<string>
-  faults: string[]
+  /** Exceptions and violations of the security policy in the pages. */
+  errors: string[]
 }
 
 let launched: Promise<Browser> | undefined
-const idle: Used[] = []
+const pool: PooledContext[] = []
 
 /** The maximum number of contexts that are kept for later tests. */
-const MAX_IDLE = 3
+const MAX_POOL_SIZE = 3
 
 /** Returns the browser that all tests of this process share. It exits with the process. */
 function sharedBrowser(): Promise<Browser> {
   // The pages of a context share one renderer process: a second tab does not compile the page's scripts again.
-  // Optimized code costs more to compile than it saves: no page lives longer than a test.
+  // Optimized code costs more to compile than it saves: no page is open longer than a test.
   launched ??= launchChromium(['--renderer-process-limit=1', '--js-flags=--no-opt,--no-maglev'])
   return launched
 }
 
 /**
- * Returns a context with these options. It may be one of an earlier test without its cookies, storage, pages and settings; only the
- * page's scripts stay in its cache.
+ * Returns a context with these options. It may be a context of an earlier test, without its cookies, storage, pages and settings. Only
+ * the scripts of the page stay in its cache.
  */
-export async function takeContext(options: BrowserContextOptions): Promise<Used> {
+export async function acquireContext(options: BrowserContextOptions): Promise<PooledContext> {
   const key = JSON.stringify(options)
-  const at = idle.findIndex((each) => each.key === key)
-  if (at >= 0) return idle.splice(at, 1)[0] ?? takeContext(options)
+  const index = pool.findIndex((each) => each.key === key)
+  if (index >= 0) return pool.splice(index, 1)[0] ?? acquireContext(options)
   return openContext(await sharedBrowser(), options)
 }
 
-/** Opens a context that reports exceptions in its pages, and what the security policy had to stop. */
-export async function openContext(browser: Browser, options: BrowserContextOptions): Promise<Used> {
+/** Opens a context that collects exceptions and violations of the security policy in its pages. */
+export async function openContext(
+  browser: Browser,
+  options: BrowserContextOptions,
+): Promise<PooledContext> {
   const context = await browser.newContext(options)
-  context.setDefaultTimeout(PATIENCE_MS)
-  const used: Used = {
+  context.setDefaultTimeout(PAGE_TIMEOUT_MS)
+  const pooled: PooledContext = {
     key: JSON.stringify(options),
     context,
-    keeper: await context.newPage(),
+    blankPage: await context.newPage(),
     origins: new Set(),
-    faults: [],
+    errors: [],
   }
-  context.on('weberror', (error) => used.faults.push(error.error().message))
-  await context.exposeFunction('reportFault', (fault: string) => used.faults.push(fault))
+  context.on('weberror', (error) => pooled.errors.push(error.error().message))
+  await context.exposeFunction('reportPageError', (error: string) => pooled.errors.push(error))
   await context.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
-      const { reportFault } = window as unknown as { reportFault: (fault: string) => void }
-      reportFault(`${violatedDirective}: ${blockedURI}`)
+      const { reportPageError } = window as unknown as { reportPageError: (error: string) => void }
+      reportPageError(`${violatedDirective}: ${blockedURI}`)
     })
   })
-  return used
+  return pooled
 }
 
-/** Gives a context back, as empty as it was; resolves with what went wrong in its pages. */
-export async function giveBack(used: Used): Promise<string[]> {
-  const { context, keeper, origins } = used
-  const pages = context.pages().filter((page) => page !== keeper)
+/** Returns a context to the pool without its pages, cookies and storage. Resolves with the errors of its pages. */
+export async function releaseContext(pooled: PooledContext): Promise<string[]> {
+  const { context, blankPage, origins } = pooled
+  const pages = context.pages().filter((page) => page !== blankPage)
   await Promise.all(pages.map((page) => page.close()))
-  const { faults } = used
-  used.faults = []
+  const { errors } = pooled
+  pooled.errors = []
   await context.setOffline(false)
   await context.clearCookies()
-  const session = await context.newCDPSession(keeper)
+  const session = await context.newCDPSession(blankPage)
   for (const origin of origins) {
     await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' })
   }
   await session.detach()
   origins.clear()
-  idle.push(used)
-  while (idle.length > MAX_IDLE) await idle.shift()?.context.close()
-  return faults
+  pool.push(pooled)
+  while (pool.length > MAX_POOL_SIZE) await pool.shift()?.context.close()
+  return errors
 }
 
-/** How long a test waits for a page that does not move. A busy machine may take seconds for a click. */
-export const PATIENCE_MS = 120_000
+/** How long a test waits for a page that does not change. A busy machine may take seconds for a click. */
+export const PAGE_TIMEOUT_MS = 120_000

@@ -9,19 +9,19 @@ export interface ChromiumChoice {
 }
 
 /**
- * Returns the Chromium for the tests: `CHROMIUM_PATH`, or the one from npm, which exists for x64 only, or the system's. The headless
- * shell is preferred, because a page in it costs a third of the CPU time.
+ * Returns the Chromium for the tests: `CHROMIUM_PATH`, or the one from npm, which exists for x64 only, or an installed one. The
+ * headless shell is preferred, because it needs a third of the CPU time.
  */
 export async function findChromium(): Promise<ChromiumChoice> {
-  const named =
-    process.env['CHROMIUM_PATH'] ?? (process.arch === 'x64' ? undefined : findOfSystem())
-  if (named) return { executablePath: named, args: SYSTEM_ARGS }
+  const path =
+    process.env['CHROMIUM_PATH'] ?? (process.arch === 'x64' ? undefined : findInstalled())
+  if (path) return { executablePath: path, args: SYSTEM_ARGS }
   if (process.arch !== 'x64') {
     throw new Error(
       `npm has no Chromium for ${process.arch}. Install one (apt-get install chromium), or set CHROMIUM_PATH.`,
     )
   }
-  // Keeps the browser's security features on, as they are for users.
+  // The browser's security features stay on, as they are for users.
   const args = sparticuz.args.filter((flag) => !UNWANTED.has(flag))
   return { executablePath: await sparticuz.executablePath(), args }
 }
@@ -36,7 +36,7 @@ export function installChromium(): void {
     apt('update', '-qq')
     apt('install', '-y', '-qq', '--no-install-recommends', 'chromium-headless-shell')
   } catch (error) {
-    if (!findOfSystem()) throw error
+    if (!findInstalled()) throw error
   }
 }
 
@@ -47,7 +47,7 @@ function apt(...args: string[]): void {
   })
 }
 
-function findOfSystem(): string | undefined {
+function findInstalled(): string | undefined {
   return [SHELL, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
     existsSync,
   )

@@ -3,13 +3,13 @@ import { type Browser, chromium } from 'playwright-core'
 import { oncePerRun } from '../../test/support/once-per-run.ts'
 import { type ChromiumChoice, findChromium, installChromium } from './find-chromium.ts'
 
-/** Starts a real Chromium, with flags beside those that it needs. */
+/** Starts Chromium with additional flags. */
 export async function launchChromium(flags: readonly string[] = []): Promise<Browser> {
   const { executablePath, args } = await chooseChromium()
   return chromium.launch({ executablePath, args: [...args, ...flags] })
 }
 
-/** Two workers must not install or unpack it at the same time. */
+/** Runs once for all workers, which must not install or unpack Chromium at the same time. */
 async function chooseChromium(): Promise<ChromiumChoice> {
   const choice = await oncePerRun('chromium', async () => {
     installChromium()
@@ -18,11 +18,14 @@ async function chooseChromium(): Promise<ChromiumChoice> {
   return JSON.parse(choice) as ChromiumChoice
 }
 
-/** Flags for a microphone that plays a WAV file, over and over, and a person who allows it or not. */
-export function microphoneFlags(wav: string, person: 'allows' | 'refuses' = 'allows'): string[] {
+/** Returns flags for a microphone that plays a WAV file in a loop, with the permission granted or denied. */
+export function microphoneFlags(
+  wav: string,
+  permission: 'granted' | 'denied' = 'granted',
+): string[] {
   return [
     '--use-fake-device-for-media-stream',
     `--use-file-for-fake-audio-capture=${wav}`,
-    `--use-fake-ui-for-media-stream${person === 'allows' ? '' : '=deny'}`,
+    `--use-fake-ui-for-media-stream${permission === 'granted' ? '' : '=deny'}`,
   ]
 }

@@ -8,7 +8,7 @@ export interface Tone {
 
 const RATE = 48_000
 
-/** Somebody who says nothing but one tone, in syllables: what goes on without a pause is noise to a browser, and taken out. */
+/** Returns one tone with short pauses, like syllables. Browsers remove a continuous tone as noise. */
 export function syllables(hertz: number, ms: number): Tone[] {
   return Array.from({ length: Math.ceil(ms / 250) }, () => [
     { hertz, ms: 180 },
@@ -16,7 +16,7 @@ export function syllables(hertz: number, ms: number): Tone[] {
   ]).flat()
 }
 
-/** Writes tones as a file that Chromium takes for a microphone. */
+/** Writes tones to a WAV file, which Chromium can use as the microphone. */
 export async function writeWav(file: string, tones: readonly Tone[]): Promise<void> {
   const samples = Buffer.concat(tones.map(toSamples))
   const header = Buffer.alloc(44)
@@ -46,7 +46,7 @@ function toSamples({ hertz, ms }: Tone): Uint8Array {
   return new Uint8Array(samples.buffer)
 }
 
-/** The tone that is strongest in 16 bit PCM at 16 kHz, and how loud its loudest 20 ms are, from 0 to 1. */
+/** Returns the strongest frequency in 16 bit PCM at 16 kHz, and the level of its loudest 20 ms, from 0 to 1. */
 export function measurePcm(pcm: Buffer): { hertz: number; level: number } {
   const all = new Int16Array(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.length))
   const frames = Array.from({ length: Math.floor(all.length / FRAME) }, (_none, index) => {

@@ -1,4 +1,4 @@
-/** A picture of one pixel, as a person would choose it. */
+/** A picture of one pixel, for a file input. */
 export const PICTURE = {
   name: 'dot.png',
   mimeType: 'image/png',

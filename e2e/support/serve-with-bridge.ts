@@ -11,18 +11,18 @@ import { openModel } from '../../apps/demo/src/server/model.ts'
 import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts'
 import { readSettings } from '../../apps/demo/src/server/settings.ts'
 
-interface Served {
+interface ServeOptions {
   /** Default none. */
   readonly tools?: BaseTool[]
   /** Where the bridge is mounted. Default: at the root. */
   readonly basePath?: string
 }
 
-/** Serves the page that is built in `<dataDir>/page`, under the demo's policy, with a bridge around an agent. */
+/** Serves the page that is built in `<dataDir>/page`, with the demo's security headers, and a bridge with an agent. */
 export async function serveWithBridge(
   emulator: Emulator,
   dataDir: string,
-  { tools = [], basePath = '' }: Served = {},
+  { tools = [], basePath = '' }: ServeOptions = {},
 ) {
   const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
   const model = await openModel(readSettings(environment))

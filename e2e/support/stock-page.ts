@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { build } from 'vite'
 
-/** The versions of the AI SDK. */
+/** The supported versions of the AI SDK. */
 export const STOCK_VERSIONS = ['6', '7'] as const
 
 const ROOT = fileURLToPath(new URL('../cluster-page', import.meta.url))
@@ -35,7 +35,7 @@ export async function buildStockPage(version: '6' | '7', folder: string): Promis
 
 /** Adds the built pages to the origin that a page opens, under `/stock/<version>/`. */
 export async function serveStockPages(page: Page, folder: string): Promise<void> {
-  // Chromium does not know that such a page comes from this machine, and would not let it open a socket to it.
+  // Chromium does not treat a page from `route.fulfill` as local, and would not let it open a socket to this machine.
   await page.context().grantPermissions(['local-network-access'])
   await page.route('**/stock/**', async (route) => {
     const path = new URL(route.request().url()).pathname.replace('/stock/', '')

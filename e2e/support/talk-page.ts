@@ -3,42 +3,44 @@ import { join } from 'node:path'
 
 import type { BrowserContextOptions, Page } from 'playwright-core'
 
-import { readPage } from './chat-page.ts'
-import { listenTo } from './hear-page.ts'
+import { chatPage } from './chat-page.ts'
 import { microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
+import { captureAudio } from './page-audio.ts'
 import type { TestDemo } from './test-demo.ts'
 
-interface TalkVisit extends BrowserContextOptions {
-  readonly person?: 'allows' | 'refuses'
+interface MicrophoneOptions extends BrowserContextOptions {
+  /** The permission to use the microphone. Default `granted`. */
+  readonly microphone?: 'granted' | 'denied'
 }
 
-/** Opens the page in live mode, with somebody before the microphone who makes these tones, over and over. */
-export async function visitToTalk(
+/** Opens the page in live mode, with a microphone that plays these tones in a loop. */
+export async function openWithMicrophone(
   testDemo: TestDemo,
   tones: readonly Tone[],
-  { person = 'allows', ...options }: TalkVisit = {},
+  { microphone, ...options }: MicrophoneOptions = {},
 ): Promise<Page> {
   const wav = join(await mkdtemp(join(testDemo.dataDir, 'wav-')), 'microphone.wav')
   await writeWav(wav, tones)
-  const flags = microphoneFlags(wav, person)
-  const page = await testDemo.visit({ flags, mode: 'live', prepare: listenTo, ...options })
-  await readPage(page).input.waitFor()
+  const flags = microphoneFlags(wav, microphone)
+  const page = await testDemo.openPage({ flags, mode: 'live', prepare: captureAudio, ...options })
+  await chatPage(page).input.waitFor()
   return page
 }
 
-/** The voice of a page in a reader's words. */
-export function readTalk(page: Page) {
-  const until = (words: string) => page.getByRole('status').getByText(words).waitFor()
+/** Returns the locators of the voice controls, and functions that wait for their states. */
+export function voiceControls(page: Page) {
+  const waitForStatus = (text: string) => page.getByRole('status').getByText(text).waitFor()
   const end = page.getByRole('button', { name: 'End the conversation' })
   return {
-    hold: page.getByRole('button', { name: 'Hold to talk' }),
+    holdToTalk: page.getByRole('button', { name: 'Hold to talk' }),
     handsFree: page.getByRole('button', { name: 'Talk hands-free' }),
     end,
-    until,
-    heard: () => until('Hearing you…'),
-    speaking: () => until('The assistant is speaking…'),
-    listening: () => until('Listening…'),
-    off: () => end.waitFor({ state: 'detached' }),
+    waitForStatus,
+    /** Waits until the page detects the person's speech. */
+    waitUntilHearing: () => waitForStatus('Hearing you…'),
+    waitUntilSpeaking: () => waitForStatus('The assistant is speaking…'),
+    waitUntilListening: () => waitForStatus('Listening…'),
+    waitUntilOff: () => end.waitFor({ state: 'detached' }),
   }
 }

@@ -14,55 +14,58 @@ import { demoModel } from '../../apps/demo/src/model/demo-model.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { builtPage } from '../../test/support/built-page.ts'
-import { giveBack, openContext, takeContext } from './browser-contexts.ts'
+import {
+  acquireContext,
+  openContext,
+  type PooledContext,
+  releaseContext,
+} from './browser-contexts.ts'
 import { launchChromium } from './launch-chromium.ts'
 
-/** A model, a server and a browser, as real as they get without a network. */
+/** The demo with an emulated model and a real browser. */
 export interface TestDemo extends AsyncDisposable {
   readonly emulator: Emulator
-  /** The server as it runs now. */
+  /** The running server. */
   readonly demo: Demo
   readonly dataDir: string
-  /** Ends the server and starts it again at the same address. */
+  /** Stops the server and starts it again at the same address. */
   restart(): Promise<void>
-  /** Closes the pages; throws if anything went wrong in one: an exception, or what the security policy had to stop. */
-  leave(): Promise<void>
-  /** Opens a page for a reader that no page has had before. */
-  visit(options?: VisitOptions): Promise<Page>
-  /** Lets a test decide what the model does for a prompt that holds these words. */
-  answer(words: string, respond: Responder): void
-  /** The requests for an answer that hold these words. */
-  asked(words: string): RecordedRequest[]
-  /** How often a model was told these words, over HTTP or live. */
-  told(words: string): number
+  /** Closes the pages. Throws if one of them had an exception or violated the security policy. */
+  closePages(): Promise<void>
+  /** Opens a page as a new user. */
+  openPage(options?: OpenPageOptions): Promise<Page>
+  /** Sets how the model responds to a prompt that contains this text. */
+  respondTo(text: string, respond: Responder): void
+  /** Returns the HTTP requests to the model that contain this text. */
+  findModelRequests(text: string): RecordedRequest[]
+  /** Returns how often this text was sent to the model, over HTTP or on a live session. */
+  countSentToModel(text: string): number
 }
 
-interface VisitOptions extends BrowserContextOptions {
+interface OpenPageOptions extends BrowserContextOptions {
   readonly url?: string
-  /** How the page talks with the model, as if the reader had chosen it before. */
+  /** The mode that is stored in the browser. Default `sse`. */
   readonly mode?: Mode
-  /** In a browser with these flags, beside the one that all share. */
+  /** Opens the page in a browser of its own with these flags. */
   readonly flags?: readonly string[]
-  /** Changes the page before it is opened. */
+  /** Runs before the page is loaded. */
   readonly prepare?: (page: Page) => Promise<void>
 }
 
 export interface TestDemoOptions {
-  /** How the model talks live. */
+  /** Options of the model's live sessions. */
   readonly live?: LiveOptions
 }
 
-type Context = Awaited<ReturnType<typeof takeContext>>
-
-/** Variables for the server beside those that every testDemo has. */
+/** Starts the demo. `variables` are added to the environment of the server. */
 export async function openTestDemo(
   variables: Record<string, string> = {},
   { live = {} }: TestDemoOptions = {},
 ): Promise<TestDemo> {
   const responders = new Map<string, Responder>()
   const testResponder: Responder = (prompt) => {
-    const said = JSON.stringify(prompt.contents.at(-1))
-    return [...responders].find(([words]) => said.includes(words))?.[1](prompt)
+    const last = JSON.stringify(prompt.contents.at(-1))
+    return [...responders].find(([text]) => last.includes(text))?.[1](prompt)
   }
   const emulator = await startEmulator({
     paceMs: 5,
@@ -79,22 +82,22 @@ export async function openTestDemo(
       GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
       ...variables,
     })
-  const asked = (words: string): RecordedRequest[] =>
-    emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
+  const findModelRequests = (text: string): RecordedRequest[] =>
+    emulator.requests.filter((request) => JSON.stringify(request.body).includes(text))
   let demo = await start('0')
-  const taken: Context[] = []
-  const others: { readonly browser: Browser; readonly context: Context }[] = []
-  const closePages = async (): Promise<string[]> => {
-    const faults = await Promise.all(taken.splice(0).map(giveBack))
-    for (const { browser, context } of others.splice(0)) {
-      faults.push(context.faults)
+  const shared: PooledContext[] = []
+  const separate: { readonly browser: Browser; readonly context: PooledContext }[] = []
+  const closeContexts = async (): Promise<string[]> => {
+    const errors = await Promise.all(shared.splice(0).map(releaseContext))
+    for (const { browser, context } of separate.splice(0)) {
+      errors.push(context.errors)
       await browser.close()
     }
-    return faults.flat()
+    return errors.flat()
   }
-  const leave = async (): Promise<void> => {
-    const found = await closePages()
-    if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
+  const closePages = async (): Promise<void> => {
+    const errors = await closeContexts()
+    if (errors.length > 0) throw new Error(`The page had errors: ${errors.join(', ')}`)
   }
   return {
     emulator,
@@ -107,16 +110,18 @@ export async function openTestDemo(
       await demo[Symbol.asyncDispose]()
       demo = await start(port)
     },
-    leave,
-    visit: async ({ url = demo.url, mode = 'sse', flags, prepare, ...options } = {}) => {
-      // Without motion, a popover has its colours at once, and a page draws half of the frames.
-      const given = { locale: 'en-US', reducedMotion: 'reduce' as const, ...options }
+    closePages,
+    openPage: async ({ url = demo.url, mode = 'sse', flags, prepare, ...options } = {}) => {
+      // With reduced motion, popovers get their colours at once, and the page draws half as many frames.
+      const contextOptions = { locale: 'en-US', reducedMotion: 'reduce' as const, ...options }
       const browser = flags && (await launchChromium(flags))
-      const used = await (browser ? openContext(browser, given) : takeContext(given))
-      if (browser) others.push({ browser, context: used })
-      else taken.push(used)
-      used.origins.add(new URL(url).origin)
-      const page = await used.context.newPage()
+      const pooled = await (browser
+        ? openContext(browser, contextOptions)
+        : acquireContext(contextOptions))
+      if (browser) separate.push({ browser, context: pooled })
+      else shared.push(pooled)
+      pooled.origins.add(new URL(url).origin)
+      const page = await pooled.context.newPage()
       await page.addInitScript((chosen) => {
         if (localStorage.getItem('mode') === null) localStorage.setItem('mode', chosen)
       }, mode)
@@ -124,15 +129,15 @@ export async function openTestDemo(
       await page.goto(url)
       return page
     },
-    answer: (words, respond) => void responders.set(words, respond),
-    asked,
-    told: (words) =>
-      asked(words).length +
+    respondTo: (text, respond) => void responders.set(text, respond),
+    findModelRequests,
+    countSentToModel: (text) =>
+      findModelRequests(text).length +
       emulator.live.sessions
         .flatMap(({ received }) => received)
-        .filter((frame) => JSON.stringify(frame).includes(words)).length,
+        .filter((frame) => JSON.stringify(frame).includes(text)).length,
     async [Symbol.asyncDispose]() {
-      await closePages()
+      await closeContexts()
       await demo[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()

@@ -7,32 +7,32 @@ import { type Browser, type Page } from 'playwright-core'
 import { build, type InlineConfig } from 'vite'
 
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
-import { PATIENCE_MS } from './browser-contexts.ts'
+import { PAGE_TIMEOUT_MS } from './browser-contexts.ts'
 import { launchChromium, microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
 import { serveWithBridge } from './serve-with-bridge.ts'
 
-/** A small page with a voice in it, under the demo's policy, in front of a model that hears and speaks. */
+/** A small page with voice, served with the demo's security headers, and an emulated live model. */
 export interface VoiceTestPage extends AsyncDisposable {
   readonly emulator: Emulator
   readonly url: string
-  /** All that the model heard, as 16 bit PCM at 16 kHz. */
-  heard(): Buffer
-  /** Samples that the model has spoken. */
-  spoken(): number
-  /** Opens the page with a microphone that hears these tones, over and over; without any, there is none. */
-  visit(visit: VisitOptions): Promise<Page>
-  /** Closes the browsers; throws if anything went wrong in a page. */
-  leave(): Promise<void>
+  /** Returns all audio that the model has received, as 16 bit PCM at 16 kHz. */
+  receivedAudio(): Buffer
+  /** Returns the number of audio samples that the model has sent. */
+  countSentSamples(): number
+  /** Opens the page with a microphone that plays these tones in a loop. Without tones, there is no microphone. */
+  openPage(options: OpenPageOptions): Promise<Page>
+  /** Closes the browsers. Throws if a page had an exception or violated the security policy. */
+  closePages(): Promise<void>
 }
 
-interface VisitOptions {
+interface OpenPageOptions {
   readonly tones?: readonly Tone[]
-  readonly person?: 'allows' | 'refuses'
+  readonly microphone?: 'granted' | 'denied'
   readonly url?: string
 }
 
-/** `source`: the library's source, built as the demo's page is. `package`: what is published, built by Vite as it comes. */
+/** `source` is the library's source, built like the demo's page. `package` is the published package, built with the defaults of Vite. */
 export async function openVoiceTestPage(library: 'source' | 'package'): Promise<VoiceTestPage> {
   const directory = await temporaryDirectory()
   await buildVoicePage(library, join(directory.path, 'page'))
@@ -42,38 +42,40 @@ export async function openVoiceTestPage(library: 'source' | 'package'): Promise<
   })
   const server = await serveWithBridge(emulator, directory.path)
   const browsers: Browser[] = []
-  const faults: string[] = []
-  const leave = async (): Promise<void> => {
+  const errors: string[] = []
+  const closePages = async (): Promise<void> => {
     await Promise.all(browsers.splice(0).map((browser) => browser.close()))
-    const found = faults.splice(0)
-    if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
+    const found = errors.splice(0)
+    if (found.length > 0) throw new Error(`The page had errors: ${found.join(', ')}`)
   }
   return {
     emulator,
     url: server.url,
-    spoken: () =>
+    countSentSamples: () =>
       emulator.live.sessions
-        .flatMap(({ sent }) => sent.map(readSpeech))
+        .flatMap(({ sent }) => sent.map(readSentAudio))
         .reduce((sum, { length }) => sum + length / 2, 0),
-    heard: () =>
-      Buffer.concat(emulator.live.sessions.flatMap(({ received }) => received.map(readSound))),
-    visit: async ({ tones, person, url = server.url }) => {
+    receivedAudio: () =>
+      Buffer.concat(
+        emulator.live.sessions.flatMap(({ received }) => received.map(readReceivedAudio)),
+      ),
+    openPage: async ({ tones, microphone, url = server.url }) => {
       const wav = join(await mkdtemp(join(directory.path, 'wav-')), 'microphone.wav')
       if (tones) await writeWav(wav, tones)
-      const browser = await launchChromium(tones ? microphoneFlags(wav, person) : NOBODY)
+      const browser = await launchChromium(tones ? microphoneFlags(wav, microphone) : INSECURE_HOST)
       browsers.push(browser)
       const page = await browser.newPage()
-      page.setDefaultTimeout(PATIENCE_MS)
-      page.on('pageerror', ({ message }) => faults.push(message))
+      page.setDefaultTimeout(PAGE_TIMEOUT_MS)
+      page.on('pageerror', ({ message }) => errors.push(message))
       page.on('console', (line) => {
-        if (line.text().includes('Content Security Policy')) faults.push(line.text())
+        if (line.text().includes('Content Security Policy')) errors.push(line.text())
       })
       await page.goto(url)
       return page
     },
-    leave,
+    closePages,
     async [Symbol.asyncDispose]() {
-      await leave()
+      await closePages()
       await server[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()
@@ -81,8 +83,8 @@ export async function openVoiceTestPage(library: 'source' | 'package'): Promise<
   }
 }
 
-// A name that is not the computer's own is a page that browsers do not trust.
-const NOBODY = ['--host-resolver-rules=MAP voice.test 127.0.0.1']
+// Browsers do not treat HTTP pages of other hosts than localhost as secure.
+const INSECURE_HOST = ['--host-resolver-rules=MAP voice.test 127.0.0.1']
 
 async function buildVoicePage(library: 'source' | 'package', outDir: string): Promise<void> {
   const configFile = fileURLToPath(new URL('../../apps/demo/vite.config.ts', import.meta.url))
@@ -96,12 +98,12 @@ async function buildVoicePage(library: 'source' | 'package', outDir: string): Pr
   await build(config)
 }
 
-function readSound({ realtimeInput }: Readonly<Record<string, unknown>>): Buffer {
+function readReceivedAudio({ realtimeInput }: Readonly<Record<string, unknown>>): Buffer {
   const { audio } = (realtimeInput ?? {}) as { audio?: { data?: string } }
   return Buffer.from(audio?.data ?? '', 'base64')
 }
 
-function readSpeech({ serverContent }: Readonly<Record<string, unknown>>): Buffer {
+function readSentAudio({ serverContent }: Readonly<Record<string, unknown>>): Buffer {
   const { modelTurn } = (serverContent ?? {}) as {
     modelTurn?: { parts?: { inlineData?: { data?: string } }[] }
   }

@@ -1,14 +1,14 @@
 import { type LiveEvent, webSocketTransport } from 'adk-stream-protocol/client'
 import { Voice, type VoiceOptions } from 'adk-stream-protocol/voice'
 
-/** What a test sees of the page. */
+/** The global object through which tests use the page. */
 export interface VoicePage {
   readonly voice: Voice
-  /** The loudest that each side was. */
+  /** The highest level of the microphone and of the speaker. */
   readonly loudest: { input: number; output: number }
-  /** Whether the newest interruption made the speaker fall silent. How fast it does is tested where time is counted in samples. */
+  /** Whether the playback stopped after the last interruption. Other tests measure how fast, in samples. */
   readonly isSilenced: boolean
-  say(text: string): void
+  sendText(text: string): void
 }
 
 const transport = webSocketTransport({ url: '/live' })
@@ -23,7 +23,7 @@ voice.onLevel(({ input, output }) => {
 
 let isInterrupted = false
 let isSilenced = false
-const interrupted = (): void => {
+const noteInterruption = (): void => {
   if (voice.playback.playing) isInterrupted = true
 }
 voice.onLevel(() => {
@@ -32,15 +32,15 @@ voice.onLevel(() => {
   isInterrupted = false
 })
 transport.watch('voice-chat', ({ type }: LiveEvent) => {
-  if (type === 'interrupted') interrupted()
+  if (type === 'interrupted') noteInterruption()
 })
 
-const onClick = (id: string, act: () => void): void =>
-  document.getElementById(id)?.addEventListener('click', act)
+const onClick = (id: string, run: () => void): void =>
+  document.getElementById(id)?.addEventListener('click', run)
 onClick('start', () => void voice.start())
 onClick('stop', () => voice.stop())
 onClick('interrupt', () => {
-  interrupted()
+  noteInterruption()
   voice.interrupt()
 })
 
@@ -50,6 +50,6 @@ const page: VoicePage = {
   get isSilenced() {
     return isSilenced
   },
-  say: (text) => transport.sendText('voice-chat', text),
+  sendText: (text) => transport.sendText('voice-chat', text),
 }
 Object.assign(window, { page })

@@ -15,8 +15,8 @@ const History = z.object({
 const Payment = z.object({ recipient: z.string(), amount_cents: z.number() })
 const Pending = z.object({ approvals: z.array(z.object({ id: z.string() })) })
 
-/** What the server knows of the reader of a page: their money, and what was decided and done. */
-export function readBooks(testDemo: TestDemo, page: Page) {
+/** Reads the wallet and the approvals of the user of a page from the server. */
+export function readAccount(testDemo: TestDemo, page: Page) {
   const get = async (path: string): Promise<unknown> =>
     (await page.request.get(testDemo.demo.url + path)).json()
   const readPrincipal = async (): Promise<string> => {
@@ -27,18 +27,18 @@ export function readBooks(testDemo: TestDemo, page: Page) {
   }
   const file = join(testDemo.dataDir, 'wallets.db')
   return {
-    /** What is left of the 1000 dollars. */
+    /** The balance in dollars. It starts at 1000. */
     balance: async (): Promise<number> => {
       const principal = await readPrincipal()
       using wallets = openSqliteWallets(file)
       return wallets.balance(principal) / 100
     },
-    /** What was paid, and to whom, in order: `Alice 50`. */
-    paid: async (): Promise<string[]> => {
+    /** The payments in their order, such as `Alice 50`. */
+    payments: async (): Promise<string[]> => {
       const principal = await readPrincipal()
       const database = new Database(file, { readonly: true })
       try {
-        const rows = database.prepare(PAID).all(principal)
+        const rows = database.prepare(PAYMENTS).all(principal)
         return rows.map((row) => {
           const { recipient, amount_cents: cents } = Payment.parse(row)
           return `${recipient} ${cents / 100}`
@@ -47,13 +47,13 @@ export function readBooks(testDemo: TestDemo, page: Page) {
         database.close()
       }
     },
-    /** The ids of what waits for a decision. */
-    pending: async (): Promise<string[]> =>
+    /** The ids of the pending approvals. */
+    pendingApprovals: async (): Promise<string[]> =>
       Pending.parse(await get('/approvals')).approvals.map(({ id }) => id),
-    /** What happened to an approval, one word per entry of the audit. */
+    /** The types of the audit entries of an approval. */
     history: async (id: string): Promise<string[]> =>
       History.parse(await get(`/approvals/${id}`)).history.map(({ type }) => type),
   }
 }
 
-const PAID = 'SELECT recipient, amount_cents FROM payments WHERE user_id = ? ORDER BY rowid'
+const PAYMENTS = 'SELECT recipient, amount_cents FROM payments WHERE user_id = ? ORDER BY rowid'

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { readPage } from './support/chat-page.ts'
+import { chatPage } from './support/chat-page.ts'
 import { longTest } from '../test/support/long-test.ts'
-import { modesOf } from './support/modes.ts'
-import { chooseMode, converse, isFocused, readShell } from './support/shell-page.ts'
-import { snap } from './support/snap.ts'
+import { testModes } from './support/modes.ts'
+import { chooseMode, sendAndWait, isFocused, appShell } from './support/app-shell.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -12,41 +12,41 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
-describe('writing', () => {
+describe('messages', () => {
   test('[DM370] over HTTP, a message that is written during a reply is sent after it', async () => {
-    const page = await testDemo.visit()
-    const { say, stop, log, idle, input } = readPage(page)
-    await say('[[say One.]][[wait gate-1]]')
+    const page = await testDemo.openPage()
+    const { send, stop, log, waitUntilIdle, input } = chatPage(page)
+    await send('[[say One.]][[wait gate-1]]')
     await stop.waitFor()
-    await say('[[say Two.]]')
+    await send('[[say Two.]]')
     const queue = page.getByRole('list', { name: 'Messages waiting to be sent' })
     await queue.getByText('[[say Two.]]').waitFor()
-    await snap(page, 'queued')
+    await takeScreenshot(page, 'queued')
     await input.press('Escape')
     expect(await input.inputValue()).toBe('[[say Two.]]')
     await input.press('Enter')
     await queue.waitFor()
     testDemo.emulator.release('gate-1')
     await log.getByText('Two.', { exact: true }).waitFor()
-    await idle()
+    await waitUntilIdle()
     expect(await queue.count()).toBe(0)
     expect(await log.locator('[data-role=user]').count()).toBe(2)
   })
 
-  // Without a page, RE372 is the same.
+  // In `npm test`, RE372 covers this without a browser.
   longTest(
     '[DM370] in live mode, a message that is written during a reply interrupts it',
     async () => {
-      const page = await testDemo.visit({ mode: 'live' })
-      const { say, stop, log, idle } = readPage(page)
-      await say('[[say One.]][[wait never]]')
+      const page = await testDemo.openPage({ mode: 'live' })
+      const { send, stop, log, waitUntilIdle } = chatPage(page)
+      await send('[[say One.]][[wait never]]')
       await stop.waitFor()
       await log.getByText('One.').last().waitFor()
-      await say('[[say Two.]]')
+      await send('[[say Two.]]')
       await log.getByText('Two.', { exact: true }).waitFor()
-      await idle()
+      await waitUntilIdle()
       const roles = await log
         .locator('.adk-message')
         .evaluateAll((all) => all.map(({ dataset }) => (dataset as { role?: string }).role))
@@ -57,11 +57,11 @@ describe('writing', () => {
   longTest(
     '[DM25] in live mode, an error of the model adds no message that the user did not write',
     async () => {
-      const page = await testDemo.visit({ mode: 'live' })
-      const { say, log, idle, problem } = readPage(page)
-      await say('cause an error')
+      const page = await testDemo.openPage({ mode: 'live' })
+      const { send, log, waitUntilIdle, problem } = chatPage(page)
+      await send('cause an error')
       await problem.waitFor()
-      await idle()
+      await waitUntilIdle()
       for (const isReloaded of [false, true]) {
         if (isReloaded) await page.reload()
         await log.locator('[data-role=user]').first().waitFor()
@@ -72,17 +72,17 @@ describe('writing', () => {
   )
 
   test('[DM371] the text in the input survives a reload and another chat', async () => {
-    const page = await testDemo.visit()
-    const { input } = readPage(page)
+    const page = await testDemo.openPage()
+    const { input } = chatPage(page)
     await input.fill('a new chat')
     await page.reload()
     await expect.poll(() => input.inputValue()).toBe('a new chat')
     await input.fill('')
-    await converse(page, '[[say First.]]')
+    await sendAndWait(page, '[[say First.]]')
     await input.fill('half a sentence')
     await page.reload()
     await expect.poll(() => input.inputValue()).toBe('half a sentence')
-    await readShell(page).newChat.first().click()
+    await appShell(page).newChat.first().click()
     await expect.poll(() => input.inputValue()).toBe('')
     await page.goBack()
     await expect.poll(() => input.inputValue()).toBe('half a sentence')
@@ -90,21 +90,21 @@ describe('writing', () => {
 })
 
 describe('tabs', () => {
-  test.each(modesOf('live'))(
+  test.each(testModes('live'))(
     '[DM372] over %s, Stop in one tab ends the reply in both',
     async (mode) => {
-      const page = await testDemo.visit({ mode })
-      const { say, log } = readPage(page)
-      await say('[[say One.]][[wait never]]')
+      const page = await testDemo.openPage({ mode })
+      const { send, log } = chatPage(page)
+      await send('[[say One.]][[wait never]]')
       await log.getByText('One.', { exact: true }).waitFor()
       await page.waitForURL('**/?chat=*')
       const other = await page.context().newPage()
       await other.goto(page.url())
-      const second = readPage(other)
+      const second = chatPage(other)
       await second.log.getByText('One.', { exact: true }).waitFor()
       await second.stop.click()
-      for (const each of [readPage(page), second]) {
-        await each.idle()
+      for (const each of [chatPage(page), second]) {
+        await each.waitUntilIdle()
         await each.log.getByText('Stopped').waitFor()
       }
       expect(await isFocused(second.input)).toBe(true)
@@ -114,7 +114,7 @@ describe('tabs', () => {
   longTest(
     '[DM63] each tab has its own mode, and a new tab starts with the last choice',
     async () => {
-      const page = await testDemo.visit({ mode: 'live' })
+      const page = await testDemo.openPage({ mode: 'live' })
       const other = await page.context().newPage()
       await other.goto(page.url())
       await chooseMode(other, 'Chat')
@@ -131,11 +131,11 @@ describe('tabs', () => {
   )
 })
 
-describe('access', () => {
+describe('accessibility', () => {
   test('[DM374] Alt+I moves the focus into the inbox and back, and the first Tab leads to the input', async () => {
-    const page = await testDemo.visit()
-    const { say, input, tool } = readPage(page)
-    await say('Send $30 to Alice')
+    const page = await testDemo.openPage()
+    const { send, input, tool } = chatPage(page)
+    await send('Send $30 to Alice')
     await tool('process_payment').getByRole('timer').waitFor()
     await page.getByText('Approval needed: Send $30.00 to Alice').waitFor({ state: 'attached' })
     await expect.poll(() => page.title()).toMatch(/^\(1\) /)
@@ -159,22 +159,22 @@ describe('access', () => {
   })
 
   test('[DM375] at 400 % zoom, the conversation has most of the height', async () => {
-    const page = await testDemo.visit({ viewport: { width: 320, height: 225 } })
-    await converse(page, '[[say One.]]')
+    const page = await testDemo.openPage({ viewport: { width: 320, height: 225 } })
+    await sendAndWait(page, '[[say One.]]')
     const box = await page.locator('.scroller').boundingBox()
-    await snap(page, 'zoom')
+    await takeScreenshot(page, 'zoom')
     expect(box?.height).toBeGreaterThan(225 / 2)
     const width = await page.evaluate(() => document.documentElement.scrollWidth)
     expect(width).toBeLessThanOrEqual(320)
-    // Nothing in the top bar has to be scrolled to.
+    // The whole top bar is visible without scrolling.
     const right = await page
       .locator('.top-bar button:visible')
-      .evaluateAll((all) => Math.max(...all.map((one) => one.getBoundingClientRect().right)))
+      .evaluateAll((all) => Math.max(...all.map((button) => button.getBoundingClientRect().right)))
     expect(right).toBeLessThanOrEqual(320)
   })
 
   test('[DM375] at 400 % zoom, the voice controls leave a third of the height to the conversation', async () => {
-    const page = await testDemo.visit({ viewport: { width: 320, height: 225 }, mode: 'live' })
+    const page = await testDemo.openPage({ viewport: { width: 320, height: 225 }, mode: 'live' })
     await page.locator('.adk-stage').waitFor()
     const heightOf = async (part: string) => (await page.locator(part).boundingBox())?.height ?? 0
     expect(await heightOf('.scroller')).toBeGreaterThan(225 / 3)
@@ -185,9 +185,9 @@ describe('access', () => {
   longTest(
     '[DM681] the texts for screen readers in the inspector do not make the page scroll',
     async () => {
-      const page = await testDemo.visit({ viewport: { width: 1300, height: 420 } })
+      const page = await testDemo.openPage({ viewport: { width: 1300, height: 420 } })
       for (const text of ['[[say One.]]', '[[say Two.]]', '[[say Three.]]'])
-        await converse(page, text)
+        await sendAndWait(page, text)
       await page.getByRole('button', { name: 'Show inspector' }).click()
       await page.locator('.chat-turn').nth(2).waitFor({ state: 'attached' })
       expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBe(420)
@@ -195,8 +195,8 @@ describe('access', () => {
   )
 
   test('[DM376] with forced colours, the chosen mode and bubbles are visible', async () => {
-    const page = await testDemo.visit({ forcedColors: 'active' })
-    await converse(page, '[[say One.]]')
+    const page = await testDemo.openPage({ forcedColors: 'active' })
+    await sendAndWait(page, '[[say One.]]')
     const style = (selector: string, name: string) =>
       page
         .locator(selector)
@@ -208,17 +208,17 @@ describe('access', () => {
     ])
     expect(chosen).not.toBe(other)
     expect(await style('.adk-said', 'border-top-style')).toBe('solid')
-    await snap(page, 'forced-colours')
+    await takeScreenshot(page, 'forced-colours')
   })
 
   test('[DM377] on a touch screen, buttons are at least 44 px', async () => {
-    const page = await testDemo.visit({
+    const page = await testDemo.openPage({
       viewport: { width: 390, height: 844 },
       hasTouch: true,
       isMobile: true,
     })
-    await converse(page, '[[say One.]]')
-    await snap(page, 'phone')
+    await sendAndWait(page, '[[say One.]]')
+    await takeScreenshot(page, 'phone')
     const small = await page
       .locator('.top-bar button:visible, .composer button:visible, .adk-message button:visible')
       .evaluateAll((all) =>

@@ -9,18 +9,18 @@ beforeAll(async () => {
 afterAll(() => testDemo[Symbol.asyncDispose]())
 
 test('[DM141] while it loads, the page requests each list once', async () => {
-  const page = await testDemo.visit()
+  const page = await testDemo.openPage()
   await page.getByText('What would you like to do?').waitFor()
-  const asked: string[] = []
-  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  const paths: string[] = []
+  page.on('request', (request) => paths.push(new URL(request.url()).pathname))
   await page.reload()
   await page.getByRole('button', { name: 'Approvals: 0 pending' }).waitFor()
-  // The feed is open, and what is read when it opens has been answered.
+  // The feed is open, and the requests that it causes have ended.
   await page.getByText('Your chats appear here.').waitFor()
   await expect
-    .poll(() => asked.filter((path) => path.endsWith('/messages')).length)
+    .poll(() => paths.filter((path) => path.endsWith('/messages')).length)
     .toBeGreaterThan(0)
-  const count = (path: string) => asked.filter((each) => each === path).length
+  const count = (path: string) => paths.filter((each) => each === path).length
   expect({
     approvals: count('/approvals'),
     chats: count('/chats'),
@@ -30,5 +30,5 @@ test('[DM141] while it loads, the page requests each list once', async () => {
     chats: 1,
     events: 1,
   })
-  await testDemo.leave()
+  await testDemo.closePages()
 })

@@ -1,40 +1,40 @@
 import type { Locator, Page } from 'playwright-core'
 
-import { readPage } from './chat-page.ts'
+import { chatPage } from './chat-page.ts'
 
-/** What stands around the conversation, in a reader's words. */
-export function readShell(page: Page) {
+/** Returns the locators of the parts around the conversation. */
+export function appShell(page: Page) {
   const links = page.locator('.chat-link')
   return {
-    /** A chat of the list, by words of its name. */
-    chat: (words: string): Locator => links.filter({ hasText: words }),
+    /** Returns a chat of the list, by a part of its title. */
+    chat: (title: string): Locator => links.filter({ hasText: title }),
     titles: (): Promise<string[]> => links.locator('.chat-title').allTextContents(),
-    options: (words: string): Locator =>
+    options: (title: string): Locator =>
       page
         .getByRole('button', { name: `Options for “` })
-        .and(page.getByRole('button', { name: words })),
+        .and(page.getByRole('button', { name: title })),
     newChat: page.getByRole('button', { name: 'New chat' }),
     chooser: page.locator('input[type=file]'),
     previews: page.getByRole('list', { name: /Pictures to send|送信する画像/ }),
   }
 }
 
-/** Says something in the chat that is open, and waits for the answer. */
-export async function converse(page: Page, words: string): Promise<void> {
-  const { say, idle, answers } = readPage(page)
-  await say(words)
-  await answers.last().waitFor()
-  await idle()
+/** Sends a message in the open chat, and waits for the reply. */
+export async function sendAndWait(page: Page, text: string): Promise<void> {
+  const { send, waitUntilIdle, replies } = chatPage(page)
+  await send(text)
+  await replies.last().waitFor()
+  await waitUntilIdle()
 }
 
 export function isFocused(element: Locator): Promise<boolean> {
   return element.evaluate((found) => found === document.activeElement)
 }
 
-/** Chooses how to talk with the model, as a person does. */
+/** Chooses a mode with the mouse. */
 export async function chooseMode(page: Page, name: string): Promise<void> {
   const modes = page.getByRole('radiogroup', { name: 'Mode', exact: true })
   await modes.getByRole('radio', { name }).click()
-  // Until the chat is read for that mode, nothing in it can be used.
+  // The conversation is inert until the chat is loaded in that mode.
   await page.locator('.conversation:not([inert])').waitFor()
 }

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
-import { ask, decide, ending } from './support/approvals.ts'
-import { snap } from './support/snap.ts'
+import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -10,11 +10,13 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
 test('[DM360] a large payment is approved by holding the button, by pointer and by key', async () => {
-  const scene = await ask(testDemo, 'Send $600 to Alice and $700 to Bob')
-  const { page, card } = scene
+  const { page, card, account } = await requestApproval(
+    testDemo,
+    'Send $600 to Alice and $700 to Bob',
+  )
   const approve = card('Alice').getByRole('button', { name: 'Approve $600.00' })
   await approve.hover()
   await page.mouse.down()
@@ -24,18 +26,18 @@ test('[DM360] a large payment is approved by holding the button, by pointer and 
   await page.keyboard.down('Enter')
   await card('Bob').getByText('You approved this (1 of 2)').waitFor()
   await page.keyboard.up('Enter')
-  expect(await scene.books.paid()).toEqual([])
-  await snap(page, 'card-held')
+  expect(await account.payments()).toEqual([])
+  await takeScreenshot(page, 'card-held')
 })
 
 longTest(
   '[DM361] if the balance has changed elsewhere, the approval is requested again, and the payment ends with a receipt',
   async () => {
-    const words = 'Send $30 to Alice and $40 to Bob'
-    const { page, card, books } = await ask(testDemo, words)
+    const text = 'Send $30 to Alice and $40 to Bob'
+    const { page, card, account } = await requestApproval(testDemo, text)
     await card('Alice').getByText('2 pending: $70.00 of $1,000.00').waitFor()
     const bob = await card('Bob').getAttribute('data-approval')
-    // The page does not see what changes the balance: Bob is paid while the page has no connection to be told by.
+    // The page does not learn that Bob is paid: its requests for approvals fail.
     await page.route('**/approvals/**', async (route) => {
       if (route.request().method() === 'GET') return route.abort()
       return route.continue()
@@ -43,18 +45,18 @@ longTest(
     const { url } = testDemo.demo
     const data = { approved: true }
     await page.request.post(`${url}/approvals/${bob}`, { data, headers: { origin: url } })
-    await expect.poll(books.paid).toEqual(['Bob 40'])
+    await expect.poll(account.payments).toEqual(['Bob 40'])
     const approve = card('Alice').getByRole('button', { name: 'Approve $30.00' })
     await approve.click()
     await card('Alice').getByText('This has changed since you looked.').waitFor()
     await card('Alice').getByText('was $1,000.00 → $970.00').waitFor()
-    expect(await books.paid()).toEqual(['Bob 40'])
-    await snap(page, 'card-changed')
+    expect(await account.payments()).toEqual(['Bob 40'])
+    await takeScreenshot(page, 'card-changed')
     await page.unroute('**/approvals/**')
     await decide(card('Alice'), 'approve')
-    await ending(card('Alice'))
+    await waitForOutcome(card('Alice'))
     const receipt = await card('Alice').textContent()
     expect(receipt).toMatch(/Sent \$30\.00 to Alice.*By you.*\$960\.00.*\$930\.00.*txn_/s)
-    expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
+    expect(await account.payments()).toEqual(['Bob 40', 'Alice 30'])
   },
 )

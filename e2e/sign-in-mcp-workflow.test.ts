@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
-import { ask, decide, ending } from './support/approvals.ts'
-import { snap } from './support/snap.ts'
+import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
+import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -14,9 +14,9 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
-/** Presses a button that opens a window, and returns the page in it. */
+/** Clicks a button that opens a window, and returns the page in it. */
 async function openWindow(page: Page, name: string): Promise<Page> {
   const opening = page.waitForEvent('popup')
   await page.getByRole('button', { name }).last().click()
@@ -24,12 +24,15 @@ async function openWindow(page: Page, name: string): Promise<Page> {
 }
 
 test('[DM520] a person signs in, the tool runs once, and they can sign out and sign in with another account', async () => {
-  const { page, answers, say, idle, card, results } = await ask(testDemo, 'Show my calendar')
+  const { page, replies, send, waitUntilIdle, card, results } = await requestApproval(
+    testDemo,
+    'Show my calendar',
+  )
   await card('Sign-in needed: Demo Calendar').waitFor()
-  await snap(page, 'sign-in')
+  await takeScreenshot(page, 'sign-in')
   const declined = await openWindow(page, 'Sign in to Demo Calendar')
   await declined.getByText('This page belongs to the demo.').waitFor()
-  await snap(declined, 'sign-in-provider')
+  await takeScreenshot(declined, 'sign-in-provider')
   await declined.getByRole('button', { name: 'Cancel' }).click()
   await declined.getByText('You did not sign in.').waitFor()
   await declined.close()
@@ -39,45 +42,48 @@ test('[DM520] a person signs in, the tool runs once, and they can sign out and s
   const closed = provider.waitForEvent('close')
   await provider.getByRole('button', { name: 'Sign in as Hana' }).click()
   await closed
-  await answers.getByText('Today in Hana’s calendar: 09:30 Team meeting').waitFor()
-  await idle()
+  await replies.getByText('Today in Hana’s calendar: 09:30 Team meeting').waitFor()
+  await waitUntilIdle()
   expect(results().filter((result) => 'events' in result)).toHaveLength(1)
   await page.reload()
   await card('Sign-in: Demo Calendar').getByText('Signed in (Demo Calendar)').waitFor()
-  await snap(page, 'signed-in')
+  await takeScreenshot(page, 'signed-in')
 
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByText('Demo Calendar as hana@example.com').waitFor()
-  await snap(page, 'sign-out')
+  await takeScreenshot(page, 'sign-out')
   await page.getByRole('button', { name: 'Sign out of Demo Calendar' }).click()
   await page.getByText('Signed out of Demo Calendar. The access is revoked.').waitFor()
   await page.keyboard.press('Escape')
 
-  await say('Show my calendar')
+  await send('Show my calendar')
   const other = await openWindow(page, 'Use another account')
   await other.getByRole('button', { name: 'Sign in as Ben' }).click()
-  await answers.getByText('Today in Ben’s calendar').waitFor()
-  await idle()
+  await replies.getByText('Today in Ben’s calendar').waitFor()
+  await waitUntilIdle()
 })
 
 longTest(
   '[DM522] a read-only tool of an MCP server runs, and one that deletes needs approval',
   async () => {
     const file = join(testDemo.dataDir, 'notes.json')
-    const { page, answers, card, idle } = await ask(testDemo, 'Delete my old notes')
+    const { page, replies, card, waitUntilIdle } = await requestApproval(
+      testDemo,
+      'Delete my old notes',
+    )
     const deletion = card('Delete 2 notes')
     await deletion.getByText('Notebook › Delete notes').waitFor()
     await deletion.getByText('The MCP server declares that this cannot be undone.').waitFor()
-    await snap(page, 'mcp')
+    await takeScreenshot(page, 'mcp')
     expect(existsSync(file)).toBe(false)
     await decide(deletion, 'approve')
-    await ending(card('Deleted 2 notes'))
-    await answers.getByText('I deleted 2 notes.').filter({ visible: true }).first().waitFor()
-    await idle()
+    await waitForOutcome(card('Deleted 2 notes'))
+    await replies.getByText('I deleted 2 notes.').filter({ visible: true }).first().waitFor()
+    await waitUntilIdle()
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject([
       { title: 'Questions for the dentist' },
     ])
-    await snap(page, 'mcp-done')
+    await takeScreenshot(page, 'mcp-done')
   },
 )
 
@@ -85,10 +91,13 @@ longTest(
   '[DM650] an MCP server asks with a form during a call, and continues with the answer',
   async () => {
     const file = join(testDemo.dataDir, 'notes.json')
-    const { page, answers, card, idle } = await ask(testDemo, 'Write a note for me')
+    const { page, replies, card, waitUntilIdle } = await requestApproval(
+      testDemo,
+      'Write a note for me',
+    )
     const question = card('Question from Notebook: What should the note say?')
-    await answers.getByText('Waiting for an answer: What should the note say?').waitFor()
-    await snap(page, 'mcp-question')
+    await replies.getByText('Waiting for an answer: What should the note say?').waitFor()
+    await takeScreenshot(page, 'mcp-question')
     await question.getByLabel('Note').focus()
     await page.keyboard.type('Buy tea')
     await page.keyboard.press('Tab')
@@ -96,21 +105,24 @@ longTest(
     await page.keyboard.press('Tab')
     await page.keyboard.press('Space')
     await page.keyboard.press('Enter')
-    await answers
+    await replies
       .getByText('I saved the note “Buy tea”.')
       .filter({ visible: true })
       .first()
       .waitFor()
-    await idle()
+    await waitUntilIdle()
     expect(await question.getAttribute('data-ending')).toBe('approved')
     const note = { title: 'Buy tea', kind: 'shopping', important: true }
     expect(JSON.parse(readFileSync(file, 'utf8'))).toContainEqual(expect.objectContaining(note))
-    await snap(page, 'mcp-answered')
+    await takeScreenshot(page, 'mcp-answered')
   },
 )
 
 test('[DM523] a workflow agent waits in its second step, and the page shows the state of each step', async () => {
-  const { page, answers, card, idle } = await ask(testDemo, 'Plan a weekend in Kyoto')
+  const { page, replies, card, waitUntilIdle } = await requestApproval(
+    testDemo,
+    'Plan a weekend in Kyoto',
+  )
   const steps = page.getByRole('figure', { name: 'Steps of the weekend trip' })
   const read = (): Promise<string[]> => steps.getByRole('listitem').allTextContents()
   await expect
@@ -118,14 +130,14 @@ test('[DM523] a workflow agent waits in its second step, and the page shows the 
     .toEqual(['Plan Done', 'Book Waiting for a response', 'Confirm Not started'])
   const booking = card('Book 2 nights in Kyoto for $240.00')
   await booking.getByText('The next step starts after your decision.').waitFor()
-  await snap(page, 'steps')
+  await takeScreenshot(page, 'steps')
   await decide(booking, 'approve')
-  await answers.getByText('Your weekend in Kyoto is planned and booked.').waitFor()
-  await idle()
+  await replies.getByText('Your weekend in Kyoto is planned and booked.').waitFor()
+  await waitUntilIdle()
   const done = ['Plan Done', 'Book Done', 'Confirm Done']
   await expect.poll(read).toEqual(done)
   await page.reload()
   await expect.poll(read).toEqual(done)
-  await ending(card('Booked 2 nights in Kyoto'))
-  await snap(page, 'steps-done')
+  await waitForOutcome(card('Booked 2 nights in Kyoto'))
+  await takeScreenshot(page, 'steps-done')
 })

@@ -4,7 +4,7 @@ import { openTestDemo } from './support/test-demo.ts'
 
 test('[DM13] the page can use its socket, a worklet and its own blobs, and nothing from other origins', async () => {
   await using testDemo = await openTestDemo()
-  const page = await testDemo.visit()
+  const page = await testDemo.openPage()
   const allowed = await page.evaluate(async () => {
     const socket = new WebSocket(`ws://${location.host}/live`)
     const opens = await new Promise((resolve) => {
@@ -12,7 +12,7 @@ test('[DM13] the page can use its socket, a worklet and its own blobs, and nothi
       socket.addEventListener('error', () => resolve(false))
     })
     socket.close()
-    // Any script of the page's own will do: it is loaded as a worklet, or stopped before it is.
+    // Any script of the page works: the policy blocks it before the browser parses it as a worklet.
     const script = document.querySelector('script[src]')?.getAttribute('src') ?? ''
     const blocked: string[] = []
     document.addEventListener('securitypolicyviolation', (event) =>
@@ -21,8 +21,8 @@ test('[DM13] the page can use its socket, a worklet and its own blobs, and nothi
     await new OfflineAudioContext(1, 1, 16_000).audioWorklet
       .addModule(script)
       .catch(() => undefined)
-    const draw = document.createElement('canvas')
-    const picture = await new Promise<Blob | null>((resolve) => draw.toBlob(resolve))
+    const canvas = document.createElement('canvas')
+    const picture = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve))
     const image = new Image()
     image.src = URL.createObjectURL(picture ?? new Blob())
     await image.decode()
@@ -40,7 +40,7 @@ test('[DM13] the page can use its socket, a worklet and its own blobs, and nothi
         try {
           new WebSocket('ws://127.0.0.1:9/live').close()
         } catch {
-          // Some browsers throw where others only tell.
+          // Some browsers throw here, others only dispatch the event.
         }
         fetch('http://127.0.0.1:9/').catch(() => undefined)
       }),

@@ -4,14 +4,14 @@ import { createRequire } from 'node:module'
 import type axe from 'axe-core'
 import type { Page } from 'playwright-core'
 
-// Half as long as `axe.source`, which is sent to each document.
+// Half the size of `axe.source`. It is sent to each document.
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** The popovers and dialogs that are open. */
+/** Open popovers and dialogs. */
 export const OVERLAYS = '.popover:popover-open, dialog[open]'
 
-/** Returns what axe finds on a page, or in the element of a selector: the rule, and the elements. */
-export async function violations(page: Page, within?: string): Promise<unknown[]> {
+/** Returns the violations that axe finds on a page, or in the element of a selector: the rules and their elements. */
+export async function findViolations(page: Page, within?: string): Promise<unknown[]> {
   if (within !== undefined) await page.locator(within).first().waitFor()
   // Once per document: compiling axe costs as much CPU time as a third of a run.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(SOURCE)

@@ -2,10 +2,10 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
-import { readPage } from './support/chat-page.ts'
+import { chatPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
-import { converse, isFocused, readShell } from './support/shell-page.ts'
-import { OVERLAYS, violations } from './support/violations.ts'
+import { sendAndWait, isFocused, appShell } from './support/app-shell.ts'
+import { OVERLAYS, findViolations } from './support/axe-violations.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 let testDemo: TestDemo
@@ -13,19 +13,19 @@ beforeAll(async () => {
   testDemo = await openTestDemo()
 })
 afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.leave())
+afterEach(() => testDemo.closePages())
 
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
 test('[DM60] chats are listed with their state, newest first, also after a reload', async () => {
-  const page = await testDemo.visit()
-  const { titles, chat, newChat } = readShell(page)
+  const page = await testDemo.openPage()
+  const { titles, chat, newChat } = appShell(page)
   await page.getByText('Your chats appear here.').waitFor()
-  await converse(page, 'Send $50 to Alice')
+  await sendAndWait(page, 'Send $50 to Alice')
   await chat('Send $50 to Alice').getByText('1 pending approval').waitFor()
 
   await newChat.click()
-  await readPage(page).say('[[say Slowly]][[wait list]]')
+  await chatPage(page).send('[[say Slowly]][[wait list]]')
   await chat('Slowly').getByText('Reply in progress').waitFor()
   expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
   testDemo.emulator.release('list')
@@ -36,7 +36,7 @@ test('[DM60] chats are listed with their state, newest first, also after a reloa
   expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
   expect(await chat('Slowly').getAttribute('aria-current')).toBe('page')
   await chat('Send $50').click()
-  await readPage(page).tool('Alice').waitFor()
+  await chatPage(page).tool('Alice').waitFor()
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Send $50 to Alice')
   expect(await page.title()).toContain('Send $50 to Alice')
 })
@@ -44,25 +44,25 @@ test('[DM60] chats are listed with their state, newest first, also after a reloa
 longTest(
   '[DM60] [DM61] a chat is renamed with the keyboard, also in another tab; if the server refuses, the old name returns with an error',
   async () => {
-    const watching = await testDemo.visit()
-    await converse(watching, '[[say Hello.]]')
-    const page = await watching.context().newPage()
-    await page.goto(watching.url())
-    const { chat, options, titles } = readShell(page)
+    const otherTab = await testDemo.openPage()
+    await sendAndWait(otherTab, '[[say Hello.]]')
+    const page = await otherTab.context().newPage()
+    await page.goto(otherTab.url())
+    const { chat, options, titles } = appShell(page)
     await options('Hello.').focus()
     await page.keyboard.press('Enter')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     const name = page.getByLabel('New name')
-    await name.fill('Never')
+    await name.fill('Discarded')
     await page.keyboard.press('Escape')
     await chat('Hello.').waitFor()
     expect(await isFocused(chat('Hello.'))).toBe(true)
 
     await rename(page, 'Hello.', 'ごあいさつ')
     await chat('ごあいさつ').waitFor()
-    await readShell(watching).chat('ごあいさつ').waitFor()
-    expect(await readShell(watching).titles()).toEqual(['ごあいさつ'])
+    await appShell(otherTab).chat('ごあいさつ').waitFor()
+    expect(await appShell(otherTab).titles()).toEqual(['ごあいさつ'])
     await page.reload()
     await chat('ごあいさつ').waitFor()
 
@@ -79,28 +79,28 @@ longTest(
 )
 
 test('[DM61] a chat is deleted after a confirmation, and the page starts another one', async () => {
-  const page = await testDemo.visit()
-  await converse(page, '[[say Hello.]]')
-  const { chat, options } = readShell(page)
-  const ask = async () => {
+  const page = await testDemo.openPage()
+  await sendAndWait(page, '[[say Hello.]]')
+  const { chat, options } = appShell(page)
+  const openDialog = async () => {
     await options('Hello.').click()
     await page.getByRole('button', { name: 'Delete' }).click()
     return page.getByRole('dialog', { name: 'Delete this chat?' })
   }
-  await (await ask()).getByRole('button', { name: 'Cancel' }).click()
+  await (await openDialog()).getByRole('button', { name: 'Cancel' }).click()
   await chat('Hello.').waitFor()
 
-  const address = page.url()
-  await (await ask()).getByRole('button', { name: 'Delete' }).click()
+  const url = page.url()
+  await (await openDialog()).getByRole('button', { name: 'Delete' }).click()
   await page.getByText('What would you like to do?').waitFor()
   await page.getByText('Your chats appear here.').waitFor()
-  await page.goto(address)
+  await page.goto(url)
   await page.getByText('Chat not found').waitFor()
-  expect(await readShell(page).titles()).toEqual([])
+  expect(await appShell(page).titles()).toEqual([])
 })
 
 longTest('[DM62] the chat list and the inspector can be hidden, and stay hidden', async () => {
-  const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
+  const page = await testDemo.openPage({ viewport: { width: 1440, height: 900 } })
   const list = page.getByRole('navigation', { name: 'Chats' })
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
   await list.waitFor()
@@ -116,8 +116,8 @@ longTest('[DM62] the chat list and the inspector can be hidden, and stay hidden'
 })
 
 test('[DM62] on a phone the chat list is a drawer, which closes with Escape and after a choice', async () => {
-  const page = await testDemo.visit(PHONE)
-  await converse(page, '[[say Hello.]]')
+  const page = await testDemo.openPage(PHONE)
+  await sendAndWait(page, '[[say Hello.]]')
   const list = page.getByRole('dialog', { name: 'Chats' })
   const show = page.getByRole('button', { name: 'Show chats' })
   await show.click()
@@ -131,7 +131,7 @@ test('[DM62] on a phone the chat list is a drawer, which closes with Escape and 
   await show.click()
   await list.getByRole('link', { name: 'Hello.' }).click()
   await list.waitFor({ state: 'hidden' })
-  await readPage(page).log.getByText('Hello.', { exact: true }).waitFor()
+  await chatPage(page).log.getByText('Hello.', { exact: true }).waitFor()
 
   await show.click()
   await page.touchscreen.tap(350, 400)
@@ -139,11 +139,11 @@ test('[DM62] on a phone the chat list is a drawer, which closes with Escape and 
 })
 
 test('[DM63] the mode is chosen with the keyboard and kept, with the open chat', async () => {
-  const page = await testDemo.visit()
-  await converse(page, '[[say Hello.]]')
-  const address = page.url()
+  const page = await testDemo.openPage()
+  await sendAndWait(page, '[[say Hello.]]')
+  const url = page.url()
   const modes = page.getByRole('radiogroup', { name: 'Mode', exact: true })
-  const log = readPage(page).log.getByText('Hello.', { exact: true })
+  const log = chatPage(page).log.getByText('Hello.', { exact: true })
   await modes.getByRole('radio', { name: 'Chat' }).focus()
   await page.keyboard.press('ArrowRight')
   expect(await modes.getByRole('radio', { name: 'Talk' }).isChecked()).toBe(true)
@@ -160,20 +160,20 @@ test('[DM63] the mode is chosen with the keyboard and kept, with the open chat',
   await page.keyboard.press('Escape')
   await page.getByText('Gemini without the agent').last().waitFor()
   expect(await log.count()).toBe(0)
-  // A chat of the list is one of the agent.
-  await readShell(page).chat('Hello.').click()
+  // Chats in the list belong to the agent, so the mode changes back.
+  await appShell(page).chat('Hello.').click()
   await log.waitFor()
   expect(await modes.getByRole('radio', { name: 'Chat' }).isChecked()).toBe(true)
-  expect(page.url()).toBe(address)
+  expect(page.url()).toBe(url)
 })
 
-// In `npm test`, a walk by keyboard in accessibility.test.ts uses them.
+// In `npm test`, the keyboard test in accessibility.test.ts uses the shortcuts.
 longTest('[DM67] keyboard shortcuts reach each part of the page, also while writing', async () => {
-  const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
-  const { say, tool, input, idle } = readPage(page)
-  await say('Send $30 to Alice and $40 to Bob')
+  const page = await testDemo.openPage({ viewport: { width: 1440, height: 900 } })
+  const { send, tool, input, waitUntilIdle } = chatPage(page)
+  await send('Send $30 to Alice and $40 to Bob')
   await tool('Bob').getByRole('button', { name: 'Approve' }).waitFor()
-  await idle()
+  await waitUntilIdle()
   for (const name of ['Alice', 'Bob', 'Alice']) {
     await page.keyboard.press('Alt+a')
     expect(await isFocused(tool(name).getByRole('button', { name: 'Approve' }))).toBe(true)
@@ -190,7 +190,7 @@ longTest('[DM67] keyboard shortcuts reach each part of the page, also while writ
   await page.getByRole('navigation', { name: 'Chats' }).waitFor({ state: 'detached' })
   await page.keyboard.press('Alt+n')
   await page.getByText('What would you like to do?').waitFor()
-  // Nothing waits in this chat: the inbox has the rest.
+  // This chat has no pending approval, so the shortcut opens the inbox.
   await page.keyboard.press('Alt+a')
   await page.getByRole('heading', { name: 'Pending approvals' }).waitFor()
   await page.keyboard.press('Escape')
@@ -205,7 +205,7 @@ longTest('[DM67] keyboard shortcuts reach each part of the page, also while writ
 })
 
 test('[DM68] the theme is that of the system, or the chosen one', async () => {
-  const page = await testDemo.visit({ colorScheme: 'dark' })
+  const page = await testDemo.openPage({ colorScheme: 'dark' })
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   const dark = await background()
   await page.getByRole('button', { name: 'Settings' }).click()
@@ -220,7 +220,7 @@ test('[DM68] the theme is that of the system, or the chosen one', async () => {
 })
 
 test('[DM70] the page shows that it is offline, until it is online again', async () => {
-  const page = await testDemo.visit()
+  const page = await testDemo.openPage()
   const offline = page.getByText('You are offline')
   await page.getByRole('button', { name: 'Settings' }).waitFor()
   expect(await offline.count()).toBe(0)
@@ -232,7 +232,7 @@ test('[DM70] the page shows that it is offline, until it is online again', async
 })
 
 test('[DM69] music is chosen and stopped in the settings', async () => {
-  const page = await testDemo.visit()
+  const page = await testDemo.openPage()
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'Track 2' }).click({ force: true })
   const mute = page.getByRole('button', { name: 'Mute track 2' })
@@ -243,7 +243,7 @@ test('[DM69] music is chosen and stopped in the settings', async () => {
   expect(await off.isChecked()).toBe(true)
 })
 
-/** The list of chats and the inspector, which are drawers on a phone. */
+/** The chat list and the inspector. On a phone they are drawers. */
 const PANELS = '.panel, dialog[open]'
 
 const SCREENS = [
@@ -255,17 +255,17 @@ const SCREENS = [
 longTest.each(SCREENS)(
   '[DM26] [DM27] axe finds no violation in settings, dialogs, panels and the composer: %s',
   async (colorScheme, options) => {
-    // What slides in is see-through at first.
-    const page = await testDemo.visit({ colorScheme, reducedMotion: 'reduce', ...options })
-    const { idle, say, log } = readPage(page)
-    const { chooser, previews } = readShell(page)
-    await converse(page, '[[say Hello.]]')
+    // Panels that slide in are transparent at first, which axe would report.
+    const page = await testDemo.openPage({ colorScheme, reducedMotion: 'reduce', ...options })
+    const { waitUntilIdle, send, log } = chatPage(page)
+    const { chooser, previews } = appShell(page)
+    await sendAndWait(page, '[[say Hello.]]')
     const check = async (within?: string) => {
-      expect(await violations(page, within)).toEqual([])
+      expect(await findViolations(page, within)).toEqual([])
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
       expect(overflow).toBeLessThanOrEqual(0)
     }
-    // The whole page once, then what is new in it.
+    // Checks the whole page once, then only the new parts.
     await check()
     await page.getByRole('button', { name: /^(Settings|設定)$/ }).click()
     await check(OVERLAYS)
@@ -293,16 +293,16 @@ longTest.each(SCREENS)(
     await chooser.setInputFiles([PICTURE, { ...PICTURE, name: 'x.txt', mimeType: 'text/plain' }])
     await previews.getByRole('img').waitFor()
     await check('.composer')
-    await say('[[say Hello again.]]')
+    await send('[[say Hello again.]]')
     await log.getByText('Hello again.', { exact: true }).waitFor()
-    await idle()
+    await waitUntilIdle()
     await log.locator('[data-role=user]').first().getByRole('button').nth(1).click()
     await check('[role=log]')
   },
 )
 
 async function rename(page: Page, from: string, to: string): Promise<void> {
-  await readShell(page).options(from).click()
+  await appShell(page).options(from).click()
   await page.getByRole('button', { name: 'Rename' }).click()
   await page.getByLabel('New name').fill(to)
   await page.keyboard.press('Enter')

@@ -1,12 +1,15 @@
 import type { Page } from 'playwright-core'
 
-/** Texts and names on the page, as a reader sees or hears them, that hold Latin words and nothing Japanese. */
-export async function findForeignWords(page: Page, known: readonly RegExp[]): Promise<string[]> {
+/** Returns the visible texts and accessible names of the page that contain Latin words and no Japanese. */
+export async function findUntranslatedTexts(
+  page: Page,
+  known: readonly RegExp[],
+): Promise<string[]> {
   const found = await page.evaluate(() => {
-    // What people and models wrote, and what is code, is in whatever language it is in.
-    const theirs = 'code, pre, kbd, .adk-said, .markdown, [lang=en], .chat-title'
+    // Code, and texts of the person and the model, may be in any language.
+    const exempt = 'code, pre, kbd, .adk-said, .markdown, [lang=en], .chat-title'
     const isShown = (element: Element): boolean =>
-      element.checkVisibility({ visibilityProperty: true }) && !element.closest(theirs)
+      element.checkVisibility({ visibilityProperty: true }) && !element.closest(exempt)
     const texts: string[] = []
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -20,10 +23,10 @@ export async function findForeignWords(page: Page, known: readonly RegExp[]): Pr
     }
     return [...texts, document.title]
   })
-  const words = new Set(found.map((text) => text.trim()).filter(isForeign))
-  return [...words].filter((text) => !known.some((pattern) => pattern.test(text)))
+  const untranslated = new Set(found.map((text) => text.trim()).filter(isUntranslated))
+  return [...untranslated].filter((text) => !known.some((pattern) => pattern.test(text)))
 }
 
-function isForeign(text: string): boolean {
+function isUntranslated(text: string): boolean {
   return /[a-z]{2}/i.test(text) && !/[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/u.test(text)
 }
