@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { median } from './statistics.ts'
 
-/** How long the disk takes to keep a page for good, in ms. The row with a database waits for that before its first chunk. */
+/** Returns how long a durable write of one page takes, in ms. The row with a database waits for it before its first chunk. */
 export function measureDurableWrite(): number {
   const directory = mkdtempSync(join(tmpdir(), 'adk-stream-protocol-bench-'))
   const file = openSync(join(directory, 'page'), 'w')

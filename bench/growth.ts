@@ -13,12 +13,12 @@ import { Client } from 'pg'
 import { startPostgres } from '../test/support/postgres-server.ts'
 import { PayingModel } from './paying-model.ts'
 
-/** Turns in all, and the database, from the command line. Every turn is in a chat of its own and requests an approval, which is denied. */
+/** The number of turns and the database, from the command line. Each turn has its own chat and requests an approval, which is denied. */
 const TURNS = Number(process.argv[2] ?? 100_000)
 const NAMED = process.argv[3]
 const STEPS = 10
 const AT_ONCE = 16
-/** What is older is removed. The turns of a few seconds take the place of those of a year. */
+/** Older data is removed. A few seconds stand for a year. */
 const KEEP_MS = 2_000
 const TABLES = ['sessions', 'events', 'chats', 'approvals', 'approval_audit', 'chat_locks'] as const
 
@@ -45,7 +45,7 @@ async function measure({ name, store, readSize, close }: Subject): Promise<void>
   const bridge = createBridge({
     agent: new LlmAgent({ name: 'assistant', model: new PayingModel(), tools: [pay] }),
     store,
-    // Limits per principal would refuse some of the turns.
+    // The limits per principal would reject some of the turns.
     authenticate: ({ headers }) => ({ id: headers.get('x-person') ?? 'nobody' }),
     retention: { chatsMs: KEEP_MS, auditMs: KEEP_MS, intervalMs: 500 },
   })
@@ -62,7 +62,7 @@ async function measure({ name, store, readSize, close }: Subject): Promise<void>
     const asked = await request(turn, '/stream', { id: 'chat', messages })
     const approvalId = /"approvalId":"([^"]+)"/.exec(asked)?.[1]
     await request(turn, `/approvals/${approvalId}`, { approved: false })
-    // The rest of the turn.
+    // Reads the rest of the turn.
     await request(turn, '/stream/chat/stream')
   }
   print(`${name}: bytes and rows after so many turns`)
@@ -115,7 +115,7 @@ async function openSqlite(): Promise<Subject> {
 }
 
 async function openPostgres(): Promise<Subject> {
-  // Autovacuum runs once a minute by default, and a minute is a tenth of this run.
+  // By default, autovacuum runs once a minute, which is a tenth of this run.
   const postgres = await startPostgres(['autovacuum=on', 'autovacuum_naptime=1s'])
   const store = await openPostgresStore({ connectionString: postgres.url })
   const client = new Client({ connectionString: postgres.url })

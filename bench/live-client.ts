@@ -8,7 +8,7 @@ interface Frame {
   readonly chunk?: { readonly type: string; readonly approvalId?: string }
 }
 
-/** A client of the bridge's sockets that reads answers and forgets them. */
+/** A client of the bridge's sockets that does not keep the replies. */
 export class LiveClient {
   readonly #socket: WebSocket
   readonly #waiting = new Map<string, (frame: Frame) => void>()
@@ -29,15 +29,15 @@ export class LiveClient {
     return new LiveClient(socket)
   }
 
-  /** Says something; resolves when the answer has ended. Gives the approval that was asked, if one was. */
-  say(id: string, text: string): Promise<string> {
+  /** Sends a message. Resolves when the reply has ended, with the id of the requested approval, or an empty string. */
+  sendMessage(id: string, text: string): Promise<string> {
     const requestId = `r${(this.#requests += 1)}`
     const message = { id: requestId, role: 'user', parts: [{ type: 'text', text }] }
     return new Promise((resolve, reject) => {
       let approvalId = ''
       this.#waiting.set(requestId, ({ type, chunk }) => {
         approvalId = chunk?.approvalId ?? approvalId
-        if (type === 'error') reject(new Error(`The answer to ${requestId} failed.`))
+        if (type === 'error') reject(new Error(`The reply to ${requestId} failed.`))
         if (type !== 'end') return
         this.#waiting.delete(requestId)
         resolve(approvalId)

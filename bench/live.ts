@@ -9,7 +9,7 @@ import { startEmulator } from 'gemini-emulator'
 
 import { measureDecisions } from './decisions/measure.ts'
 import { LiveClient } from './live-client.ts'
-import type { Order, Reading } from './live/subject.ts'
+import type { Command, Reading } from './live/subject.ts'
 import { median } from './statistics.ts'
 
 const CHATS = 200
@@ -18,9 +18,9 @@ const PASSES = 5
 
 const folder = await mkdtemp(join(tmpdir(), 'live-bench-'))
 const emulator = await startEmulator()
-const answer = `[[say ${'word '.repeat(WORDS)}]]`
+const prompt = `[[say ${'word '.repeat(WORDS)}]]`
 
-/** A subject in a process of its own. The model and the client are in this one. */
+/** Starts a subject in its own process. The model and the client are in this one. */
 async function startSubject(row: 'adk' | 'bridge'): Promise<{ child: ChildProcess; port: number }> {
   const script = fileURLToPath(new URL('live/subject.ts', import.meta.url))
   const database = join(folder, `${row}.db`)
@@ -28,18 +28,18 @@ async function startSubject(row: 'adk' | 'bridge'): Promise<{ child: ChildProces
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  // The first thing a subject says is its port.
+  // The first message of a subject is its port.
   const [port] = (await once(child, 'message')) as [number]
   return { child, port }
 }
 
-async function ask(child: ChildProcess, order: Order): Promise<Reading> {
-  child.send(order)
+async function sendCommand(child: ChildProcess, command: Command): Promise<Reading> {
+  child.send(command)
   const [reading] = (await once(child, 'message')) as [Reading]
   return reading
 }
 
-/** Ends a subject, and waits until its live sessions are closed with it. */
+/** Stops a subject, and waits until its live sessions are closed, too. */
 async function stop(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
   child.disconnect()
@@ -51,22 +51,22 @@ interface Figures {
   readonly microsecondsPerEvent: number
 }
 
-/** Opens chats and lets each say one thing; then one of them talks. */
+/** Opens chats with one short reply each, then measures long replies in one of them. */
 async function measure(
   child: ChildProcess,
-  act: { open: (from: number, to: number) => Promise<void>; say: () => Promise<void> },
+  subject: { open: (from: number, to: number) => Promise<void>; send: () => Promise<void> },
 ): Promise<Figures> {
-  // By then, V8 has compiled what a chat runs, which is not memory of a chat.
-  await act.open(0, CHATS)
-  const before = await ask(child, { type: 'read', collect: true })
-  await act.open(CHATS, 2 * CHATS)
-  const after = await ask(child, { type: 'read', collect: true })
-  await act.say()
+  // Warms up: V8 compiles the code of a chat, which is not memory of a chat.
+  await subject.open(0, CHATS)
+  const before = await sendCommand(child, { type: 'read', collect: true })
+  await subject.open(CHATS, 2 * CHATS)
+  const after = await sendCommand(child, { type: 'read', collect: true })
+  await subject.send()
   const costs: number[] = []
   for (let pass = 0; pass < PASSES; pass += 1) {
-    const from = await ask(child, { type: 'read', collect: false })
-    await act.say()
-    const to = await ask(child, { type: 'read', collect: false })
+    const from = await sendCommand(child, { type: 'read', collect: false })
+    await subject.send()
+    const to = await sendCommand(child, { type: 'read', collect: false })
     costs.push(((to.cpuMs - from.cpuMs) * 1_000) / WORDS)
   }
   return {
@@ -78,8 +78,8 @@ async function measure(
 async function measureAdk(): Promise<Figures> {
   const { child } = await startSubject('adk')
   const figures = await measure(child, {
-    open: async (from, to) => void (await ask(child, { type: 'open', count: to - from })),
-    say: async () => void (await ask(child, { type: 'say', text: answer })),
+    open: async (from, to) => void (await sendCommand(child, { type: 'open', count: to - from })),
+    send: async () => void (await sendCommand(child, { type: 'send', text: prompt })),
   })
   await stop(child)
   return figures
@@ -90,9 +90,10 @@ async function measureBridge(): Promise<Figures> {
   const client = await LiveClient.open(`ws://127.0.0.1:${port}/live`)
   const figures = await measure(child, {
     open: async (from, to) => {
-      for (let chat = from; chat < to; chat += 1) await client.say(`chat-${chat}`, '[[say Hi.]]')
+      for (let chat = from; chat < to; chat += 1)
+        await client.sendMessage(`chat-${chat}`, '[[say Hi.]]')
     },
-    say: async () => void (await client.say('chat-0', answer)),
+    send: async () => void (await client.sendMessage('chat-0', prompt)),
   })
   client.close()
   await stop(child)

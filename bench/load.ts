@@ -6,18 +6,18 @@ import { Agent, request as httpRequest } from 'node:http'
 import type { Script } from './script.ts'
 import { TOKEN_LENGTH } from './script.ts'
 
-/** What a request asks for; what is left out is a token of the usual length, and an answer that ends. */
-export type Ask = Partial<Script> & Pick<Script, 'tokens'>
+/** The script of a request. Defaults: tokens of the usual length, and a reply that ends. */
+export type RequestScript = Partial<Script> & Pick<Script, 'tokens'>
 
-/** What a client saw of one answer. */
-export interface Answer {
-  /** Text deltas. */
+/** Figures of one reply, as its client measured them. */
+export interface ReplyFigures {
+  /** The number of text deltas. */
   readonly chunks: number
-  /** From the request to the first of them. */
+  /** The time from the request to the first text delta. */
   readonly firstChunkMs: number
 }
 
-/** One browser: a connection that is kept, a cookie, and chats. It counts what it reads and parses nothing. */
+/** A browser with one keep-alive connection and a cookie. It counts deltas and does not parse them. */
 export class Client {
   readonly #port: number
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -27,10 +27,10 @@ export class Client {
     this.#port = port
   }
 
-  /** Reads a whole answer, in a chat of its own unless one is named. */
-  async ask(ask: Ask, chatId: string = randomUUID()): Promise<Answer> {
+  /** Requests a reply and reads it to its end. Default: in a new chat. */
+  async readReply(script: RequestScript, chatId: string = randomUUID()): Promise<ReplyFigures> {
     const startedAt = performance.now()
-    const response = await this.open(ask, chatId)
+    const response = await this.open(script, chatId)
     let chunks = 0
     let firstChunkMs = 0
     let last: Buffer = Buffer.alloc(0)
@@ -40,39 +40,40 @@ export class Client {
       last = bytes
     })
     await once(response, 'end')
-    if (!last.includes('[DONE]')) throw new Error(`An answer broke off: ${last.toString()}`)
+    if (!last.includes('[DONE]')) throw new Error(`A reply ended early: ${last.toString()}`)
     return { chunks, firstChunkMs }
   }
 
-  /** Begins an answer that is held, and resolves when all its tokens have come. */
-  async begin(ask: Ask): Promise<void> {
-    const response = await this.open(ask)
+  /** Requests a reply with the ending `hold`. Resolves when all its tokens have arrived. */
+  async readTokens(script: RequestScript): Promise<void> {
+    const response = await this.open(script)
     await new Promise<void>((resolve) => {
       let chunks = 0
       response.on('data', (bytes: Buffer) => {
         chunks += countDeltas(bytes)
-        if (chunks >= ask.tokens) resolve()
+        if (chunks >= script.tokens) resolve()
       })
     })
   }
 
-  /** Sends a request and resolves when the head of its answer has come; the body waits to be read. */
-  async open(ask: Ask, chatId: string = randomUUID()): Promise<IncomingMessage> {
-    const request = this.#post(ask, chatId)
-    // The only argument of this event.
+  /** Sends a request. Resolves with the response when its headers have arrived. Does not read the body. */
+  async open(script: RequestScript, chatId: string = randomUUID()): Promise<IncomingMessage> {
+    const request = this.#post(script, chatId)
+    // The event has this argument.
     const [response] = (await once(request, 'response')) as [IncomingMessage]
-    if (response.statusCode !== 200) throw new Error(`A server answered ${response.statusCode}.`)
+    if (response.statusCode !== 200)
+      throw new Error(`A server responded with ${response.statusCode}.`)
     this.#cookie ??= response.headers['set-cookie']?.[0]?.split(';', 1)[0]
     return response
   }
 
-  /** Leaves, in the middle of an answer if there is one. */
+  /** Closes the connection, also during a reply. */
   close(): void {
     this.#agent.destroy()
   }
 
-  #post(ask: Ask, chatId: string): ClientRequest {
-    const script: Script = { length: TOKEN_LENGTH, ending: 'end', ...ask }
+  #post(requested: RequestScript, chatId: string): ClientRequest {
+    const script: Script = { length: TOKEN_LENGTH, ending: 'end', ...requested }
     const parts = [{ type: 'text', text: JSON.stringify(script) }]
     const request = httpRequest({
       host: '127.0.0.1',
@@ -91,10 +92,10 @@ export class Client {
   }
 }
 
-/** So many browsers, each known to the server already. */
+/** Opens clients that already have a cookie of the server. */
 export async function openClients(port: number, count: number): Promise<Client[]> {
   const clients = Array.from({ length: count }, () => new Client(port))
-  await Promise.all(clients.map((client) => client.ask({ tokens: 1 })))
+  await Promise.all(clients.map((client) => client.readReply({ tokens: 1 })))
   return clients
 }
 

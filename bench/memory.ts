@@ -15,7 +15,7 @@ import type { Script } from './script.ts'
 const SOCKETS = Number(process.argv[2] ?? 10_000)
 const SNAPSHOTS = process.env['BENCH_SNAPSHOTS']
 
-/** The script of the servers as JavaScript that imports packages as they are published. */
+/** Compiles the script of the servers to JavaScript that imports the published packages. */
 async function compileServer(): Promise<string> {
   const {
     outputFiles: [file],
@@ -46,13 +46,13 @@ class Server {
   static async start(kind: 'ws' | 'bridge', code: string): Promise<Server> {
     const args = ['--expose-gc', '--input-type=module', '--eval', code, kind]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    // The first thing a server says is its port.
+    // The first message of a server is its port.
     const [port] = (await once(child, 'message')) as [number]
     return new Server(kind, child, port)
   }
 
   async read(): Promise<Memory> {
-    // What is under way ends first.
+    // Work in progress ends first.
     await delay(500)
     return this.#ask({ type: 'read' })
   }
@@ -74,9 +74,9 @@ class Server {
   }
 }
 
-/** The heap of one socket, in bytes, with all sockets open. */
+/** Returns the heap per socket, in bytes, with all sockets open. */
 async function measureSockets(server: Server): Promise<number> {
-  // The first sockets pay for code that is compiled, and for tables.
+  // Warms up: the first sockets also cause compilation and the allocation of tables.
   const warmUp = await openSockets(server.port, 100)
   await closeSockets(warmUp)
   const none = await server.read()
@@ -152,13 +152,13 @@ async function openSocket(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.write(UPGRADE)
   let received = ''
-  // The answer, and the first frame.
+  // The response to the upgrade, and the first frame.
   while (!received.includes('hello')) {
     const [data] = (await once(socket, 'data')) as [Buffer]
     received += data.toString('latin1')
   }
   socket.on('data', (data: Buffer) => {
-    // The server asks whether its client is there.
+    // A ping of the server.
     if (data.includes(PING)) socket.write(PONG)
   })
   return socket
@@ -166,7 +166,7 @@ async function openSocket(port: number): Promise<Socket> {
 
 const PING = Buffer.of(0x89, 0)
 
-/** Masked, as all frames of a client. */
+/** A masked frame, as every frame of a client must be. */
 const PONG = Buffer.of(0x8a, 0x80, 0, 0, 0, 0)
 
 async function openSockets(port: number, count: number): Promise<Socket[]> {
@@ -180,11 +180,11 @@ async function openSockets(port: number, count: number): Promise<Socket[]> {
 
 async function closeSockets(sockets: readonly Socket[]): Promise<void> {
   for (const socket of sockets) socket.destroy()
-  // The server closes its ends.
+  // Waits until the server has closed its ends.
   await delay(1_000)
 }
 
-/** Asks for the running answer of a chat that has none, as a page does when it is opened. */
+/** Requests to resume a chat that has no running turn, as a page does when it is opened. */
 async function resume(socket: Socket): Promise<void> {
   socket.write(toFrame(JSON.stringify({ type: 'resume', requestId: 'r1', id: 'chat-1' })))
   let received = ''
@@ -194,7 +194,7 @@ async function resume(socket: Socket): Promise<void> {
   }
 }
 
-/** Asks for a long answer and reads nothing of it. */
+/** Requests a long reply and does not read it. */
 async function stall(port: number, kind: 'sse' | 'socket'): Promise<Socket> {
   const text = JSON.stringify({ tokens: 60_000, length: 1_000, ending: 'hold' } satisfies Script)
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }

@@ -6,7 +6,7 @@ import { launchChromium } from '../e2e/support/launch-chromium.ts'
 import { readBundle } from './page/bundle.ts'
 import type { Start } from './page/instruments.ts'
 import { LONG_BLOCKS } from './page/long-blocks.ts'
-import { type Answer, measureAnswer, measureStart } from './page/measure.ts'
+import { type ReplyFigures, measureReply, measureStart } from './page/measure.ts'
 import { type Addresses, listSubjects, type Subject } from './page/subjects.ts'
 import { median } from './statistics.ts'
 
@@ -19,17 +19,17 @@ const subjects = listSubjects(addresses)
 const browser = await launchChromium()
 
 const starts = new Map<Subject, Start[]>()
-const answers = new Map<Subject, Answer[]>()
-const blocks = new Map<string, Map<Subject, Answer[]>>()
+const replies = new Map<Subject, ReplyFigures[]>()
+const blocks = new Map<string, Map<Subject, ReplyFigures[]>>()
 const blockSubjects = subjects.filter(({ settings }) => settings['inspector'] !== 'open')
 for (let pass = 0; pass < PASSES; pass += 1) {
   for (const subject of subjects) {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
     add(starts, subject, await measureStart(page, subject))
     add(
-      answers,
+      replies,
       subject,
-      await measureAnswer(page, subject, { earlier: EARLIER, prompt: 'many words' }),
+      await measureReply(page, subject, { earlier: EARLIER, prompt: 'many words' }),
     )
     await page.close()
   }
@@ -37,9 +37,9 @@ for (let pass = 0; pass < PASSES; pass += 1) {
     for (const subject of blockSubjects) {
       const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
       await measureStart(page, subject)
-      const measured = blocks.get(prompt) ?? new Map<Subject, Answer[]>()
+      const measured = blocks.get(prompt) ?? new Map<Subject, ReplyFigures[]>()
       blocks.set(prompt, measured)
-      add(measured, subject, await measureAnswer(page, subject, { earlier: 2, prompt }))
+      add(measured, subject, await measureReply(page, subject, { earlier: 2, prompt }))
       await page.close()
     }
 }
@@ -65,12 +65,12 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): v
 
 table(['file', 'KB', 'KB gzip'], await readBundle())
 table(
-  ['page', 'first contentful paint ms', 'one can write ms', 'KB before the first paint'],
+  ['page', 'first contentful paint ms', 'input usable ms', 'KB before the first paint'],
   subjects.map((subject) => [
     subject.name,
     ...row(starts, subject, [
       ({ firstPaint }) => firstPaint,
-      ({ writable }) => writable,
+      ({ inputReady }) => inputReady,
       ({ before }) => before / 1024,
     ]),
   ]),
@@ -89,7 +89,7 @@ table(
   ],
   subjects.map((subject) => [
     subject.name,
-    ...row(answers, subject, [
+    ...row(replies, subject, [
       ({ cpu }) => cpu,
       ({ p50 }) => p50,
       ({ p95 }) => p95,

@@ -4,24 +4,24 @@ import { type RowName, ServerProcess } from './server-process.ts'
 import { MOST_STREAMS, type Sizes } from './sizes.ts'
 import { median } from './statistics.ts'
 
-/** One server under load, with the browsers that know it. */
+/** One server under load, with its clients. */
 export interface Row {
   readonly name: RowName
   readonly server: ServerProcess
   readonly clients: readonly Client[]
 }
 
-/** What one pass measures of a row. */
+/** The figures of a row in one pass. */
 export interface Sample {
-  /** CPU of the server per 1,000 chunks, in ms: with one stream, and with many at once. */
+  /** CPU time of the server per 1,000 chunks, in ms: with one stream, and with many concurrent ones. */
   readonly cpuAlone: number
   readonly cpuCrowd: number
   /** Chunks per second. */
   readonly rateAlone: number
   readonly rateCrowd: number
-  /** From a request in a new chat to its first text, in ms; the median of requests one after the other. */
+  /** The time from a request in a new chat to its first text, in ms: the median of sequential requests. */
   readonly firstChunk: number
-  /** Heap of the server per stream in mid-answer, in KB. */
+  /** Heap of the server per stream during a reply, in KB. */
   readonly heap: number
 }
 
@@ -38,8 +38,8 @@ export async function closeRow({ server, clients }: Row): Promise<void> {
 }
 
 /**
- * Measures every row once, figure by figure, so that what is compared was measured within seconds. The order of the rows turns
- * with each pass, so that none always follows the same one.
+ * Measures every row once, figure by figure, so that compared figures are measured within seconds of each other. The order of the
+ * rows rotates with each pass, so that no row always follows the same one.
  */
 export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: number): Promise<Pass> {
   const first = turn % rows.length
@@ -69,7 +69,7 @@ async function measureEach<Figure>(
   return figures as Record<RowName, Figure>
 }
 
-/** Streams as fast as the server can. */
+/** Reads streams at full speed. */
 export async function flood(
   { server, clients }: Row,
   streams: number,
@@ -77,12 +77,12 @@ export async function flood(
 ): Promise<{ cpu: number; rate: number }> {
   const before = await server.read()
   const startedAt = performance.now()
-  const answers = await Promise.all(
-    clients.slice(0, streams).map((client) => client.ask({ tokens })),
+  const replies = await Promise.all(
+    clients.slice(0, streams).map((client) => client.readReply({ tokens })),
   )
   const seconds = (performance.now() - startedAt) / 1_000
   const after = await server.read()
-  const chunks = answers.reduce((sum, answer) => sum + answer.chunks, 0)
+  const chunks = replies.reduce((sum, reply) => sum + reply.chunks, 0)
   return { cpu: ((after.cpuMs - before.cpuMs) / chunks) * 1_000, rate: chunks / seconds }
 }
 
@@ -90,18 +90,18 @@ async function measureFirstChunk({ clients }: Row, requests: number): Promise<nu
   const times: number[] = []
   for (const client of clients.slice(0, 1)) {
     for (let index = 0; index < requests; index += 1) {
-      const { firstChunkMs } = await client.ask({ tokens: 1 })
+      const { firstChunkMs } = await client.readReply({ tokens: 1 })
       times.push(firstChunkMs)
     }
   }
   return median(times)
 }
 
-/** A stream is held in mid-answer: the model has said something and thinks on. */
+/** Measures streams that are paused during the reply. */
 async function measureHeap({ server }: Row, streams: number): Promise<number> {
   const clients = await openClients(server.port, streams)
   const before = await server.read({ collect: true })
-  await Promise.all(clients.map((client) => client.begin({ tokens: 20, ending: 'hold' })))
+  await Promise.all(clients.map((client) => client.readTokens({ tokens: 20, ending: 'hold' })))
   const after = await server.read({ collect: true })
   for (const client of clients) client.close()
   return (after.heapBytes - before.heapBytes) / streams / 1_024

@@ -6,7 +6,7 @@ import {
   type LlmResponse,
 } from '@google/adk'
 
-/** A model that pays when it is asked, and says so when it is done. */
+/** A model that calls `pay`, and replies after the result. */
 export class PayingModel extends BaseLlm {
   constructor() {
     super({ model: 'scripted' })

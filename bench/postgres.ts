@@ -16,7 +16,7 @@ import { createPayTool, PayingModel } from './paying-model.ts'
 import { scriptedAgent } from './scripted-model.ts'
 import { median } from './statistics.ts'
 
-/** How often each pair is measured, from the command line. */
+/** The number of measurements of each pair, from the command line. */
 const ROUNDS = Number(process.argv[2] ?? 200)
 const WARM_UP = Math.ceil(ROUNDS / 5)
 
@@ -29,7 +29,7 @@ let started: (at: number) => void = () => undefined
 
 setLogger(null)
 const folder = await mkdtemp(join(tmpdir(), 'postgres-bench-'))
-// As a server in production: every commit waits for the disk.
+// As in production, every commit waits for the disk.
 const postgres = await startPostgres(['fsync=on', 'full_page_writes=on', 'autovacuum=on'])
 const closing: (() => Promise<unknown>)[] = []
 try {
@@ -55,13 +55,13 @@ try {
 process.exit(0)
 
 interface Pair {
-  /** The ratio that is to be reached. */
+  /** The maximum ratio. */
   readonly goal?: number
   readonly floor: readonly [name: string, measure: () => Promise<number>]
   readonly us: readonly [name: string, measure: () => Promise<number>]
 }
 
-/** Measures both in turn, so that the state of the machine counts for both. */
+/** Measures both alternately, so that the load of the machine affects both. */
 async function compare(title: string, { goal, floor, us }: Pair): Promise<void> {
   const samples = { floor: [] as number[], us: [] as number[] }
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {
@@ -104,7 +104,7 @@ async function openInstance(): Promise<string> {
   return listen(openBridge(agent, await openPostgres()))
 }
 
-/** What a decision costs at least: a request, one durable commit, and a notification to the process that runs the tool. */
+/** The minimum cost of a decision: a request, one durable commit, and a notification to the process that runs the tool. */
 async function openFloor(): Promise<() => Promise<number>> {
   const pool = new Pool({ connectionString: postgres.url })
   const owner = new Client({ connectionString: postgres.url })
@@ -114,7 +114,7 @@ async function openFloor(): Promise<() => Promise<number>> {
   )
   const bare = createServer((request, response) => {
     request.setEncoding('utf8').once('data', (body: string) => {
-      // The body is ours, and small enough to come in one piece.
+      // The body is small enough to arrive in one piece.
       const { id } = JSON.parse(body) as { id: string }
       void pool.query(DECIDE, [id]).then(() => response.end('{}'))
     })

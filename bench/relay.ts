@@ -10,10 +10,10 @@ import { median } from './statistics.ts'
 
 const [TURNS, TOKENS, ROUNDS] = [20, 2_000, 7]
 const [PACED_TOKENS, PACE_MS] = [400, 10]
-/** Turns at once, and how many of them are read on another server. */
+/** The number of concurrent turns, and of those that are read on another server. */
 const [MANY_TURNS, MANY_READERS] = [200, 50]
 
-/** A model that says the time at which it speaks, at a steady pace. */
+/** A model that sends the current time at a steady pace. */
 class ClockModel extends BaseLlm {
   constructor() {
     super({ model: 'clock' })
@@ -49,7 +49,7 @@ try {
   await postgres.stop()
 }
 
-/** CPU time per 1,000 chunks of a server with and without a relay, in turn. Contains the clients, which are in this process. */
+/** Measures the CPU time per 1,000 chunks with and without a relay, alternately. It includes the clients, which are in this process. */
 async function compareCpu(): Promise<void> {
   const withRelay = await open(scriptedAgent(), true)
   const without = await open(scriptedAgent(), false)
@@ -82,7 +82,7 @@ async function compareCpu(): Promise<void> {
   }
 }
 
-/** The time from the model to readers on another server, while so many turns run. */
+/** Measures the time from the model to readers on another server during concurrent turns. */
 async function measureDelay(turns: number, readers: number): Promise<void> {
   const [one, two] = [await open(clockAgent(), true), await open(clockAgent(), true)]
   const chats = Array.from({ length: turns }, (_, turn) => `delay-${turns}-${turn}`)
@@ -95,7 +95,7 @@ async function measureDelay(turns: number, readers: number): Promise<void> {
       const now = performance.now()
       for (const said of text.trim().split(' ')) delays.push(now - Number(said))
     })
-    // What was said before the reader came is not delayed.
+    // Ignores text that was sent before the reader connected.
     samples.push(...delays.slice(PACED_TOKENS / 4))
   })
   await Promise.all([...drained, ...remote])

@@ -14,7 +14,7 @@ export const ROWS: readonly (readonly [RowName, string])[] = [
   ['A', 'A: AI SDK 6 streamText'],
 ]
 
-/** The figures of each row: medians over the passes. */
+/** Returns a table with the figures of each row: medians over the passes. */
 export function reportRows(passes: readonly Pass[], { crowd }: Sizes): string {
   const columns: readonly (readonly [keyof Sample, string, number])[] = [
     ['cpuAlone', 'CPU ms/1k chunks, 1 stream', 1],
@@ -35,7 +35,7 @@ export function reportRows(passes: readonly Pass[], { crowd }: Sizes): string {
   )
 }
 
-/** The goals, each with what was measured and whether it is met. */
+/** Returns a table of the goals, with the measured figures and whether each goal is met. */
 export function reportGoals(
   passes: readonly Pass[],
   endurance: Endurance,
@@ -43,7 +43,7 @@ export function reportGoals(
 ): string {
   const byFloor = (key: keyof Sample): Spread => spread(passes.map(({ us, F }) => us[key] / F[key]))
   const byPeer = (key: keyof Sample): Spread => spread(passes.map(({ us, A }) => A[key] / us[key]))
-  const { longTurn, longHistory, stalledReader, vanishedClient } = endurance
+  const { longTurn, longHistory, stalledReader, disconnectedClient } = endurance
   const { heapMb, produced, of } = stalledReader
   return table(
     ['goal', 'limit', 'measured (range)', 'verdict'],
@@ -73,8 +73,8 @@ export function reportGoals(
       [
         'vanished client: the model ends',
         '≤ 250 ms, all',
-        `${format(vanishedClient.median, 1)} ms (max ${format(vanishedClient.max, 1)})`,
-        verdict(vanishedClient.max <= 250),
+        `${format(disconnectedClient.median, 1)} ms (max ${format(disconnectedClient.max, 1)})`,
+        verdict(disconnectedClient.max <= 250),
       ],
     ],
   )

@@ -18,7 +18,7 @@ const passes: Pass[] = []
 const durableWrites: number[] = []
 for (let turn = 0; turn < sizes.passes; turn += 1) {
   console.error(`pass ${turn + 1} of ${sizes.passes}`)
-  // Two processes with the same code may differ by a third for as long as they live, so every pass has its own.
+  // Two processes with the same code may differ by a third during their whole life, so every pass starts new ones.
   const rows = await Promise.all(ROWS.map(([row]) => openRow(row)))
   await measurePass(rows, warmUp(sizes), turn)
   passes.push(await measurePass(rows, sizes, turn))

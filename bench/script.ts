@@ -1,15 +1,15 @@
-/** What a request asks the model to say. It travels as the text of the user's message, so every row gets it the same way. */
+/** The reply that a request asks for. It is the text of the user's message, so every row receives it in the same way. */
 export interface Script {
   readonly tokens: number
-  /** Characters of one token. */
+  /** The number of characters of a token. */
   readonly length: number
-  /** What the model does after the last token: it ends, or it falls silent until it is stopped. */
+  /** After the last token, the reply ends, or the model pauses until it is aborted. */
   readonly ending: 'end' | 'hold'
 }
 
 export const TOKEN_LENGTH = 20
 
-/** What the models of this process have done; the measuring process asks for it. */
+/** Counters of the models of this process. The measuring process reads them. */
 export const produced = { tokens: 0, ended: 0, lastEndMs: 0 }
 
 export function tokenOf({ length }: Script): string {
@@ -21,7 +21,7 @@ export function readScript(text: string): Script {
   return JSON.parse(text) as Script
 }
 
-/** Says the script one token per macrotask, as a network brings them. */
+/** Yields the tokens of a script, one per macrotask, as they would arrive from a network. */
 export async function* speak(script: Script, signal: AbortSignal): AsyncGenerator<string> {
   const token = tokenOf(script)
   for (let index = 0; index < script.tokens && !signal.aborted; index += 1) {
@@ -32,7 +32,7 @@ export async function* speak(script: Script, signal: AbortSignal): AsyncGenerato
   if (script.ending === 'hold') await whenAborted(signal)
 }
 
-/** A clock that all processes of a machine share. */
+/** Returns the time of a monotonic clock that all processes of a machine share. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }

@@ -3,7 +3,7 @@ import { BaseLlm, LlmAgent, setLogger } from '@google/adk'
 
 import { produced, monotonicMs, readScript, speak } from './script.ts'
 
-/** A model as ADK sees Gemini: streamed partials, then the whole text once more. */
+/** Streams partial responses and then the whole text, as Gemini does in ADK. */
 class ScriptedModel extends BaseLlm {
   constructor() {
     super({ model: 'scripted' })
@@ -25,7 +25,7 @@ class ScriptedModel extends BaseLlm {
         yield { content: { role: 'model', parts: [{ text }] }, partial: false }
       }
     } finally {
-      // Here the model's work has really ended, however its reader left.
+      // Also runs if the consumer stops early.
       produced.ended += 1
       produced.lastEndMs = monotonicMs()
     }
@@ -36,9 +36,9 @@ class ScriptedModel extends BaseLlm {
   }
 }
 
-/** The same agent for every row that runs ADK. */
+/** Returns the agent of the rows that run ADK. */
 export function scriptedAgent(): LlmAgent {
-  // ADK prints a line per model call, which would be measured too.
+  // ADK logs each model call, which would be measured, too.
   setLogger(null)
   return new LlmAgent({ name: 'assistant', model: new ScriptedModel() })
 }

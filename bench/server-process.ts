@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-import type { Question, Reading } from './servers/serve.ts'
+import type { ReadRequest, Reading } from './servers/serve.ts'
 
 /** The servers, by the letter of their row. */
 const SERVERS = {
@@ -19,7 +19,7 @@ const TASKSET = 'taskset'
 
 export type RowName = keyof typeof SERVERS
 
-/** One server in a process of its own. */
+/** A server in its own process. */
 export class ServerProcess {
   readonly port: number
   readonly #child: ChildProcess
@@ -35,14 +35,14 @@ export class ServerProcess {
     const child = spawn(command, args, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
-    // The first thing a server says is its port.
+    // The first message of a server is its port.
     return new ServerProcess(child, (await nextMessage(child)) as number)
   }
 
-  /** Asks the server for its figures, if wanted after a collection of garbage. */
-  async read(question: Question = { collect: false }): Promise<Reading> {
+  /** Reads the figures of the server. With `collect`, garbage is collected first. */
+  async read(question: ReadRequest = { collect: false }): Promise<Reading> {
     this.#child.send(question)
-    // After its port, a server says nothing but readings.
+    // After its port, a server sends only readings.
     return (await nextMessage(this.#child)) as Reading
   }
 
@@ -64,14 +64,14 @@ function nextMessage(child: ChildProcess): Promise<unknown> {
   })
 }
 
-/** Keeps this process, which makes the load, off the servers' core. False where that cannot be done. */
+/** Pins this process, which creates the load, to other cores than the servers'. Returns false if that is not possible. */
 export function pinLoad(): boolean {
   if (pinnedTo(1).length === 0) return false
   execFileSync(TASKSET, ['-cp', '1', String(process.pid)], { stdio: 'ignore' })
   return true
 }
 
-/** The command that keeps a process on a core. Empty where that cannot be done. */
+/** Returns the command that pins a process to a core, or an empty list if that is not possible. */
 export function pinnedTo(core: number): string[] {
   return canPin() ? [TASKSET, '-c', String(core)] : []
 }
@@ -82,12 +82,12 @@ function canPin(): boolean {
     execFileSync(TASKSET, ['--version'], { stdio: 'ignore' })
     return true
   } catch {
-    // Not Linux, or not installed: the scheduler decides.
+    // Not Linux, or not installed.
     return false
   }
 }
 
-/** The options that write a CPU profile of a server, if `BENCH_PROFILE` names a folder. */
+/** Returns the options that write a CPU profile of a server, if `BENCH_PROFILE` is set to a folder. */
 export function profiling(row: string): string[] {
   const directory = process.env['BENCH_PROFILE']
   return directory ? ['--cpu-prof', `--cpu-prof-dir=${directory}/${row}`] : []

@@ -1,27 +1,27 @@
-/** Streams that are read at once. */
+/** The maximum number of concurrent streams. */
 export const MOST_STREAMS = 50
 
 /** How much is measured. */
 export interface Sizes {
   readonly passes: number
-  /** Tokens of the one stream that runs alone. */
+  /** Tokens of the stream that runs alone. */
   readonly tokensAlone: number
-  /** Streams at once, and the tokens of each. */
+  /** The number of concurrent streams, and the tokens of each. */
   readonly crowd: number
   readonly tokensCrowd: number
-  /** Requests whose first chunk is timed. */
+  /** Requests for which the time to the first chunk is measured. */
   readonly requests: number
-  /** Streams held in mid-answer. */
+  /** Streams that are paused during the reply. */
   readonly held: number
   /** Comparisons of a long turn, and of a long history, with a short one. */
   readonly repeats: number
   readonly longTurn: number
   readonly shortTurn: number
-  /** Events in a long chat, and requests that are timed there; each makes it two events longer. */
+  /** Events in a long chat, and requests that are measured there. Each request adds two events. */
   readonly history: number
   readonly historyRequests: number
-  /** Clients that vanish, one after the other. */
-  readonly vanishing: number
+  /** Clients that disconnect, one after the other. */
+  readonly disconnects: number
 }
 
 export const FULL: Sizes = {
@@ -36,10 +36,10 @@ export const FULL: Sizes = {
   shortTurn: 1_000,
   history: 1_000,
   historyRequests: 15,
-  vanishing: 100,
+  disconnects: 100,
 }
 
-/** For a first look: more noise, and shorter turns, in which the beginning and the end of a turn weigh more. */
+/** For a quick run: more noise, and shorter turns, in which the start and the end of a turn weigh more. */
 export const QUICK: Sizes = {
   ...FULL,
   passes: 2,
@@ -48,10 +48,10 @@ export const QUICK: Sizes = {
   requests: 20,
   held: 50,
   repeats: 1,
-  vanishing: 20,
+  disconnects: 20,
 }
 
-/** Enough for a new process to have compiled what it runs; the figures count for nothing. */
+/** Returns sizes for a warm-up pass, in which a new process compiles its code. The figures are discarded. */
 export function warmUp(sizes: Sizes): Sizes {
   return { ...sizes, tokensAlone: 3_000, tokensCrowd: 100, requests: 40, held: 10 }
 }

@@ -1,4 +1,4 @@
-/** The middle of several measurements, and how far they lie apart. */
+/** The median and the range of several measurements. */
 export interface Spread {
   readonly median: number
   readonly min: number

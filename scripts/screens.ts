@@ -10,7 +10,7 @@ import { openWithMicrophone } from '../e2e/support/talk-page.ts'
 import { openTestDemo } from '../e2e/support/test-demo.ts'
 
 /**
- * Takes pictures of the screens of the demo in both languages and themes, on a desktop, on a phone and at a zoom of 400 %, for people
+ * Takes screenshots of the demo in both languages and themes, on a desktop, on a phone and at a zoom of 400 %, for people
  * who review its design: `npm run screenshots:all`. Further arguments select variants by name, such as `ja-dark`, and `--only=voice` a
  * part: `chat`, `kinds`, `link` or `voice`.
  */
@@ -76,33 +76,42 @@ for (const [size, options] of Object.entries(SIZES))
       const variant = `${size}-${language}-${colorScheme}`
       if (wanted.length > 0 && !wanted.some((name) => variant.includes(name))) continue
       const { locale } = LANGUAGES[language]
-      const look = { ...options, locale, colorScheme }
-      if (isWanted('chat')) await takeAll(await testDemo.openPage(look), language, variant)
-      if (isWanted('kinds')) await takeKinds(await testDemo.openPage(look), language, variant)
+      const contextOptions = { ...options, locale, colorScheme }
+      if (isWanted('chat'))
+        await takeAll(await testDemo.openPage(contextOptions), language, variant)
+      if (isWanted('kinds'))
+        await takeKinds(await testDemo.openPage(contextOptions), language, variant)
       if (isWanted('link'))
-        await takeLink(await testDemo.openPage(look), language, { look, variant })
+        await takeLink(await testDemo.openPage(contextOptions), language, {
+          contextOptions,
+          variant,
+        })
       if (isWanted('voice')) {
         testDemo.emulator.live.queueTranscript(LANGUAGES[language].pay)
-        await takeVoice(await openWithMicrophone(testDemo, SPEECH, look), language, variant)
+        await takeVoice(
+          await openWithMicrophone(testDemo, SPEECH, contextOptions),
+          language,
+          variant,
+        )
       }
       await testDemo.closePages().catch((error: unknown) => console.error(variant, error))
     }
 await testDemo[Symbol.asyncDispose]()
 process.exit()
 
-/** The screens of a chat without voice. */
+/** Takes screenshots of a chat without voice. */
 async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
-  const words = LANGUAGES[language]
+  const texts = LANGUAGES[language]
   const { send, waitUntilIdle, log } = chatPage(page)
   const steps: Record<string, () => Promise<unknown>> = {
     '1-welcome': () => page.locator('.welcome, main').first().waitFor(),
     '2-rich': async () => {
-      await send(words.rich)
+      await send(texts.rich)
       await log.locator('.hljs-keyword, .adk-code').first().waitFor()
       await waitUntilIdle()
     },
     '3-pending': async () => {
-      await send(words.pay)
+      await send(texts.pay)
       await log
         .locator('.adk-approval, .adk-tool[data-state="approval-requested"]')
         .last()
@@ -110,12 +119,12 @@ async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Prom
       await waitUntilIdle()
     },
     '4-receipt': async () => {
-      await log.getByRole('button', { name: words.approve }).click()
+      await log.getByRole('button', { name: texts.approve }).click()
       await waitUntilIdle()
       await page.waitForTimeout(1_500)
     },
     '5-question': async () => {
-      await send(words.ask)
+      await send(texts.ask)
       await log.locator('form').last().waitFor()
       await waitUntilIdle()
     },
@@ -125,12 +134,12 @@ async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Prom
     },
     '7-settings': async () => {
       await page.keyboard.press('Alt+I')
-      await page.getByRole('button', { name: words.settings }).click()
+      await page.getByRole('button', { name: texts.settings }).click()
       await page.waitForTimeout(400)
     },
     '8-inspector': async () => {
       await page.keyboard.press('Escape')
-      await page.getByRole('button', { name: words.inspector }).first().click()
+      await page.getByRole('button', { name: texts.inspector }).first().click()
       await page.waitForTimeout(1_500)
     },
     '9-approvals': async () => {
@@ -141,20 +150,20 @@ async function takeAll(page: Page, language: 'en' | 'ja', variant: string): Prom
   await take(page, variant, steps)
 }
 
-/** The kinds of calls: a plain tool, an agent that is used as a tool, an MCP server, and steps. */
+/** Takes screenshots of a plain tool, an agent that is used as a tool, an MCP server, and steps. */
 async function takeKinds(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
-  const words = LANGUAGES[language]
+  const texts = LANGUAGES[language]
   const { send, waitUntilIdle, log } = chatPage(page)
-  const ask = (text: string, card: string) => async () => {
+  const sendAndWaitFor = (text: string, card: string) => async () => {
     await send(text)
     await log.locator(card).last().waitFor()
     await waitUntilIdle()
   }
   await take(page, variant, {
-    'a-weather': ask(words.weather, '.weather'),
-    'b-agent': ask(words.agent, '.adk-approval'),
-    'c-mcp': ask(words.notes, '[data-tool=notes_delete]'),
-    'd-steps': ask(words.steps, '.adk-steps li[data-state=waiting]'),
+    'a-weather': sendAndWaitFor(texts.weather, '.weather'),
+    'b-agent': sendAndWaitFor(texts.agent, '.adk-approval'),
+    'c-mcp': sendAndWaitFor(texts.notes, '[data-tool=notes_delete]'),
+    'd-steps': sendAndWaitFor(texts.steps, '.adk-steps li[data-state=waiting]'),
     'e-offline': async () => {
       await page.context().setOffline(true)
       await log.locator('.adk-primary:not(.adk-hold):visible').last().click()
@@ -164,32 +173,32 @@ async function takeKinds(page: Page, language: 'en' | 'ja', variant: string): Pr
   await page.context().setOffline(false)
 }
 
-/** The link of a card that waits for another person, and the page that it opens. */
+/** Takes screenshots of the link for a second approver, and of the page that it opens. */
 async function takeLink(
   page: Page,
   language: 'en' | 'ja',
-  { look, variant }: { readonly look: object; readonly variant: string },
+  { contextOptions, variant }: { readonly contextOptions: object; readonly variant: string },
 ): Promise<void> {
-  const words = LANGUAGES[language]
+  const texts = LANGUAGES[language]
   const { send, log } = chatPage(page)
   await take(page, variant, {
     'f-share': async () => {
-      await send(words.large)
+      await send(texts.large)
       // A large payment is approved by pressing the button twice.
       const approve = log.locator('.adk-hold')
       await approve.click()
       await page.waitForTimeout(600)
       await approve.click()
-      await log.getByRole('button', { name: words.share }).click()
+      await log.getByRole('button', { name: texts.share }).click()
       await log.locator('.adk-qr').scrollIntoViewIfNeeded()
     },
   })
   const url = await log.locator('.adk-share-url input').inputValue()
-  const other = await testDemo.openPage({ ...look, url })
+  const other = await testDemo.openPage({ ...contextOptions, url })
   await take(other, variant, { 'g-link': () => other.getByRole('listitem').first().waitFor() })
 }
 
-/** A spoken conversation in which a call waits for an approval. */
+/** Takes screenshots of a voice conversation with a pending approval. */
 async function takeVoice(page: Page, language: 'en' | 'ja', variant: string): Promise<void> {
   const { talk, captions, mute } = LANGUAGES[language]
   await take(page, variant, {
@@ -202,7 +211,7 @@ async function takeVoice(page: Page, language: 'en' | 'ja', variant: string): Pr
       await page.locator('.adk-approval').first().waitFor()
       await page.waitForTimeout(1_000)
     },
-    // The cards are out of view: the first of them is pinned.
+    // The cards are scrolled out of view, so the first one is pinned.
     'k-talk-pinned': async () => {
       await page.getByRole('button', { name: captions }).click()
       await page.locator('.adk-stage[data-state=approval]').waitFor()
@@ -220,7 +229,7 @@ async function takeVoice(page: Page, language: 'en' | 'ja', variant: string): Pr
   })
 }
 
-/** Does the steps one after the other, and takes a picture after each. A step that fails does not prevent the next one. */
+/** Runs the steps in order, and takes a screenshot after each. The next step runs even if one fails. */
 async function take(
   page: Page,
   variant: string,

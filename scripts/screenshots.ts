@@ -9,11 +9,11 @@ import { syllables } from '../e2e/support/make-wav.ts'
 import { voiceControls, openWithMicrophone } from '../e2e/support/talk-page.ts'
 import { openTestDemo } from '../e2e/support/test-demo.ts'
 
-/** Takes the pictures of the docs, from the page as it is: `npm run screenshots`. */
+/** Takes the screenshots of the docs: `npm run screenshots`. */
 const FOLDER = new URL('../docs/images/', import.meta.url)
 const WIDE = { viewport: { width: 1440, height: 900 } }
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-/** Something that takes a second to say, and silence for the rest. */
+/** One second of speech, then silence. */
 const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 20_000 }]
 
 await mkdir(FOLDER, { recursive: true })
@@ -21,16 +21,16 @@ await buildPage()
 const testDemo = await openTestDemo()
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  const reader = { ...WIDE, colorScheme }
-  await take(`chat-${colorScheme}`, await chat(reader))
-  await take(`approval-${colorScheme}`, await approval(reader))
-  await take(`live-${colorScheme}`, await live(reader))
-  await take(`inspector-${colorScheme}`, await inspector(reader))
+  const options = { ...WIDE, colorScheme }
+  await take(`chat-${colorScheme}`, await chat(options))
+  await take(`approval-${colorScheme}`, await approval(options))
+  await take(`live-${colorScheme}`, await live(options))
+  await take(`inspector-${colorScheme}`, await inspector(options))
 }
 await take('phone', await approval({ ...PHONE, colorScheme: 'light' }))
 await take('japanese', await japanese({ ...WIDE, colorScheme: 'light' }))
 await testDemo[Symbol.asyncDispose]()
-// The browser that all visits share would keep the process running.
+// The shared browser would keep the process running.
 process.exit()
 
 async function take(name: string, page: Page): Promise<void> {
@@ -39,8 +39,8 @@ async function take(name: string, page: Page): Promise<void> {
   await testDemo.closePages()
 }
 
-async function chat(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.openPage(reader)
+async function chat(options: BrowserContextOptions): Promise<Page> {
+  const page = await testDemo.openPage(options)
   const { send, waitUntilIdle, tool, reply } = chatPage(page)
   await send('What is the weather in Tokyo?')
   await tool('get_weather').getByText('Done').waitFor()
@@ -51,8 +51,8 @@ async function chat(reader: BrowserContextOptions): Promise<Page> {
   return page
 }
 
-async function approval(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.openPage(reader)
+async function approval(options: BrowserContextOptions): Promise<Page> {
+  const page = await testDemo.openPage(options)
   const { send, waitUntilIdle, tool } = chatPage(page)
   await send('Send $30 to Alice and $120 to Bob')
   await tool('Alice').getByRole('button', { name: 'Approve' }).click()
@@ -62,9 +62,9 @@ async function approval(reader: BrowserContextOptions): Promise<Page> {
   return page
 }
 
-async function live(reader: BrowserContextOptions): Promise<Page> {
+async function live(options: BrowserContextOptions): Promise<Page> {
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
-  const page = await openWithMicrophone(testDemo, SPEECH, { ...reader })
+  const page = await openWithMicrophone(testDemo, SPEECH, { ...options })
   const { handsFree, waitUntilListening } = voiceControls(page)
   await handsFree.click()
   await chatPage(page).tool('Alice').getByRole('button', { name: 'Approve' }).waitFor()
@@ -72,8 +72,8 @@ async function live(reader: BrowserContextOptions): Promise<Page> {
   return page
 }
 
-async function inspector(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.openPage({ ...reader, mode: 'live' })
+async function inspector(options: BrowserContextOptions): Promise<Page> {
+  const page = await testDemo.openPage({ ...options, mode: 'live' })
   await page.getByRole('button', { name: 'Show inspector' }).click()
   const { send, tool, reply } = chatPage(page)
   await send('Send $50 to Alice')
@@ -85,8 +85,8 @@ async function inspector(reader: BrowserContextOptions): Promise<Page> {
   return page
 }
 
-async function japanese(reader: BrowserContextOptions): Promise<Page> {
-  const page = await testDemo.openPage({ ...reader, locale: 'ja-JP' })
+async function japanese(options: BrowserContextOptions): Promise<Page> {
+  const page = await testDemo.openPage({ ...options, locale: 'ja-JP' })
   const { send, waitUntilIdle, log, tool } = chatPage(page)
   await send('東京の天気は?')
   await tool('get_weather').first().waitFor()

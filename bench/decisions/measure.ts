@@ -139,13 +139,13 @@ async function openSocket(port: number): Promise<DecisionClient> {
   return {
     ask: async () => {
       const chatId = `chat-${Math.floor((asked += 1) / 20)}`
-      const approvalId = await client.say(chatId, '[[call pay {}]] [[then]] [[say Paid.]]')
+      const approvalId = await client.sendMessage(chatId, '[[call pay {}]] [[then]] [[say Paid.]]')
       return { chatId, approvalId }
     },
     approve: async ({ chatId: id, approvalId }) => {
       client.send({ type: 'decide', decisionId: approvalId, id, approvalId, approved: true })
     },
-    finish: ({ chatId }) => client.say(chatId, '[[say Next.]]'),
+    finish: ({ chatId }) => client.sendMessage(chatId, '[[say Next.]]'),
     close: () => client.close(),
   }
 }

@@ -15,12 +15,12 @@ import { createBridge } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 
-/** What a driver asks of a subject. */
-export type Order =
+/** A command from the measuring process. */
+export type Command =
   | { readonly type: 'read'; readonly collect: boolean }
-  /** Only for ADK alone, which has no door: begins conversations, or says something in the first. */
+  /** Only for ADK alone, which has no endpoint: opens chats, or sends a message in the first one. */
   | { readonly type: 'open'; readonly count: number }
-  | { readonly type: 'say'; readonly text: string }
+  | { readonly type: 'send'; readonly text: string }
 
 /** The figures of a subject's process. */
 export interface Reading {
@@ -42,13 +42,13 @@ const model = new LiveGemini({
   apiKey: 'any',
 })
 const agent = new LlmAgent({ name: 'assistant', model, instruction: 'Be brief.' })
-// The emulator writes where Gemini would speak: so an event is a word, and no sound is measured.
+// Text in place of speech: each event is a word, and no audio is measured.
 const runConfig = { responseModalities: ['TEXT'] } as unknown as Partial<RunConfig>
 
-/** ADK's `runLive` with nothing around it, and sessions in memory. */
+/** Uses ADK's `runLive` alone, with sessions in memory. */
 function openAdk(): {
   open: (count: number) => Promise<void>
-  say: (text: string) => Promise<void>
+  send: (text: string) => Promise<void>
 } {
   const runner = new InMemoryRunner({ agent, appName: 'bench' })
   const queues: LiveRequestQueue[] = []
@@ -58,7 +58,7 @@ function openAdk(): {
     const run = { userId: 'person', sessionId: id, liveRequestQueue: queue, runConfig }
     for await (const event of runner.runLive(run)) if (event.turnComplete) completed?.()
   }
-  const say = (queue: LiveRequestQueue, text: string): Promise<void> =>
+  const send = (queue: LiveRequestQueue, text: string): Promise<void> =>
     new Promise((resolve) => {
       completed = resolve
       queue.sendContent({ role: 'user', parts: [{ text }] })
@@ -68,12 +68,12 @@ function openAdk(): {
       for (let opened = 0; opened < count; opened += 1) {
         const queue = new LiveRequestQueue()
         queues.push(queue)
-        // It runs as long as the process.
+        // Runs until the process exits.
         void follow(queue)
-        await say(queue, '[[say Hi.]]')
+        await send(queue, '[[say Hi.]]')
       }
     },
-    say: async (text) => queues[0] && say(queues[0], text),
+    send: async (text) => queues[0] && send(queues[0], text),
   }
 }
 
@@ -84,7 +84,7 @@ async function openBridge(): Promise<number> {
     store,
     authenticate: () => ({ id: 'person' }),
     live: { model, runConfig },
-    // The driver is one person with all the conversations.
+    // All chats belong to one principal.
     limits: { maxLiveChatsPerPrincipal: 1_000 },
   })
   const server = createServer().on('upgrade', toUpgradeListener(bridge))
@@ -94,7 +94,7 @@ async function openBridge(): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** With `collect`, the garbage goes first; that costs, so nobody counts the cost from one such reading to the next. */
+/** With `collect`, garbage is collected first. Its CPU time is part of the next reading. */
 function read(collect: boolean): Reading {
   if (collect) globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
@@ -103,13 +103,13 @@ function read(collect: boolean): Reading {
 }
 
 const adk = row === 'adk' ? openAdk() : undefined
-process.on('message', (order: Order) => {
+process.on('message', (command: Command) => {
   void (async () => {
-    if (order.type === 'open') await adk?.open(order.count)
-    if (order.type === 'say') await adk?.say(order.text)
-    process.send?.(read(order.type === 'read' && order.collect))
+    if (command.type === 'open') await adk?.open(command.count)
+    if (command.type === 'send') await adk?.send(command.text)
+    process.send?.(read(command.type === 'read' && command.collect))
   })()
 })
-// The driver has what it wants.
+// The measuring process has ended.
 process.on('disconnect', () => process.exit())
 process.send?.(row === 'bridge' ? await openBridge() : 0)

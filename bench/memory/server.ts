@@ -11,15 +11,15 @@ import { WebSocketServer } from 'ws'
 
 import { scriptedAgent } from '../scripted-model.ts'
 
-/** The memory of a server after a collection of garbage, in bytes. */
+/** The memory of a server after garbage collection, in bytes. */
 export interface Memory {
   readonly heap: number
-  /** Buffers and other memory beside the heap that V8 knows of. */
+  /** Buffers and other memory outside the heap that V8 tracks. */
   readonly external: number
   readonly rss: number
 }
 
-/** What is asked of a server: its memory, or a heap snapshot in a file. */
+/** A request for the memory figures, or for a heap snapshot in a file. */
 export type Question = { readonly type: 'read' } | { readonly type: 'snapshot'; path: string }
 
 const [kind] = process.argv.slice(-1)
@@ -29,7 +29,7 @@ if (kind === 'bridge') {
   const bridge = createBridge({
     agent: scriptedAgent(),
     store: await openSqliteStore({ path: ':memory:' }),
-    // All clients have one address.
+    // All clients have the same IP address.
     limits: { maxSocketsPerAddress: 100_000 },
   })
   server.on('request', toNodeListener(bridge))

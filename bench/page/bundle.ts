@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 
 import { PAGE_DIR } from '../../apps/demo/src/server/page.ts'
 
-/** The files that the demo's page is built into, largest first, with those that its document names marked. */
+/** Returns the built files of the demo's page, largest first. Files that the document names are marked. */
 export async function readBundle(): Promise<string[][]> {
   const html = await readFile(join(PAGE_DIR, 'index.html'), 'utf8')
   const built = await readdir(join(PAGE_DIR, 'assets'))

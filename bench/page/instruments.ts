@@ -1,37 +1,37 @@
 import type { Page } from 'playwright-core'
 
-/** What the browser told while an answer came. Times are ms. */
+/** Figures of the browser during a reply. Times are in ms. */
 export interface Reading {
   readonly longestTask: number
-  /** What tasks of more than 50 ms had beyond that, together. */
+  /** The sum of the time above 50 ms of all longer tasks. */
   readonly blocked: number
-  /** From a key to the frame that shows it, of each key. */
+  /** The time from each key press to the frame that shows it. */
   readonly keys: readonly number[]
-  /** From the beginning of the answer to its end, as the page shows it. */
+  /** The time from the start of the reply to its end, as the page shows it. */
   readonly whole: number
   /** Earlier messages that were rendered again. */
   readonly rerendered: number
   /** The longest time between two animation frames. */
   readonly longestFrame: number
-  /** How often the page changed what it shows of the answer. */
+  /** How often the page updated the conversation. */
   readonly updates: number
 }
 
 export interface Start {
   readonly firstPaint: number
-  /** Until one can write. */
-  readonly writable: number
-  /** Files that were there before the first paint, in bytes on the wire. */
+  /** The time until the input can be used. */
+  readonly inputReady: number
+  /** The transferred bytes of the files that were loaded before the first paint. */
   readonly before: number
 }
 
 interface Instruments {
   readonly tasks: number[]
   readonly keys: number[]
-  writable: number
+  inputReady: number
   longestFrame: number
   updates: number
-  begunAt: number
+  startedAt: number
   endedAt: number
   props: (object | undefined)[]
 }
@@ -40,16 +40,16 @@ interface Instrumented {
   readonly bench: Instruments
 }
 
-/** Puts the instruments into every document of the page, before its own scripts. */
+/** Adds the instruments to every document of the page, before its own scripts. */
 export async function instrument(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const bench: Instruments = {
       tasks: [],
       keys: [],
-      writable: 0,
+      inputReady: 0,
       longestFrame: 0,
       updates: 0,
-      begunAt: 0,
+      startedAt: 0,
       endedAt: 0,
       props: [],
     }
@@ -57,28 +57,28 @@ export async function instrument(page: Page): Promise<void> {
     new PerformanceObserver((list) => {
       bench.tasks.push(...list.getEntries().map(({ duration }) => duration))
     }).observe({ type: 'longtask' })
-    // The time of an event is when the browser got it: a busy page makes it wait before anybody hears of it.
+    // `timeStamp` is when the browser received the event. A busy page dispatches it later.
     addEventListener(
       'keydown',
       ({ timeStamp }) => {
         const { port1, port2 } = new MessageChannel()
         port1.addEventListener('message', () => bench.keys.push(performance.now() - timeStamp))
         port1.start()
-        // A message that is posted within a frame arrives when that frame is done.
+        // A message that is posted in a frame callback arrives after that frame.
         requestAnimationFrame(() => port2.postMessage(undefined))
       },
       { capture: true },
     )
     const seen = new MutationObserver(() => {
       if (!document.querySelector('textarea')) return
-      bench.writable = performance.now()
+      bench.inputReady = performance.now()
       seen.disconnect()
     })
     seen.observe(document, { childList: true, subtree: true })
   })
 }
 
-/** How the page came up, once it is quiet. */
+/** Returns the figures of the page load. */
 export function readStart(page: Page): Promise<Start> {
   return page.evaluate(() => {
     const { bench } = window as unknown as Instrumented
@@ -90,12 +90,12 @@ export function readStart(page: Page): Promise<Start> {
         return responseEnd < firstPaint && initiatorType !== 'fetch'
       })
     const before = files.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)
-    return { firstPaint, writable: bench.writable, before }
+    return { firstPaint, inputReady: bench.inputReady, before }
   })
 }
 
-/** From here on, it is counted. */
-export function begin(page: Page): Promise<void> {
+/** Starts to measure a reply. */
+export function startMeasuring(page: Page): Promise<void> {
   return page.evaluate(() => {
     const { bench } = window as unknown as Instrumented
     bench.tasks.length = 0
@@ -120,35 +120,35 @@ export function begin(page: Page): Promise<void> {
     })
     const log = document.querySelector('[role=log]')
     const options = { childList: true, subtree: true, characterData: true }
-    if (!log) throw new Error('There is no conversation.')
+    if (!log) throw new Error('The page has no conversation.')
     new MutationObserver(() => (bench.updates += 1)).observe(log, options)
     const watch = (): void => {
-      if (log.ariaBusy === 'true') bench.begunAt ||= performance.now()
-      else if (bench.begunAt > 0) bench.endedAt ||= performance.now()
+      if (log.ariaBusy === 'true') bench.startedAt ||= performance.now()
+      else if (bench.startedAt > 0) bench.endedAt ||= performance.now()
     }
     new MutationObserver(watch).observe(log, { attributes: true })
   })
 }
 
-export function isAnswered(page: Page): Promise<boolean> {
+export function hasReplyEnded(page: Page): Promise<boolean> {
   return page.evaluate(() => (window as unknown as Instrumented).bench.endedAt > 0)
 }
 
-export function readAnswer(page: Page): Promise<Reading> {
+export function readReplyFigures(page: Page): Promise<Reading> {
   return page.evaluate(() => {
     const { bench } = window as unknown as Instrumented
     const { tasks, keys, updates, props, longestFrame } = bench
     const shown = [...document.querySelectorAll('[role=log] .adk-message, .message')]
     const rerendered = props.filter((before, index) => {
       const element = shown[index]
-      // React 19 gives an element a new object of props whenever the component that made it renders.
+      // React 19 creates a new object of props for an element whenever its component renders.
       return !element || !Object.values(element).includes(before)
     })
     return {
       longestTask: Math.max(0, ...tasks),
       blocked: tasks.reduce((sum, duration) => sum + duration - 50, 0),
       keys: [...keys],
-      whole: bench.endedAt - bench.begunAt,
+      whole: bench.endedAt - bench.startedAt,
       rerendered: rerendered.length,
       longestFrame,
       updates,

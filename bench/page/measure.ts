@@ -2,26 +2,26 @@ import type { Page } from 'playwright-core'
 
 import { chatPage } from '../../e2e/support/chat-page.ts'
 import {
-  begin,
+  hasReplyEnded,
   instrument,
-  isAnswered,
   type Reading,
-  readAnswer,
+  readReplyFigures,
   readStart,
   type Start,
+  startMeasuring,
 } from './instruments.ts'
 import type { Subject } from './subjects.ts'
 
-export interface Answer extends Omit<Reading, 'keys'> {
-  /** Of the page's main thread, in its own time: other programs do not count. */
+export interface ReplyFigures extends Omit<Reading, 'keys'> {
+  /** The CPU time of the page's main thread, in ms. */
   readonly cpu: number
   readonly p50: number
   readonly p95: number
 }
 
-/** Opens the page as somebody who was never here. */
+/** Opens the page as a new user. */
 export async function measureStart(page: Page, { url, settings }: Subject): Promise<Start> {
-  // What runs these files gives functions their names by a helper that no page has.
+  // `tsx` adds calls of a helper that sets the names of functions. Pages do not have it.
   await page.addInitScript('globalThis.__name ??= (named) => named')
   await page.addInitScript((stored) => {
     if (location.protocol === 'http:')
@@ -30,18 +30,18 @@ export async function measureStart(page: Page, { url, settings }: Subject): Prom
   await instrument(page)
   await page.goto(url)
   await chatPage(page).input.waitFor()
-  await quiet(page)
+  await waitUntilIdle(page)
   return readStart(page)
 }
 
 const KEY_EVERY_MS = 50
 
-/** Fills a chat with earlier messages, has a long answer written, and writes the next message meanwhile. */
-export async function measureAnswer(
+/** Fills a chat with earlier messages, requests a long reply, and types the next message meanwhile. */
+export async function measureReply(
   page: Page,
   { url }: Subject,
   { earlier, prompt }: { readonly earlier: number; readonly prompt: string },
-): Promise<Answer> {
+): Promise<ReplyFigures> {
   const chat = `bench-${crypto.randomUUID()}`
   await fill(page, chat, earlier / 2)
   await page.goto(`${url}/?chat=${chat}`)
@@ -50,19 +50,19 @@ export async function measureAnswer(
     .locator('.adk-message, .message')
     .nth(earlier - 1)
     .waitFor()
-  await quiet(page)
+  await waitUntilIdle(page)
   const cpu = await watchCpu(page)
-  await begin(page)
+  await startMeasuring(page)
   await send(prompt)
-  while (!(await isAnswered(page))) {
+  while (!(await hasReplyEnded(page))) {
     await page.keyboard.press('x')
     await new Promise((resolve) => setTimeout(resolve, KEY_EVERY_MS))
   }
-  const { keys, ...reading } = await readAnswer(page)
+  const { keys, ...reading } = await readReplyFigures(page)
   return { ...reading, cpu: await cpu(), p50: quantile(keys, 0.5), p95: quantile(keys, 0.95) }
 }
 
-/** A function that tells how long the page has worked since now. */
+/** Returns a function that returns the CPU time of the page since now. */
 async function watchCpu(page: Page): Promise<() => Promise<number>> {
   const browser = await page.context().newCDPSession(page)
   await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
@@ -74,15 +74,15 @@ async function watchCpu(page: Page): Promise<() => Promise<number>> {
   return async () => (await read()) - from
 }
 
-/** Resolves when the page has loaded what it wants and has nothing to do. */
-async function quiet(page: Page): Promise<void> {
+/** Resolves when the page is idle. */
+async function waitUntilIdle(page: Page): Promise<void> {
   await page.evaluate(async () => {
     for (let times = 0; times < 3; times += 1)
       await new Promise((resolve) => requestIdleCallback(resolve))
   })
 }
 
-/** Has an answer made to each of some questions, past the page. */
+/** Sends messages directly to the server, one per turn. */
 async function fill(page: Page, chat: string, turns: number): Promise<void> {
   await page.evaluate(
     async ({ id, count }) => {

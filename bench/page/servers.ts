@@ -12,13 +12,13 @@ import { temporaryDirectory } from '../../apps/demo/test/support/temporary-direc
 import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
 import { LONG_BLOCKS } from './long-blocks.ts'
 
-/** A process of its own: the model, the demo, and the peer behind a bridge of its own. It ends with the one that started it. */
+/** A child process with the model, the demo, and the peer with its own bridge. It exits with its parent. */
 setLogLevel(LogLevel.ERROR)
 await using emulator = await startEmulator({
   respond: firstOf(
-    speaker('many words', 5_000),
-    speaker('few words', 60),
-    ...Object.entries(LONG_BLOCKS).map(([name, text]) => slowSpeaker(name, text)),
+    replyWith('many words', 5_000),
+    replyWith('few words', 60),
+    ...Object.entries(LONG_BLOCKS).map(([name, text]) => replySlowlyWith(name, text)),
   ),
 })
 await using demoData = await temporaryDirectory()
@@ -40,8 +40,8 @@ await using peer = await serveWithBridge(emulator, peerData.path)
 process.send?.({ demo: demo.url, peer: peer.url })
 await once(process, 'disconnect')
 
-/** Says so many pieces to a prompt with these words: Markdown as models write it, with a list, a table and a little code. */
-function speaker(prompt: string, count: number): Responder {
+/** Replies to a prompt that contains this text with a number of pieces: Markdown with a list, a table and code. */
+function replyWith(prompt: string, count: number): Responder {
   const section =
     '## Part of it\n\nThe quick brown fox jumps over the lazy dog, and **nobody** minds it as long as `code` is fine.\n\n- first of all\n- second of all\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst one = 1\n```\n\n'
   const words = section.match(/\s*\S+\s*?/g) ?? []
@@ -52,8 +52,8 @@ function speaker(prompt: string, count: number): Responder {
       : undefined
 }
 
-/** Says a text word by word, 200 words a second. */
-function slowSpeaker(prompt: string, text: string): Responder {
+/** Replies with a text word by word, 200 words per second. */
+function replySlowlyWith(prompt: string, text: string): Responder {
   return ({ contents }) =>
     JSON.stringify(contents.at(-1)).includes(prompt)
       ? [

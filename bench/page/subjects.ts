@@ -1,4 +1,4 @@
-/** A page that is measured, and how the reader has set it up. */
+/** A page that is measured, with its stored settings. */
 export interface Subject {
   readonly name: string
   readonly url: string
@@ -10,7 +10,7 @@ export interface Addresses {
   readonly peer: string
 }
 
-/** The peer, and the demo's page in each of the agent's modes, with the inspector closed and open. */
+/** Returns the peer, and the demo's page in each mode of the agent, with the inspector closed and open. */
 export function listSubjects({ demo, peer }: Addresses): Subject[] {
   const ours = (['sse', 'live'] as const).flatMap((mode) =>
     (['closed', 'open'] as const).map((inspector) => ({

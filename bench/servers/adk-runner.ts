@@ -1,5 +1,5 @@
-// Row F, the floor of every ADK bridge: the Runner, and the least that still honours backpressure and a client that leaves.
-// Row S, the floor of a bridge that keeps its chats: it also writes each event to a SQLite file.
+// Row F, the lower bound for an ADK bridge: the Runner with backpressure and an abort when the client disconnects.
+// Row S, the lower bound for a bridge that stores its chats: it also writes each event to a SQLite file.
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import {
 import Database from 'libsql'
 
 import { scriptedAgent } from '../scripted-model.ts'
-import { type Answer, deltaFrame, newestText, readChatBody, serve, SSE_HEADERS } from './serve.ts'
+import { type Handler, deltaFrame, newestText, readChatBody, serve, SSE_HEADERS } from './serve.ts'
 
 /** Sessions in memory, whose events survive the end of the process. Nothing reads them again. */
 class StoredSessionService extends InMemorySessionService {
@@ -44,7 +44,7 @@ const sessionService =
   process.argv[2] === 'S' ? new StoredSessionService() : new InMemorySessionService()
 const runner = new Runner({ agent: scriptedAgent(), appName, sessionService })
 
-const answer: Answer = async (request, response) => {
+const handle: Handler = async (request, response) => {
   const body = await readChatBody(request)
   const sessionId = body.id
   await sessionService.getOrCreateSession({ appName, userId, sessionId })
@@ -66,4 +66,4 @@ const answer: Answer = async (request, response) => {
   response.end('data: [DONE]\n\n')
 }
 
-await serve(answer)
+await serve(handle)

@@ -1,20 +1,20 @@
-// Row A, the peer: the AI SDK's own server as its documentation shows it, around a mock of its model interface.
+// Row A, the peer: the AI SDK's server as its documentation shows it, with a mock model.
 import { once } from 'node:events'
 import { convertToModelMessages, streamText } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 
 import { produced, readScript, speak, type Script } from '../script.ts'
-import { type Answer, newestText, readChatBody, serve } from './serve.ts'
+import { type Handler, newestText, readChatBody, serve } from './serve.ts'
 
 type StreamResult = Awaited<ReturnType<MockLanguageModelV3['doStream']>>
 type ModelPart = StreamResult['stream'] extends ReadableStream<infer Part> ? Part : never
 
-const answer: Answer = async (request, response) => {
+const answer: Handler = async (request, response) => {
   const body = await readChatBody(request)
   const leaving = new AbortController()
   response.on('close', () => leaving.abort())
   const script = readScript(newestText(body))
-  // A mock keeps every call it gets, so each request has its own.
+  // A mock keeps all its calls, so each request has its own mock.
   const model = new MockLanguageModelV3({
     doStream: async () => ({ stream: toStream(modelParts(script, leaving.signal)) }),
   })

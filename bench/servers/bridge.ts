@@ -1,4 +1,4 @@
-// Row "us": the whole bridge as its users run it, with its cookie, its turn log and a database in a file.
+// Row "us": the bridge as applications run it, with a cookie, the turn log and a database file.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

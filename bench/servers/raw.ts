@@ -1,8 +1,8 @@
-// Row R, the limit of the machine: node:http writes a frame that is ready, one per macrotask.
+// Row R, the limit of the machine: node:http writes one prepared frame per macrotask.
 import { produced, readScript, tokenOf } from '../script.ts'
-import { type Answer, deltaFrame, newestText, readChatBody, serve, SSE_HEADERS } from './serve.ts'
+import { type Handler, deltaFrame, newestText, readChatBody, serve, SSE_HEADERS } from './serve.ts'
 
-const answer: Answer = async (request, response) => {
+const answer: Handler = async (request, response) => {
   const script = readScript(newestText(await readChatBody(request)))
   const frame = deltaFrame(tokenOf(script))
   let left = script.tokens

@@ -5,44 +5,44 @@ import type { AddressInfo } from 'node:net'
 
 import { produced } from '../script.ts'
 
-/** What the measuring process asks a server for; with `collect`, garbage is collected first. */
-export interface Question {
+/** A request of the measuring process for figures. With `collect`, garbage is collected first. */
+export interface ReadRequest {
   readonly collect: boolean
 }
 
-/** What a server knows of itself. */
+/** The figures of a server process. */
 export interface Reading {
   readonly cpuMs: number
   readonly heapBytes: number
-  /** Tokens that its models produced. */
+  /** Tokens that the models have produced. */
   readonly tokens: number
-  /** Models that have ended, and when the last one did, by the clock of the machine. */
+  /** The number of ended model calls, and when the last one ended, by `monotonicMs`. */
   readonly ended: number
   readonly lastEndMs: number
 }
 
-export type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Serves one row of the table: tells its port to the process that started it, then answers its questions. */
-export async function serve(answer: Answer): Promise<void> {
+/** Serves one row of the table. Sends its port to the parent process, then a reading for each request. */
+export async function serve(handler: Handler): Promise<void> {
   const server = createServer((request, response) => {
-    // An answer fails when its client has left; there is nobody to tell.
-    answer(request, response).catch(() => response.destroy())
+    // A handler rejects when its client has disconnected.
+    handler(request, response).catch(() => response.destroy())
   }).listen(0, '127.0.0.1')
-  // Browsers wait while other rows are measured; a connection closed meanwhile would break their next request.
+  // Connections are idle while other rows are measured. A connection closed meanwhile would fail the next request.
   server.keepAliveTimeout = 0
   await once(server, 'listening')
-  process.on('message', (question: Question) => {
-    if (question.collect) collect()
-    process.send?.(readSelf())
+  process.on('message', (request: ReadRequest) => {
+    if (request.collect) collect()
+    process.send?.(readFigures())
   })
-  // The run is over, or has failed: nobody needs this server any more.
+  // The measuring process has ended.
   process.on('disconnect', () => process.exit())
   // A server that listens on a port has such an address.
   process.send?.((server.address() as AddressInfo).port)
 }
 
-/** What an AI SDK client posts, as far as the rows need it. */
+/** The used fields of the body that an AI SDK client posts. */
 export interface ChatBody {
   readonly id: string
   readonly messages: { id: string; role: 'user'; parts: { type: 'text'; text: string }[] }[]
@@ -67,12 +67,12 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** The bytes of one text delta, the same in every row. */
+/** Returns the SSE frame of a text delta. It is the same in every row. */
 export function deltaFrame(delta: string): string {
   return `data: {"type":"text-delta","id":"text-1","delta":${JSON.stringify(delta)}}\n\n`
 }
 
-function readSelf(): Reading {
+function readFigures(): Reading {
   const { user, system } = process.cpuUsage()
   return {
     cpuMs: (user + system) / 1_000,

@@ -10,7 +10,7 @@ import { launchChromium } from '../../e2e/support/launch-chromium.ts'
 import { emulatePage } from '../../test/docs/support/emulate-page.ts'
 import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
 import type { Block } from '../../test/docs/support/pages.ts'
-import { blocksOf, commandsOf, findFreePort, Project, tell } from './project.ts'
+import { blocksOf, commandsOf, findFreePort, Project, report } from './project.ts'
 
 const start = blocksOf('start/next')
 const recipe = blocksOf('recipes/next-server')
@@ -24,50 +24,50 @@ try {
   project.enter('chat')
   project.write(start)
   project.writeFile('next.config.ts', applyDiff(read('next.config.ts'), start))
-  // The fonts of the generated page come from Google's servers, which a machine for tests may not reach.
+  // The generated page loads fonts from Google's servers, which a test machine may not reach.
   project.writeFile('app/layout.tsx', withoutFonts(read('app/layout.tsx')))
   const { version } = JSON.parse(read('node_modules/ai/package.json')) as { version: string }
-  tell(`Next.js ${nextVersion()}, AI SDK ${version}`)
+  report(`Next.js ${nextVersion()}, AI SDK ${version}`)
 
   await project.run('npx next build', env)
   assert(!existsSync(path.join(project.folder, 'chats.db')), 'next build opened the database')
-  tell('next build: no database')
-  await inProduction()
-  await inDevelopment()
-  await onAServerOfItsOwn()
+  report('next build: no database')
+  await testProduction()
+  await testDevelopment()
+  await testCustomServer()
 } finally {
   await browser.close()
 }
 
-async function inProduction(): Promise<void> {
+async function testProduction(): Promise<void> {
   const port = await findFreePort()
   await using server = project.start(`npx next start -p ${port}`, env)
   await server.prints(/Ready/)
   await payInBrowser(`http://localhost:${port}`)
   assert.doesNotMatch(server.printed(), /Error/)
-  tell('next start: a payment was asked about and paid at a click')
+  report('next start: a payment is requested, and made after a click')
 }
 
-async function inDevelopment(): Promise<void> {
+async function testDevelopment(): Promise<void> {
   const port = await findFreePort()
   await using server = project.start(`npx next dev -p ${port}`, env)
   await server.prints(/Ready/)
   await payInBrowser(`http://localhost:${port}`)
-  tell('next dev: a payment was asked about and paid at a click')
+  report('next dev: a payment is requested, and made after a click')
   project.writeFile(
     'agent.ts',
     read('agent.ts').replace('success: true', 'success: true, edited: true'),
   )
-  // Next.js notices the change by watching files: there is nothing to wait for but its effect.
+  // Next.js watches the files. Only the effect of the change shows that it has been detected.
   for (;;) {
-    const [, answered] = await payOnce(`http://localhost:${port}/api/agent`)
-    if (JSON.stringify(callsOf(answered)).includes('"edited":true')) break
+    const [, completed] = await payOnce(`http://localhost:${port}/api/agent`)
+    if (JSON.stringify(callsOf(completed)).includes('"edited":true')) break
     await delay(500)
   }
-  tell('next dev: a changed agent answers')
+  report('next dev: a changed agent is used')
 }
 
-async function onAServerOfItsOwn(): Promise<void> {
+async function testCustomServer(): Promise<void> {
   rmSync(path.join(project.folder, 'app/api'), { recursive: true })
   rmSync(path.join(project.folder, 'bridge.ts'))
   await project.run(commandsOf(recipe, 0))
@@ -91,13 +91,13 @@ async function onAServerOfItsOwn(): Promise<void> {
       paths.some((each) => each.startsWith('/_next/')),
       'the socket of hot reload is open',
     )
-    // The page changes without being loaded again.
+    // Hot reload updates the page without a new page load.
     await page.evaluate(() => document.body.setAttribute('data-loaded', 'once'))
     project.writeFile('app/chat.tsx', read('app/chat.tsx').replace('"Message"', '"Reply"'))
     await page.getByLabel('Reply').waitFor()
     assert.equal(await page.locator('body').getAttribute('data-loaded'), 'once')
     await page.close()
-    tell('custom server, development: payment over the socket, hot reload')
+    report('custom server, development: payment over the socket, hot reload')
   }
   await project.run('npx next build', env)
   await using server = project.start('NODE_ENV=production npx tsx server.ts', env)
@@ -105,7 +105,7 @@ async function onAServerOfItsOwn(): Promise<void> {
   const page = await open(url)
   await pay(page, 'Reply')
   await page.close()
-  tell('custom server, production: payment over the socket')
+  report('custom server, production: payment over the socket')
 }
 
 async function payInBrowser(url: string): Promise<void> {
@@ -137,7 +137,7 @@ function nextVersion(): string {
   return (JSON.parse(read('node_modules/next/package.json')) as { version: string }).version
 }
 
-/** Adds the lines of the page's diff behind the line before them. */
+/** Adds the added lines of the page's diff after its context line. */
 function applyDiff(text: string, blocks: readonly Block[]): string {
   const lines = blocks.find(({ language }) => language === 'diff')?.text.split('\n') ?? []
   const [before = ''] = lines.filter((line) => line.startsWith(' ')).map((line) => line.slice(1))

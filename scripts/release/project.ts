@@ -11,14 +11,14 @@ import type { Block } from '../../test/docs/support/pages.ts'
 import { readPages } from '../../test/docs/support/pages.ts'
 import { packAll } from '../../test/pack/support/project.ts'
 
-/** A process of a project. */
+/** A running process of a project. */
 export interface Running extends AsyncDisposable {
   readonly printed: () => string
-  /** Resolves with the first match in what the process prints. Rejects when the process ends before. */
+  /** Resolves with the first match in the output. Rejects if the process ends before. */
   readonly prints: (pattern: RegExp) => Promise<RegExpExecArray>
 }
 
-/** A folder outside of the repository, in which a page of the docs is followed with the packed packages. */
+/** A folder outside of the repository, in which the steps of a page of the docs run with the packed packages. */
 export class Project implements AsyncDisposable {
   /** Where commands run and files are written. */
   folder: string
@@ -41,12 +41,12 @@ export class Project implements AsyncDisposable {
     return new Project(folder, Object.fromEntries(tarballs) as Record<string, string>)
   }
 
-  /** Goes on in a folder below, as `cd` does. */
+  /** Enters a subfolder, as `cd` does. */
   enter(folder: string): void {
     this.folder = path.join(this.folder, folder)
   }
 
-  /** Writes the files that blocks of a page are; ports are replaced. */
+  /** Writes the files that a page shows, with other ports. */
   write(blocks: readonly Block[], ports: Readonly<Record<string, number>> = {}): void {
     for (const { file, text } of blocks) {
       if (file !== undefined) this.writeFile(file, replacePorts(text, ports))
@@ -59,7 +59,7 @@ export class Project implements AsyncDisposable {
     writeFileSync(place, text)
   }
 
-  /** Runs commands of a page to their end, with our tarballs in place of our names. */
+  /** Runs commands of a page to their end. The names of the packages are replaced by the tarballs. */
   async run(commands: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
     const withTarballs = Object.entries(this.#tarballs).reduce(
       (text, [name, file]) => text.replaceAll(new RegExp(`(?<= )${name}(?= |$)`, 'gm'), file),
@@ -72,7 +72,7 @@ export class Project implements AsyncDisposable {
     return output()
   }
 
-  /** Starts a command that goes on until the project is left. */
+  /** Starts a command that runs until the project is disposed. */
   start(command: string, env: Readonly<Record<string, string>> = {}): Running {
     const child = this.#spawn(command, env)
     const printed = listen(child)
@@ -119,19 +119,19 @@ export class Project implements AsyncDisposable {
   }
 }
 
-/** The blocks of a page of the docs. */
+/** Returns the blocks of a page of the docs. */
 export function blocksOf(file: string): readonly Block[] {
   const page = readPages().find((each) => each.path === `docs/${file}.md`)
   if (!page) throw new Error(`There is no page docs/${file}.md.`)
   return page.blocks
 }
 
-/** The text of a page's n-th block of commands. */
+/** Returns the text of a page's n-th block of commands. */
 export function commandsOf(blocks: readonly Block[], index: number): string {
   return blocks.filter(({ language }) => language === 'bash')[index]?.text ?? ''
 }
 
-/** Other processes may have the ports that a page names. */
+/** Replaces the ports of a page, which other processes may use. */
 export function replacePorts(text: string, ports: Readonly<Record<string, number>>): string {
   return Object.entries(ports).reduce(
     (replaced, [port, free]) => replaced.replaceAll(port, String(free)),
@@ -149,8 +149,8 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
-/** Says how far a script has come. */
-export function tell(line: string): void {
+/** Prints a completed step. */
+export function report(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 
 import { launchChromium } from '../../e2e/support/launch-chromium.ts'
 import manifest from '../../package.json' with { type: 'json' }
-import { blocksOf, commandsOf, findFreePort, Project, replacePorts, tell } from './project.ts'
+import { blocksOf, commandsOf, findFreePort, Project, replacePorts, report } from './project.ts'
 
-// What this repository builds with.
+// The versions that this repository uses.
 const { vite, rolldown } = manifest.overrides
 const browser = await launchChromium()
 try {
@@ -16,12 +16,12 @@ try {
 
 async function follow(name: string): Promise<void> {
   const blocks = blocksOf(`start/${name}`)
-  // Other processes may have the ports that the page names.
+  // Other processes may use the ports of the page.
   const ports = { 8000: await findFreePort(), 8790: await findFreePort() }
   await using project = await Project.open(name)
   const [init = '', ...install] = commandsOf(blocks, 0).split(/(?=npm install)/)
   await project.run(init)
-  // Not the newest Vite, as the page has it: its binaries are not in every registry yet.
+  // Not the newest Vite, which the page installs: its binaries are not in every registry yet.
   await project.run(`npm pkg set overrides.rolldown=${rolldown}`)
   await project.run(install.join('').replace(' vite ', ` vite@${vite} `))
   project.write(blocks, ports)
@@ -41,5 +41,5 @@ async function follow(name: string): Promise<void> {
   await tab.getByText('I sent $30 to Alice.').waitFor()
   await tab.close()
   assert.doesNotMatch(bridge.printed(), /WARN|ERROR|experimental/)
-  tell(`${name}: a payment was asked about and paid at a click`)
+  report(`${name}: a payment is requested, and made after a click`)
 }

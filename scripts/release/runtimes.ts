@@ -8,9 +8,9 @@ import { Browser } from '../../packages/adk-stream-protocol/test/support/browser
 import { emulatePage } from '../../test/docs/support/emulate-page.ts'
 import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
 import type { Running } from './project.ts'
-import { blocksOf, findFreePort, Project, tell } from './project.ts'
+import { blocksOf, findFreePort, Project, report } from './project.ts'
 
-// The binaries come inside packages of the registry, so that no install script has to run.
+// The binaries are in packages of the registry, so that no install script has to run.
 const RUNTIMES = {
   node: 'node --import tsx server.ts',
   bun: './node_modules/@oven/bun-*/bin/bun server.ts',
@@ -20,7 +20,7 @@ const RUNTIMES = {
 await using project = await Project.open('runtimes')
 await using emulator = await emulatePage(blocksOf('start/node'))
 await project.run('npm init -y\nnpm pkg set type=module')
-// The oldest versions that our ranges allow; the quick starts install the newest.
+// The oldest versions that the peer ranges allow. The quick starts install the newest ones.
 await project.run(
   'npm install adk-stream-protocol @google/adk @google/genai zod@4.3.0 ws@8.21.0 libsql@0.5.29 tsx',
 )
@@ -34,19 +34,19 @@ for (const [name, command] of Object.entries(RUNTIMES)) {
   const browser = new Browser(url)
   {
     await using server = await serve(command)
-    const [asked, answered] = await payOnce(url)
-    assert.deepEqual(callsOf(asked), [['tool-process_payment', 'approval-requested']])
-    assert.deepEqual(callsOf(answered)[0], [
+    const [pending, completed] = await payOnce(url)
+    assert.deepEqual(callsOf(pending), [['tool-process_payment', 'approval-requested']])
+    assert.deepEqual(callsOf(completed)[0], [
       'tool-process_payment',
       'output-available',
       { success: true, amount: 30, recipient: 'Alice' },
     ])
-    assert.deepEqual(await sayOverSocket(url), ['start', 'chunk', 'end'])
-    const answer = await browser.say('Hello')
-    assert.match(await answer.text(), /\[DONE\]/)
+    assert.deepEqual(await sendOverSocket(url), ['start', 'chunk', 'end'])
+    const response = await browser.say('Hello')
+    assert.match(await response.text(), /\[DONE\]/)
     assert.doesNotMatch(server.printed(), /Error|ERROR/)
   }
-  // The process was killed; its chats are in the database.
+  // The process was killed. Its chats are in the database.
   await using server = await serve(command)
   const { messages } = await browser.messages()
   assert.deepEqual(
@@ -54,7 +54,7 @@ for (const [name, command] of Object.entries(RUNTIMES)) {
     ['user', 'assistant'],
   )
   assert.doesNotMatch(server.printed(), /Error|ERROR/)
-  tell(`${name}: SSE, approval, WebSocket and SQLite work`)
+  report(`${name}: SSE, approval, WebSocket and SQLite work`)
 }
 
 async function serve(command: string): Promise<Running> {
@@ -64,8 +64,8 @@ async function serve(command: string): Promise<Running> {
   return server
 }
 
-/** Sends a message on the socket; gives the types of the frames that answer it, each once. */
-async function sayOverSocket(url: string): Promise<string[]> {
+/** Sends a message on the socket. Returns the distinct types of the frames of the reply. */
+async function sendOverSocket(url: string): Promise<string[]> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/live`, 'adk-stream.v1')
   await once(socket, 'open')
   const messages = [{ id: 'a', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }]
