@@ -22,7 +22,7 @@ function readRules(): string[] {
   })
 }
 
-/** The names of tests. That of a `test.each` follows its table. */
+/** Matches the names of tests. The name of a `test.each` follows its table. */
 function readTestNames(): string[] {
   const files = TEST_FOLDERS.flatMap((folder) => findTests(path.join(ROOT, folder)))
   return files.flatMap((file) => {
@@ -51,7 +51,7 @@ const cited = new Set(
   names.flatMap((name) => /^(?:\[[A-Z]{2}\d+\]\s*)+/.exec(name)?.[0].match(/[A-Z]{2}\d+/g) ?? []),
 )
 
-test('[AR5] every rule has one place', () => {
+test('[AR5] every rule is defined once', () => {
   const twice = rules.filter((rule, index) => rules.indexOf(rule) !== index)
   expect(twice).toEqual([])
 })

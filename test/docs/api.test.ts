@@ -8,19 +8,19 @@ import { findSource, isDescribed, readPublicNames } from './support/public-names
 
 const names = readPublicNames()
 
-test('[DO6] every public name has a sentence', () => {
+test('[DO6] every public name has a JSDoc sentence', () => {
   expect(names.length).toBeGreaterThan(80)
   const missing = names.filter((found) => !found.isDescribed)
   expect(missing.map(({ module, name }) => `${module}: ${name}`)).toEqual([])
 })
 
-test('[DO6] a name without a sentence is found', () => {
+test('[DO6] a name without a JSDoc sentence is found', () => {
   expect(isDescribed('/** Adds. */\nexport function add() {}', 'add')).toBe(true)
   expect(isDescribed('/** Adds. */\n\nexport function add() {}', 'add')).toBe(false)
   expect(isDescribed('/** Adds. */\nexport function addAll() {}', 'add')).toBe(false)
   // A re-exported name is described where it is declared.
-  const passing = "/** Sums. */\nexport { add, sum } from './sum.ts'"
-  expect([isDescribed(passing, 'add'), findSource(passing, 'add')]).toEqual([false, './sum.ts'])
+  const reexport = "/** Sums. */\nexport { add, sum } from './sum.ts'"
+  expect([isDescribed(reexport, 'add'), findSource(reexport, 'add')]).toEqual([false, './sum.ts'])
 })
 
 test('[DO6] every public name is in the reference; `npm run docs:api` writes it', () => {
@@ -44,13 +44,13 @@ function readHeadings(module: string): Set<string> {
   return new Set([...text.matchAll(/^### (?:abstract )?(\w+)/gim)].map((match) => match[1] ?? ''))
 }
 
-/** What an application needs of the store. An implementation of `Store` needs the other names. */
-const OF_APPLICATIONS = /^(?:open\w+Store|\w+StoreOptions|Store|StoreError)$/
+/** The names of the store that applications use. Implementations of `Store` use the other names. */
+const FOR_APPLICATIONS = /^(?:open\w+Store|\w+StoreOptions|Store|StoreError)$/
 
 const counted = names.filter(
   ({ module, name }) =>
     module.startsWith('adk-stream-protocol/') &&
-    (!module.startsWith('adk-stream-protocol/store') || OF_APPLICATIONS.test(name)),
+    (!module.startsWith('adk-stream-protocol/store') || FOR_APPLICATIONS.test(name)),
 )
 
 test('[DO220] the public API has at most 125 names', () => {
@@ -78,7 +78,7 @@ test('[DO221] an import and a code span are uses, a word in a sentence is not', 
   expect(uses('An Inbox lists approvals.', 'adk-stream-protocol/react', 'Inbox')).toBe(false)
 })
 
-/** Whether a text imports a name, or has it in a code span. */
+/** Returns whether a text imports a name, or has it in a code span. */
 function uses(text: string, module: string, name: string): boolean {
   const imported = new RegExp(`import (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '${module}'`)
   const span = new RegExp(`[^\`]\`<?${name}\\b[^\`\\n]*\`|^\`<?${name}\\b`, 'm')
@@ -106,7 +106,7 @@ test('[DO150] every option of `createBridge` is explained where users look for i
   expect(options.filter((name) => !list.includes(`\`${name}\``))).toEqual([])
 })
 
-/** The names of an interface's fields. */
+/** Returns the names of an interface's fields. */
 function readFields(file: string, name: string): string[] {
   const [, body = ''] =
     new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(

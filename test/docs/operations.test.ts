@@ -16,7 +16,7 @@ import { serve } from '../../packages/adk-stream-protocol/test/support/serve.ts'
 import { writeFiles } from './support/examples.ts'
 import { readPages } from './support/pages.ts'
 
-/** What `docs/recipes/operations.md` shows. */
+/** The exports of the example in `docs/recipes/operations.md`. */
 interface Operations {
   readonly listApprovals: (
     store: Store,

@@ -19,7 +19,7 @@ function blocksOf(page: string): readonly Block[] {
   return pages.find(({ path: file }) => file === `docs/${page}.md`)?.blocks ?? []
 }
 
-/** Next.js is not installed; this calls the route as it does, by method, and prints what it does. */
+/** Calls the route by method, as Next.js does, which is not installed. Prints the same output. */
 const NEXT = `
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
@@ -71,7 +71,7 @@ test('[DO4] the test that a recipe shows passes', async () => {
   const program = (await programs).at(-1) ?? ''
   const { stdout } = await promisify(execFile)(process.execPath, ['--test', program], {
     cwd: recipe,
-    // As a child of a test runner, it would report to its parent in a binary format.
+    // As a child of a test runner, it would report in a binary format.
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   })
   expect(stdout).toMatch(/pass 1\b[\s\S]*fail 0\b/)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/src')
 
-/** What a page adds to its bundle with each import, minified and without `ai` and `react`, in KB. */
+/** The size that each import adds to the bundle of a page, minified and without `ai` and `react`, in KB. */
 const LIMITS = [
   ['adkApi', 'client/index.ts', 19],
   ['sseTransport', 'client/index.ts', 26],
@@ -16,7 +16,7 @@ const LIMITS = [
   ['*', 'protocol/index.ts', 10],
 ] as const
 
-// esbuild drops less unused code than rolldown does, so that its figures are the larger ones.
+// esbuild removes less unused code than rolldown, so its figures are larger.
 test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (name, file, limit) => {
   const names = name === '*' ? '*' : `{ ${name} }`
   const bundle = await build({
@@ -37,7 +37,7 @@ test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (nam
   )
   const fromPackages = inputs
     .map(([input]) => input)
-    // The one package that the client depends on. `ai` does too, so that a page with `ai` has it already.
+    // The only dependency of the client. `ai` depends on it, too, so a page with `ai` already has it.
     .filter((each) => /node_modules\/(?!eventsource-parser\/)/.test(each))
   expect(fromPackages).toEqual([])
   expect((bundle.outputFiles[0]?.contents.length ?? Infinity) / 1_000).toBeLessThan(limit)

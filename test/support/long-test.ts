@@ -3,8 +3,8 @@ import { test } from 'vitest'
 import { isLong } from './long-run.ts'
 
 /**
- * Declares a test that only `npm run test:long` runs. A browser test is one of these if a test without a browser proves the rule, or
- * if another browser test goes the same way.
+ * Declares a test that only `npm run test:long` runs. A browser test is long if a test without a browser, or another browser test,
+ * covers the same behaviour.
  */
 // oxlint-disable-next-line vitest/no-disabled-tests, vitest/expect-expect, vitest/valid-title -- It declares no test itself.
 export const longTest = test.skipIf(!isLong)

@@ -7,12 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { createEmbeddedPostgres } from '../../apps/demo/src/cluster/embedded-postgres.ts'
 
-/** The environment variable with the port on which tests learn where the PostgreSQL server is. */
+/** The environment variable with the port on which tests request the URL of the PostgreSQL server. */
 const VARIABLE = 'TEST_POSTGRES_BROKER'
 
 /**
- * Provides one PostgreSQL server for the whole test run. It starts when the first test asks for it, so a run without such
- * tests does not pay for it. Returns a function that stops it.
+ * Provides one PostgreSQL server for the whole test run. It starts when the first test needs it, so a run without such
+ * tests does not start it. Returns a function that stops it.
  */
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   // Each project of the configuration runs the setup. The first one counts.

@@ -16,9 +16,9 @@ import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { openModel } from '../src/server/model.ts'
 import { readSettings } from '../src/server/settings.ts'
 
-test('[DM1] declares its tools, two of which need an approval', async () => {
-  await using stage = await setStage()
-  const tools = stage.agent.tools.filter((tool) => tool instanceof FunctionTool)
+test('[DM1] the agent declares its tools, two of which need approval', async () => {
+  await using demo = await openAgent()
+  const tools = demo.agent.tools.filter((tool) => tool instanceof FunctionTool)
   const gates = await Promise.all(
     tools.map(async (tool) => [tool.name, await tool.checkRequireConfirmation(ARGUMENTS)]),
   )
@@ -31,10 +31,10 @@ test('[DM1] declares its tools, two of which need an approval', async () => {
   })
 })
 
-test('[DM2] an approved payment pays and reports the new balance', async () => {
-  await using stage = await setStage()
+test('[DM2] an approved payment is made and returns the new balance', async () => {
+  await using demo = await openAgent()
   const pay = '[[call process_payment {"amount": 50, "recipient": "花子"}]]'
-  const receipt = await stage.run(pay)
+  const receipt = await demo.run(pay)
   expect(receipt).toMatchObject({
     success: true,
     amount: 50,
@@ -45,7 +45,7 @@ test('[DM2] an approved payment pays and reports the new balance', async () => {
   })
   expect(receipt?.['transaction_id']).toMatch(/^txn_[0-9a-f]{12}$/)
   expect(receipt?.['timestamp']).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/)
-  expect(stage.wallets.balance('hanako')).toBe(95_000)
+  expect(demo.wallets.balance('hanako')).toBe(95_000)
 })
 
 test.each([
@@ -55,11 +55,11 @@ test.each([
   ['{"amount": 1000.01, "recipient": "Alice"}', /^Insufficient funds\. Balance: 1000 USD/],
   ['{"amount": 5, "recipient": "Alice", "currency": "jpy"}', /^The wallet holds USD, JPY/],
 ])('[DM3] refuses the payment %s', async (request, sentence) => {
-  await using stage = await setStage()
-  const refusal = await stage.run(`[[call process_payment ${request}]]`)
+  await using demo = await openAgent()
+  const refusal = await demo.run(`[[call process_payment ${request}]]`)
   expect(refusal).toMatchObject({ success: false, transaction_id: null, wallet_balance: 1000 })
   expect(refusal?.['error']).toMatch(sentence)
-  expect(stage.wallets.balance('hanako')).toBe(100_000)
+  expect(demo.wallets.balance('hanako')).toBe(100_000)
 })
 
 test('[DM690] the form of a payment has the limits of the tool', () => {
@@ -71,8 +71,8 @@ test('[DM690] the form of a payment has the limits of the tool', () => {
 })
 
 test('[DM6] returns the weather of a place', async () => {
-  await using stage = await setStage()
-  const report = await stage.run('[[call get_weather {"location": "Tokyo"}]]')
+  await using demo = await openAgent()
+  const report = await demo.run('[[call get_weather {"location": "Tokyo"}]]')
   expect(report).toMatchObject({ temperature: 18, condition: 'Cloudy', humidity: 65 })
 })
 
@@ -80,17 +80,17 @@ test.each([
   ['[[call get_location {}]]', 'get_location'],
   ['[[call change_bgm {"track": 2}]]', 'change_bgm'],
 ])('[DM9] %s runs in the browser, which sends its result', async (script, name) => {
-  await using stage = await setStage()
-  const tool = stage.agent.tools.find(
+  await using demo = await openAgent()
+  const tool = demo.agent.tools.find(
     (candidate) => candidate instanceof FunctionTool && candidate.name === name,
   )
   expect(tool).toMatchObject({ isLongRunning: true })
-  expect(await stage.run(script)).toBeUndefined()
+  expect(await demo.run(script)).toBeUndefined()
 })
 
 const ARGUMENTS = { location: 'Tokyo', amount: 1, recipient: 'Alice', track: 1 }
 
-async function setStage() {
+async function openAgent() {
   const emulator = await startEmulator()
   const model = await openModel(
     readSettings({ GOOGLE_API_KEY: 'test', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }),
@@ -114,7 +114,7 @@ async function setStage() {
   }
 }
 
-/** Makes the model call a tool, approves the call if ADK asks, and returns the result of the tool. */
+/** Makes the model call a tool, approves the call if ADK requests a confirmation, and returns the result of the tool. */
 async function runTool(agent: LlmAgent, script: string): Promise<FunctionResponse['response']> {
   const runner = new InMemoryRunner({ agent, appName: 'demo' })
   const session = await runner.sessionService.createSession({ appName: 'demo', userId: 'hanako' })
@@ -125,12 +125,12 @@ async function runTool(agent: LlmAgent, script: string): Promise<FunctionRespons
     for await (const { content } of run) parts.push(...(content?.parts ?? []))
     return parts
   }
-  const asked = await send({ text: script })
-  const request = asked.find(({ functionCall }) => functionCall?.name === CONFIRMATION)
+  const firstParts = await send({ text: script })
+  const request = firstParts.find(({ functionCall }) => functionCall?.name === CONFIRMATION)
   const id = request?.functionCall?.id
   const parts = id
     ? await send({ functionResponse: { id, name: CONFIRMATION, response: { confirmed: true } } })
-    : asked
+    : firstParts
   return parts.find(({ functionResponse }) => functionResponse)?.functionResponse?.response
 }
 

@@ -14,10 +14,10 @@ test.each([
   [500, 'medium', [OWNER]],
   [500.01, 'high', [OWNER, { roles: ['approver'] }]],
 ])(
-  '[DM40] a payment of %d has the severity %s, and the people who may approve it',
+  '[DM40] a payment of %d has the severity %s, and the approvers of that severity',
   async (...row) => {
     const [amount, severity, chain] = row
-    expect(await ask('process_payment', { amount, recipient: 'Alice' })).toMatchObject({
+    expect(await getVerdict('process_payment', { amount, recipient: 'Alice' })).toMatchObject({
       severity,
       chain,
       deadlineMs: 1000,
@@ -26,7 +26,7 @@ test.each([
   },
 )
 
-test('[DM34] the preview shows the balance before and after, in the language of the reader', async () => {
+test('[DM34] the preview shows the balance before and after, in the language of the person', async () => {
   const small = { amount: 50, recipient: 'Alice', description: 'Lunch' }
   expect(await preview(small)).toEqual({
     action: '$50.00',
@@ -61,7 +61,7 @@ test.each([
     { amount: 'all of it' },
     'The amount must be positive, with at most two decimals. This payment would fail.',
   ],
-])('[DM34] the preview of %j says why it would fail', async (args, blocked) => {
+])('[DM34] the preview of %j shows why the payment would fail', async (args, blocked) => {
   expect(await preview({ recipient: 'Alice', ...args })).toMatchObject({ blocked })
 })
 
@@ -80,18 +80,18 @@ test.each([
   [{ success: false, error: 'This call was already used.' }, undefined],
   ['gone', undefined],
 ])('[DM34] the receipt of %j', async (output, receipt) => {
-  const terms = await ask('process_payment', { amount: 0.1, recipient: 'Alice' })
-  const made = isTerms(terms) && terms.receipt?.(output, context({ amount: 0.1 }))
-  expect(await made).toEqual(receipt)
+  const terms = await getVerdict('process_payment', { amount: 0.1, recipient: 'Alice' })
+  const created = isTerms(terms) && terms.receipt?.(output, context({ amount: 0.1 }))
+  expect(await created).toEqual(receipt)
 })
 
 test('[DM34] an invalid payment still needs approval', async () => {
-  const terms = await ask('process_payment', { amount: 'all of it' })
+  const terms = await getVerdict('process_payment', { amount: 'all of it' })
   expect(terms).toMatchObject({ severity: 'medium', chain: [OWNER] })
 })
 
 test('[DM42] the approval of the location says who receives the coordinates', async () => {
-  expect(await ask('get_location', {})).toMatchObject({
+  expect(await getVerdict('get_location', {})).toMatchObject({
     title: 'Location',
     hint: 'Your browser may also ask. Your coordinates are sent to the model.',
     severity: 'low',
@@ -99,8 +99,8 @@ test('[DM42] the approval of the location says who receives the coordinates', as
 })
 
 test('[DM510] a typed reply can decide the location, and never a payment', async () => {
-  expect(await ask('get_location', {})).toMatchObject({ acceptReplies: true })
-  const payment = await ask('process_payment', { amount: 1, recipient: 'Alice' })
+  expect(await getVerdict('get_location', {})).toMatchObject({ acceptReplies: true })
+  const payment = await getVerdict('process_payment', { amount: 1, recipient: 'Alice' })
   expect(isTerms(payment) && payment.acceptReplies).toBeUndefined()
 })
 
@@ -108,18 +108,21 @@ test.each([
   ['a destructive tool of an MCP server', 'notes', {}, 'Notebook'],
   ['another tool of an MCP server', 'notes', { destructiveHint: false }, undefined],
   ['a tool of the demo', undefined, {}, undefined],
-])('[DM522] %s is gated by its annotations', async (_what, server, hints, title) => {
-  const policy = createApprovalPolicy({
-    wallets: openSqliteWallets(':memory:'),
-    languages: { of: () => 'en' },
-    deadlineMs: 1000,
-  })
-  const own = typeof policy === 'function' ? policy : policy['*']
-  const annotations = { ...ANNOTATIONS, ...hints }
-  const call = { chat: CHAT, toolName: 'any', args: {}, annotations, ...(server && { server }) }
-  const terms = typeof own === 'function' ? await own(call) : own
-  expect(isTerms(terms) ? terms.title : undefined).toBe(title)
-})
+])(
+  '[DM522] the annotations of %s decide whether it needs approval',
+  async (_what, server, hints, title) => {
+    const policy = createApprovalPolicy({
+      wallets: openSqliteWallets(':memory:'),
+      languages: { of: () => 'en' },
+      deadlineMs: 1000,
+    })
+    const own = typeof policy === 'function' ? policy : policy['*']
+    const annotations = { ...ANNOTATIONS, ...hints }
+    const call = { chat: CHAT, toolName: 'any', args: {}, annotations, ...(server && { server }) }
+    const terms = typeof own === 'function' ? await own(call) : own
+    expect(isTerms(terms) ? terms.title : undefined).toBe(title)
+  },
+)
 
 const ANNOTATIONS = {
   readOnlyHint: false,
@@ -139,11 +142,11 @@ function isTerms(verdict: PolicyVerdict | undefined): verdict is Exclude<PolicyV
 
 async function preview(args: Record<string, unknown>, language: Language = 'en', reader?: string) {
   using wallets = openSqliteWallets(':memory:')
-  const terms = await ask('process_payment', args, language, wallets)
+  const terms = await getVerdict('process_payment', args, language, wallets)
   return isTerms(terms) ? terms.preview?.(args, context(args, reader)) : undefined
 }
 
-async function ask(
+async function getVerdict(
   toolName: string,
   args: Record<string, unknown>,
   language: Language = 'en',

@@ -6,7 +6,6 @@ import { findLocalUrl } from '../src/server/calendar/calendar-service.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-// Another test may build it meanwhile.
 beforeAll(builtPage)
 
 test.each([
@@ -26,8 +25,8 @@ test('[DM521] a page at another address has no calendar, and says at which addre
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const other = demo.url.replace('127.0.0.1', 'localhost')
-  expect(await offered(demo.url)).toBe(true)
-  expect(await offered(other)).toBe(false)
+  expect(await isCalendarOffered(demo.url)).toBe(true)
+  expect(await isCalendarOffered(other)).toBe(false)
   const headers = { 'content-type': 'application/json' }
   const refused = await fetch(`${other}/sign-ins/any`, { method: 'POST', headers, body: '{}' })
   expect(await refused.json()).toMatchObject({
@@ -40,6 +39,6 @@ test('[DM521] a page at another address has no calendar, and says at which addre
   expect(events.status).toBe(401)
 })
 
-async function offered(url: string): Promise<boolean> {
+async function isCalendarOffered(url: string): Promise<boolean> {
   return DemoInfo.parse(await (await fetch(`${url}/demo`)).json()).signIn
 }

@@ -43,7 +43,7 @@ test('[DM60] while the server cannot be reached, the list stays and shows a noti
   expect(store.read().problem).toBeUndefined()
 })
 
-test('[DM61] a new name is shown at once, and a list that was requested earlier does not undo it', async () => {
+test('[DM61] a new name is shown at once, and an older response does not revert it', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   const renaming = store.rename('a', 'Trip')
@@ -54,7 +54,7 @@ test('[DM61] a new name is shown at once, and a list that was requested earlier 
   expect([titles(), server.chats[0]?.title]).toEqual([['Trip'], 'Trip'])
 })
 
-test('[DM61] a name that the server rejects is undone', async () => {
+test('[DM61] a name that the server rejects is reverted', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   server.refuses = true
@@ -76,7 +76,7 @@ test('[DM61] a chat that the server could not delete is shown again', async () =
   expect([titles(), store.read().problem]).toEqual([['a'], undefined])
 })
 
-test('[DM60] chats are found by words, whatever their case or width, and grouped by day', () => {
+test('[DM60] a search ignores case and width, and chats are grouped by day', () => {
   const now = new Date(2026, 3, 2, 9)
   const chats = [
     { ...chat('a', now.getTime()), title: 'ＫＹＯＴＯ trip' },

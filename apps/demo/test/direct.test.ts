@@ -10,7 +10,7 @@ import { temporaryDirectory } from './support/temporary-directory.ts'
 
 beforeAll(() => builtPage())
 
-/** The emulator writes at the speed of a model. */
+/** The emulator streams at the speed of a model. */
 const LONG = { timeout: 120_000 }
 
 interface Sent {
@@ -138,20 +138,23 @@ test.each([
     { reason: 'too much' },
     'was not carried out, because it was rejected. Reason given: “too much”',
   ],
-])('[DM45] a payment that is denied %s is not made, and the model is told', async (...row) => {
-  const [, said, answer] = row
-  await using direct = await openDirect()
-  const { chat, spent } = direct
-  await chat.sendMessage({ text: 'Send $50 to Hanako' })
-  const id = payments(chat)[0]?.approval?.id ?? ''
-  await chat.addToolApprovalResponse({ id, approved: false, ...said })
-  await expect.poll(() => chat.status, LONG).toBe('ready')
-  await expect.poll(() => textOf(chat), LONG).toContain(answer)
-  expect(payments(chat)[0]).toMatchObject({ state: 'output-denied', approval: said })
-  expect(spent()).toBe(0)
-})
+])(
+  '[DM45] a payment that is denied %s is not made, and the model receives the denial',
+  async (...row) => {
+    const [, response, reply] = row
+    await using direct = await openDirect()
+    const { chat, spent } = direct
+    await chat.sendMessage({ text: 'Send $50 to Hanako' })
+    const id = payments(chat)[0]?.approval?.id ?? ''
+    await chat.addToolApprovalResponse({ id, approved: false, ...response })
+    await expect.poll(() => chat.status, LONG).toBe('ready')
+    await expect.poll(() => textOf(chat), LONG).toContain(reply)
+    expect(payments(chat)[0]).toMatchObject({ state: 'output-denied', approval: response })
+    expect(spent()).toBe(0)
+  },
+)
 
-test('[DM45] a genuine approval that is sent again pays nothing more, and nothing in another chat', async () => {
+test('[DM45] a valid approval that is sent again, or in another chat, pays nothing more', async () => {
   await using direct = await openDirect()
   const body = await payOnce(direct)
   expect(direct.spent()).toBe(5_000)
@@ -172,7 +175,7 @@ test.each([
     parts: Record<string, object>[]
   }[]
   const part = messages.at(-1)?.parts.find(({ type }) => String(type) === 'tool-process_payment')
-  if (!part) throw new Error('Nothing was asked.')
+  if (!part) throw new Error('No approval was requested.')
   Object.assign(part, {
     state: 'approval-responded',
     approval: { ...part['approval'], approved: true, ...approval },
@@ -183,7 +186,7 @@ test.each([
   expect(direct.spent()).toBe(0)
 })
 
-test("[DM45] another person's approval pays nothing from one's wallet", async () => {
+test('[DM45] the approval of another person pays nothing from the wallet of this one', async () => {
   await using direct = await openDirect()
   const body = await payOnce(direct)
   const cookie = await cookieOf(direct.url)
@@ -206,7 +209,7 @@ const user = (part: object) => [{ id: 'm', role: 'user', parts: [part] }]
 test.each([
   ['no JSON', '{', 400],
   ['no messages', { id: 'c', messages: [] }, 400],
-  ['words of the system', { id: 'c', messages: [{ id: 'm', role: 'system', parts: [] }] }, 400],
+  ['a system message', { id: 'c', messages: [{ id: 'm', role: 'system', parts: [] }] }, 400],
   ['unknown parts', { id: 'c', messages: user({ type: 'evil' }) }, 400],
   [
     'a file that the server would have to fetch',
@@ -217,7 +220,7 @@ test.each([
     400,
   ],
   ['too much', { id: 'c', messages: user({ type: 'text', text: 'x'.repeat(9_000_000) }) }, 413],
-] as const)('[DM46] %s is refused', async (_what, body, status) => {
+] as const)('[DM46] %s is rejected', async (_what, body, status) => {
   await using direct = await openDirect()
   const response = await direct.post(body)
   expect(response.status).toBe(status)

@@ -12,7 +12,7 @@ import { WireLog } from '../src/page/inspector/wire-log.ts'
 
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
 
-const BEGUN = {
+const STARTED = {
   type: 'request',
   request: 'r1',
   chatId: 'c1',
@@ -23,7 +23,7 @@ const path = (facts: Partial<ApprovalEntry>) => readPath({ ...APPROVAL, ...facts
 const types = (facts: Partial<ApprovalEntry>) => path(facts).map(({ type }) => type)
 
 function traceOf(chunks: readonly [at: number, chunk: Chunk][]): TurnTrace {
-  const trace = startTrace(BEGUN, 1000)
+  const trace = startTrace(STARTED, 1000)
   for (const [at, chunk] of chunks) traceChunk(trace, chunk, at)
   return trace
 }
@@ -62,7 +62,7 @@ describe('trace', () => {
     expect(chunks).toBe(4)
   })
 
-  test('[IN1] the time to the first word ignores reasoning', () => {
+  test('[IN1] the time to the first token ignores reasoning', () => {
     const trace = traceOf([
       [1010, { type: 'reasoning-delta', id: 'r', delta: 'hm' }],
       [1200, { type: 'text-delta', id: 't', delta: 'Yes' }],
@@ -95,7 +95,7 @@ describe('trace', () => {
   })
 
   test('[IN3] a reply of any length keeps a bounded number of lines and characters', () => {
-    const trace = startTrace(BEGUN, 0)
+    const trace = startTrace(STARTED, 0)
     for (let index = 0; index < 3000; index += 1) {
       traceChunk(trace, { type: 'start-step' }, index)
       traceChunk(trace, { type: 'text-delta', id: 't', delta: 'x'.repeat(5000) }, index)
@@ -126,7 +126,7 @@ describe('approval path', () => {
     ])
   })
 
-  test('[IN2] a pending approval shows the steps ahead, and one that was denied or ended has none', () => {
+  test('[IN2] a pending approval shows the remaining steps, and a denied or ended one has none', () => {
     expect(types({})).toEqual(['requested', undefined, undefined, undefined])
     for (const state of ['denied', 'expired', 'cancelled'] as const)
       expect(types({ decision: { state, at: 9 }, state })).toEqual(['requested', state])
@@ -145,10 +145,10 @@ describe('approval path', () => {
   })
 })
 
-describe('why it waits', () => {
+describe('current wait', () => {
   const open = { state: 'open' } as const
   const call = { toolCallId: 'k', toolName: 'pay', args: {}, messageId: 'm', since: 0 }
-  const asked = {
+  const pending = {
     for: 'approval',
     ...call,
     approvalId: 'a',
@@ -160,20 +160,20 @@ describe('why it waits', () => {
     byReader: true,
     votedByReader: false,
   } as const satisfies TimelineWait
-  const voted = { ...asked, given: 1, needed: 2, byReader: false, votedByReader: true }
+  const voted = { ...pending, given: 1, needed: 2, byReader: false, votedByReader: true }
 
   test.each<[string, Partial<Waiting>, string, string]>([
     ['the person', {}, 'Idle: waiting for your message.', 'メッセージをお待ちしています。'],
     ['the model', { busy: true }, 'Waiting for the model.', 'モデルの応答を待っています。'],
     [
-      'a decision of the reader',
-      { waits: [asked, asked] },
+      'a decision of this person',
+      { waits: [pending, pending] },
       'Waiting for your decision: $600.00 to Bob. Expires at 5:16 PM. 1 more in this chat.',
       'あなたの承認を待っています：$600.00 to Bob（期限 17:16）。ほかに1件あります。',
     ],
     [
-      'the decision of others',
-      { waits: [{ ...asked, byReader: false }] },
+      'a decision of other people',
+      { waits: [{ ...pending, byReader: false }] },
       'Waiting for ann or approver to decide: $600.00 to Bob. Expires at 5:16 PM.',
       'ann・approver の承認を待っています：$600.00 to Bob（期限 17:16）',
     ],
@@ -184,7 +184,7 @@ describe('why it waits', () => {
       '二人目の承認を待っています：$600.00 to Bob（2人中1人（あなた）が承認、期限 17:16）',
     ],
     [
-      'the second vote, of the reader',
+      'the second vote, of this person',
       { waits: [{ ...voted, byReader: true, votedByReader: false }] },
       'Waiting for your approval: $600.00 to Bob. 1 of 2 approved. Expires at 5:16 PM.',
       'あなたの承認を待っています：$600.00 to Bob（2人中1人が承認、期限 17:16）',
@@ -197,17 +197,17 @@ describe('why it waits', () => {
     ],
     [
       'the connection',
-      { connection: { state: 'lost', retryAt: 6_500 }, waits: [asked] },
+      { connection: { state: 'lost', retryAt: 6_500 }, waits: [pending] },
       'Connection lost. Next attempt in 7 s.',
       '接続が切れました。7秒後に再接続します。',
     ],
-  ])('[IN4] it waits for %s', (_name, situation, english, japanese) => {
-    const waiting = { connection: open, waits: [], busy: false, now: 0, ...situation }
-    const say = (labels: InspectorLabels) =>
+  ])('[IN4] the sentence for a chat that waits for %s', (_name, state, english, japanese) => {
+    const waiting = { connection: open, waits: [], busy: false, now: 0, ...state }
+    const sentence = (labels: InspectorLabels) =>
       // Some versions of ICU write a narrow space before PM.
       describeWaiting(waiting, labels, () => '$600.00 to Bob').sentence.replaceAll('\u202F', ' ')
-    expect(say(en)).toBe(english)
-    expect(say(ja)).toBe(japanese)
+    expect(sentence(en)).toBe(english)
+    expect(sentence(ja)).toBe(japanese)
   })
 })
 
@@ -249,7 +249,7 @@ describe('time axis', () => {
           { ...base, type: 'interruption', id: 'i', at: 45_120 },
         ],
       },
-      [{ ...startTrace(BEGUN, 0), messageId: 'm', endedAt: 90 }],
+      [{ ...startTrace(STARTED, 0), messageId: 'm', endedAt: 90 }],
       45_200,
     )
     expect(turns).toHaveLength(1)
@@ -318,9 +318,9 @@ describe('wire log', () => {
 
   test('[IN3] listeners are notified once per animation frame, however many events arrive', () => {
     const log = new WireLog()
-    const told = vi.fn<() => void>()
-    log.subscribe(told)
-    log.observe(BEGUN)
+    const listener = vi.fn<() => void>()
+    log.subscribe(listener)
+    log.observe(STARTED)
     for (let index = 0; index < 5000; index += 1)
       log.observe({
         type: 'chunk',
@@ -330,7 +330,7 @@ describe('wire log', () => {
       })
     expect(frames).toHaveLength(1)
     for (const draw of frames) draw()
-    expect(told).toHaveBeenCalledOnce()
+    expect(listener).toHaveBeenCalledOnce()
     expect(log.view().turns[0]?.chunks).toBe(5000)
     expect(log.view()).toBe(log.view())
   })
@@ -339,7 +339,7 @@ describe('wire log', () => {
     const log = new WireLog()
     for (let index = 0; index < 1500; index += 1)
       log.observe({ type: 'frame', direction: 'in', frame: { type: 'pong', nonce: String(index) } })
-    for (let index = 0; index < 30; index += 1) log.observe({ ...BEGUN, request: `r${index}` })
+    for (let index = 0; index < 30; index += 1) log.observe({ ...STARTED, request: `r${index}` })
     const { lines, turns } = log.view()
     expect([lines.length, turns.length]).toEqual([1000, 20])
     expect([lines.at(-1)?.type, turns.at(-1)?.request]).toEqual(['request', 'r29'])
@@ -348,7 +348,7 @@ describe('wire log', () => {
   test('[IN3] over HTTP, chunks are lines, and consecutive deltas are one', () => {
     const log = new WireLog()
     const stream = { request: 'r1', chatId: 'c1' }
-    log.observe(BEGUN, 'http')
+    log.observe(STARTED, 'http')
     for (const delta of ['Hel', 'lo'])
       log.observe(
         { type: 'chunk', ...stream, chunk: { type: 'text-delta', id: 't', delta } },

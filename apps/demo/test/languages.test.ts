@@ -7,7 +7,7 @@ const BROWSER = 'ja-JP,ja;q=0.9,en;q=0.8'
 test.each([
   ['a browser that only opened the page', [['GET', BROWSER]], 'ja'],
   [
-    'a reader who chose another language, with a socket',
+    'a person who chose another language, with a socket',
     [
       ['GET', BROWSER],
       ['GET', 'en'],
@@ -16,17 +16,17 @@ test.each([
     'en',
   ],
   [
-    'another client that sends something',
+    'another client that sends a request',
     [
       ['GET', 'en'],
       ['POST', BROWSER],
     ],
     'ja',
   ],
-  ['nobody we know', [], 'en'],
+  ['an unknown person', [], 'en'],
 ] as const)(
   '[DM34] the language of a person is read from their requests: %s',
-  async (_who, requests, language) => {
+  async (_case, requests, language) => {
     const languages = createLanguages()
     const authenticate = languages.recording(() => ({ id: 'hanako' }))
     for (const [method, header] of requests) {

@@ -8,7 +8,6 @@ import { builtPage } from '../../../test/support/built-page.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
-// Another test may build it meanwhile.
 beforeAll(builtPage)
 
 const Questions = z.object({
@@ -46,8 +45,8 @@ test.each(CASES)(
       fetch(demo.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
 
     const message = { id: 'message-1', role: 'user', parts: [{ type: 'text', text: request }] }
-    const asked = await post('/stream', { id: 'chat-1', messages: [message] })
-    expect(await asked.text()).toContain('"toolName":"mcp_elicitation"')
+    const response = await post('/stream', { id: 'chat-1', messages: [message] })
+    expect(await response.text()).toContain('"toolName":"mcp_elicitation"')
     const waiting = await fetch(`${demo.url}/approvals`, { headers })
     const [question] = Questions.parse(await waiting.json()).approvals
     expect(question).toMatchObject({ kind: 'elicitation', hint })

@@ -24,16 +24,16 @@ beforeAll(async () => {
   program = await bundleProgram(new URL('../src/server/main.ts', import.meta.url))
 })
 
-test('[DM10] replies without an API key, with the built-in emulator', async () => {
+test('[DM10] without an API key, the built-in emulator replies', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
-  const stream = await (await ask(demo.url, '東京の天気は?')).text()
+  const stream = await (await sendMessage(demo.url, '東京の天気は?')).text()
   expect(stream).toContain('"toolName":"get_weather"')
   expect(stream).toContain('"type":"finish"')
   expect(demo.summary.join('\n')).toContain('built-in Gemini emulator')
 })
 
-test('[DM11] an invalid variable ends the start with one sentence', async () => {
+test('[DM11] an invalid variable stops the start with one sentence', async () => {
   const { code, errors } = await runMain({ PORT: 'eighty' })
   expect(code).toBe(1)
   expect(errors.trim()).toBe(
@@ -41,7 +41,7 @@ test('[DM11] an invalid variable ends the start with one sentence', async () => 
   )
 })
 
-test('[DM12] says that the port is in use and what to do', async () => {
+test('[DM12] the error for a port in use says what to do', async () => {
   await using data = await temporaryDirectory()
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
@@ -67,7 +67,7 @@ test.each([
   '/chats/none/messages',
   '//',
   '/%',
-])('[DM13] %s carries the headers that protect the page', async (path) => {
+])('[DM13] %s has the security headers', async (path) => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const { headers } = await fetch(demo.url + path)
@@ -107,20 +107,20 @@ const SIGNALS = [{ name: 'SIGTERM' }, { name: 'SIGINT' }] as const
 
 // `npm test` sends the other signal to an idle process.
 test.each(oneOf(SIGNALS, 'SIGTERM'))(
-  '[DM14] $name waits for the end of a reply that is being streamed, and a second one ends the process at once',
+  '[DM14] $name waits for the end of a reply, and a second signal ends the process at once',
   async ({ name: signal }) => {
     await using data = await temporaryDirectory()
     using main = startMain({ PORT: '0', DATA_DIR: data.path })
     const url = await readUrl(main.stdout)
-    const short = await ask(url, '[[say I am done]]')
-    const long = await ask(url, '[[say I am waiting]][[wait for-ever]]')
+    const short = await sendMessage(url, '[[say I am done]]')
+    const long = await sendMessage(url, '[[say I am waiting]][[wait forever]]')
     const reader = long.body?.getReader()
     await reader?.read()
 
     const exit = once(main, 'exit')
     main.kill(signal)
     expect(await short.text()).toContain('[DONE]')
-    await expect.poll(() => refuses(url)).toBe(true)
+    await expect.poll(() => rejectsMessages(url)).toBe(true)
     main.kill(signal)
     await exit
     expect(main.exitCode).toBe(1)
@@ -137,9 +137,9 @@ test('[DM14] an idle process ends with code 0', async () => {
   expect(main.exitCode).toBe(0)
 })
 
-/** Whether the demo rejects new messages. */
-async function refuses(url: string): Promise<boolean> {
-  const response = await ask(url, '[[say No]]')
+/** Returns whether the demo rejects new messages. */
+async function rejectsMessages(url: string): Promise<boolean> {
+  const response = await sendMessage(url, '[[say No]]')
   await response.body?.cancel()
   return response.status === 503
 }
@@ -148,11 +148,11 @@ test('[DM15] another client may use the configured API key, and no other key', a
   await using data = await temporaryDirectory()
   const key = 'a-key-of-sixteen-characters'
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, API_KEY: key })
-  const good = await ask(demo.url, '[[say Welcome.]]', { 'x-api-key': key })
+  const good = await sendMessage(demo.url, '[[say Welcome.]]', { 'x-api-key': key })
   expect(good.status).toBe(200)
   expect(good.headers.get('set-cookie')).toBeNull()
   await good.text()
-  const bad = await ask(demo.url, '[[say Welcome.]]', { 'x-api-key': `${key}!` })
+  const bad = await sendMessage(demo.url, '[[say Welcome.]]', { 'x-api-key': `${key}!` })
   expect(bad.status).toBe(401)
 })
 
@@ -160,7 +160,7 @@ test('[DM16] a browser is the same principal after a restart', async () => {
   await using data = await temporaryDirectory()
   const env = { PORT: '0', DATA_DIR: data.path }
   const before = await startDemo(env)
-  const response = await ask(before.url, '[[say Remember me.]]')
+  const response = await sendMessage(before.url, '[[say Remember me.]]')
   const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? ''
   await response.text()
   await before.close()
@@ -190,7 +190,7 @@ test('[DM16] a browser gets its cookie with the page, so that its concurrent req
   expect(again.map(({ headers }) => headers.get('set-cookie'))).toEqual([null, null, null])
 })
 
-test('[DM18] describes the demo to the page', async () => {
+test('[DM18] `GET /demo` describes the demo to the page', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const response = await fetch(`${demo.url}/demo`)
@@ -206,7 +206,7 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const [owner, approver] = [await openPage(demo.url), await openPage(demo.approverUrl ?? '')]
-  await (await ask(demo.url, 'Send $600 to Alice', owner)).text()
+  await (await sendMessage(demo.url, 'Send $600 to Alice', owner)).text()
   const list = async (headers: Record<string, string>) => {
     const response = await fetch(`${demo.url}/approvals`, { headers })
     return ((await response.json()) as { approvals: { id: string }[] }).approvals
@@ -235,14 +235,14 @@ test('[DM40] a small payment that is edited to a large one still needs the secon
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const owner = await openPage(demo.url)
-  await (await ask(demo.url, 'Send $30 to Alice', owner)).text()
+  await (await sendMessage(demo.url, 'Send $30 to Alice', owner)).text()
   const list = await fetch(`${demo.url}/approvals`, { headers: owner })
   const { approvals } = (await list.json()) as { approvals: { id: string; args: object }[] }
-  const [asked] = approvals
-  const response = await fetch(`${demo.url}/approvals/${asked?.id}`, {
+  const [approval] = approvals
+  const response = await fetch(`${demo.url}/approvals/${approval?.id}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...owner },
-    body: JSON.stringify({ approved: true, args: { ...asked?.args, amount: 900 } }),
+    body: JSON.stringify({ approved: true, args: { ...approval?.args, amount: 900 } }),
   })
   expect([response.status, await response.json()]).toMatchObject([
     409,
@@ -256,7 +256,7 @@ test('[DM71] over HTTP, a payment that depends on a denied one is not requested'
   const owner = await openPage(demo.url)
   const read = async (path: string) =>
     (await fetch(`${demo.url}${path}`, { headers: owner })).json() as Promise<object>
-  await (await ask(demo.url, 'Send $20 to Alice, then $30 to Bob', owner)).text()
+  await (await sendMessage(demo.url, 'Send $20 to Alice, then $30 to Bob', owner)).text()
   const { approvals } = (await read('/approvals')) as {
     approvals: { id: string; chatId: string }[]
   }
@@ -278,20 +278,20 @@ const byCookie: Authenticate = ({ headers }) => ({ id: headers.get('cookie') ?? 
 
 test('[DM19] an approver keeps the role, however many others get it', async () => {
   const authenticate = choosingRoles(byCookie, 'ABCDE-23456', createApprovers())
-  const come = (cookie: string, address: string) =>
+  const authenticateAs = (cookie: string, address: string) =>
     authenticate({
       method: 'GET',
       url: new URL(address, 'http://localhost'),
       headers: new Headers({ cookie }),
     })
   // A code may be typed in lower case and without the hyphen.
-  await come('first', `${APPROVER}&code=abcde23456`)
+  await authenticateAs('first', `${APPROVER}&code=abcde23456`)
   for (let other = 0; other < 2_000; other += 1)
-    await come(`other-${other}`, `${APPROVER}&code=ABCDE-23456`)
-  expect(await come('first', '/')).toEqual({ id: 'first', roles: ['approver'] })
-  expect(await come('stranger', '/')).toEqual({ id: 'stranger' })
+    await authenticateAs(`other-${other}`, `${APPROVER}&code=ABCDE-23456`)
+  expect(await authenticateAs('first', '/')).toEqual({ id: 'first', roles: ['approver'] })
+  expect(await authenticateAs('stranger', '/')).toEqual({ id: 'stranger' })
   for (const code of ['', '&code=', '&code=ABCDE-23457', '&code=ABCDE', '&code=ABCDE-23456x'])
-    expect(await come('stranger', APPROVER + code)).toEqual({ id: 'stranger' })
+    expect(await authenticateAs('stranger', APPROVER + code)).toEqual({ id: 'stranger' })
 })
 
 test('[DM19] the code from the terminal makes a browser an approver, and is removed from the URL', async () => {
@@ -336,9 +336,9 @@ test('[DM140] a page at another host name is rejected, and gets no cookie', asyn
     expect(refused.headers['set-cookie']).toBeUndefined()
     expect(await text(refused)).toContain('forbidden-host')
     for (const host of ['demo.example', 'localhost:8000']) {
-      const answer = await get(path, host)
-      expect(answer.statusCode).not.toBe(403)
-      await text(answer)
+      const response = await get(path, host)
+      expect(response.statusCode).not.toBe(403)
+      await text(response)
     }
   }
 })
@@ -349,7 +349,7 @@ test.each([
     { GOOGLE_API_KEY: 'a-key', GOOGLE_GEMINI_BASE_URL: 'http://127.0.0.1:9' },
   ],
   ['on another address', { HOST: '0.0.0.0' }],
-])('[DM19] %s nobody becomes an approver by a URL', async (_where, env) => {
+])('[DM19] %s, no browser becomes an approver by a URL', async (_where, env) => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, ...env })
   const url = demo.url.replace('0.0.0.0', '127.0.0.1')
@@ -369,8 +369,8 @@ async function openPage(url: string, headers: Record<string, string> = {}) {
   return { cookie }
 }
 
-function ask(url: string, words: string, headers: Record<string, string> = {}) {
-  const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: words }] }
+function sendMessage(url: string, content: string, headers: Record<string, string> = {}) {
+  const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: content }] }
   return fetch(`${url}/stream`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },

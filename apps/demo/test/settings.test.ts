@@ -24,7 +24,7 @@ test('[DM10] an empty variable counts as unset', () => {
   expect(readSettings({ PORT: '', GOOGLE_API_KEY: ' ', API_KEY: '' })).toEqual(readSettings({}))
 })
 
-test('[DM140] allowed hosts are names with commas between them, and HOST if it is a name', () => {
+test('[DM140] allowed hosts are a comma-separated list of names, and HOST if it is a name', () => {
   const { allowedHosts } = readSettings({
     ALLOWED_HOSTS: 'a.example, .b.example:8443',
     HOST: 'box',
@@ -48,7 +48,7 @@ test('[DM131] a short API key is accepted only if a variable allows it', () => {
   expect(readSettings({ API_KEY, DEMO_ALLOW_SHORT_API_KEY: '1' }).apiKey).toBe(API_KEY)
 })
 
-test('[DM10] either name of the Gemini key is read, and GOOGLE_API_KEY wins', () => {
+test('[DM10] either name of the Gemini key is read, and GOOGLE_API_KEY takes precedence', () => {
   expect(readSettings({ GEMINI_API_KEY: 'b' }).geminiKey).toBe('b')
   expect(readSettings({ GEMINI_API_KEY: 'b', GOOGLE_API_KEY: 'a' }).geminiKey).toBe('a')
 })
@@ -69,7 +69,7 @@ test.each([
   ['API_KEY', 'short', /^API_KEY is too short to be a secret/],
   ['GOOGLE_API_KEY', 'AIza with spaces', /^GOOGLE_API_KEY does not look like a key/],
   ['OPENWEATHER_API_KEY', '鍵', /^OPENWEATHER_API_KEY does not look like a key/],
-])('[DM11] %s=%s is refused in one sentence', (name, value, sentence) => {
+])('[DM11] %s=%s is rejected with one sentence', (name, value, sentence) => {
   expect(() => readSettings({ [name]: value })).toThrow(sentence)
 })
 

@@ -11,11 +11,11 @@ test.each([
   ['a PNG', { type: 'image/png', size: 1 }, [], undefined],
   ['the largest one', { type: 'image/jpeg', size: 5 * MEBI }, [], undefined],
   ['one byte more', { type: 'image/jpeg', size: 5 * MEBI + 1 }, [], 'size'],
-  ['a drawing that may hold scripts', { type: 'image/svg+xml', size: 1 }, [], 'type'],
+  ['an SVG, which may contain scripts', { type: 'image/svg+xml', size: 1 }, [], 'type'],
   ['a text', { type: 'text/plain', size: 1 }, [], 'type'],
-  ['too much together', { type: 'image/png', size: 3 * MEBI }, [{ size: 3 * MEBI }], 'total'],
+  ['too large in total', { type: 'image/png', size: 3 * MEBI }, [{ size: 3 * MEBI }], 'total'],
   [
-    'a ninth',
+    'a ninth one',
     { type: 'image/png', size: 1 },
     Array.from({ length: 8 }, () => ({ size: 1 })),
     'count',
@@ -45,21 +45,21 @@ test.each([
   ['Alt+N', { altKey: true, code: 'KeyN', key: 'n' }, true, 'newChat'],
   ['Alt+N on a Mac', { altKey: true, code: 'KeyN', key: 'Dead' }, true, 'newChat'],
   [
-    'AltGr+N, which writes',
+    'AltGr+N, which types a character',
     { altKey: true, ctrlKey: true, code: 'KeyN', key: 'ñ' },
     true,
     undefined,
   ],
   ['N', { code: 'KeyN', key: 'n' }, false, undefined],
   ['?', { shiftKey: true, code: 'Slash', key: '?' }, false, 'help'],
-  ['? while writing', { shiftKey: true, code: 'Slash', key: '?' }, true, undefined],
-  ['Alt+/ while writing', { altKey: true, code: 'Slash', key: '/' }, true, 'help'],
-])('[DM67] %s', (...[, key, isWriting, name]) => {
+  ['? in an input', { shiftKey: true, code: 'Slash', key: '?' }, true, undefined],
+  ['Alt+/ in an input', { altKey: true, code: 'Slash', key: '/' }, true, 'help'],
+])('[DM67] the shortcut of %s', (...[, key, isTyping, name]) => {
   const bare = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
-  expect(matchShortcut({ ...bare, ...key }, isWriting)).toBe(name)
+  expect(matchShortcut({ ...bare, ...key }, isTyping)).toBe(name)
 })
 
-test('[DM69] music is softer while somebody speaks, and silent when it is muted', () => {
+test('[DM69] music is quieter during speech, and silent when it is muted', () => {
   const loud = volumeOf({ muted: false, duckedTo: 1 })
   expect(volumeOf({ muted: false, duckedTo: 0.2 })).toBeCloseTo(loud * 0.2)
   expect(volumeOf({ muted: true, duckedTo: 1 })).toBe(0)

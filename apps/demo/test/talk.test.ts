@@ -19,7 +19,7 @@ interface Frame {
   readonly message?: { readonly parts: readonly { readonly text?: string }[] }
 }
 
-/** A person with a microphone in a room with noise, and a socket to the demo. */
+/** Opens a socket to the demo that sends speech with background noise. */
 async function openTalk(headers: Record<string, string> = {}) {
   const data = await temporaryDirectory()
   const demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
@@ -32,11 +32,11 @@ async function openTalk(headers: Record<string, string> = {}) {
   socket.send(JSON.stringify({ type: 'watch', id: 'chat-1', audio: 'binary' }))
   return {
     frames,
-    /** Sends audio as a page does: 100 ms at a time. */
-    utter: (ms: number, loudness: number) => {
-      for (let sent = 0; sent < ms; sent += 100) socket.send(sound(loudness))
+    /** Sends audio in frames of 100 ms, as the page does. */
+    sendAudio: (ms: number, loudness: number) => {
+      for (let sent = 0; sent < ms; sent += 100) socket.send(createFrame(loudness))
     },
-    heard: () =>
+    transcripts: () =>
       frames.flatMap(({ type, message }) =>
         type === 'user-message' ? [message?.parts[0]?.text ?? ''] : [],
       ),
@@ -49,8 +49,8 @@ async function openTalk(headers: Record<string, string> = {}) {
   }
 }
 
-/** 100 ms of a voice with background noise. */
-function sound(loudness: number): Buffer {
+/** Returns 100 ms of a voice with background noise. */
+function createFrame(loudness: number): Buffer {
   const samples = new Int16Array(RATE / 10).map(
     (_, at) => Math.sin(at / 5) * loudness * Math.SQRT2 + Math.sin(at * at) * 150,
   )
@@ -59,43 +59,43 @@ function sound(loudness: number): Buffer {
 
 type Talk = Awaited<ReturnType<typeof openTalk>>
 
-function say(talk: Talk): void {
-  talk.utter(900, 4_000)
-  talk.utter(700, 0)
+function speak(talk: Talk): void {
+  talk.sendAudio(900, 4_000)
+  talk.sendAudio(700, 0)
 }
 
-test('[DM47] a spoken conversation without speech recognition: it says so, replies, requests approval, and can be interrupted', async () => {
+test('[DM47] each utterance is a marked demo line with a spoken reply, which may request approval and can be interrupted', async () => {
   await using talk = await openTalk()
-  say(talk)
-  await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
-  expect(talk.heard()[0]).toMatch(/^What is the weather in Tokyo\? \(demo line\)$/)
+  speak(talk)
+  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(1)
+  expect(talk.transcripts()[0]).toMatch(/^What is the weather in Tokyo\? \(demo line\)$/)
   await expect.poll(() => talk.chunks('finish').length, LONG).toBe(1)
-  say(talk)
+  speak(talk)
   await expect.poll(() => talk.chunks('tool-approval-request').length, LONG).toBe(1)
-  say(talk)
-  await expect.poll(() => talk.heard(), LONG).toHaveLength(3)
-  expect(talk.heard()[2]).toMatch(/^Give me a long answer\./)
+  speak(talk)
+  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(3)
+  expect(talk.transcripts()[2]).toMatch(/^Give me a long answer\./)
   // The previous line may have interrupted the sentence about the approval.
   const interruptions = (): number =>
     talk.frames.filter(({ type }) => type === 'interrupted').length
   const before = interruptions()
   // The reply is still being played, although its whole text may have arrived.
-  talk.utter(300, 4_000)
+  talk.sendAudio(300, 4_000)
   await expect.poll(interruptions, LONG).toBe(before + 1)
 })
 
-test('[DM47] it speaks Japanese to a Japanese browser', async () => {
+test('[DM47] a Japanese browser gets the Japanese dialogue', async () => {
   await using talk = await openTalk({ 'accept-language': 'ja' })
-  say(talk)
-  await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
-  expect(talk.heard()[0]).toMatch(/^東京の天気は\? （デモの台詞）$/)
+  speak(talk)
+  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(1)
+  expect(talk.transcripts()[0]).toMatch(/^東京の天気は\? （デモの台詞）$/)
 })
 
-test('[DM47] a cough is not answered', async () => {
+test('[DM47] a short noise gets no reply', async () => {
   await using talk = await openTalk()
-  talk.utter(100, 4_000)
-  talk.utter(800, 0)
-  say(talk)
-  await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
-  expect(talk.heard()[0]).toContain('weather')
+  talk.sendAudio(100, 4_000)
+  talk.sendAudio(800, 0)
+  speak(talk)
+  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(1)
+  expect(talk.transcripts()[0]).toContain('weather')
 })

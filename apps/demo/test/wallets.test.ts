@@ -64,7 +64,7 @@ test.each([
   expect(toCents(amount)).toBe(expected)
 })
 
-test('[DM3] pays at most the whole balance', () => {
+test('[DM3] a payment is at most the whole balance', () => {
   using wallets = openSqliteWallets(':memory:')
   const tooMuch = wallets.pay('hanako', { key: 'a', amount: cents(100_001), recipient: 'Alice' })
   expect(tooMuch).toEqual({ state: 'insufficient-funds', balance: 100_000 })
@@ -99,12 +99,12 @@ test('[DM5] a user pays from their own wallet only', () => {
   using wallets = openSqliteWallets(':memory:')
   wallets.pay('hanako', { key: 'a', amount: cents(3000), recipient: 'Alice' })
   expect(wallets.balance('taro')).toBe(100_000)
-  // A key names a payment of one user.
+  // Keys of payments are unique per user.
   const same = wallets.pay('taro', { key: 'a', amount: cents(100), recipient: 'Bob' })
   expect(same).toMatchObject({ state: 'paid', balance: 99_900 })
 })
 
-test('[DM5] three processes that spend at once cannot overdraw', async () => {
+test('[DM5] three concurrent processes cannot overdraw a wallet', async () => {
   await using directory = await temporaryDirectory()
   const path = join(directory.path, 'wallets.db')
   using wallets = openSqliteWallets(path)

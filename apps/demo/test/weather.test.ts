@@ -99,8 +99,8 @@ test.each<[string, RequestListener, string]>([
     'The weather service cannot be reached.',
   ],
   ['silence', () => undefined, 'The weather service did not answer in time.'],
-])('[DM8] reports %s to the model, without the API key', async (_, answer, error) => {
-  await using service = await serve(answer)
+])('[DM8] reports %s to the model, without the API key', async (_, listener, error) => {
+  await using service = await serve(listener)
   const weather = createOpenWeather({ apiKey: KEY, baseUrl: service.url, timeoutMs: 200 })
   expect(await weather('Tokyo')).toEqual({ error, location: 'Tokyo' })
 })

@@ -21,7 +21,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-/** ADK's own model, pointed at the emulator. */
+/** ADK's Gemini model with the URL of the emulator. */
 class EmulatedGemini extends Gemini {
   readonly #baseUrl: string
 
@@ -42,7 +42,7 @@ const weather = new FunctionTool({
   execute: ({ location }) => ({ location, sky: '晴れ' }),
 })
 
-async function converse(model: Gemini | string, text: string, signal?: AbortSignal) {
+async function run(model: Gemini | string, text: string, signal?: AbortSignal) {
   const agent = new LlmAgent({ name: 'assistant', model, tools: [weather] })
   const runner = new InMemoryRunner({ agent, appName: 'test' })
   const session = await runner.sessionService.createSession({ appName: 'test', userId: 'u' })
@@ -70,7 +70,7 @@ test.each([MODEL, 'gemini-3-pro-preview'])(
   '[EM56] ADK’s Runner streams text, runs tools and continues, with %s',
   async (model) => {
     await using emulator = await startEmulator()
-    const events = await converse(
+    const events = await run(
       new EmulatedGemini(emulator, model),
       '[[say 調べます。]] [[call get_weather {"location": "東京"}]] [[call get_weather {"location": "大阪"}]] [[then]] [[say どちらも晴れです。]]',
     )
@@ -93,10 +93,10 @@ test.each([MODEL, 'gemini-3-pro-preview'])(
 
 test('[EM56] ADK’s Runner reports a quota and an error in an open stream as error events', async () => {
   await using emulator = await startEmulator()
-  const quota = await converse(new EmulatedGemini(emulator), '[[fail 429 retry=5 Slow down.]]')
+  const quota = await run(new EmulatedGemini(emulator), '[[fail 429 retry=5 Slow down.]]')
   expect(quota.at(-1)?.errorCode).toBe('429')
   expect(quota.at(-1)?.errorMessage).toContain('Slow down.')
-  const broken = await converse(new EmulatedGemini(emulator), '[[say half a]] [[fail 503]]')
+  const broken = await run(new EmulatedGemini(emulator), '[[say half a]] [[fail 503]]')
   expect(partialText(broken)).toBe('half a')
   expect(broken.some((event) => event.errorMessage?.includes('The model is overloaded'))).toBe(true)
 })
@@ -104,7 +104,7 @@ test('[EM56] ADK’s Runner reports a quota and an error in an open stream as er
 test('[EM56] an aborted run stops the generation', async () => {
   await using emulator = await startEmulator()
   const leaving = new AbortController()
-  const running = converse(
+  const running = run(
     new EmulatedGemini(emulator),
     '[[say one]] [[wait never]] [[say two]]',
     leaving.signal,
@@ -153,6 +153,6 @@ test('[EM57] GOOGLE_GEMINI_BASE_URL directs both clients to the emulator', async
     contents: '[[say from genai]]',
   })
   expect(response.text).toBe('from genai')
-  expect(partialText(await converse(MODEL, '[[say from adk]]'))).toBe('from adk')
+  expect(partialText(await run(MODEL, '[[say from adk]]'))).toBe('from adk')
   expect(emulator.requests).toHaveLength(2)
 })

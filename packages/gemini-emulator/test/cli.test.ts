@@ -17,7 +17,7 @@ beforeAll(async () => {
   cli = await bundleProgram(new URL('../src/cli.ts', import.meta.url))
 })
 
-/** The command in a process of its own. */
+/** Runs the command in its own process. */
 function run(...args: readonly string[]) {
   const child = spawn(process.execPath, [cli, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''

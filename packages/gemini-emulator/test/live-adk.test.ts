@@ -33,8 +33,8 @@ import {
 
 setLogLevel(LogLevel.ERROR)
 
-/** ADK's own Gemini model, pointed at the server by the hooks it offers. */
-class LabGemini extends Gemini {
+/** ADK's Gemini model with the URL of the emulator. */
+class EmulatedGemini extends Gemini {
   readonly #baseUrl: string
 
   constructor(baseUrl: string, model: string) {
@@ -54,12 +54,12 @@ interface LiveRunOptions {
   readonly handle?: string | undefined
 }
 
-/** One `runLive` of the real runner; disposing it closes the queue and waits for the end. */
+/** Starts `runLive` of ADK's runner. Disposing it closes the queue and waits for its end. */
 async function runLive(server: LiveServer, options: LiveRunOptions = {}) {
   const { model = NATIVE_AUDIO, tools = [], runConfig, handle } = options
   const agent = new LlmAgent({
     name: 'assistant',
-    model: new LabGemini(server.baseUrl, model),
+    model: new EmulatedGemini(server.baseUrl, model),
     tools,
   })
   const runner = new InMemoryRunner({ agent, appName: 'server' })
@@ -78,7 +78,7 @@ async function runLive(server: LiveServer, options: LiveRunOptions = {}) {
   return {
     queue,
     say: (text: string) => queue.sendContent({ role: 'user', parts: [{ text }] }),
-    /** The events up to and including the first match. */
+    /** Returns the events up to and including the first match. */
     async until(matches: (event: Event) => unknown) {
       const read: Event[] = []
       for (;;) {

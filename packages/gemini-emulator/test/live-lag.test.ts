@@ -9,7 +9,7 @@ import { createConnection } from '../src/live/connection.ts'
 import type { Action } from '../src/responders/responder.ts'
 import { connect, kinds, replies, startLive, turnComplete } from './live-server.ts'
 
-/** Both ends of a connection whose client does not read, and the first wait that this causes. */
+/** Opens a connection whose client does not read. Returns both ends, and the first wait of the server. */
 async function stall() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')

@@ -5,7 +5,7 @@ import { createAutomaticSegmenter } from '../src/live/audio-input.ts'
 
 const RATE = 16_000
 
-/** Deterministic noise of a given loudness. */
+/** Returns deterministic noise with a given level. */
 function noise(seconds: number, loudness: number): Int16Array {
   let seed = 1
   return Int16Array.from({ length: RATE * seconds }, () => {
@@ -14,7 +14,7 @@ function noise(seconds: number, loudness: number): Int16Array {
   })
 }
 
-/** Five syllables a second with short gaps, over noise. */
+/** Returns five syllables per second with short gaps, over noise. */
 function talk(seconds: number, { loudness, over }: { loudness: number; over: number }): Int16Array {
   return noise(seconds, over).map((sample, at) => {
     const inSyllable = (at / RATE) % 0.2 < 0.15

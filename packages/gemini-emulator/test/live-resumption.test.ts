@@ -20,7 +20,7 @@ import {
 
 const RESUMABLE = { sessionResumption: {} }
 
-async function untilHandle(client: Client): Promise<string> {
+async function waitForHandle(client: Client): Promise<string> {
   const messages = await client.until((message) => message.sessionResumptionUpdate)
   expect(messages.at(-1)?.sessionResumptionUpdate?.resumable).toBe(true)
   return messages.at(-1)?.sessionResumptionUpdate?.newHandle ?? ''
@@ -31,10 +31,10 @@ const isUpdate = (message: LiveServerMessage) => message.sessionResumptionUpdate
 test('[EL41] handles are sent on request, after the setup and after each turn', async () => {
   await using server = await startLive()
   await using client = await connect(server, { config: RESUMABLE })
-  const first = await untilHandle(client)
+  const first = await waitForHandle(client)
   client.say('hi')
   await client.until(turnComplete)
-  const second = await untilHandle(client)
+  const second = await waitForHandle(client)
   expect(second).not.toBe(first)
   await using other = await connect(server)
   other.say('one')
@@ -50,7 +50,7 @@ test('[EL41] a handle restores the conversation on a new connection', async () =
     await using client = await connect(server, { config: RESUMABLE })
     client.say('My name is Hanako.')
     await client.until(turnComplete)
-    handle = await untilHandle(client)
+    handle = await waitForHandle(client)
   }
   await using again = await connect(server, { config: { sessionResumption: { handle } } })
   again.say('Who am I?')
@@ -72,8 +72,8 @@ test('[EL42] a handle restores pending calls, responses and queued input', async
     await client.until(turnComplete)
     client.say('quick')
     client.session.sendToolResponse({ functionResponses: { id: 'b', name: 'b', response: {} } })
-    await untilHandle(client)
-    handle = await untilHandle(client)
+    await waitForHandle(client)
+    handle = await waitForHandle(client)
   }
   await using again = await connect(server, { config: { sessionResumption: { handle } } })
   const session = server.live.sessions[1]
@@ -86,7 +86,7 @@ test('[EL42] a handle restores pending calls, responses and queued input', async
 test('[EL42] no handle is sent while the model speaks', async () => {
   await using server = await startLive({ respond: replies({ story: [say('Once'), wait('on')] }) })
   await using client = await connect(server, { config: RESUMABLE })
-  await untilHandle(client)
+  await waitForHandle(client)
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once')
   server.core.gates.release('on')
@@ -104,7 +104,7 @@ test('[EL42] no handle is sent before the last call of a turn', async () => {
     respond: replies({ all: [call('a'), wait('more'), call('b')] }),
   })
   await using client = await connect(server, { config: RESUMABLE })
-  await untilHandle(client)
+  await waitForHandle(client)
   client.say('all')
   await client.until(toolCall)
   client.session.sendToolResponse({ functionResponses: { id: 'a', name: 'a', response: {} } })
@@ -128,19 +128,19 @@ test.each([1008, 1007])(
 test('[EL320] a handle is rejected while a connection of the same session is open', async () => {
   await using server = await startLive()
   const client = await connect(server, { config: RESUMABLE })
-  const config = { sessionResumption: { handle: await untilHandle(client) } }
+  const config = { sessionResumption: { handle: await waitForHandle(client) } }
   expect(await rejection(server, { config })).toMatchObject({ code: 1011 })
   await client[Symbol.asyncDispose]()
   await using again = await connect(server, { config })
   // An older handle belongs to the same session.
-  await untilHandle(again)
+  await waitForHandle(again)
   expect(await rejection(server, { config })).toMatchObject({ code: 1011 })
 })
 
 test('[EL43] an expired handle is rejected', async () => {
   await using server = await startLive({ handleLifetimeMs: 0 })
   await using client = await connect(server, { config: RESUMABLE })
-  const handle = await untilHandle(client)
+  const handle = await waitForHandle(client)
   const config = { sessionResumption: { handle } }
   expect(await rejection(server, { config })).toMatchObject({ code: 1008 })
 })

@@ -19,7 +19,7 @@ import {
   type Client,
 } from './live-server.ts'
 
-const answer = (client: Client, ...ids: string[]) =>
+const sendResponses = (client: Client, ...ids: string[]) =>
   client.session.sendToolResponse({
     functionResponses: ids.map((id) => ({ id, name: id, response: { result: `${id} done` } })),
   })
@@ -86,13 +86,13 @@ test('[EL32] the model is silent until every call has its response, in any order
   const session = await server.live.nextSession()
   client.say('all')
   await client.until(turnComplete)
-  answer(client, 'c')
-  answer(client, 'a')
+  sendResponses(client, 'c')
+  sendResponses(client, 'a')
   await session.waitFor((frame) => JSON.stringify(frame).includes('a done'))
   expect(session.pendingCalls.map(({ name }) => name)).toEqual(['b'])
   expect(session.speaking).toBe(false)
   expect(server.prompts).toHaveLength(1)
-  answer(client, 'b')
+  sendResponses(client, 'b')
   expect(textOf(await client.until(turnComplete))).toBe('All done.')
   expect(
     server.prompts[1]?.contents.at(-1)?.parts?.map((part) => part.functionResponse?.id),
@@ -109,11 +109,11 @@ test('[EL32] the model waits for later calls of the same turn', async () => {
   const session = await server.live.nextSession()
   client.say('all')
   await client.until(toolCall)
-  answer(client, 'a')
+  sendResponses(client, 'a')
   await session.waitFor((frame) => 'toolResponse' in frame)
   server.core.gates.release('more')
   await client.until(toolCall)
-  answer(client, 'b')
+  sendResponses(client, 'b')
   await client.until((message) => message.serverContent?.modelTurn)
   expect(server.prompts).toHaveLength(2)
   expect(server.prompts[1]?.contents.map(({ parts }) => parts?.length)).toEqual([1, 2, 2])
@@ -130,7 +130,7 @@ test('[EL33] text received meanwhile gets its reply after the responses', async 
   await session.waitFor((frame) => JSON.stringify(frame).includes('hurry'))
   expect(session.pendingCalls).toHaveLength(1)
   expect(server.prompts).toHaveLength(1)
-  answer(client, 'pay')
+  sendResponses(client, 'pay')
   expect(textOf(await client.until(turnComplete))).toBe('Paid.')
   expect(textOf(await client.until(turnComplete))).toBe('You said: hurry up')
 })
@@ -141,14 +141,14 @@ test('[EL34] a barge-in cancels blocking calls; late responses are ignored and r
   const session = await server.live.nextSession()
   client.say('both')
   await client.until(turnComplete)
-  answer(client, 'a')
+  sendResponses(client, 'a')
   server.live.queueTranscript('Never mind.')
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   const messages = await client.until(turnComplete)
   expect(messages[0]?.toolCallCancellation?.ids).toEqual(['b'])
   expect(kinds(messages)).not.toContain('interrupted')
   expect(textOf(messages)).toBe('You said: Never mind.')
-  answer(client, 'b')
+  sendResponses(client, 'b')
   await session.waitFor((frame) => JSON.stringify(frame).includes('b done'))
   expect(session.ignoredResponses).toEqual([{ id: 'b', name: 'b', response: { result: 'b done' } }])
   expect(server.prompts).toHaveLength(2)
@@ -185,7 +185,7 @@ test('[EL34] without cancelOnBargeIn the calls stay open', async () => {
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   await session.waitFor((frame) => 'realtimeInput' in frame)
   expect(session.pendingCalls).toHaveLength(1)
-  answer(client, 'pay')
+  sendResponses(client, 'pay')
   expect(textOf(await client.until(turnComplete))).toBe('Paid.')
   expect(textOf(await client.until(turnComplete))).toBe('You said: How long?')
 })
@@ -196,8 +196,8 @@ test('[EL35] unknown ids and repeated responses have no effect', async () => {
   const session = await server.live.nextSession()
   client.say('both')
   await client.until(turnComplete)
-  answer(client, 'unknown', 'a')
-  answer(client, 'a')
+  sendResponses(client, 'unknown', 'a')
+  sendResponses(client, 'a')
   client.session.sendToolResponse({
     functionResponses: { id: '', name: 'b', response: { last: true } },
   })
@@ -222,7 +222,7 @@ test.each([
     client.say('pay')
     await client.until(toolCall)
     const session = await server.live.nextSession()
-    answer(client, 'pay')
+    sendResponses(client, 'pay')
     const messages = await client.until((message) => message.serverContent?.generationComplete)
     expect(kinds(messages).includes('turnComplete')).toBe(completed)
     expect(session.sent.filter((frame) => 'toolCall' in frame)).toHaveLength(1)

@@ -18,16 +18,16 @@ import {
   wait,
 } from './live-server.ts'
 
-const HEARD: LiveConnectConfig = { inputAudioTranscription: {} }
+const TRANSCRIBED: LiveConnectConfig = { inputAudioTranscription: {} }
 const MANUAL: LiveConnectConfig = {
-  ...HEARD,
+  ...TRANSCRIBED,
   realtimeInputConfig: { automaticActivityDetection: { disabled: true } },
 }
 
 test('[EL22] speech followed by silence is transcribed in pieces and gets a reply', async () => {
   await using server = await startLive()
   server.live.queueTranscript('How are you?')
-  await using client = await connect(server, { config: HEARD })
+  await using client = await connect(server, { config: TRANSCRIBED })
   client.session.sendRealtimeInput({ audio: audio(silence(200), voice(600), silence(600)) })
   const messages = await client.until(turnComplete)
   expect(
@@ -42,7 +42,7 @@ test('[EL22] speech followed by silence is transcribed in pieces and gets a repl
 test('[EL22] a Japanese utterance is transcribed', async () => {
   await using server = await startLive()
   server.live.queueTranscript('東京の天気は?')
-  await using client = await connect(server, { config: HEARD })
+  await using client = await connect(server, { config: TRANSCRIBED })
   client.session.sendRealtimeInput({ audio: audio(voice(600), silence(600)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: 東京の天気は?')
 })

@@ -13,16 +13,16 @@ interface ErrorBody {
   }
 }
 
-/** The error body that the SDK carries in the message of its ApiError. */
-async function bodyOf(asking: Promise<unknown>): Promise<ErrorBody> {
-  const error: unknown = await asking.then(
+/** Returns the error body, which the SDK puts into the message of its ApiError. */
+async function readErrorBody(request: Promise<unknown>): Promise<ErrorBody> {
+  const error: unknown = await request.then(
     () => undefined,
     (reason: unknown) => reason,
   )
   if (!(error instanceof ApiError)) throw new Error(`expected an ApiError, got ${String(error)}`)
   const outer = JSON.parse(error.message) as ErrorBody
   expect(error.status).toBe(outer.error.code)
-  // The SDK wraps the whole body of a streaming call into the message of another one.
+  // For a streaming call, the SDK puts the whole body into the message of another error.
   return outer.error.message.startsWith('{')
     ? (JSON.parse(outer.error.message) as ErrorBody)
     : outer
@@ -30,7 +30,7 @@ async function bodyOf(asking: Promise<unknown>): Promise<ErrorBody> {
 
 test('[EM20] 429 has the quota and the retry delay', async () => {
   await using emulator = await startEmulator()
-  const { error } = await bodyOf(ask(emulator, '[[fail 429 retry=26 Slow down.]]'))
+  const { error } = await readErrorBody(ask(emulator, '[[fail 429 retry=26 Slow down.]]'))
   expect(error).toMatchObject({ code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' })
   expect(error.details).toContainEqual({
     '@type': 'type.googleapis.com/google.rpc.RetryInfo',
@@ -44,7 +44,7 @@ test('[EM20] 429 has the quota and the retry delay', async () => {
       ],
     }),
   )
-  const plain = await bodyOf(ask(emulator, '[[fail 429]]'))
+  const plain = await readErrorBody(ask(emulator, '[[fail 429]]'))
   expect(plain.error.message).toContain('You exceeded your current quota')
 })
 
@@ -58,13 +58,13 @@ test.each([
   '[EM21] %i is %s, with Google’s message unless the script sets one',
   async (code, status, words) => {
     await using emulator = await startEmulator()
-    const usual = await bodyOf(ask(emulator, `[[fail ${code}]]`))
+    const usual = await readErrorBody(ask(emulator, `[[fail ${code}]]`))
     expect(usual.error).toMatchObject({
       code,
       status,
       message: expect.stringContaining(words) as string,
     })
-    const own = await bodyOf(ask(emulator, `[[fail ${code} 混んでいます]]`))
+    const own = await readErrorBody(ask(emulator, `[[fail ${code} 混んでいます]]`))
     expect(own.error).toMatchObject({ code, status, message: '混んでいます' })
   },
 )
@@ -82,7 +82,7 @@ test('[EM22] the error of an event stream is plain JSON labelled as a stream', a
 
 test('[EM22] the real client reads the retry delay of a streaming call', async () => {
   await using emulator = await startEmulator()
-  const { error } = await bodyOf(stream(emulator, '[[fail 429 retry=7]]'))
+  const { error } = await readErrorBody(stream(emulator, '[[fail 429 retry=7]]'))
   expect(error.details).toContainEqual(expect.objectContaining({ retryDelay: '7s' }))
 })
 
@@ -107,7 +107,7 @@ test('[EM25] only the configured key is accepted, in a header or in the URL', as
   await using emulator = await startEmulator({ apiKey: 'right' })
   const withKey = (apiKey: string) =>
     connect(emulator, apiKey).models.generateContent({ model: MODEL, contents: '[[say in]]' })
-  const { error } = await bodyOf(withKey('wrong'))
+  const { error } = await readErrorBody(withKey('wrong'))
   expect(error).toMatchObject({
     code: 400,
     message: 'API key not valid. Please pass a valid API key.',
@@ -121,7 +121,7 @@ test('[EM25] only the configured key is accepted, in a header or in the URL', as
 
 test('[EM26] an unknown model gets a 404 that names the API version', async () => {
   await using emulator = await startEmulator()
-  const { error } = await bodyOf(ask(emulator, 'Hi', 'palm-2'))
+  const { error } = await readErrorBody(ask(emulator, 'Hi', 'palm-2'))
   expect(error).toMatchObject({
     code: 404,
     status: 'NOT_FOUND',
@@ -167,7 +167,7 @@ test('[EM27] v1, v1alpha and double slashes are supported', async () => {
 
 test('[EM50] without a reply the error says what to do', async () => {
   await using emulator = await startEmulator({ respond: () => undefined })
-  const { error } = await bodyOf(ask(emulator, 'Anybody there?'))
+  const { error } = await readErrorBody(ask(emulator, 'Anybody there?'))
   expect(error).toMatchObject({ code: 500, status: 'INTERNAL' })
   expect(error.message).toContain('Anybody there?')
   expect(error.message).toContain('firstOf')
@@ -182,7 +182,7 @@ test('[EM51] if a responder throws, only that request fails', async () => {
     },
     log: (line) => lines.push(line),
   })
-  const { error } = await bodyOf(ask(emulator, 'boom'))
+  const { error } = await readErrorBody(ask(emulator, 'boom'))
   expect(error).toMatchObject({ code: 500, status: 'INTERNAL' })
   expect(error.message).toContain('a bug in my responder')
   expect(lines.join('\n')).toContain('rest-errors.test.ts')

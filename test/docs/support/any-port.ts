@@ -1,4 +1,4 @@
-/** Loaded before the server of a quick start: the server gets a free port in place of its own, and reports it. */
+/** Is loaded before the server of a quick start. The server listens on a free port in place of its own, and reports it. */
 import type { AddressInfo } from 'node:net'
 import { Server } from 'node:net'
 

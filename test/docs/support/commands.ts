@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { Block, Page } from './pages.ts'
 import { ROOT } from './pages.ts'
 
-/** Packages that the docs name and the workspace does not have. */
+/** Packages that the docs name and that are not in the workspace. */
 const ELSEWHERE = new Set(['next', 'create-next-app'])
 
 /** Commands of the system, and of the shell. */
@@ -19,7 +19,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   node: (words, page) => checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page),
 }
 
-/** Returns what the commands of a page name and does not exist: scripts, packages, files, options, URLs. */
+/** Returns an error for each script, package, file, option and URL in the commands of a page that does not exist. */
 export function checkCommands(page: Page): string[] {
   return page.blocks
     .filter(({ language }) => language === 'bash' || language === 'sh')
@@ -32,7 +32,7 @@ export function checkCommands(page: Page): string[] {
     })
 }
 
-/** The commands of a block, without comments and without the variables that are set for them. */
+/** Returns the commands of a block, without comments and without their environment variables. */
 export function splitCommands({ text }: Pick<Block, 'text'>): string[][] {
   return text
     .replaceAll(/\\\n/g, ' ')
@@ -66,7 +66,7 @@ function checkNpx(given: readonly string[], page: Page): string | undefined {
   if (tool === 'gemini-emulator') return checkEmulatorFlags(words)
   if (tool === 'tsx') return checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page)
   if (ELSEWHERE.has(tool.replace(/@latest$/, ''))) return undefined
-  // npm links the commands of a workspace only where they are built before it is installed.
+  // npm links the commands of a workspace only if they are built before the installation.
   const isOurs = tool === 'adk-stream-protocol'
   return isOurs || existsSync(path.join(ROOT, 'node_modules/.bin', tool))
     ? undefined
@@ -85,7 +85,7 @@ function checkFile(file: string, page: Page): string | undefined {
   return isShown ? undefined : `the page does not show ${file}`
 }
 
-/** The endpoints that PROTOCOL.md lists. */
+/** Checks a URL against the endpoints in PROTOCOL.md. */
 function checkCurl(words: readonly string[]): string | undefined {
   const url = words
     .map((word) => word.replaceAll(/['"]/g, ''))

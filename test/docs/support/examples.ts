@@ -20,7 +20,7 @@ const TSCONFIG = {
     // An example may declare something that it does not use.
     noUnusedLocals: false,
     noUnusedParameters: false,
-    // Seldom set, and what it asks for reads badly.
+    // Few projects set it, and it makes examples harder to read.
     noPropertyAccessFromIndexSignature: false,
   },
   include: ['.'],
@@ -49,7 +49,7 @@ export async function compileBlocks(name: string, blocks: readonly Block[]): Pro
     })
 }
 
-/** Writes the files of a page as its reader would. Returns the folder. */
+/** Writes the files that a page shows. Returns the folder. */
 export function writeFiles(name: string, blocks: readonly Block[]): string {
   const folder = emptyFolder(name)
   for (const { file, text } of blocks) {
@@ -74,7 +74,7 @@ function writeBlock(folder: string, block: Block): string {
   mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
   // Keeps the line numbers of the page, so that errors can be found there.
   const before = `${given.replaceAll('\n', ' ')}${'\n'.repeat(line - 1)}`
-  // A project with assistant-ui has its AI SDK 7.
+  // assistant-ui requires AI SDK 7.
   const own = text.includes('@assistant-ui/') ? text.replace("from 'ai'", "from 'ai-7'") : text
   writeFileSync(path.join(folder, file), `${before}${own}\nexport {}\n`)
   return file

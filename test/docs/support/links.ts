@@ -11,11 +11,11 @@ const TAKEN_LATER = /^docs\/images\/(?:chat|approval|live|inspector)-(?:dark|lig
 export function findBrokenLinks(page: Page): string[] {
   return readLinks(page.text)
     .filter((target) => !/^[a-z][\w+.-]*:/.test(target))
-    .filter((target) => !leadsSomewhere(target, page))
+    .filter((target) => !targetExists(target, page))
     .map((target) => `${page.path}: ${target}`)
 }
 
-/** Where a Markdown text points to: links, pictures, and the HTML of both. Code is no link. */
+/** Returns the targets of links and pictures in a Markdown text, also those in HTML. Code is ignored. */
 export function readLinks(text: string): string[] {
   const prose = withoutCode(text)
   const inline = prose.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g)
@@ -24,7 +24,7 @@ export function readLinks(text: string): string[] {
   return [...inline, ...references, ...html].map((match) => match[1] ?? '')
 }
 
-/** The anchors that GitHub gives to the headings of a text. */
+/** Returns the anchors that GitHub creates for the headings of a text. */
 export function readAnchors(text: string): Set<string> {
   const anchors = new Set<string>()
   const headings = text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} +(.*?) *#*$/gm)
@@ -51,7 +51,7 @@ function withoutCode(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, '')
 }
 
-function leadsSomewhere(target: string, page: Page): boolean {
+function targetExists(target: string, page: Page): boolean {
   const [file = '', anchor] = decodeURI(target).split('#')
   const found =
     file === '' ? path.join(ROOT, page.path) : path.resolve(ROOT, path.dirname(page.path), file)

@@ -7,11 +7,11 @@ export const ROOT = path.join(import.meta.dirname, '../../..')
 export interface Block {
   /** The page, relative to the root. */
   readonly page: string
-  /** The line of the page on which its text begins, from 1. */
+  /** The line of the page on which the text starts, from 1. */
   readonly line: number
   readonly language: string
   readonly text: string
-  /** The file that the block is, by its first line: a comment with nothing but a path. */
+  /** The path of the file, if the first line of the block is a comment with only a path. */
   readonly file: string | undefined
   /** Code from the comment `<!-- given: … -->` before the block, which is compiled before it. */
   readonly given: string
@@ -27,12 +27,12 @@ export interface Page {
 const WRITTEN_FOR_USERS = /^(?:README\.md|docs\/(?!api\/).*|(?:packages|apps)\/[^/]+\/README\.md)$/
 const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.examples'])
 
-/** The pages whose examples must work; those of the reference are shown where a name is explained. */
+/** Returns the pages whose examples must work. The API reference is not one of them. */
 export function readPages(): Page[] {
   return readEveryPage().filter(({ path: file }) => WRITTEN_FOR_USERS.test(file))
 }
 
-/** Every Markdown file of the repository. */
+/** Returns every Markdown file of the repository. */
 export function readEveryPage(): Page[] {
   return findMarkdown('').toSorted().map(readPage)
 }
@@ -50,7 +50,7 @@ function readPage(file: string): Page {
   return { path: file, text, blocks: readBlocks(file, text) }
 }
 
-/** The fenced blocks of a Markdown text. */
+/** Returns the fenced blocks of a Markdown text. */
 export function readBlocks(page: string, text: string): Block[] {
   const fences = text.matchAll(/^```(\S*)[^\n]*\n([\s\S]*?)^```$/gm)
   return [...fences].map((match) => {

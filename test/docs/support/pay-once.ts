@@ -4,11 +4,11 @@ import type { UIMessage } from 'ai'
 import { Browser } from '../../../packages/adk-stream-protocol/test/support/browser.ts'
 
 /** Requests a payment, as the page of a quick start does, and approves it. Returns the message before and after. */
-export async function payOnce(url: string): Promise<[asked: UIMessage, answered: UIMessage]> {
+export async function payOnce(url: string): Promise<[pending: UIMessage, completed: UIMessage]> {
   const browser = new Browser(url)
   const transport = new DefaultChatTransport({ api: `${url}/stream`, fetch: browser.fetch })
-  const question: UIMessage = {
-    id: 'question',
+  const request: UIMessage = {
+    id: 'request',
     role: 'user',
     parts: [{ type: 'text', text: 'Send $30 to Alice' }],
   }
@@ -24,16 +24,16 @@ export async function payOnce(url: string): Promise<[asked: UIMessage, answered:
     // Without `terminateOnError`, an error of the server looks like the end of the reply.
     const reading = { stream, terminateOnError: true, ...(message && { message }) }
     for await (const next of readUIMessageStream(reading)) message = next
-    if (!message) throw new Error('The server did not answer.')
+    if (!message) throw new Error('The server sent no reply.')
     return message
   }
-  const asked = await send(question)
-  if (!asked.parts.some((part) => isToolUIPart(part) && part.state === 'approval-requested'))
-    throw new Error(`No call waits for approval: ${JSON.stringify(asked)}`)
-  return [asked, await send(question, approve(asked))]
+  const pending = await send(request)
+  if (!pending.parts.some((part) => isToolUIPart(part) && part.state === 'approval-requested'))
+    throw new Error(`No approval is pending: ${JSON.stringify(pending)}`)
+  return [pending, await send(request, approve(pending))]
 }
 
-/** What `addToolApprovalResponse` makes of a message. */
+/** Returns the message with the approval, as `addToolApprovalResponse` changes it. */
 function approve(message: UIMessage): UIMessage {
   const parts = message.parts.map((part): UIMessage['parts'][number] => {
     if (!isToolUIPart(part) || part.state !== 'approval-requested') return part
@@ -46,7 +46,7 @@ function approve(message: UIMessage): UIMessage {
   return { ...message, parts }
 }
 
-/** The tool parts of a message, as name, state and output. */
+/** Returns the tool parts of a message as name, state and output. */
 export function callsOf({ parts }: UIMessage): unknown[] {
   return parts
     .filter(isToolUIPart)

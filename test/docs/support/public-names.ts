@@ -11,7 +11,7 @@ export interface PublicName {
   readonly isDescribed: boolean
 }
 
-/** Every name that the packages export, by subpath. */
+/** Returns every name that the packages export, by subpath. */
 export function readPublicNames(): PublicName[] {
   return ['adk-stream-protocol', 'gemini-emulator'].flatMap((name) => {
     const folder = path.join(ROOT, 'packages', name)
@@ -27,7 +27,7 @@ export function readPublicNames(): PublicName[] {
   })
 }
 
-/** The names that a file declares, and those that it re-exports by name, as `index.ts` files do. */
+/** Returns the names that a file declares or re-exports by name. */
 function readNames(file: string): Omit<PublicName, 'module'>[] {
   const text = readFileSync(file, 'utf8')
   const own = [
@@ -47,7 +47,7 @@ function readNames(file: string): Omit<PublicName, 'module'>[] {
   ]
 }
 
-/** Whether a name is described where it is declared: in the file, or in the one that it is re-exported from. */
+/** Returns whether the declaration of a name has a JSDoc sentence, in the file or in the one that it is re-exported from. */
 function isDescribedIn(file: string, name: string): boolean {
   const text = readFileSync(file, 'utf8')
   if (isDescribed(text, name)) return true
@@ -55,13 +55,13 @@ function isDescribedIn(file: string, name: string): boolean {
   return target !== undefined && isDescribedIn(path.resolve(path.dirname(file), target), name)
 }
 
-/** The file of the package that a name is re-exported from. */
+/** Returns the file from which a name is re-exported. */
 export function findSource(text: string, name: string): string | undefined {
   const passedOn = new RegExp(`export (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '(\\.[^']+)'`)
   return passedOn.exec(text)?.[1]
 }
 
-/** A schema and its type share a name, and a sentence. */
+/** Returns whether a name has a JSDoc sentence. A schema and its type share one. */
 export function isDescribed(text: string, name: string): boolean {
   const declaration = `export (?:declare )?(?:abstract )?(?:async )?(?:function|class|const|interface|type) ${name}\\b`
   return new RegExp(`\\*/\\n${declaration}`).test(text)

@@ -11,7 +11,7 @@ export interface RunningServer extends AsyncDisposable {
   readonly printed: () => string
 }
 
-/** Runs the server of a quick start in its own process and folder, as its reader does. `program` is the compiled file. */
+/** Runs the server of a quick start in its own process and folder. `program` is the compiled file. */
 export async function runServer(
   folder: string,
   modelUrl: string,
@@ -31,7 +31,7 @@ export async function runServer(
   const exited = once(child, 'exit')
   const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)])
   if (!first) throw new Error(`The server did not start:\n${printed}`)
-  // The only thing that any-port.mjs tells.
+  // any-port.mjs sends only this message.
   const [{ port }] = first as [{ port: number }]
   return {
     url: `http://127.0.0.1:${port}`,

@@ -68,7 +68,7 @@ server.close()
 server.closeAllConnections()
 await emulator.close()
 const hosts = [toExpressHandler(bridge), toHonoHandler(bridge), toRouteHandlers(bridge).GET]
-// ADK logs to the same place; this is the last line.
+// ADK also logs to stdout. This is the last line.
 process.stdout.write(
   '\n' +
     JSON.stringify({

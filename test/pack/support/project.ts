@@ -31,15 +31,15 @@ export async function packAll(folder: string): Promise<string[]> {
   return packed.map(({ filename }) => path.join(folder, filename))
 }
 
-/** The names of the files in a tarball. */
+/** Returns the names of the files in a tarball. */
 export async function listFiles(tarball: string): Promise<string[]> {
   const { stdout } = await run('tar', ['-tzf', tarball])
   return stdout.split('\n').map((file) => file.replace(/^package\//, ''))
 }
 
 /**
- * An empty project with the packed packages. It has only what they declare in addition, linked from the workspace:
- * an import that no manifest declares finds nothing.
+ * Creates a project with the packed packages. It also has the packages that they declare, linked from the workspace, so an import
+ * that no manifest declares fails.
  */
 export async function installProject(
   folder: string,
@@ -101,7 +101,7 @@ export function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Where the workspace has a package, for one of its own packages. */
+/** Returns the folder of a dependency of a workspace package. */
 function find(user: string, name: string): string {
   const own = path.join(ROOT, 'packages', user, 'node_modules', name)
   return existsSync(own) ? own : path.join(ROOT, 'node_modules', name)

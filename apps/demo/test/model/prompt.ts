@@ -39,17 +39,20 @@ export const PROMPT: Prompt = {
 
 export type Call = Pick<Extract<Action, { type: 'call' }>, 'name' | 'args'>
 
-export interface Answer {
+export interface Reply {
   readonly text: string
   readonly calls: readonly Call[]
   readonly actions: readonly Action[]
 }
 
 /** Calls the demo model. A string is a conversation with one request. */
-export function ask(asked: string | readonly Content[], options: Partial<Prompt> = {}): Answer {
-  const contents = typeof asked === 'string' ? [user(asked)] : asked
+export function respond(
+  request: string | readonly Content[],
+  options: Partial<Prompt> = {},
+): Reply {
+  const contents = typeof request === 'string' ? [user(request)] : request
   const actions = demoModel({ ...PROMPT, contents, ...options })
-  if (!Array.isArray(actions)) throw new Error('The demo model answers every prompt, at once.')
+  if (!Array.isArray(actions)) throw new Error('The demo model returns its actions synchronously.')
   const known: readonly Action[] = actions
   return {
     actions: known,
@@ -63,7 +66,7 @@ export function ask(asked: string | readonly Content[], options: Partial<Prompt>
 export const user = (text: string): Content => ({ role: 'user', parts: [{ text }] })
 export const model = (text: string): Content => ({ role: 'model', parts: [{ text }] })
 
-/** A request, its calls, and the responses to the first of them. */
+/** Returns a conversation: a request, its calls, and the responses to the first of them. */
 export function afterCalls(
   request: string,
   calls: readonly Call[],

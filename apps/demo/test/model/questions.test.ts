@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { afterCalls, ask, type Call, declare, demoTools, pay, user } from './prompt.ts'
+import { afterCalls, respond, type Call, declare, demoTools, pay, user } from './prompt.ts'
 
 const functions = [
   ...demoTools,
@@ -16,13 +16,13 @@ test.each([
   ['Ask the accountant to send $20 to Alice', 'send $20 to Alice'],
   ['経理に、Aliceへ20ドル送金するように頼んで', 'Aliceへ20ドル送金してください'],
   ['経理に頼んで、Aliceに20ドル送金して', 'Aliceに20ドル送金して'],
-])('[ED460] the model passes %j on to the accountant, who pays', (request, task) => {
+])('[ED460] the model passes %j on to the accountant, which calls the payment', (request, task) => {
   const delegation: Call = { name: 'accountant', args: { request: task } }
-  expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
+  expect(respond(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
   // The accountant has only the tool for payments.
-  expect(ask(task)).toMatchObject({ calls: [pay(20, 'Alice')] })
+  expect(respond(task)).toMatchObject({ calls: [pay(20, 'Alice')] })
   const contents = afterCalls(request, [delegation], [{ result: 'I sent $20.00 to Alice.' }])
-  expect(ask(contents, { functions }).text).toBe('I sent $20.00 to Alice.')
+  expect(respond(contents, { functions }).text).toBe('I sent $20.00 to Alice.')
 })
 
 test.each([
@@ -32,7 +32,7 @@ test.each([
   ['Reserve a table for me', undefined],
   ['Reserve a table for 40', undefined],
 ])('[ED461] the form for %j has the number of guests that the request names', (request, guests) => {
-  const [call] = ask(request, { functions }).calls
+  const [call] = respond(request, { functions }).calls
   const schema = z
     .object({ response_schema: z.object({ properties: z.object({ guests: z.unknown() }) }) })
     .parse(call?.args)
@@ -49,7 +49,7 @@ test.each([
   ['Reserve a table for me', 'I noted a table for 4 on 2026-12-24, Inside.'],
   ['レストランの席を予約して', '2026-12-24、4名様、Insideで承りました。'],
 ])('[ED461] the model asks for the details of %j with a form', (request, noted) => {
-  const { calls, text } = ask(request, { functions })
+  const { calls, text } = respond(request, { functions })
   expect(text).toBe('')
   expect(calls).toMatchObject([
     {
@@ -58,9 +58,9 @@ test.each([
     },
   ])
   const answer = { guests: 4, date: '2026-12-24', seating: 'Inside' }
-  expect(ask(afterCalls(request, calls, [answer]), { functions }).text).toContain(noted)
+  expect(respond(afterCalls(request, calls, [answer]), { functions }).text).toContain(noted)
   const denied = { status: 'denied', error: 'The person declined to answer.' }
-  expect(ask(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('2026')
+  expect(respond(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('2026')
 })
 
 test.each([
@@ -71,16 +71,16 @@ test.each([
   ],
   ['今日の予定を見せて', '今日のHanaさんの予定は、09:30 Team meeting、12:00 Lunchです。'],
 ])('[ED520] the model reads the calendar for %j', (request, listed) => {
-  const { calls, text } = ask(request, { functions })
+  const { calls, text } = respond(request, { functions })
   expect({ calls, text }).toEqual({ calls: [{ name: 'get_calendar', args: {} }], text: '' })
   const events = [
     { time: '09:30', title: 'Team meeting' },
     { time: '12:00', title: 'Lunch' },
   ]
   const answer = { owner: 'Hana', events }
-  expect(ask(afterCalls(request, calls, [answer]), { functions }).text).toBe(listed)
+  expect(respond(afterCalls(request, calls, [answer]), { functions }).text).toBe(listed)
   const denied = { status: 'denied', error: 'The person declined to sign in.' }
-  expect(ask(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('Hana')
+  expect(respond(afterCalls(request, calls, [denied]), { functions }).text).not.toContain('Hana')
 })
 
 const NOTES = {
@@ -94,24 +94,24 @@ test.each([
   ['古いメモを削除して', 'そのうち1件', 'メモを1件削除しました。', '去年以前のメモはありません'],
 ])('[ED521] the model deletes the old notes for %j', (request, found, deleted, none) => {
   const delegation: Call = { name: 'notebook', args: { request } }
-  expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
+  expect(respond(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
   const list: Call = { name: 'notes_list', args: {} }
-  expect(ask(request, NOTES)).toMatchObject({ calls: [list], text: '' })
+  expect(respond(request, NOTES)).toMatchObject({ calls: [list], text: '' })
   const notes = [
     { title: 'Old', old: true },
     { title: 'New', old: false },
   ]
-  const listed = ask(afterCalls(request, [list], [toMcp({ notes })]), NOTES)
+  const listed = respond(afterCalls(request, [list], [toMcp({ notes })]), NOTES)
   const deletion: Call = { name: 'notes_delete', args: { titles: ['Old'] } }
   expect(listed.calls).toEqual([deletion])
   expect(listed.text.replace('One of them', '1 of them')).toContain(found)
   const after = (result: Readonly<Record<string, unknown>>) =>
-    ask(afterCalls(request, [deletion], [result]), NOTES).text
+    respond(afterCalls(request, [deletion], [result]), NOTES).text
   expect(after(toMcp({ deleted: 1 }))).toBe(deleted)
   expect(after({ status: 'denied', error: 'The person denied this call.' })).not.toContain(deleted)
   const nothing = toMcp({ notes: notes.slice(1) })
-  expect(ask(afterCalls(request, [list], [nothing]), NOTES)).toMatchObject({ calls: [] })
-  expect(ask(afterCalls(request, [list], [nothing]), NOTES).text).toContain(none)
+  expect(respond(afterCalls(request, [list], [nothing]), NOTES)).toMatchObject({ calls: [] })
+  expect(respond(afterCalls(request, [list], [nothing]), NOTES).text).toContain(none)
 })
 
 test.each([
@@ -121,18 +121,18 @@ test.each([
   ['メモを一つ追加してください', 'ja', 'メモ「Milk」を保存しました。', 'メモは保存していません。'],
 ])('[ED650] the model adds a note for %j', (request, language, saved, unsaved) => {
   const delegation: Call = { name: 'notebook', args: { request } }
-  expect(ask(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
+  expect(respond(request, { functions })).toMatchObject({ calls: [delegation], text: '' })
   const add: Call = { name: 'notes_add', args: { language } }
-  expect(ask(request, NOTES)).toMatchObject({ calls: [add], text: '' })
+  expect(respond(request, NOTES)).toMatchObject({ calls: [add], text: '' })
   const after = (result: Readonly<Record<string, unknown>>) =>
-    ask(afterCalls(request, [add], [toMcp(result)]), NOTES)
+    respond(afterCalls(request, [add], [toMcp(result)]), NOTES)
   expect(after({ saved: true, title: 'Milk' })).toMatchObject({ text: saved, calls: [] })
   expect(after({ saved: false, action: 'decline' }).text).toContain(unsaved)
 })
 
 test('[ED650] a payment with a note is a payment', () => {
   const request = 'Send $20 to Alice and add a note'
-  expect(ask(request, { functions }).calls).toMatchObject([pay(20, 'Alice')])
+  expect(respond(request, { functions }).calls).toMatchObject([pay(20, 'Alice')])
 })
 
 test.each([
@@ -140,17 +140,17 @@ test.each([
   ['京都の週末旅行を計画して', '京都'],
 ])('[ED522] the model plans, books and confirms in steps for %j', (request, name) => {
   const transfer: Call = { name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }
-  expect(ask(request, { functions })).toMatchObject({ calls: [transfer], text: '' })
-  expect(ask(request, { functions, mode: 'live' })).toMatchObject({ calls: [] })
+  expect(respond(request, { functions })).toMatchObject({ calls: [transfer], text: '' })
+  expect(respond(request, { functions, mode: 'live' })).toMatchObject({ calls: [] })
   const soFar = [user(request), describe('[assistant] called tool `transfer_to_agent`')]
-  expect(ask(soFar, step('plan')).text).toContain(name)
+  expect(respond(soFar, step('plan')).text).toContain(name)
   const booking: Call = { name: 'book_trip', args: { place: name, nights: 2, price: 240 } }
-  expect(ask([...soFar, describe('[plan] said: Fine.')], step('book')).calls).toEqual([booking])
+  expect(respond([...soFar, describe('[plan] said: Fine.')], step('book')).calls).toEqual([booking])
   const booked = (result: Readonly<Record<string, unknown>>) =>
-    ask(afterCalls(request, [booking], [result]), step('book')).text
+    respond(afterCalls(request, [booking], [result]), step('book')).text
   expect(booked({ booked: true })).toMatch(/240\.00/)
   expect(booked({ status: 'denied', error: 'The person denied this call.' })).not.toMatch(/240/)
-  const confirm = (result: string) => ask([...soFar, describe(result)], step('confirm')).text
+  const confirm = (result: string) => respond([...soFar, describe(result)], step('confirm')).text
   const [yes, no] = [confirm('result: {"booked":true}'), confirm('result: {"status":"denied"}')]
   expect(yes).toContain(name)
   expect(no).toContain(name)

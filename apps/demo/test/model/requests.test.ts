@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   afterCalls,
-  ask,
+  respond,
   type Call,
   declare,
   demoTools,
@@ -37,7 +37,7 @@ describe('payments', () => {
     ['send fifty cents to bob', [pay(0.5, 'bob')]],
     ['send -5 dollars to Bob', [pay(-5, 'Bob')]],
   ])('[ED1] reads the payment of %j', (request, calls) => {
-    expect(ask(request)).toMatchObject({ calls, text: '' })
+    expect(respond(request)).toMatchObject({ calls, text: '' })
   })
 
   test.each<[string, readonly Call[]]>([
@@ -50,7 +50,7 @@ describe('payments', () => {
     ['send Ann, Bob and Carol $5 each', [pay(5, 'Ann'), pay(5, 'Bob'), pay(5, 'Carol')]],
     ['Send $30 to Alice. Also pay Bob €40.', [pay(30, 'Alice'), pay(40, 'Bob', 'EUR')]],
   ])('[ED2] makes the payments of %j in parallel', (request, calls) => {
-    expect(ask(request).calls).toEqual(calls)
+    expect(respond(request).calls).toEqual(calls)
   })
 
   test.each<[string, Call]>([
@@ -67,7 +67,7 @@ describe('payments', () => {
     ['send twenty-five dollars to Carol', pay(25, 'Carol')],
     ['send two hundred and five yen to Carol', pay(205, 'Carol', 'JPY')],
   ])('[ED3] reads the number and the bare name of %j', (request, call) => {
-    expect(ask(request).calls).toEqual([call])
+    expect(respond(request).calls).toEqual([call])
   })
 
   test.each([
@@ -80,8 +80,8 @@ describe('payments', () => {
     ['50ドル送金して', '承知しました。50.00ドルをどなたに送金しますか？'],
     ['花子さんに送金して', '承知しました。花子さんにいくら送金しますか？'],
     ['Send $30 to Alice and $40', 'Gladly. Who should receive the $40.00?'],
-  ])('[ED4] asks for what %j does not say', (request, text) => {
-    expect(ask(request)).toMatchObject({ calls: [], text })
+  ])('[ED4] asks for the missing values of %j', (request, text) => {
+    expect(respond(request)).toMatchObject({ calls: [], text })
   })
 
   test.each<[readonly string[], Call]>([
@@ -89,9 +89,9 @@ describe('payments', () => {
     [['Send $50', 'to Alice please'], pay(50, 'Alice')],
     [['送金して', '花子さんに', '3万円'], pay(30_000, '花子', 'JPY')],
     [['Send $50 to Alice', 'try again'], pay(50, 'Alice')],
-  ])('[ED4] completes an earlier request by the answer: %j', (requests, call) => {
+  ])('[ED4] completes an earlier request with the next message: %j', (requests, call) => {
     const contents = requests.flatMap((request) => [user(request), model('?')]).slice(0, -1)
-    expect(ask(contents).calls).toEqual([call])
+    expect(respond(contents).calls).toEqual([call])
   })
 
   test.each([
@@ -99,16 +99,16 @@ describe('payments', () => {
     'Send $30 to Alice. Then send $40 to Bob.',
     'Aliceに30ドル、その後Bobに40ドル送金してください',
     'Aliceに30ドル送金して、次にBobに40ドル送金してください',
-  ])('[ED5] takes the steps of %j one after the other', (request) => {
-    expect(ask(request).calls).toEqual([pay(30, 'Alice')])
+  ])('[ED5] calls the steps of %j in sequence', (request) => {
+    expect(respond(request).calls).toEqual([pay(30, 'Alice')])
     const done = afterCalls(request, [pay(30, 'Alice')], [{ success: true, transaction_id: 't1' }])
-    expect(ask(done).calls).toEqual([pay(40, 'Bob')])
+    expect(respond(done).calls).toEqual([pay(40, 'Bob')])
     const both = [
       ...done,
       { role: 'model', parts: [{ functionCall: { id: 'b', ...pay(40, 'Bob'), args: {} } }] },
       { role: 'user', parts: [{ functionResponse: { id: 'b', response: { success: true } } }] },
     ]
-    expect(ask(both).calls).toEqual([])
+    expect(respond(both).calls).toEqual([])
   })
 
   test.each([
@@ -118,9 +118,9 @@ describe('payments', () => {
     {},
   ])('[ED5] cancels the remaining steps after %j', (response) => {
     const request = 'Send $30 to Alice and then $40 to Bob'
-    const answer = ask(afterCalls(request, [pay(30, 'Alice')], [response]))
-    expect(answer.calls).toEqual([])
-    expect(answer.text).toContain('did not go on')
+    const reply = respond(afterCalls(request, [pay(30, 'Alice')], [response]))
+    expect(reply.calls).toEqual([])
+    expect(reply.text).toContain('did not go on')
   })
 
   test.each([
@@ -132,8 +132,8 @@ describe('payments', () => {
     'How much is $30 in yen?',
     'Pay attention to the 3 bears',
     'give me 2 examples',
-  ])('[ED6] does not pay on %j', (request) => {
-    expect(ask(request).calls).toEqual([])
+  ])('[ED6] does not pay for %j', (request) => {
+    expect(respond(request).calls).toEqual([])
   })
 })
 
@@ -149,24 +149,24 @@ describe('weather, location and music', () => {
     ['weather in 東京', ['Tokyo']],
     ['is it cold in Oslo?', ['Oslo']],
   ])('[ED7] looks up the weather of %j', (request, places) => {
-    expect(ask(request).calls).toEqual(places.map(weather))
+    expect(respond(request).calls).toEqual(places.map(weather))
   })
 
-  test('[ED7] asks for the city and takes the answer', () => {
-    expect(ask('weather?')).toMatchObject({
+  test('[ED7] asks for the city and uses the next message', () => {
+    expect(respond('weather?')).toMatchObject({
       calls: [],
       text: 'Which city would you like the weather for?',
     })
-    expect(ask([user('今日の天気は?'), model('?'), user('大阪は？')]).calls).toEqual([
+    expect(respond([user('今日の天気は?'), model('?'), user('大阪は？')]).calls).toEqual([
       weather('Osaka'),
     ])
-    expect(ask([user('weather in Tokyo'), model('.'), user('I love Paris')]).calls).toEqual([])
+    expect(respond([user('weather in Tokyo'), model('.'), user('I love Paris')]).calls).toEqual([])
   })
 
   test.each(['現在地を教えて', '私の位置を教えて', 'where am I?', 'What is my current location?'])(
-    '[ED8] asks for the location on %j',
+    '[ED8] calls get_location for %j',
     (request) => {
-      expect(ask(request).calls).toEqual([location])
+      expect(respond(request).calls).toEqual([location])
     },
   )
 
@@ -177,40 +177,40 @@ describe('weather, location and music', () => {
     ['play track two', 2],
     ['play the second song', 2],
     ['next track please', 2],
-  ])('[ED9] changes the music on %j', (request, number) => {
-    expect(ask(request).calls).toEqual([track(number)])
+  ])('[ED9] changes the music for %j', (request, number) => {
+    expect(respond(request).calls).toEqual([track(number)])
   })
 
-  test('[ED9] follows the track that plays, and stops only what can be stopped', () => {
+  test('[ED9] “next” is the track after the current one, and “stop” needs a schema that allows it', () => {
     const playing = afterCalls('トラック2', [track(2)], [{ success: true, track: 2 }])
-    expect(ask([...playing, model('.'), user('次の曲にして')]).calls).toEqual([track(1)])
-    expect(ask('stop the music').calls).toEqual([])
-    expect(ask([user('play music'), model('?'), user('2')]).calls).toEqual([track(2)])
+    expect(respond([...playing, model('.'), user('次の曲にして')]).calls).toEqual([track(1)])
+    expect(respond('stop the music').calls).toEqual([])
+    expect(respond([user('play music'), model('?'), user('2')]).calls).toEqual([track(2)])
     const stoppable = declare('change_bgm', { track: { type: 'INTEGER', minimum: 0 } }, ['track'])
-    expect(ask('stop the music', { functions: [stoppable] }).calls).toEqual([track(0)])
+    expect(respond('stop the music', { functions: [stoppable] }).calls).toEqual([track(0)])
   })
 
   test.each<[string, readonly Call[]]>([
     ['weather in Tokyo and send $5 to Bob', [weather('Tokyo'), pay(5, 'Bob')]],
     ['東京の天気を教えて、花子さんに50ドル送って', [weather('Tokyo'), pay(50, '花子')]],
     ['where am I, and change to track 2', [location, track(2)]],
-  ])('[ED10] makes all calls of %j at once', (request, calls) => {
-    expect(ask(request).calls).toEqual(calls)
+  ])('[ED10] makes all calls of %j in parallel', (request, calls) => {
+    expect(respond(request).calls).toEqual(calls)
   })
 
-  test('[ED10] waits between tools as well', () => {
+  test('[ED10] calls different tools in sequence if the request says so', () => {
     const request = 'Check the weather in Tokyo, then send $5 to Bob'
-    expect(ask(request).calls).toEqual([weather('Tokyo')])
+    expect(respond(request).calls).toEqual([weather('Tokyo')])
     const done = afterCalls(request, [weather('Tokyo')], [{ temperature: 18 }])
-    expect(ask(done)).toMatchObject({ text: 'It is 18 °C in Tokyo.', calls: [pay(5, 'Bob')] })
+    expect(respond(done)).toMatchObject({ text: 'It is 18 °C in Tokyo.', calls: [pay(5, 'Bob')] })
   })
 })
 
-test('[ED11] calls nothing that is not declared, and says so', () => {
+test('[ED11] does not call an undeclared function, and says so', () => {
   const functions = demoTools.filter(({ name }) => name === 'get_weather')
-  const answer = ask('weather in Tokyo and send $5 to Bob', { functions })
-  expect(answer.calls).toEqual([weather('Tokyo')])
-  expect(answer.text).toContain('process_payment is not available')
-  expect(ask('現在地を教えて', { functions: [] })).toMatchObject({ calls: [] })
-  expect(ask('Send $5 to Bob', { callMode: 'NONE' }).calls).toEqual([])
+  const reply = respond('weather in Tokyo and send $5 to Bob', { functions })
+  expect(reply.calls).toEqual([weather('Tokyo')])
+  expect(reply.text).toContain('process_payment is not available')
+  expect(respond('現在地を教えて', { functions: [] })).toMatchObject({ calls: [] })
+  expect(respond('Send $5 to Bob', { callMode: 'NONE' }).calls).toEqual([])
 })

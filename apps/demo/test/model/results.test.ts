@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   afterCalls,
-  ask,
+  respond,
   type Call,
   declare,
   demoTools,
@@ -22,7 +22,7 @@ const paid = {
   wallet_balance: 950,
 }
 
-const made = (amount: number, recipient: string, left: number) => ({
+const completed = (amount: number, recipient: string, left: number) => ({
   ...paid,
   amount,
   recipient,
@@ -30,15 +30,15 @@ const made = (amount: number, recipient: string, left: number) => ({
   wallet_balance: left,
 })
 
-/** The replies in English and Japanese to this result of a call. */
-function comment(call: Call, response: Readonly<Record<string, unknown>>): [string, string] {
-  const say = (request: string): string => ask(afterCalls(request, [call], [response])).text
+/** Returns the replies in English and Japanese to this result of a call. */
+function replyTo(call: Call, response: Readonly<Record<string, unknown>>): [string, string] {
+  const say = (request: string): string => respond(afterCalls(request, [call], [response])).text
   return [say('please go on'), say('お願いします')]
 }
 
 describe('payments', () => {
-  test('[ED15] names transaction and balance of a payment that was made', () => {
-    expect(comment(pay(50, '花子'), paid)).toEqual([
+  test('[ED15] reports the transaction and the balance of a completed payment', () => {
+    expect(replyTo(pay(50, '花子'), paid)).toEqual([
       'I sent $50.00 to 花子 (transaction txn_1a2b). Your remaining balance is $950.00.',
       '花子さんに50.00ドル（取引ID txn_1a2b）を送金しました。残高は950.00ドルです。',
     ])
@@ -60,8 +60,8 @@ describe('payments', () => {
       'The payment of $50.00 to 花子 did not succeed: closed.',
       '花子さんへの50.00ドルの送金はできませんでした。理由：closed。',
     ],
-  ])('[ED16] gives the reason of the failure %j', (response, english, japanese) => {
-    expect(comment(pay(50, '花子'), response)).toEqual([english, japanese])
+  ])('[ED16] reports the reason of the failure %j', (response, english, japanese) => {
+    expect(replyTo(pay(50, '花子'), response)).toEqual([english, japanese])
   })
 
   test.each([
@@ -72,10 +72,10 @@ describe('payments', () => {
     [{ approved: false, user_message: '高すぎる' }, '高すぎる'],
     [{ success: false, error: 'User denied the payment' }, 'User denied the payment'],
     [{ error: { message: 'The call was rejected by Ann' } }, 'The call was rejected by Ann'],
-  ])('[ED17] says that %j was not done, and why', (response, reason) => {
+  ])('[ED17] reports that a call with %j did not run, and why', (response, reason) => {
     const english = 'The payment of $50.00 to 花子 was not carried out, because it was rejected.'
     const japanese = '花子さんへの50.00ドルの送金は拒否されたため、実行していません。'
-    expect(comment(pay(50, '花子'), response)).toEqual(
+    expect(replyTo(pay(50, '花子'), response)).toEqual(
       reason === undefined
         ? [english, japanese]
         : [`${english} Reason given: “${reason}”`, `${japanese}理由は「${reason}」です。`],
@@ -96,12 +96,12 @@ describe('payments', () => {
     [{}, 'I do not know whether', '分かりません'],
     [{ foo: 1 }, 'I do not know whether', '分かりません'],
   ])('[ED18] reports the state of %j', (response, english, japanese) => {
-    const [inEnglish, inJapanese] = comment(pay(50, '花子'), response)
+    const [inEnglish, inJapanese] = replyTo(pay(50, '花子'), response)
     expect(inEnglish).toContain(english)
     expect(inJapanese).toContain(japanese)
   })
 
-  test('[ED19] never says that a payment was made unless its result does', () => {
+  test('[ED19] reports a payment as completed only if its result says so', () => {
     const unsuccessful = fc.oneof(
       fc.record({ success: fc.constant(false), transaction_id: fc.string(), amount: fc.float() }),
       fc.record({ error: fc.string({ minLength: 1 }), success: fc.boolean() }),
@@ -115,7 +115,7 @@ describe('payments', () => {
     )
     fc.assert(
       fc.property(unsuccessful, (response) => {
-        const said = comment(pay(50, 'Bob'), response)
+        const said = replyTo(pay(50, 'Bob'), response)
         expect(said[0]).not.toContain('I sent')
         expect(said[1]).not.toContain('送金しました')
       }),
@@ -127,14 +127,14 @@ describe('payments', () => {
     [{ ...paid, amount: 20, edited: true }, 'amount 50 → 20'],
     [{ success: true, edited: { amount: { from: 50, to: 20 } } }, 'amount 50 → 20'],
   ])('[ED20] reports what actually ran: %j', (response, change) => {
-    const [english, japanese] = comment(pay(50, '花子'), response)
+    const [english, japanese] = replyTo(pay(50, '花子'), response)
     expect(english).toContain('I sent $20.00 to 花子')
     expect(english).toContain(`The request was edited before it ran: ${change}.`)
     expect(japanese).toContain(`内容は実行前に変更されました（${change}）。`)
   })
 
-  test('[ED20] passes a note on', () => {
-    expect(comment(pay(50, '花子'), { ...paid, note: 'lowered' })[0]).toContain('Note: lowered.')
+  test('[ED20] reports a note', () => {
+    expect(replyTo(pay(50, '花子'), { ...paid, note: 'lowered' })[0]).toContain('Note: lowered.')
   })
 })
 
@@ -185,34 +185,31 @@ describe('other tools', () => {
       { success: true, track: 2 },
       ['The music is now track 2.', 'BGMをトラック2に変更しました。'],
     ],
-  ])(
-    '[ED21] puts the result of %j into words, in the language of the request',
-    (call, response, said) => {
-      expect(comment(call, response)).toEqual(said)
-    },
-  )
+  ])('[ED21] reports the result of %j in the language of the request', (call, response, said) => {
+    expect(replyTo(call, response)).toEqual(said)
+  })
 
-  test('[ED22] renders the result of an unknown tool readably, its status included', () => {
+  test('[ED22] shows the result of an unknown tool in compact form, with its status', () => {
     const call = { name: 'lookup_order', args: { id: 5 } }
     const response = { id: 5, status: 'pending', items: ['pen', { size: 'A4' }], paid: null }
-    expect(comment(call, response)).toEqual([
+    expect(replyTo(call, response)).toEqual([
       'lookup_order returned id: 5, status: pending, items: [pen, {size: A4}], paid: null.',
       'lookup_orderの結果：id: 5, status: pending, items: [pen, {size: A4}], paid: null。',
     ])
-    expect(comment(call, { result: 'It is fine' })[0]).toBe('lookup_order returned It is fine.')
-    expect(comment(call, { error: 'no such order' })[0]).toBe(
+    expect(replyTo(call, { result: 'It is fine' })[0]).toBe('lookup_order returned It is fine.')
+    expect(replyTo(call, { error: 'no such order' })[0]).toBe(
       'The call of lookup_order did not succeed: no such order.',
     )
-    expect(comment(call, { text: 'x'.repeat(10_000) })[0].length).toBeLessThan(450)
+    expect(replyTo(call, { text: 'x'.repeat(10_000) })[0].length).toBeLessThan(450)
   })
 
   test('[ED23] writes one reply to several results', () => {
     const calls = [pay(30, 'Alice'), pay(40, 'Bob')]
     const both = afterCalls('Send $30 to Alice and $40 to Bob', calls, [
-      made(30, 'Alice', 930),
-      made(40, 'Bob', 960),
+      completed(30, 'Alice', 930),
+      completed(40, 'Bob', 960),
     ])
-    expect(ask(both).text).toBe(
+    expect(respond(both).text).toBe(
       'I sent $30.00 to Alice (transaction t30) and $40.00 to Bob (transaction t40). Your remaining balance is $930.00.',
     )
     const mixed = afterCalls(
@@ -220,16 +217,16 @@ describe('other tools', () => {
       [pay(30, 'Alice'), weather('Tokyo')],
       [{ denied: true }, report],
     )
-    expect(ask(mixed, { mode: 'live' }).text).toBe(
+    expect(respond(mixed, { mode: 'live' }).text).toBe(
       'Aliceさんへの30.00ドルの送金は拒否されたため、実行していません。東京は気温18.2℃、曇り、湿度65%です。',
     )
   })
 
   test('[ED23] names the calls that have no result yet', () => {
     const calls = [pay(30, 'Alice'), pay(40, 'Bob')]
-    const answer = ask(afterCalls('Send $30 to Alice and $40 to Bob', calls, [{ denied: true }]))
-    expect(answer.text).toContain('Still waiting: the payment of $40.00 to Bob.')
-    expect(answer.calls).toEqual([])
+    const reply = respond(afterCalls('Send $30 to Alice and $40 to Bob', calls, [{ denied: true }]))
+    expect(reply.text).toContain('Still waiting: the payment of $40.00 to Bob.')
+    expect(reply.calls).toEqual([])
   })
 })
 
@@ -256,16 +253,16 @@ describe('named functions', () => {
     ['lookup_order(id=5)', { id: 5 }],
     ['run LOOKUP_ORDER with {"id": 1, "tags": ["a}", "{b"]}', { id: 1, tags: ['a}', '{b'] }],
   ])('[ED13] calls the function that %j names, with coerced arguments', (request, args) => {
-    expect(ask(request, { functions }).calls).toEqual([{ name: 'lookup_order', args }])
+    expect(respond(request, { functions }).calls).toEqual([{ name: 'lookup_order', args }])
   })
 
   test('[ED13] calls several named functions together', () => {
-    const { calls } = ask('lookup_order id=5 and ping host host="a b"', { functions })
+    const { calls } = respond('lookup_order id=5 and ping host host="a b"', { functions })
     expect(calls).toEqual([
       { name: 'lookup_order', args: { id: 5 } },
       { name: 'pingHost', args: { host: 'a b' } },
     ])
-    expect(ask('pingHost()', { functions }).calls).toEqual([{ name: 'pingHost', args: {} }])
+    expect(respond('pingHost()', { functions }).calls).toEqual([{ name: 'pingHost', args: {} }])
   })
 
   test.each([
@@ -273,20 +270,17 @@ describe('named functions', () => {
     'what does lookup_order do?',
     'lookup_order {"id": }',
     'prelookup_order id=5',
-  ])('[ED14] does not call on %j', (request) => {
-    expect(ask(request, { functions }).calls).toEqual([])
+  ])('[ED14] calls nothing for %j', (request) => {
+    expect(respond(request, { functions }).calls).toEqual([])
   })
 
   test.each([
     ['lookup_order id=many', 'lookup_order: it does not accept the value I have for id'],
     ['lookup_order verbose=yes', 'it does not accept the value I have for id'],
     ['change the music to track 9', 'it does not accept the value I have for track'],
-  ])(
-    '[ED12] does not make the call of %j if the schema rejects its arguments',
-    (request, words) => {
-      const answer = ask(request, { functions })
-      expect(answer.calls).toEqual([])
-      expect(answer.text).toContain(words)
-    },
-  )
+  ])('[ED12] does not make the call of %j if the schema rejects its arguments', (request, text) => {
+    const reply = respond(request, { functions })
+    expect(reply.calls).toEqual([])
+    expect(reply.text).toContain(text)
+  })
 })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { shareOf, times } from '../../../../test/support/long-run.ts'
 import { naturalPieces } from '../../src/model/replies/render.ts'
 import type { FunctionDeclaration } from 'gemini-emulator'
-import { ask, declare, demoTools } from './prompt.ts'
+import { respond, declare, demoTools } from './prompt.ts'
 
 const fragments = fc.constantFrom(
   ...'send pay $30 12.50€ 3万円 五十ドル to Alice Bob and , . ? then for lunch each 花子さん に を と へ 送金して その後 天気 weather in Tokyo 東京 の track トラック 2 9 where am I 現在地 lookup_order {"id":5} id=x draw 絵を描いて my name is __proto__ constructor'.split(
@@ -70,7 +70,7 @@ test('[ED11] only declared functions are called, for any text', () => {
   fc.assert(
     fc.property(request, fc.subarray([...demoTools]), (text, functions) => {
       const names = functions.map(({ name }) => name)
-      for (const { name } of ask(text, { functions }).calls) expect(names).toContain(name)
+      for (const { name } of respond(text, { functions }).calls) expect(names).toContain(name)
     }),
     { numRuns: times(40, 500) },
   )
@@ -79,7 +79,7 @@ test('[ED11] only declared functions are called, for any text', () => {
 test('[ED12] the arguments match the schema, for any declaration', () => {
   fc.assert(
     fc.property(request, declared, (text, functions) => {
-      for (const { name, args } of ask(text, { functions }).calls) {
+      for (const { name, args } of respond(text, { functions }).calls) {
         const parameters = functions.find((each) => each.name === name)?.parametersJsonSchema
         expect(z.fromJSONSchema(parameters ?? true).safeParse(args)).toMatchObject({
           success: true,
@@ -92,7 +92,7 @@ test('[ED12] the arguments match the schema, for any declaration', () => {
 
 const LONE_SURROGATE = /\p{Surrogate}/u
 
-test('[ED31] the pieces of any text add up to it and split no character', () => {
+test('[ED31] the joined pieces of any text are the text, and no character is split', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const pieces = naturalPieces(text)
@@ -121,7 +121,7 @@ const HOSTILE = [
   'lookup_order ',
 ]
 
-// A quadratic reader needs minutes for this size. CPU time does not depend on other processes.
+// A quadratic parser needs minutes for this size. CPU time does not depend on other processes.
 const SLOWEST_MS = 5_000
 
 const STARTS = ['pay ', '送金して ', 'weather ']
@@ -131,17 +131,17 @@ test.each(HOSTILE)('[ED32] reads 100 kB of %j in linear time', (unit) => {
   for (const start of shareOf(STARTS, { group: HOSTILE.indexOf(unit), groups: STARTS.length })) {
     const text = start + unit.repeat(100_000 / unit.length)
     const before = process.cpuUsage()
-    ask(text, { functions })
+    respond(text, { functions })
     const { user, system } = process.cpuUsage(before)
     expect((user + system) / 1_000).toBeLessThan(SLOWEST_MS)
   }
 })
 
 test('[ED32] the reply stays short, however long the text', () => {
-  expect(ask('x '.repeat(50_000)).text.length).toBeLessThan(500)
+  expect(respond('x '.repeat(50_000)).text.length).toBeLessThan(500)
 })
 
-test('[ED33] takes prototype names for plain names', () => {
+test('[ED33] treats names of prototype properties like other names', () => {
   const functions: FunctionDeclaration[] = [
     declare('__proto__', { a: { type: 'STRING' } }, []),
     {
@@ -151,12 +151,12 @@ test('[ED33] takes prototype names for plain names', () => {
       ) as unknown,
     },
   ]
-  expect(ask('__proto__ a=1', { functions }).calls).toEqual([
+  expect(respond('__proto__ a=1', { functions }).calls).toEqual([
     { name: '__proto__', args: { a: '1' } },
   ])
-  const [call] = ask('echo {"__proto__": "x", "constructor": 1}', { functions }).calls
+  const [call] = respond('echo {"__proto__": "x", "constructor": 1}', { functions }).calls
   expect(Object.entries(call?.args ?? {})).toEqual([['__proto__', 'x']])
-  expect(ask('Send $5 to __proto__').calls[0]?.args).toMatchObject({ recipient: '__proto__' })
-  expect(ask('constructor toString valueOf').calls).toEqual([])
+  expect(respond('Send $5 to __proto__').calls[0]?.args).toMatchObject({ recipient: '__proto__' })
+  expect(respond('constructor toString valueOf').calls).toEqual([])
   expect(Object.hasOwn(Object.prototype, 'a')).toBe(false)
 })

@@ -6,9 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { measureImage } from '../../src/model/images/measure-image.ts'
 import { drawPicture } from '../../src/model/images/draw-picture.ts'
 import { transcribeAsDialogue } from '../../src/model/speech/dialogue.ts'
-import { afterCalls, ask, model, pay, PROMPT, user } from './prompt.ts'
+import { afterCalls, respond, model, pay, PROMPT, user } from './prompt.ts'
 
-describe('shows', () => {
+describe('examples', () => {
   test.each([
     ['Search for the history of tea', ['say', 'ground']],
     ['お茶の歴史を検索して', ['say', 'ground']],
@@ -18,41 +18,44 @@ describe('shows', () => {
     ['エラーを起こして', ['say', 'fail']],
     ['Give me a long answer', ['say']],
     ['長い話をして', ['say']],
-  ])('[ED40] %s', (request, types) => {
-    expect(ask(request).actions.map(({ type }) => type)).toEqual(types)
+  ])('[ED40] shows an example for %j', (request, types) => {
+    expect(respond(request).actions.map(({ type }) => type)).toEqual(types)
   })
 
-  test.each(['Are you busy?', 'Show me a rate limit', '混雑を見せて'])('[ED40] %s', (request) => {
-    expect(ask(request).actions).toEqual([
-      expect.objectContaining({ type: 'fail', status: 429, retryAfterSeconds: 10 }),
-    ])
-  })
+  test.each(['Are you busy?', 'Show me a rate limit', '混雑を見せて'])(
+    '[ED40] fails with a rate limit for %j',
+    (request) => {
+      expect(respond(request).actions).toEqual([
+        expect.objectContaining({ type: 'fail', status: 429, retryAfterSeconds: 10 }),
+      ])
+    },
+  )
 
-  test('[ED40] a long reply is long as text, and short as speech', () => {
-    expect(ask('a long answer please').text.length).toBeGreaterThan(2_000)
+  test('[ED40] a long reply is shorter in a live session', () => {
+    expect(respond('a long answer please').text.length).toBeGreaterThan(2_000)
     // At 12 characters a second.
-    expect(ask('a long answer please', { mode: 'live' }).text.length).toBeLessThan(12 * 45)
+    expect(respond('a long answer please', { mode: 'live' }).text.length).toBeLessThan(12 * 45)
   })
 
   test.each([
     ['Send $30 to Busy Bob', 'process_payment'],
     ['Search the weather in Tokyo', 'get_weather'],
   ])('[ED40] %s is carried out and not shown as an example', (request, tool) => {
-    expect(ask(request).calls.map(({ name }) => name)).toEqual([tool])
+    expect(respond(request).calls.map(({ name }) => name)).toEqual([tool])
   })
 
   test('[ED40] a request for an example does not complete a payment', () => {
-    const asked = [user('Send $30'), model('Who should receive it?'), user('Search for tea')]
-    expect(ask(asked).calls).toEqual([])
+    const contents = [user('Send $30'), model('Who should receive it?'), user('Search for tea')]
+    expect(respond(contents).calls).toEqual([])
   })
 })
 
 function shown(data: string, text = 'look'): string {
   const inlineData = { mimeType: 'image/png', data }
-  return ask([{ role: 'user', parts: [{ text }, { inlineData }] }]).text
+  return respond([{ role: 'user', parts: [{ text }, { inlineData }] }]).text
 }
 
-describe('pictures that were sent', () => {
+describe('sent pictures', () => {
   test.each(['red', 'green', 'blue', 'black', 'white', 'yellow', 'orange', 'purple'])(
     '[ED28] a %s PNG is described by its size and colour',
     async (colour) => {
@@ -60,7 +63,7 @@ describe('pictures that were sent', () => {
     },
   )
 
-  test('[ED28] in Japanese too, and a drawn one as well', async () => {
+  test('[ED28] a drawn picture is described, also in Japanese', async () => {
     expect(shown(await solidImage('red'), 'これを見て')).toContain('16 × 16, 主に赤')
     expect(shown(drawPicture('the sea'))).toMatch(/360 × 240, mostly \w+/)
   })
@@ -91,12 +94,12 @@ describe('pictures that were sent', () => {
 
 test('[ED41] a result of the AI SDK is read like any other one', () => {
   const request = 'Send $30 to Alice'
-  const made = { success: true, transaction_id: 'txn_1', amount: 30, recipient: 'Alice' }
-  const told = (content: unknown) =>
-    ask(afterCalls(request, [pay(30, 'Alice')], [{ name: 'process_payment', content }])).text
-  expect(told(made)).toContain('transaction txn_1')
-  expect(told(JSON.stringify(made))).toContain('transaction txn_1')
-  expect(told('Tool call execution denied.')).toContain('rejected')
+  const completed = { success: true, transaction_id: 'txn_1', amount: 30, recipient: 'Alice' }
+  const replyTo = (content: unknown) =>
+    respond(afterCalls(request, [pay(30, 'Alice')], [{ name: 'process_payment', content }])).text
+  expect(replyTo(completed)).toContain('transaction txn_1')
+  expect(replyTo(JSON.stringify(completed))).toContain('transaction txn_1')
+  expect(replyTo('Tool call execution denied.')).toContain('rejected')
 })
 
 describe('demonstration', () => {
@@ -110,7 +113,7 @@ describe('demonstration', () => {
       const actions: string[] = []
       for (let n = 0; n < 6; n += 1) {
         const line = await transcribe(spoken, history)
-        const { actions: reply } = ask([...history, user(line)], { mode: 'live' })
+        const { actions: reply } = respond([...history, user(line)], { mode: 'live' })
         const action = reply.find(({ type }) => type === 'call') ?? reply[0]
         actions.push(action?.type === 'call' ? action.name : (action?.type ?? 'nothing'))
         expect(line).toContain(language === 'en' ? '(demo line)' : 'デモの台詞')
@@ -120,7 +123,7 @@ describe('demonstration', () => {
     },
   )
 
-  test('[ED42] a cough is not a line', async () => {
+  test('[ED42] a short noise is not an utterance', async () => {
     const cough = { pcm: new Uint8Array(16_000 * 2 * 0.8), sampleRate: 16_000 }
     expect(await transcribeAsDialogue(() => 'en')(cough, [])).toBe('')
   })

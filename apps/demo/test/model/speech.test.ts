@@ -53,7 +53,7 @@ const pitchesAround = (text: string): [number, number] => {
   return [pitch(samples[0] ?? new Int16Array(0)), pitch(samples[2] ?? new Int16Array(0))]
 }
 
-const hissOf = (text: string): number => {
+const noiseShare = (text: string): number => {
   const samples = middle(speak(text))
   return band(samples, 4_000, 8_000) / band(samples, 100, 8_000)
 }
@@ -66,7 +66,7 @@ const SENTENCES = [
 ]
 
 test.each(SENTENCES)(
-  '[ED35] speaks %j audibly, 6 dB below full scale, from silence to silence',
+  '[ED35] the speech of %j has its peak at −6 dBFS and is silent at both ends',
   (text) => {
     const samples = speak(text)
     expect(peak(samples)).toBe(16_384)
@@ -76,36 +76,39 @@ test.each(SENTENCES)(
   },
 )
 
-test('[ED35] is silent in pauses and returns no samples for an empty text', () => {
+test('[ED35] pauses are silent, and an empty text has no samples', () => {
   expect(speak('')).toHaveLength(0)
   expect(peak(speak(' … 。'))).toBe(0)
   const [, pause] = speakPieces(['ah', '. ', 'oh'])
   expect(peak((pause ?? new Int16Array(1)).subarray(-1_200))).toBeLessThan(20)
 })
 
-test.each(SENTENCES.slice(0, 2))('[ED36] says 12 to 15 characters of %j a second', (text) => {
-  expect(text.length / seconds(speak(text))).toBeGreaterThan(12)
-  expect(text.length / seconds(speak(text))).toBeLessThan(15)
-})
+test.each(SENTENCES.slice(0, 2))(
+  '[ED36] %j is spoken at 12 to 15 characters per second',
+  (text) => {
+    expect(text.length / seconds(speak(text))).toBeGreaterThan(12)
+    expect(text.length / seconds(speak(text))).toBeLessThan(15)
+  },
+)
 
 test.each([
   ['きょうのてんきはくもりです', 12],
   ['とうきょうはいいてんきでしたがっこう', 17],
   ['サンフランシスコタワー', 11],
   ['東京都庁', 8],
-])('[ED36] says 7 to 8 morae of %j a second', (text, morae) => {
+])('[ED36] %j is spoken at 7 to 8 morae per second', (text, morae) => {
   const withoutTail = seconds(speak(text)) - 0.06
   expect(morae / withoutTail).toBeGreaterThan(7)
   expect(morae / withoutTail).toBeLessThan(8)
 })
 
-test('[ED36] stops after a minute', () => {
+test('[ED36] speech ends after a minute', () => {
   expect(seconds(speak('la '.repeat(40_000)))).toBeLessThanOrEqual(60)
   expect(speakPieces(['la '.repeat(40_000), 'la'])[1]?.length).toBeLessThan(RATE)
 })
 
 describe('sounds', () => {
-  // First and second formant, the two that tell vowels apart.
+  // The first and second formant, which distinguish vowels.
   const VOWELS: readonly [string, number, number][] = [
     ['あ', 760, 1_300],
     ['い', 300, 2_250],
@@ -114,7 +117,7 @@ describe('sounds', () => {
     ['お', 480, 880],
   ]
 
-  test.each(VOWELS)('[ED37] gives %s a spectrum that no other vowel has', (kana, first, second) => {
+  test.each(VOWELS)('[ED37] the vowel %s has its own spectrum', (kana, first, second) => {
     const likeness = (other: string): number => {
       const samples = middle(speak(`${other}ーー`))
       const share = (centre: number): number =>
@@ -126,8 +129,8 @@ describe('sounds', () => {
   })
 
   test('[ED37] s is noise and m is voiced', () => {
-    expect(hissOf('ssss')).toBeGreaterThan(0.8)
-    expect(hissOf('mmmm')).toBeLessThan(0.05)
+    expect(noiseShare('ssss')).toBeGreaterThan(0.8)
+    expect(noiseShare('mmmm')).toBeLessThan(0.05)
   })
 
   test('[ED38] the pitch falls at the end of a statement and rises at the end of a question', () => {
@@ -138,11 +141,11 @@ describe('sounds', () => {
   })
 })
 
-test('[ED38] sounds the same every time', () => {
+test('[ED38] speech is deterministic', () => {
   for (const text of SENTENCES) expect(bytes(speak(text)).equals(bytes(speak(text)))).toBe(true)
 })
 
-test('[ED39] the pieces add up to the whole', () => {
+test('[ED39] the joined pieces equal the speech of the whole text', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: 'grapheme', maxLength: 8 }), { maxLength: 6 }),
@@ -157,7 +160,7 @@ test('[ED39] the pieces add up to the whole', () => {
   )
 })
 
-test('[ED39] a piece is heard while its words are shown, without clicks', () => {
+test('[ED39] each piece has the audio of its words, without clicks', () => {
   const pieces = ['I ', 'sent ', '30 ', 'dollars ', 'to ', '花子', 'さん', '.']
   const spoken = speakPieces(pieces)
   for (const samples of spoken) expect(samples.length).toBeGreaterThan(0)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { en } from '../../src/page/i18n/en.ts'
 import { ja } from '../../src/page/i18n/ja.ts'
-import { ask, declare, demoTools, location, pay, track, weather } from './prompt.ts'
+import { respond, declare, demoTools, location, pay, track, weather } from './prompt.ts'
 
 const functions = [
   ...demoTools,
@@ -46,8 +46,8 @@ test.each([
   '[DM65] every suggestion makes the call that it describes, in %s',
   (_language, texts, recipient, other) => {
     const { starts, suggestions } = texts.shell
-    expect(ask(starts.payment.text, { functions }).calls).toEqual([pay(50, recipient)])
-    expect(ask(starts.twoPeople.text, { functions }).calls).toEqual([pay(600, recipient)])
+    expect(respond(starts.payment.text, { functions }).calls).toEqual([pay(50, recipient)])
+    expect(respond(starts.twoPeople.text, { functions }).calls).toEqual([pay(600, recipient)])
     const first = suggestions
       .flatMap((group) => group.suggestions)
       .map(({ text, needsPicture = false }) => {
@@ -55,7 +55,7 @@ test.each([
         const contents: Content[] = [
           { role: 'user', parts: needsPicture ? [{ text }, picture] : [{ text }] },
         ]
-        const { calls, actions } = ask(contents, { functions, includeThoughts: true })
+        const { calls, actions } = respond(contents, { functions, includeThoughts: true })
         return calls.length > 0 ? calls : actions.map(({ type }) => type)
       })
     const outcomes = toOutcomes(recipient, other)

@@ -1,7 +1,7 @@
 import { crc32, inflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { naturalPieces } from '../../src/model/replies/render.ts'
-import { ask, demoTools, model, user } from './prompt.ts'
+import { demoTools, model, respond, user } from './prompt.ts'
 
 test.each([
   ['hello', 'Hello!'],
@@ -13,15 +13,15 @@ test.each([
   ['あなたは誰ですか', '本物のモデルではありません'],
   ['何ができますか', '- 東京とロンドンの天気は？'],
   ['ありがとう', 'どういたしまして'],
-])('[ED24] answers %j', (request, words) => {
-  const answer = ask(request)
-  expect(answer.text).toContain(words)
-  expect(answer.calls).toEqual([])
+])('[ED24] replies to %j', (request, words) => {
+  const reply = respond(request)
+  expect(reply.text).toContain(words)
+  expect(reply.calls).toEqual([])
 })
 
-test('[ED24] offers only what the declared tools can do', () => {
+test('[ED24] offers examples for declared tools only', () => {
   const functions = demoTools.filter(({ name }) => name === 'get_weather')
-  const { text } = ask('help', { functions })
+  const { text } = respond('help', { functions })
   expect(text).toContain('weather in Tokyo')
   expect(text).not.toContain('Alice')
 })
@@ -31,7 +31,7 @@ test.each([
   ['私の名前は健です', '私の名前は何ですか', 'お名前は健さんです。'],
   ['hello', 'do you remember my name?', 'You have not told me your name yet. What is it?'],
 ])('[ED25] remembers: %j, %j', (first, second, text) => {
-  expect(ask([user(first), model('…'), user(second)]).text).toBe(text)
+  expect(respond([user(first), model('…'), user(second)]).text).toBe(text)
 })
 
 test('[ED25] remembers the balance of the last payment', () => {
@@ -43,13 +43,13 @@ test('[ED25] remembers the balance of the last payment', () => {
     model('Done.'),
     user('What is my balance?'),
   ]
-  expect(ask(contents).text).toBe('After the last payment your balance was €995.00.')
+  expect(respond(contents).text).toBe('After the last payment your balance was €995.00.')
 })
 
 test.each(['show me markdown', 'give me a code example', 'マークダウンを見せて'])(
-  '[ED26] shows a list, a table and code on %j',
+  '[ED26] shows a list, a table and code for %j',
   (request) => {
-    expect(ask(request).text).toMatch(/^1\. .*\n2\. [\s\S]*\| --- \|[\s\S]*```ts\n[\s\S]*```/mu)
+    expect(respond(request).text).toMatch(/^1\. .*\n2\. [\s\S]*\| --- \|[\s\S]*```ts\n[\s\S]*```/mu)
   },
 )
 
@@ -57,7 +57,7 @@ test.each(['think about the moon', '月について段階的に説明して'])(
   '[ED27] writes reasoning only if the request asks for it: %j',
   (request) => {
     const types = (includeThoughts: boolean) =>
-      ask(request, { includeThoughts }).actions.map(({ type }) => type)
+      respond(request, { includeThoughts }).actions.map(({ type }) => type)
     expect(types(true)).toEqual(['think', 'say'])
     expect(types(false)).toEqual(['say'])
   },
@@ -69,11 +69,11 @@ test.each([
   ['Which is greater, 3 or 12?', '**12 is larger.**', '9'],
   ['Which is bigger, 2.50 or 2.5?', '2.50 and 2.5 are equal.', ''],
 ])('[ED390] compares the numbers of %j', (request, result, difference) => {
-  const { text, actions } = ask(request, { includeThoughts: true })
+  const { text, actions } = respond(request, { includeThoughts: true })
   expect(actions.map(({ type }) => type)).toEqual(['think', 'say'])
   expect(text).toContain(result)
   expect(text).toContain(difference)
-  expect(ask(request, { mode: 'live' }).text).not.toMatch(/[*\n]/)
+  expect(respond(request, { mode: 'live' }).text).not.toMatch(/[*\n]/)
 })
 
 test.each([
@@ -82,12 +82,12 @@ test.each([
     'the payment of $30.00 to Alice and the payment of $40.00 to Bob',
   ],
   ['Aliceに30ドル送金してください', '承認をお願いします'],
-])('[ED391] in a voice conversation, says what needs approval: %j', (request, words) => {
-  const { actions, text } = ask(request, { mode: 'live' })
+])('[ED391] in a live session, says which payments need approval: %j', (request, words) => {
+  const { actions, text } = respond(request, { mode: 'live' })
   expect(actions[0]).toMatchObject({ type: 'say' })
   expect(actions.at(-1)).toMatchObject({ type: 'call', name: 'process_payment' })
   expect(text).toContain(words)
-  expect(ask(request).text).toBe('')
+  expect(respond(request).text).toBe('')
 })
 
 describe('pictures', () => {
@@ -96,17 +96,17 @@ describe('pictures', () => {
   }
 
   test('[ED28] names the type and size of a file, and still carries out the request', () => {
-    const shown = (text: string) => ask([{ role: 'user', parts: [{ text }, image] }])
+    const shown = (text: string) => respond([{ role: 'user', parts: [{ text }, image] }])
     expect(shown('look').text).toContain('image/png (2.0 kB)')
     expect(shown('これを見て').text).toContain('image/png (2.0 kB)を受け取りました')
     expect(shown('weather in Tokyo').calls).toHaveLength(1)
-    expect(ask([{ role: 'user', parts: [image] }]).text).toContain('image/png (2.0 kB)')
+    expect(respond([{ role: 'user', parts: [image] }]).text).toContain('image/png (2.0 kB)')
   })
 
   test.each(['draw a cat', 'generate an image of a cat', '猫の絵を描いて'])(
-    '[ED29] draws a picture on %j',
+    '[ED29] draws a picture for %j',
     (request) => {
-      const [picture, words] = ask(request).actions
+      const [picture, words] = respond(request).actions
       if (picture?.type !== 'image') throw new Error('No picture was drawn.')
       expect(picture.mimeType).toBe('image/png')
       expect(readPng(Buffer.from(picture.data, 'base64'))).toEqual({
@@ -115,8 +115,8 @@ describe('pictures', () => {
         bytes: 240 * (1 + 360 * 3),
       })
       expect(words).toMatchObject({ type: 'say' })
-      expect(ask(request).actions).toEqual(ask(request).actions)
-      expect(ask('draw a dog').actions[0]).not.toEqual(picture)
+      expect(respond(request).actions).toEqual(respond(request).actions)
+      expect(respond('draw a dog').actions[0]).not.toEqual(picture)
     },
   )
 })
@@ -145,11 +145,11 @@ test.each([
   'tell me a joke',
   '何ができますか',
   'マークダウン',
-])('[ED30] speaks without markdown in a live session: %j', (request) => {
-  const { text } = ask(request, { mode: 'live' })
+])('[ED30] a reply in a live session has no Markdown: %j', (request) => {
+  const { text } = respond(request, { mode: 'live' })
   expect(text).not.toMatch(/[*#`|\n]|^- /mu)
   expect(text.length).toBeGreaterThan(0)
-  expect(text.length).toBeLessThanOrEqual(ask(request).text.length)
+  expect(text.length).toBeLessThanOrEqual(respond(request).text.length)
 })
 
 test.each([
@@ -163,8 +163,8 @@ test.each([
   expect(naturalPieces(text)).toEqual(pieces)
 })
 
-test('[ED31] gives every sentence its pieces', () => {
-  const { actions, text } = ask('何ができますか')
+test('[ED31] every sentence is split into pieces', () => {
+  const { actions, text } = respond('何ができますか')
   expect(
     actions.flatMap((action) => (action.type === 'say' ? (action.pieces ?? []) : [])).join(''),
   ).toBe(text)
@@ -174,10 +174,10 @@ test.each([
   ['tell me a joke', 'You said “tell me a joke”. I am an emulator'],
   ['面白い話をして', '「面白い話をして」ですね。私は本物のモデルではなくエミュレーター'],
 ])('[ED34] repeats the main point of %j and makes a suggestion', (request, words) => {
-  expect(ask(request).text).toContain(words)
+  expect(respond(request).text).toContain(words)
 })
 
-test('[ED34] answers an empty conversation', () => {
-  expect(ask([]).text).not.toBe('')
-  expect(ask([user('hello'), model('Hello.')]).text).not.toBe('')
+test('[ED34] replies to an empty conversation', () => {
+  expect(respond([]).text).not.toBe('')
+  expect(respond([user('hello'), model('Hello.')]).text).not.toBe('')
 })

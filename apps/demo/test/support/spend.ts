@@ -1,7 +1,7 @@
 import { Cents } from '../../src/agent/wallet/wallets.ts'
 import { openSqliteWallets } from '../../src/agent/wallet/sqlite-wallets.ts'
 
-// A process of its own: `spend <database> <name>` pays 40 times and prints how often that succeeded.
+// Runs as a child process: `spend <database> <name>` makes 40 payments and prints how many succeeded.
 
 const [path = '', name = ''] = process.argv.slice(2)
 const wallets = openSqliteWallets(path)
