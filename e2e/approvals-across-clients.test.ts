@@ -157,7 +157,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
 })
 
 describe.each(testModes('sse'))('%s', (mode) => {
-  test('[DM40] a large payment needs a second approver, which may be a program', async () => {
+  longTest('[DM40] a large payment needs a second approver, which may be a program', async () => {
     const { page, card, account, id } = await requestApproval(testDemo, 'Send $600 to Alice', {
       mode,
     })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { firstOf, scriptResponder, type Emulator, startEmulator } from 'gemini-emulator'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, vi } from 'vitest'
 import { z } from 'zod'
 
 import { type Cluster, startCluster } from '../apps/demo/src/cluster/start-cluster.ts'
@@ -137,36 +137,39 @@ describe('the instance with the live socket is killed', () => {
     )
   })
 
-  test('[DM550] the page reconnects to the other instance, where the payment is approved and made once', async () => {
-    const page = await openPage()
-    await page.addInitScript(() => localStorage.setItem('mode', 'live'))
-    const sockets = await watchSockets(page)
-    await page.goto(cluster.url)
-    const { send, tool, waitUntilIdle, replies } = chatPage(page)
-    await send('Send $30 to Alice')
-    const card = tool('Alice')
-    await card.waitFor()
-    await waitUntilIdle()
-    const id = (await page.locator('.adk-approval').getAttribute('data-approval')) ?? ''
-    // The relay has the first sentence when the second one is sent.
-    await send('[[say Half of it.]][[pause 1000]][[say More.]][[wait never]]')
-    await replies.getByText('More.').waitFor()
-    const killed = killInstance(sockets.instances.at(-1))
-    await expect.poll(() => sockets.instances.at(-1)).not.toBe(killed)
-    await decide(card, 'approve')
-    await waitForOutcome(card)
-    const texts = () => replies.locator('.markdown').allTextContents()
-    await expect.poll(async () => (await texts()).join()).toContain('I sent $30.00')
-    await waitUntilIdle()
-    expect(await readHistory(page, id)).toEqual(RAN_ONCE)
-    // The balance is that of one payment. The text of the reply that the killed instance began is kept.
-    await card.getByText('$970.00').first().waitFor()
-    const shown = await texts()
-    expect(shown.join().match(/I sent \$30\.00/g)).toHaveLength(1)
-    expect(shown.join().match(/Half of it\./g)).toHaveLength(1)
-    await page.reload()
-    await expect.poll(texts).toEqual(shown)
-  })
+  longTest(
+    '[DM550] the page reconnects to the other instance, where the payment is approved and made once',
+    async () => {
+      const page = await openPage()
+      await page.addInitScript(() => localStorage.setItem('mode', 'live'))
+      const sockets = await watchSockets(page)
+      await page.goto(cluster.url)
+      const { send, tool, waitUntilIdle, replies } = chatPage(page)
+      await send('Send $30 to Alice')
+      const card = tool('Alice')
+      await card.waitFor()
+      await waitUntilIdle()
+      const id = (await page.locator('.adk-approval').getAttribute('data-approval')) ?? ''
+      // The relay has the first sentence when the second one is sent.
+      await send('[[say Half of it.]][[pause 1000]][[say More.]][[wait never]]')
+      await replies.getByText('More.').waitFor()
+      const killed = killInstance(sockets.instances.at(-1))
+      await expect.poll(() => sockets.instances.at(-1)).not.toBe(killed)
+      await decide(card, 'approve')
+      await waitForOutcome(card)
+      const texts = () => replies.locator('.markdown').allTextContents()
+      await expect.poll(async () => (await texts()).join()).toContain('I sent $30.00')
+      await waitUntilIdle()
+      expect(await readHistory(page, id)).toEqual(RAN_ONCE)
+      // The balance is that of one payment. The text of the reply that the killed instance began is kept.
+      await card.getByText('$970.00').first().waitFor()
+      const shown = await texts()
+      expect(shown.join().match(/I sent \$30\.00/g)).toHaveLength(1)
+      expect(shown.join().match(/Half of it\./g)).toHaveLength(1)
+      await page.reload()
+      await expect.poll(texts).toEqual(shown)
+    },
+  )
 
   longTest(
     '[DM550] stock useChat of ai 7 approves at the other instance, and the payment is made once',

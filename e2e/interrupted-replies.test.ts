@@ -103,7 +103,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
 })
 
 describe.each(testModes('sse'))('%s', (mode) => {
-  test('[DM25] a message that did not arrive is sent again, after those that did', async () => {
+  longTest('[DM25] a message that did not arrive is sent again, after those that did', async () => {
     await using proxy = await openBreakableProxy(testDemo.demo.url)
     const page = await testDemo.openPage({ mode, url: proxy.url })
     const { send, replies, log, waitUntilIdle } = chatPage(page)
@@ -175,7 +175,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
   })
 })
 
-test('[DM24] a reply that ends during the reload is not lost', async () => {
+longTest('[DM24] a reply that ends during the reload is not lost', async () => {
   const page = await testDemo.openPage()
   const { send, reply, replies } = chatPage(page)
   await send('[[say It was running,]][[wait late]][[say and now it is not.]]')

@@ -104,7 +104,7 @@ describe('voice', () => {
     expect((await readVoice(page)).playback.played).toBeGreaterThan(played)
   })
 
-  test('[VO9] with push-to-talk, speech while the button is held gets a reply', async () => {
+  longTest('[VO9] with push-to-talk, speech while the button is held gets a reply', async () => {
     testPage.emulator.live.queueTranscript('[[say I heard you.]]')
     const page = await testPage.openPage({
       tones: syllables(440, 2_000),
@@ -160,7 +160,7 @@ describe('voice', () => {
     await expect.poll(() => readProblem(page)).toBe('lost')
   })
 
-  test('[VO7] a refused permission is reported', async () => {
+  longTest('[VO7] a refused permission is reported', async () => {
     const page = await testPage.openPage({ tones: [SILENCE], microphone: 'denied' })
     await page.click('#start')
     await expect.poll(() => readProblem(page)).toBe('permission-denied')
