@@ -46,7 +46,7 @@ async function measure({ name, store, readSize, close }: Subject): Promise<void>
     agent: new LlmAgent({ name: 'assistant', model: new PayingModel(), tools: [pay] }),
     store,
     // The limits per principal would reject some of the turns.
-    authenticate: ({ headers }) => ({ id: headers.get('x-person') ?? 'nobody' }),
+    authenticate: ({ headers }) => ({ id: headers.get('x-person') ?? 'unknown' }),
     retention: { chatsMs: KEEP_MS, auditMs: KEEP_MS, intervalMs: 500 },
   })
   const request = async (turn: number, path: string, body?: unknown): Promise<string> => {
@@ -54,7 +54,7 @@ async function measure({ name, store, readSize, close }: Subject): Promise<void>
     const init =
       body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) }
     const response = await bridge.fetch(new Request(`http://localhost${path}`, init))
-    if (!response.ok) throw new Error(`${path} was answered with ${response.status}.`)
+    if (!response.ok) throw new Error(`${path} responded with ${response.status}.`)
     return response.text()
   }
   const runTurn = async (turn: number): Promise<void> => {

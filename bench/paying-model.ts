@@ -15,8 +15,8 @@ export class PayingModel extends BaseLlm {
   override async *generateContentAsync({
     contents,
   }: LlmRequest): AsyncGenerator<LlmResponse, void> {
-    const answered = contents.at(-1)?.parts?.some((part) => part.functionResponse !== undefined)
-    const part = answered ? { text: 'Done.' } : { functionCall: { name: 'pay', args: {} } }
+    const hasResult = contents.at(-1)?.parts?.some((part) => part.functionResponse !== undefined)
+    const part = hasResult ? { text: 'Done.' } : { functionCall: { name: 'pay', args: {} } }
     yield { content: { role: 'model', parts: [part] } }
   }
 

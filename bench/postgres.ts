@@ -133,10 +133,10 @@ async function openFloor(): Promise<() => Promise<number>> {
     await pool.query('INSERT INTO floor_approvals VALUES ($1, $2)', [id, 'requested'])
     const notified = once(owner, 'notification')
     const from = performance.now()
-    const answered = post(url, { id })
+    const response = post(url, { id })
     await notified
     const took = performance.now() - from
-    await answered
+    await response
     return took
   }
 }

@@ -149,7 +149,7 @@ async function drain(
   response: Response,
   onText: (text: string) => void = () => undefined,
 ): Promise<void> {
-  if (response.status !== 200) throw new Error(`The server answered ${response.status}.`)
+  if (response.status !== 200) throw new Error(`The server responded with ${response.status}.`)
   const decoder = new TextDecoder()
   for await (const bytes of response.body ?? [])
     for (const [, delta = '""'] of decoder.decode(bytes).matchAll(/"delta":("[^"]*")/g))

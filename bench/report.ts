@@ -71,7 +71,7 @@ export function reportGoals(
         verdict(heapMb <= 5 && produced < of),
       ],
       [
-        'vanished client: the model ends',
+        'disconnected client: the model ends',
         '≤ 250 ms, all',
         `${format(disconnectedClient.median, 1)} ms (max ${format(disconnectedClient.max, 1)})`,
         verdict(disconnectedClient.max <= 250),

@@ -11,30 +11,30 @@ import { median } from '../statistics.ts'
 import type { ServerKind, ToolStart } from './server.ts'
 
 const ROUNDS = 200
-/** Enough for the servers to have compiled what they run. */
+/** Rounds in which the servers compile their code. */
 const WARM_UP = 400
-/** What follows a request has ended by then, and does not count for the next one. */
+/** Long enough for the work after a request to end, so that it does not count for the next one. */
 const PAUSE_MS = 10
 
-/** Medians of one server: from sending a decision to the start of the tool, and the CPU time of the server within it. */
+/** Medians of one server: the time from sending a decision to the start of the tool, and the CPU time of the server in that time. */
 export interface DecisionFigures {
   readonly ms: number
   readonly cpuUs: number
 }
 
-/** Where the servers keep their databases, and the emulated model of live sessions. */
-export interface Surroundings {
+/** The folder of the databases, and the URL of the emulated model of live sessions. */
+export interface Environment {
   readonly folder: string
   readonly baseUrl?: string
 }
 
-/** Measures the bridge and the floor in turn. Each is a process of its own; the client is in this one. */
+/** Measures the bridge and the floor alternately. Each has its own process. The client is in this one. */
 export async function measureDecisions(
   over: 'http' | 'socket',
-  surroundings: Surroundings,
+  environment: Environment,
 ): Promise<{ readonly floor: DecisionFigures; readonly bridge: DecisionFigures }> {
-  const floor = await openSubject(`${over}-floor`, surroundings)
-  const bridge = await openSubject(`${over}-bridge`, surroundings)
+  const floor = await openSubject(`${over}-floor`, environment)
+  const bridge = await openSubject(`${over}-bridge`, environment)
   const taken = { floor: [] as DecisionFigures[], bridge: [] as DecisionFigures[] }
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {
     const pauseMs = round < 0 ? 0 : PAUSE_MS
@@ -52,25 +52,25 @@ function toMedians(figures: readonly DecisionFigures[]): DecisionFigures {
 }
 
 interface Subject {
-  /** Asks for an approval, and measures its decision after a pause. */
+  /** Requests an approval, and measures its decision after a pause. */
   readonly decide: (pauseMs: number) => Promise<DecisionFigures>
   readonly close: () => Promise<void>
 }
 
-async function openSubject(kind: ServerKind, surroundings: Surroundings): Promise<Subject> {
-  const child = startServer(kind, surroundings)
+async function openSubject(kind: ServerKind, environment: Environment): Promise<Subject> {
+  const child = startServer(kind, environment)
   // The first message of a server is its port.
   const [port] = (await once(child, 'message')) as [number]
   const client = kind.startsWith('http') ? openHttp(port) : await openSocket(port)
   const decide = async (pauseMs: number): Promise<DecisionFigures> => {
-    const approval = await client.ask()
+    const approval = await client.requestApproval()
     await delay(pauseMs)
     const started = once(child, 'message')
     const from = monotonicMs()
-    const answered = client.approve(approval)
-    // After its port, a server reports nothing but the starts of tools.
+    const responded = client.approve(approval)
+    // After its port, a server sends only the starts of tools.
     const [{ atMs, cpuUs }] = (await started) as [ToolStart]
-    await answered
+    await responded
     await client.finish(approval)
     await delay(pauseMs)
     return { ms: atMs - from, cpuUs }
@@ -84,47 +84,47 @@ async function openSubject(kind: ServerKind, surroundings: Surroundings): Promis
   return { decide, close }
 }
 
-function startServer(kind: ServerKind, { folder, baseUrl = '' }: Surroundings): ChildProcess {
+function startServer(kind: ServerKind, { folder, baseUrl = '' }: Environment): ChildProcess {
   const script = fileURLToPath(new URL('server.ts', import.meta.url))
   const node = [process.execPath, '--import', 'tsx', ...profiling(kind), script]
   const [command, ...args] = [...pinnedTo(0), ...node, kind, folder, baseUrl]
   return spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
 
-interface Asked {
+interface RequestedApproval {
   readonly chatId: string
   readonly approvalId: string
 }
 
 interface DecisionClient {
-  readonly ask: () => Promise<Asked>
-  readonly approve: (asked: Asked) => Promise<unknown>
-  /** Lets the reply end, after which the next approval is asked. */
-  readonly finish: (asked: Asked) => Promise<unknown>
+  readonly requestApproval: () => Promise<RequestedApproval>
+  readonly approve: (approval: RequestedApproval) => Promise<unknown>
+  /** Waits for the end of the reply, before the next approval is requested. */
+  readonly finish: (approval: RequestedApproval) => Promise<unknown>
   readonly close: () => void
 }
 
-/** Each approval has a chat of its own. */
+/** Each approval has its own chat. */
 function openHttp(port: number): DecisionClient {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const headers = { 'content-type': 'application/json' }
   const post = async (path: string, body: unknown): Promise<string> => {
     const request = httpRequest({ host: '127.0.0.1', port, path, method: 'POST', agent, headers })
     request.end(JSON.stringify(body))
-    // The only argument of this event.
+    // The event has this argument.
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     let text = ''
     for await (const piece of response.setEncoding('utf8')) text += String(piece)
-    if (response.statusCode !== 200) throw new Error(`A server answered ${text}`)
+    if (response.statusCode !== 200) throw new Error(`A server responded with ${text}`)
     return text
   }
   let chats = 0
   return {
-    ask: async () => {
+    requestApproval: async () => {
       const chatId = `chat-${(chats += 1)}`
       const messages = [{ role: 'user', content: 'pay' }]
-      const answer = await post('/stream', { id: chatId, messages })
-      return { chatId, approvalId: /"approvalId":"([^"]+)"/.exec(answer)?.[1] ?? '' }
+      const reply = await post('/stream', { id: chatId, messages })
+      return { chatId, approvalId: /"approvalId":"([^"]+)"/.exec(reply)?.[1] ?? '' }
     },
     approve: ({ approvalId }) => post(`/approvals/${approvalId}`, { approved: true }),
     finish: async () => undefined,
@@ -132,13 +132,13 @@ function openHttp(port: number): DecisionClient {
   }
 }
 
-/** 20 approvals have a chat in common. */
+/** 20 approvals share a chat. */
 async function openSocket(port: number): Promise<DecisionClient> {
   const client = await LiveClient.open(`ws://127.0.0.1:${port}/live`)
-  let asked = 0
+  let count = 0
   return {
-    ask: async () => {
-      const chatId = `chat-${Math.floor((asked += 1) / 20)}`
+    requestApproval: async () => {
+      const chatId = `chat-${Math.floor((count += 1) / 20)}`
       const approvalId = await client.sendMessage(chatId, '[[call pay {}]] [[then]] [[say Paid.]]')
       return { chatId, approvalId }
     },

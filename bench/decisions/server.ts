@@ -1,4 +1,4 @@
-// A server that takes decisions, in a process of its own: the bridge, or the least that a correct server must do.
+// A server that accepts decisions, in its own process: the bridge, or the minimum that a correct server must do.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -17,7 +17,7 @@ import { monotonicMs } from '../script.ts'
 
 export type ServerKind = 'http-floor' | 'http-bridge' | 'socket-floor' | 'socket-bridge'
 
-/** When a tool has started, and the CPU time of this process since the request or frame arrived. */
+/** The time at which a tool started, and the CPU time of this process since the request or frame arrived. */
 export interface ToolStart {
   readonly atMs: number
   readonly cpuUs: number
@@ -42,7 +42,7 @@ async function openBridge(isLive: boolean): Promise<Server> {
   const model = isLive ? createLiveModel() : new PayingModel()
   const agent = new LlmAgent({ name: 'assistant', model, tools: [pay] })
   const store = await openSqliteStore({ path: join(folder, `${kind}.db`) })
-  // The emulator writes where Gemini would speak.
+  // The emulator sends text in place of speech.
   const runConfig = { responseModalities: ['TEXT'] } as unknown as Partial<RunConfig>
   const live = model instanceof Gemini ? { live: { model, runConfig } } : {}
   const bridge = createBridge({ agent, store, authenticate: () => ({ id: 'person' }), ...live })
@@ -61,8 +61,11 @@ function createLiveModel(): Gemini {
   return new LiveGemini({ model: 'gemini-3.1-flash-live-preview', apiKey: 'any' })
 }
 
-/** The calls that wait for approval, with what any server must store: who may decide, what runs, and how far it is. */
-function openApprovals(): { ask: () => string; decide: (id: string, body: unknown) => boolean } {
+/** The pending approvals, with the minimum that a server must store: the approver, the call and its state. */
+function openApprovals(): {
+  requestApproval: () => string
+  decide: (id: string, body: unknown) => boolean
+} {
   const database = new Database(join(folder, `${kind}.db`))
   database.exec(`
     PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
@@ -71,7 +74,7 @@ function openApprovals(): { ask: () => string; decide: (id: string, body: unknow
   const read = database.prepare('SELECT call FROM approvals WHERE id = ? AND person = ?')
   const move = database.prepare('UPDATE approvals SET state = ? WHERE id = ? AND state = ?')
   return {
-    ask: () => {
+    requestApproval: () => {
       const id = randomUUID()
       insert.run(id, 'person', JSON.stringify({ tool: 'pay', args: {} }), 'requested')
       return id
@@ -82,7 +85,7 @@ function openApprovals(): { ask: () => string; decide: (id: string, body: unknow
       const [row] = read.all(id, 'person') as { call: string }[]
       if (!row) return false
       const { tool } = JSON.parse(row.call) as { tool: string }
-      // A decision that is lost would be asked again, and a claim that is lost would run the call twice.
+      // After a crash, a lost decision would be requested again, and a lost claim would run the call twice.
       if (move.run('approved', id, 'requested').changes === 0) return false
       if (move.run('executing', id, 'approved').changes === 0) return false
       if (tool === 'pay') noteStart()
@@ -92,13 +95,13 @@ function openApprovals(): { ask: () => string; decide: (id: string, body: unknow
 }
 
 function openHttpFloor(): Server {
-  const { ask, decide } = openApprovals()
+  const { requestApproval, decide } = openApprovals()
   return createServer((request, response) => {
     noteArrival()
     void (async () => {
       const body = await readJson(request)
       const id = request.url?.split('/')[2]
-      if (id === undefined) response.end(JSON.stringify({ approvalId: ask() }))
+      if (id === undefined) response.end(JSON.stringify({ approvalId: requestApproval() }))
       else response.writeHead(decide(id, body) ? 200 : 409).end('{}')
     })()
   })
@@ -112,7 +115,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 function openSocketFloor(): Server {
-  const { ask, decide } = openApprovals()
+  const { requestApproval, decide } = openApprovals()
   const server = createServer()
   new WebSocketServer({ server }).on('connection', (peer) => {
     peer.on('message', (data: Buffer) => {
@@ -123,7 +126,7 @@ function openSocketFloor(): Server {
         const isDecided = decide(approvalId, frame)
         return peer.send(JSON.stringify({ type: isDecided ? 'decided' : 'error' }))
       }
-      const chunk = { approvalId: ask() }
+      const chunk = { approvalId: requestApproval() }
       peer.send(JSON.stringify({ type: 'chunk', requestId, chunk }))
       peer.send(JSON.stringify({ type: 'end', requestId }))
     })
@@ -141,7 +144,7 @@ const server = await openServer()
 server.prependListener('upgrade', (_request: IncomingMessage, socket: Socket) => {
   socket.on('data', noteArrival)
 })
-// A connection waits while the other server is measured.
+// Connections are idle while the other server is measured.
 server.keepAliveTimeout = 0
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')

@@ -9,7 +9,7 @@ import { type Handler, newestText, readChatBody, serve } from './serve.ts'
 type StreamResult = Awaited<ReturnType<MockLanguageModelV3['doStream']>>
 type ModelPart = StreamResult['stream'] extends ReadableStream<infer Part> ? Part : never
 
-const answer: Handler = async (request, response) => {
+const handle: Handler = async (request, response) => {
   const body = await readChatBody(request)
   const leaving = new AbortController()
   response.on('close', () => leaving.abort())
@@ -57,4 +57,4 @@ async function* modelParts(script: Script, signal: AbortSignal): AsyncGenerator<
   }
 }
 
-await serve(answer)
+await serve(handle)

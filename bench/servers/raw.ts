@@ -2,7 +2,7 @@
 import { produced, readScript, tokenOf } from '../script.ts'
 import { type Handler, deltaFrame, newestText, readChatBody, serve, SSE_HEADERS } from './serve.ts'
 
-const answer: Handler = async (request, response) => {
+const handle: Handler = async (request, response) => {
   const script = readScript(newestText(await readChatBody(request)))
   const frame = deltaFrame(tokenOf(script))
   let left = script.tokens
@@ -19,4 +19,4 @@ const answer: Handler = async (request, response) => {
   setImmediate(writeNext)
 }
 
-await serve(answer)
+await serve(handle)
