@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { measureDecisions } from './decisions/measure.ts'
-import { pinLoad } from './server-process.ts'
 
-pinLoad()
 const folder = await mkdtemp(join(tmpdir(), 'approval-bench-'))
 const { floor, bridge } = await measureDecisions('http', { folder })
 console.log(`From the request that approves to the start of the tool, medians:

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 import { LiveClient } from '../live-client.ts'
 import { monotonicMs } from '../script.ts'
-import { pinnedTo, profiling } from '../server-process.ts'
+import { pinLoad, pinnedTo, profiling } from '../server-process.ts'
 import { median } from '../statistics.ts'
 import type { ServerKind, ToolStart } from './server.ts'
 
@@ -33,6 +33,7 @@ export async function measureDecisions(
   over: 'http' | 'socket',
   environment: Environment,
 ): Promise<{ readonly floor: DecisionFigures; readonly bridge: DecisionFigures }> {
+  pinLoad()
   const floor = await openSubject(`${over}-floor`, environment)
   const bridge = await openSubject(`${over}-bridge`, environment)
   const taken = { floor: [] as DecisionFigures[], bridge: [] as DecisionFigures[] }
