@@ -20,8 +20,6 @@ const components = (version: '6' | '7', alias: Record<string, string>) => ({
     name: `react ai ${version}`,
     env: { AI_SDK: version },
     include: version === '6' && !isLong ? WITH_EACH_VERSION : [COMPONENTS],
-    // Two files in one worker: each worker takes seconds to load ADK.
-    fileParallelism: version === '7' || isLong,
     // Not an environment of vitest, which puts a browser's `fetch` in the way of the server that runs beside the page.
     setupFiles: ['packages/adk-stream-protocol/test/react/support/dom.ts'],
   },
