@@ -65,10 +65,10 @@ async function approval(options: BrowserContextOptions): Promise<Page> {
 async function live(options: BrowserContextOptions): Promise<Page> {
   testDemo.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await openWithMicrophone(testDemo, SPEECH, { ...options })
-  const { handsFree, waitUntilListening } = voiceControls(page)
+  const { handsFree, waitForStatus } = voiceControls(page)
   await handsFree.click()
   await chatPage(page).tool('Alice').getByRole('button', { name: 'Approve' }).waitFor()
-  await waitUntilListening()
+  await waitForStatus('Waiting for your approval')
   return page
 }
 
