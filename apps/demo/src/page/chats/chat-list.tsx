@@ -2,6 +2,7 @@ import type { ChatSummary } from 'adk-stream-protocol/client'
 import { PanelLeft, Search, SquarePen, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
+import { IconButton } from '../icon-button.tsx'
 import icon from '../icon.svg'
 import { useLabels } from '../i18n/language.tsx'
 import { ChatItem } from './chat-item.tsx'
@@ -47,15 +48,7 @@ export function ChatList(props: ChatListProps) {
           <img src={icon} alt="" width="22" height="22" />
           {labels.title}
         </p>
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={listLabels.hide}
-          title={listLabels.hide}
-          onClick={onHide}
-        >
-          <PanelLeft aria-hidden="true" />
-        </button>
+        <IconButton icon={PanelLeft} label={listLabels.hide} onClick={onHide} />
       </header>
       <button type="button" className="outlined new-chat" onClick={onNewChat}>
         <SquarePen aria-hidden="true" />
@@ -96,9 +89,7 @@ function ListProblem({ problem, onDismiss }: ListProblemProps) {
   return (
     <div className="panel-problem" role="alert">
       <p>{chats.problems[problem]}</p>
-      <button type="button" className="action" aria-label={close} title={close} onClick={onDismiss}>
-        <X aria-hidden="true" />
-      </button>
+      <IconButton icon={X} label={close} className="action" onClick={onDismiss} />
     </div>
   )
 }

@@ -14,6 +14,7 @@ import {
   type KeyboardEvent,
 } from 'react'
 
+import { IconButton } from '../icon-button.tsx'
 import {
   picturesIn,
   usePictures,
@@ -170,15 +171,7 @@ function PictureButton({ chooserRef, onChoose, onDone }: PictureButtonProps) {
   const { attach } = useLabels().shell.composer
   return (
     <>
-      <button
-        type="button"
-        className="icon-button"
-        aria-label={attach}
-        title={attach}
-        onClick={() => chooserRef.current?.click()}
-      >
-        <ImagePlus aria-hidden="true" />
-      </button>
+      <IconButton icon={ImagePlus} label={attach} onClick={() => chooserRef.current?.click()} />
       <input
         ref={chooserRef}
         type="file"

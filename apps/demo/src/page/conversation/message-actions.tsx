@@ -2,6 +2,7 @@ import { type UIMessage, isTextUIPart } from 'ai'
 import { createContext, use, useState, type KeyboardEvent, useEffect, useId, useRef } from 'react'
 import { Check, Copy, Pencil } from 'lucide-react'
 
+import { IconButton } from '../icon-button.tsx'
 import { isComposing } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
 
@@ -119,15 +120,12 @@ function CopyButton({ text }: { readonly text: string }) {
   }
   return (
     <>
-      <button
-        type="button"
+      <IconButton
+        icon={result === 'copied' ? Check : Copy}
+        label={actions.copy}
         className="action"
-        aria-label={actions.copy}
-        title={actions.copy}
         onClick={() => void copy()}
-      >
-        {result === 'copied' ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
-      </button>
+      />
       <span className="visually-hidden" role="status">
         {result && actions[result]}
       </span>
@@ -138,11 +136,7 @@ function CopyButton({ text }: { readonly text: string }) {
 /** Opens the editor of a message. */
 function EditButton({ onEdit }: { readonly onEdit: () => void }) {
   const { edit } = useLabels().shell.actions
-  return (
-    <button type="button" className="action" aria-label={edit} title={edit} onClick={onEdit}>
-      <Pencil aria-hidden="true" />
-    </button>
-  )
+  return <IconButton icon={Pencil} label={edit} className="action" onClick={onEdit} />
 }
 
 /** Returns the text of a message as Markdown, without reasoning, calls and pictures. */

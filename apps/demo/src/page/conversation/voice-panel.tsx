@@ -3,6 +3,7 @@ import { Voice, listMicrophones, type MicrophoneChoice as Choice } from 'adk-str
 import { Captions, MessageSquare, ChevronDown, Mic } from 'lucide-react'
 import { useEffect, useState, useMemo } from 'react'
 
+import { IconButton } from '../icon-button.tsx'
 import { useDemo } from '../wire/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { useCaptions, useMode, type Mode } from '../settings.ts'
@@ -26,28 +27,21 @@ export function VoicePanel({ voice, chat }: VoicePanelProps) {
     <div className="talk column-width">
       <VoiceStage voice={voice} chat={chat} captions={captions === 'on'}>
         {isOn && (
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={labels.captions}
-            title={labels.captions}
+          <IconButton
+            icon={Captions}
+            label={labels.captions}
             aria-pressed={captions === 'on'}
             onClick={() => chooseCaptions(captions === 'on' ? 'off' : 'on')}
-          >
-            <Captions aria-hidden="true" />
-          </button>
+          />
         )}
         {isOn && <MicrophoneChoice voice={voice} />}
         {/* Where the top bar has no room for the mode. */}
-        <button
-          type="button"
+        <IconButton
+          icon={MessageSquare}
+          label={labels.backToChat}
           className="icon-button back-to-chat"
-          aria-label={labels.backToChat}
-          title={labels.backToChat}
           onClick={() => chooseMode('sse')}
-        >
-          <MessageSquare aria-hidden="true" />
-        </button>
+        />
       </VoiceStage>
       {isOn && demo?.emulated && <p className="fine talk-note">{labels.emulated}</p>}
     </div>
@@ -98,17 +92,7 @@ function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
 export function TalkButton() {
   const { voice: labels } = useLabels().shell
   const [, choose] = useMode()
-  return (
-    <button
-      type="button"
-      className="icon-button"
-      aria-label={labels.needsLive}
-      title={labels.needsLive}
-      onClick={() => choose('live')}
-    >
-      <Mic aria-hidden="true" />
-    </button>
-  )
+  return <IconButton icon={Mic} label={labels.needsLive} onClick={() => choose('live')} />
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { X } from 'lucide-react'
 
+import { IconButton } from '../icon-button.tsx'
 import { useDemo } from '../wire/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { describeShortcut, SHORTCUT_NAMES } from './shortcuts.ts'
@@ -98,15 +99,7 @@ export function ShortcutsDialog({ open, onClose }: ShortcutsDialogProps) {
     <Modal open={open} label={shortcuts.title} className="dialog shortcuts" onClose={onClose}>
       <header className="dialog-header">
         <h2>{shortcuts.title}</h2>
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={close}
-          title={close}
-          onClick={onClose}
-        >
-          <X aria-hidden="true" />
-        </button>
+        <IconButton icon={X} label={close} onClick={onClose} />
       </header>
       <dl>
         {rows.map(([name, keys]) => (

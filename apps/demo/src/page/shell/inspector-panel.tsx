@@ -2,6 +2,7 @@ import { useConnection } from 'adk-stream-protocol/react'
 import { X } from 'lucide-react'
 import { lazy, Suspense, useSyncExternalStore } from 'react'
 
+import { IconButton } from '../icon-button.tsx'
 import { useDemo } from '../wire/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { storesChats, useMode } from '../settings.ts'
@@ -29,15 +30,7 @@ export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProp
     <>
       <header className="panel-header">
         <h2>{inspector.title}</h2>
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={inspector.hide}
-          title={inspector.hide}
-          onClick={onClose}
-        >
-          <X aria-hidden="true" />
-        </button>
+        <IconButton icon={X} label={inspector.hide} onClick={onClose} />
       </header>
       <div className="panel-body inspector-body">
         <Facts chatId={chatId} />

@@ -2,6 +2,7 @@ import { PanelLeft, PanelRight, SquarePen, Music, VolumeX } from 'lucide-react'
 import { type ReactNode, useSyncExternalStore } from 'react'
 import { ConnectionBadge, useConnection } from 'adk-stream-protocol/react'
 
+import { IconButton } from '../icon-button.tsx'
 import { OpenChat } from '../conversation/open-chat.tsx'
 import { Replay } from '../conversation/replay.tsx'
 import { ApprovalsPage } from '../inbox/approvals-page.tsx'
@@ -90,24 +91,8 @@ function TopBar(props: TopBarProps) {
       <div className="top-bar-start">
         {!showsSidebar && (
           <>
-            <button
-              type="button"
-              className="icon-button"
-              aria-label={chats.show}
-              title={chats.show}
-              onClick={() => sidebar.setOpen(true)}
-            >
-              <PanelLeft aria-hidden="true" />
-            </button>
-            <button
-              type="button"
-              className="icon-button"
-              aria-label={labels.newChat}
-              title={labels.newChat}
-              onClick={onNewChat}
-            >
-              <SquarePen aria-hidden="true" />
-            </button>
+            <IconButton icon={PanelLeft} label={chats.show} onClick={() => sidebar.setOpen(true)} />
+            <IconButton icon={SquarePen} label={labels.newChat} onClick={onNewChat} />
           </>
         )}
         <h1 title={title}>{title}</h1>
@@ -116,16 +101,12 @@ function TopBar(props: TopBarProps) {
       <div className="top-bar-end">
         {connection}
         {children}
-        <button
-          type="button"
-          className="icon-button"
-          aria-label={inspectorLabel}
-          title={inspectorLabel}
+        <IconButton
+          icon={PanelRight}
+          label={inspectorLabel}
           aria-expanded={inspector.open}
           onClick={() => inspector.setOpen(!inspector.open)}
-        >
-          <PanelRight aria-hidden="true" />
-        </button>
+        />
       </div>
     </header>
   )
@@ -167,15 +148,11 @@ function MusicControl() {
   if (playing.state === 'silent') return null
   const { track, muted } = playing
   return (
-    <button
-      type="button"
-      className="icon-button"
+    <IconButton
+      icon={muted ? VolumeX : Music}
+      label={labels.music.mute(track)}
       aria-pressed={muted}
-      aria-label={labels.music.mute(track)}
-      title={labels.music.mute(track)}
       onClick={() => music.setMuted(!muted)}
-    >
-      {muted ? <VolumeX aria-hidden="true" /> : <Music aria-hidden="true" />}
-    </button>
+    />
   )
 }

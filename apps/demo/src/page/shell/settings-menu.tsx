@@ -2,6 +2,7 @@ import { Keyboard, Settings2 } from 'lucide-react'
 import { useState, useSyncExternalStore, useEffect, type ReactNode } from 'react'
 import type { SignedInService } from 'adk-stream-protocol/client'
 
+import { IconButton } from '../icon-button.tsx'
 import { useDemo } from '../wire/use-demo.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
@@ -16,15 +17,7 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
   const { settings, mode } = useLabels().shell
   return (
     <>
-      <button
-        type="button"
-        className="icon-button"
-        aria-label={settings.title}
-        title={settings.title}
-        popoverTarget={POPOVER_ID}
-      >
-        <Settings2 aria-hidden="true" />
-      </button>
+      <IconButton icon={Settings2} label={settings.title} popoverTarget={POPOVER_ID} />
       <section
         id={POPOVER_ID}
         className="popover settings"
