@@ -287,15 +287,7 @@ const COUNT_FIELDS: ReadonlySet<string> = new Set(['model', 'contents', 'generat
 const CONTENT_FIELDS: ReadonlySet<string> = new Set(['role', 'parts'])
 
 const PART_FIELDS: ReadonlySet<string> = new Set([
-  'text',
-  'inlineData',
-  'fileData',
-  'functionCall',
-  'functionResponse',
-  'executableCode',
-  'codeExecutionResult',
-  'toolCall',
-  'toolResponse',
+  ...DATA_FIELDS,
   'thought',
   'thoughtSignature',
   'videoMetadata',
