@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { markFailed, PENDING, PENDING_INSIDE } from '../agent/call-responses.ts'
 import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { PreviewResult } from '../approvals/preview.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
@@ -36,11 +37,11 @@ export function toAskedNote(
   }
 }
 
-/** Returns the call that a confirmation request is about. */
-export function readOriginalCall(
+/** Returns the call that a confirmation request is about, or undefined if the request is incomplete. */
+export function parseOriginalCall(
   args: Record<string, unknown> | undefined,
 ): { id: string; name: string; args: Record<string, unknown> } | undefined {
-  const original = OriginalCall.safeParse(args?.['originalFunctionCall'])
+  const original = OriginalCall.safeParse(readOriginalCall(args))
   return original.success ? original.data : undefined
 }
 

@@ -11,7 +11,7 @@ import { isRefusal } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { previewApproval } from '../approvals/preview.ts'
-import { readOriginalCall, storeResponses, toAskedNote } from './approval-events.ts'
+import { parseOriginalCall, storeResponses, toAskedNote } from './approval-events.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, withUserText } from './call-terms.ts'
 import { nextCall } from './next-call.ts'
@@ -96,7 +96,7 @@ async function requestApproval(
   { session, part: { functionCall } }: { readonly session: Session; readonly part: Part },
   ledger: Ledger,
 ): Promise<Approval | undefined> {
-  const original = readOriginalCall(functionCall?.args)
+  const original = parseOriginalCall(functionCall?.args)
   const terms = original && run.asking.get(original.id)
   if (!terms || functionCall?.id === undefined) return undefined
   run.asking.delete(original.id)
@@ -128,7 +128,7 @@ async function requestApproval(
 
 /** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */
 function takePause(run: RunState, { functionCall }: Part): PausedNote | undefined {
-  const toolCallId = readOriginalCall(functionCall?.args)?.id ?? ''
+  const toolCallId = parseOriginalCall(functionCall?.args)?.id ?? ''
   const confirmationId = functionCall?.id
   const pause = confirmationId === undefined ? undefined : run.takePause(toolCallId)
   return pause && confirmationId !== undefined

@@ -39,7 +39,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-import { readOriginalCall } from './approval-events.ts'
+import { parseOriginalCall } from './approval-events.ts'
 import type { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, resolveQuestionTerms } from './call-terms.ts'
@@ -376,7 +376,9 @@ function toNote(toolCallId: string, { request, signsIn }: RemoteQuestion): Remot
 function findConfirmed(events: readonly Event[], confirmationId: string): string[] {
   return events.flatMap((event) =>
     getFunctionCalls(event).flatMap(({ id, name, args }) =>
-      id === confirmationId && name === CONFIRMATION_TOOL ? (readOriginalCall(args)?.id ?? []) : [],
+      id === confirmationId && name === CONFIRMATION_TOOL
+        ? (parseOriginalCall(args)?.id ?? [])
+        : [],
     ),
   )
 }

@@ -5,7 +5,7 @@ import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import { isDeeperThan } from '../approvals/digest.ts'
 import { isRecord } from '../protocol/guards.ts'
 import { CONFIRMATION_TOOL, toRemoteTitle } from '../protocol/message.ts'
-import { readOriginalCall } from './approval-events.ts'
+import { parseOriginalCall } from './approval-events.ts'
 import { isSecretField } from './elicitation-terms.ts'
 
 /** What a remote agent asks a person, as a call of this agent. */
@@ -118,7 +118,7 @@ function toApproval(
   { id, name, args }: RemoteRequest,
   text: string,
 ): RemoteApproval | undefined {
-  const original = readOriginalCall({ ...args })
+  const original = parseOriginalCall({ ...args })
   const confirmation = isRecord(args['toolConfirmation']) ? args['toolConfirmation'] : {}
   const { hint, payload } = confirmation
   if (!original || !NAME.test(original.name)) return undefined
