@@ -18,7 +18,7 @@ const TURNS = Number(process.argv[2] ?? 100_000)
 const NAMED = process.argv[3]
 const STEPS = 10
 const AT_ONCE = 16
-/** Older data is removed. A few seconds stand for a year. */
+/** Older data is removed. A few seconds represent a year. */
 const KEEP_MS = 2_000
 const TABLES = ['sessions', 'events', 'chats', 'approvals', 'approval_audit', 'chat_locks'] as const
 

@@ -92,7 +92,7 @@ export interface MathsToken extends Tokens.Generic {
   readonly type: 'maths'
   readonly raw: string
   readonly text: string
-  /** Whether the formula stands in a line of its own. */
+  /** Whether the formula is on a separate line. */
   readonly isBlock: boolean
 }
 
@@ -133,10 +133,10 @@ const inline: TokenizerExtension = {
   },
 }
 
-// Of its own, so that nothing else is changed.
+// A separate instance: extensions of the shared one would apply to all uses of marked.
 const options = { ...new Marked({ extensions: [block, inline] }).defaults }
 
-/** Tells a formula from amounts of money: `$5 or 10$` is none. */
+/** Distinguishes a formula from amounts of money: `$5 or 10$` is not a formula. */
 function isFormula(text: string): boolean {
   return /[\\^_={}<>+]/.test(text) || /^[a-z]$/i.test(text)
 }

@@ -70,7 +70,7 @@ function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
   if (choices.length < 2) return null
   return (
     <span className="microphone">
-      {/* Where there is no room for the name, the icon lies below the transparent selection. */}
+      {/* Where there is no room for the name, the icon is below the transparent `select`. */}
       <Mic aria-hidden="true" />
       <ChevronDown aria-hidden="true" />
       <select

@@ -15,7 +15,7 @@ interface EntryDetailsProps {
   readonly children?: ReactNode
 }
 
-/** The facts of an entry, and a button that leads to it in the conversation. */
+/** The facts of an entry, and a button that scrolls to it in the conversation. */
 export function EntryDetails({ entry, place, reader, children }: EntryDetailsProps) {
   const labels = useInspectorLabels()
   const [isMissing, setMissing] = useState(false)

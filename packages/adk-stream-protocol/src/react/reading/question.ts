@@ -118,7 +118,7 @@ const NONE: ReadonlyMap<string, readonly InnerQuestion[]> = new Map()
 
 function isInside({ call, approval }: InnerQuestion, outer: Call): boolean {
   const { path = [] } = approval
-  // A call whose MCP server asks goes on running. Any other call that waits has a result for now.
+  // A call whose MCP server asks keeps running. Any other call that waits has a result for now.
   if (!isUnfinished(outer) && approval.kind !== 'elicitation') return false
   // The sign-in of an approved call has the id of that call.
   return (
