@@ -27,26 +27,20 @@ import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName, isAnyName, isPattern, matchesName } from '../approvals/policy.ts'
 import { suggestName } from './check-options.ts'
+import type { BridgeSettings } from './options.ts'
 
 /**
  * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy has a name or pattern for which no
  * agent has a tool (AP111).
  * Returns a function that checks the tools of toolsets, which can only be listed asynchronously.
  */
-export function checkAgents(
-  roots: Iterable<unknown>,
-  {
-    policy = {},
-    appName,
-    isLive = false,
-  }: {
-    readonly policy?: ApprovalPolicy
-    readonly appName?: string
-    /** Whether the agents also run in live sessions. */
-    readonly isLive?: boolean
-  } = {},
-): () => Promise<void> {
-  const graphs = Array.from(roots, (root) => readAgentGraph(root, isLive))
+export function checkAgents({
+  agents,
+  approvals: policy,
+  appName,
+  live,
+}: Pick<BridgeSettings, 'agents' | 'approvals' | 'appName' | 'live'>): () => Promise<void> {
+  const graphs = Array.from(agents.values(), (root) => readAgentGraph(root, live !== undefined))
   const graph = {
     tools: graphs.flatMap(({ tools }) => tools),
     toolsets: graphs.flatMap(({ toolsets }) => toolsets),

@@ -7,14 +7,16 @@ import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Timeline } from '../protocol/timeline.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import type { ProtocolError } from '../protocol/errors.ts'
+import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { signedCookie } from './auth/authenticate.ts'
-import { LazyBackend, LazyStore } from './chats/backend.ts'
+import { Lazy } from './chats/backend.ts'
 import { ModelCalls } from './chats/model-calls.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
 import type { Drain } from './drain.ts'
-import { DRAIN_MS, createDrain } from './drain.ts'
+import { createDrain } from './drain.ts'
 import { ApprovalNews } from './feeds/approval-news.ts'
 import { Feeds } from './feeds/feeds.ts'
 import type { AllowedHosts } from './http/hosts-and-proxies.ts'
@@ -22,14 +24,14 @@ import { toOrigins, trustProxies } from './http/hosts-and-proxies.ts'
 import type { HttpRouterOptions } from './http/http-router.ts'
 import { HttpRouter } from './http/http-router.ts'
 import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.ts'
-import { toLimits } from './limits.ts'
 import { toObservers } from './observers.ts'
 import { openBackend } from './open-backend.ts'
+import type { SharedParts } from './open-chats.ts'
 import type { Services } from './open-services.ts'
 import { openServices } from './open-services.ts'
 import { Operations } from './operations/operations.ts'
-import type { AnyBridgeOptions } from './options.ts'
-import { readAgents } from './options.ts'
+import type { AnyBridgeOptions, BridgeSettings } from './options.ts'
+import { toSettings } from './options.ts'
 import type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 import { readAudit } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
@@ -110,74 +112,44 @@ interface CloseOptions {
 }
 
 /** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
-export function createBridge(given: AnyBridgeOptions): Bridge {
-  checkOptions(given)
-  const observers = toObservers(given)
-  const operations = new Operations({ log: given.log, onError: observers.onError })
-  const onError = (error: unknown): void => {
-    if (operations.isNews(error)) observers.onError(error)
-  }
-  const options: AnyBridgeOptions = { ...given, onError }
-  const { approvals: policy, appName } = options
-  const checkToolsets = checkAgents(readAgents(options).values(), {
-    ...(policy && { policy }),
-    ...(appName && { appName }),
-    isLive: options.live !== undefined,
-  })
+export function createBridge(options: AnyBridgeOptions): Bridge {
+  checkOptions(options)
+  const { settings, operations } = openOperations(options)
+  const { limits, onError } = settings
+  const checkToolsets = checkAgents(settings)
   hideSpanContent()
-  const closeToolsets = shareToolsets(readAgents(options).values())
-  const limits = toLimits(options.limits)
-  const modelCalls = options.recordModelCalls ? new ModelCalls() : undefined
-  const store = new LazyStore(options.store)
-  const drain = createDrain()
-  const feeds = new Feeds(limits)
-  const events = new ChatEvents()
-  // A decided call starts before its log entry is written and before feeds receive the change.
-  const later = (report: () => void): void => void setImmediate().then(report).catch(onError)
-  const news = new ApprovalNews((change) => {
-    const { approval, state } = change
-    later(() => events.approvalChanged(approval, state))
-    if (change.elsewhere) services.changedElsewhere(change)
-  })
-  const audit = createAuditCheck(options.whenTampered ?? 'report', onError)
-  const backend = new LazyBackend(async () => {
+  const closeToolsets = shareToolsets(settings.agents.values())
+  const store = new Lazy(async () => settings.store ?? openSqliteStore({ path: ':memory:' }))
+  // The first request reports the error.
+  if (settings.store instanceof Promise) settings.store.catch(() => undefined)
+  const audit = createAuditCheck(settings.whenTampered ?? 'report', onError)
+  const openStore = async (): Promise<Store> => {
     await checkToolsets()
-    await audit.check((await store.open()).approvals)
-    const opened = await openBackend(options, limits, store, modelCalls)
-    opened.ledger.onChange((approval, event) => {
-      later(() => operations.approvalChanged(approval, event))
-      news.changed(approval)
-      services.approvalChanged(approval)
-    })
-    await news.skip(opened.ledger)
-    services.start(opened)
+    const opened = await store.get()
+    await audit.check(opened.approvals)
     return opened
-  })
-  const services = openServices(options, {
-    limits,
-    backend,
-    events,
-    feeds,
-    news,
-    operations,
-    modelCalls,
-  })
+  }
+  const shared = openShared(settings, { operations, openStore, later: () => services })
+  const services = openServices(settings, shared)
+  const { backend, feeds } = shared
   const readiness = createReadiness({
     store,
     backend,
     fault: () => operations.storeFault,
     onChecked: (error) => operations.storeChecked(error),
   })
-  const onRefused = (error: ProtocolError): void => operations.refused(error)
+  const drain = createDrain()
   const routes = [...healthRoutes(readiness, { audit, onError }), ...services.routes]
-  const router = openRouter(options, store, { routes, drain, onError, onRefused })
+  const onRefused = (error: ProtocolError): void => operations.refused(error)
+  const router = openRouter(settings, { store, routes, drain, onRefused })
+  const { openHandlers, findCall } = services
   const upgrader = new SocketUpgrader({
     router,
     limits,
     onError,
     onRefused,
-    openHandlers: services.openHandlers,
-    findCall: services.findCall,
+    openHandlers,
+    findCall,
     drain,
   })
   operations.observe(async () => ({
@@ -189,7 +161,7 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
     pool: store.opened?.poolStats?.(),
   }))
   operations.started()
-  const close = createClose(options, {
+  const close = createClose(settings, {
     drain,
     operations,
     readiness,
@@ -213,20 +185,71 @@ export function createBridge(given: AnyBridgeOptions): Bridge {
   }
 }
 
+/** Creates the log and the metrics. Reports a lasting error of the store to `onError` once. */
+function openOperations(options: AnyBridgeOptions): {
+  readonly settings: BridgeSettings
+  readonly operations: Operations
+} {
+  const observers = toObservers(options)
+  const operations = new Operations({ log: options.log, onError: observers.onError })
+  const onError = (error: unknown): void => {
+    if (operations.isNews(error)) observers.onError(error)
+  }
+  return { settings: toSettings(options, { ...observers, onError }), operations }
+}
+
+/** Creates the parts that chats and endpoints use. When the backend is open, it reports changes to the services. */
+function openShared(
+  settings: BridgeSettings,
+  parts: {
+    readonly operations: Operations
+    readonly openStore: () => Promise<Store>
+    readonly later: () => Services
+  },
+): SharedParts {
+  const { operations, openStore, later } = parts
+  const { limits, onError, recordModelCalls = false } = settings
+  const modelCalls = recordModelCalls === false ? undefined : new ModelCalls()
+  const feeds = new Feeds(limits)
+  const events = new ChatEvents()
+  // A decided call starts before its log entry is written and before feeds receive the change.
+  const afterThis = (report: () => void): void => void setImmediate().then(report).catch(onError)
+  const news = new ApprovalNews((change) => {
+    const { approval, state } = change
+    afterThis(() => events.approvalChanged(approval, state))
+    if (change.elsewhere) later().changedElsewhere(change)
+  })
+  const backend = new Lazy(async () => {
+    const opened = await openBackend(settings, await openStore(), modelCalls)
+    opened.ledger.onChange((approval, event) => {
+      afterThis(() => operations.approvalChanged(approval, event))
+      news.changed(approval)
+      later().approvalChanged(approval)
+    })
+    await news.skip(opened.ledger)
+    later().start(opened)
+    return opened
+  })
+  return { backend, events, feeds, news, operations, modelCalls }
+}
+
 function openRouter(
-  options: AnyBridgeOptions,
-  store: LazyStore,
-  parts: Pick<HttpRouterOptions, 'routes' | 'drain' | 'onError' | 'onRefused'>,
+  settings: BridgeSettings,
+  parts: Pick<HttpRouterOptions, 'routes' | 'drain' | 'onRefused'> & {
+    readonly store: Lazy<Store>
+  },
 ): HttpRouter {
+  const { store, ...rest } = parts
+  const { authenticate, allowedHosts = defaultHosts(settings), onError } = settings
   return new HttpRouter({
-    ...parts,
+    ...rest,
+    onError,
     authenticate:
-      options.authenticate ??
-      signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
-    allowedOrigins: toOrigins(options.allowedOrigins),
-    allowedHosts: options.allowedHosts ?? defaultHosts(options),
-    proxies: trustProxies(options.trustedProxies),
-    basePath: options.basePath ?? '',
+      authenticate ?? signedCookie({ secret: async () => (await store.get()).secret('cookie') }),
+    allowedOrigins: toOrigins(settings.allowedOrigins),
+    allowedHosts,
+    proxies: trustProxies(settings.trustedProxies),
+    basePath: settings.basePath ?? '',
   })
 }
 
@@ -238,11 +261,11 @@ interface ClosedParts {
   readonly services: Services
   readonly feeds: Feeds
   readonly upgrader: SocketUpgrader
-  readonly store: LazyStore
+  readonly store: Lazy<Store>
   readonly closeToolsets: () => Promise<void>
 }
 
-function createClose(options: AnyBridgeOptions, parts: ClosedParts): Bridge['close'] {
+function createClose(settings: BridgeSettings, parts: ClosedParts): Bridge['close'] {
   const { drain, operations, readiness, services, feeds, upgrader, store, closeToolsets } = parts
   let closing: Promise<void> | undefined
   const shutDown = async (): Promise<void> => {
@@ -259,10 +282,11 @@ function createClose(options: AnyBridgeOptions, parts: ClosedParts): Bridge['clo
     await services.close()
     await upgrader.close()
     await closeToolsets()
-    await store.close()
+    // A store of the application stays open.
+    if (!settings.store) await (await store.peek())?.close()
     operations.closed()
   }
-  return ({ drainMs = options.drainMs ?? DRAIN_MS } = {}) => {
+  return ({ drainMs = settings.drainMs } = {}) => {
     drain.start(drainMs)
     closing ??= shutDown()
     return closing
@@ -276,7 +300,7 @@ const MAX_COUNTED = 10_000
  * With `authenticate`, any host is allowed: a page of another site has no credentials. The default identity is given to every browser
  * that connects, so without `authenticate` only the hosts of `allowedOrigins` are allowed.
  */
-function defaultHosts({ authenticate, allowedOrigins = [] }: AnyBridgeOptions): AllowedHosts {
+function defaultHosts({ authenticate, allowedOrigins = [] }: BridgeSettings): AllowedHosts {
   if (authenticate) return 'any'
   return allowedOrigins.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : []))
 }

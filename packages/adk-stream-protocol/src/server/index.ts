@@ -11,7 +11,7 @@ export {
   type Principal,
 } from './auth/authenticate.ts'
 export { signedCookie } from './auth/authenticate.ts'
-export type { LiveOptions } from './chats/live-runs.ts'
+export type { LiveOptions } from './chats/live-conversations.ts'
 export { type Bridge, createBridge } from './create-bridge.ts'
 export { type AllowedHosts, isAllowedHost } from './http/hosts-and-proxies.ts'
 export type { BridgeLimits } from './limits.ts'

@@ -3,103 +3,106 @@ import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { retentionOf } from '../store/remove-data.ts'
-import { AgentHost } from './chats/turns/agent-host.ts'
-import type { Backend, LazyStore } from './chats/backend.ts'
-import type { RootAgent } from './chats/chat-agents.ts'
+import type { Store } from '../store/store.ts'
+import type { Backend } from './chats/backend.ts'
 import { ChatAgents } from './chats/chat-agents.ts'
-import { hasAgents, readAgents } from './options.ts'
-import { fenceSessions } from './chats/turns/chat-locker.ts'
 import { ChatSessions } from './chats/chat-sessions.ts'
-import { findTool, listBrowserTools } from './chats/find-tool.ts'
-import type { ModelCalls } from './chats/model-calls.ts'
 import {
   createEditCheck,
   createPreviewCheck,
   createRefresh,
 } from './chats/decisions/policy-checks.ts'
-import type { BridgeLimits } from './limits.ts'
-import type { AnyBridgeOptions } from './options.ts'
-import { toObservers } from './observers.ts'
+import { findTool, listBrowserTools } from './chats/find-tool.ts'
+import type { ModelCalls } from './chats/model-calls.ts'
+import { AgentHost } from './chats/turns/agent-host.ts'
+import { fenceSessions } from './chats/turns/chat-locker.ts'
+import type { BridgeSettings } from './options.ts'
 import { SignIns } from './sign-in/sign-ins.ts'
 
-/** Opens the store, and creates the ledger, the agents and their host. */
+/** Creates the ledger, the agents and their host on an open store. */
 export async function openBackend(
-  options: AnyBridgeOptions,
-  limits: BridgeLimits,
-  store: LazyStore,
-  modelCalls?: ModelCalls,
+  settings: BridgeSettings,
+  store: Store,
+  modelCalls: ModelCalls | undefined,
 ): Promise<Backend> {
-  const { appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
-  const { plugins, artifactService, memoryService, credentialService, runConfig } = options
-  const { onError } = toObservers(options)
-  const opened = await store.open()
-  if (options.retention) retentionOf(opened)
+  const { appName, agents: roots, approvals: policy, chooseAgent, limits, onError } = settings
+  const { chats, browserCalls } = store
+  if (settings.retention) retentionOf(store)
+  const signIns = settings.signIn && (await SignIns.open(settings.signIn, appName, store))
   const ledger = new Ledger({
-    store: opened.approvals,
+    store: store.approvals,
     appName,
     leaseMs: limits.leaseMs,
     maxBlockedMs: limits.maxBlockedMs,
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
-  const deadlineMs = options.approvalDeadlineMs
-  const exposeErrors = options.exposeToolErrors ?? false
-  const roots = readAgents(options)
-  const signIns = options.signIn && (await SignIns.open(options.signIn, appName, opened))
-  const common = {
+  const agents = new ChatAgents({ names: [...roots.keys()], chooseAgent, chats, onError })
+  const sessions = openSessions(settings, { store, ledger, agents })
+  const host = openHost(settings, { ledger, agents, sessions, signIns, modelCalls })
+  return {
+    agents,
+    host,
+    sessions,
     ledger,
-    policy: approvals,
-    deadlineMs,
-    exposeErrors,
-    elicits: options.elicitation ?? false,
-    credentials: signIns,
-    onError,
+    browserCalls,
+    chats,
+    browserTools: listBrowserTools(roots.values()),
+    findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
+    mayEdit: createEditCheck(policy, onError),
+    refresh: createRefresh(policy, onError),
+    checkPreview: createPreviewCheck(policy, onError),
+    signIns,
+    appName,
+    store,
   }
-  const toGate = (root: RootAgent): ApprovalPlugin => new ApprovalPlugin({ ...common, root })
-  const agents = new ChatAgents({
-    names: [...roots.keys()],
-    chooseAgent: hasAgents(options) ? options.chooseAgent : undefined,
-    chats: opened.chats,
-    onError,
-  })
-  const sessions = new ChatSessions({
-    service: checkSessions(
-      sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
-      { appName, policy: approvals, onError },
-    ),
-    chats: opened.chats,
+}
+
+function openSessions(
+  { appName, agents: roots, approvals: policy, sessionService, onError }: BridgeSettings,
+  { store, ledger, agents }: Pick<Backend, 'store' | 'ledger' | 'agents'>,
+): ChatSessions {
+  const service = sessionService ? fenceSessions(sessionService, ledger) : store.sessions
+  return new ChatSessions({
+    service: checkSessions(service, { appName, policy, onError }),
+    chats: store.chats,
     authorOf: async (chat) => {
       const root = roots.get(await agents.of(chat))
       if (!root) throw new ProtocolError('unknown-agent')
       return root.name
     },
   })
-  const host = new AgentHost({
-    agents: new Map([...roots].map(([name, agent]) => [name, { agent, gate: toGate(agent) }])),
+}
+
+function openHost(
+  settings: BridgeSettings,
+  parts: Pick<Backend, 'ledger' | 'agents' | 'sessions' | 'signIns'> & {
+    readonly modelCalls: ModelCalls | undefined
+  },
+): AgentHost {
+  const { appName, services, runConfig, onError } = settings
+  const { ledger, agents, sessions, signIns, modelCalls } = parts
+  const gateOptions = {
+    ledger,
+    policy: settings.approvals,
+    deadlineMs: settings.approvalDeadlineMs,
+    exposeErrors: settings.exposeToolErrors,
+    elicits: settings.elicitation,
+    credentials: signIns,
+    onError,
+  }
+  const hosted = Array.from(settings.agents, ([name, agent]) => {
+    const gate = new ApprovalPlugin({ ...gateOptions, root: agent })
+    return [name, { agent, gate }] as const
+  })
+  return new AgentHost({
+    ...services,
+    plugins: [...(services.plugins ?? []), ...(modelCalls ? [modelCalls] : [])],
+    agents: new Map(hosted),
     agentOf: (chat) => agents.of(chat),
     appName,
     sessions,
     ledger,
     ...(runConfig && { runConfig }),
-    plugins: [...(plugins ?? []), ...(modelCalls ? [modelCalls] : [])],
-    ...(artifactService && { artifactService }),
-    ...(memoryService && { memoryService }),
-    ...(credentialService && { credentialService }),
   })
-  return {
-    agents,
-    host,
-    sessions,
-    ledger,
-    browserCalls: opened.browserCalls,
-    chats: opened.chats,
-    browserTools: listBrowserTools(roots.values()),
-    findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
-    mayEdit: createEditCheck(approvals, onError),
-    refresh: createRefresh(approvals, onError),
-    checkPreview: createPreviewCheck(approvals, onError),
-    signIns,
-    appName,
-    store: opened,
-  }
 }

@@ -1,48 +1,46 @@
-import { isElicitation } from '../calls/elicitation-terms.ts'
 import type { Approval } from '../approvals/approval.ts'
-import { ProtocolError } from '../protocol/errors.ts'
+import { isElicitation } from '../calls/elicitation-terms.ts'
 import type { TurnChange } from '../relay/relay.ts'
-import type { ChatRef } from '../shared/chat-ref.ts'
+import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
-import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
-import { AskingTurns } from './chats/turns/asking-turns.ts'
-import type { Backend, LazyBackend } from './chats/backend.ts'
-import { readAgents } from './options.ts'
-import { createChatLocker } from './chats/turns/chat-locker.ts'
+import type { LazyBackend } from './chats/backend.ts'
 import { ChatService } from './chats/chat-service.ts'
+import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
-import { LiveLeases } from './chats/live-leases.ts'
+import { ReplyDecisions } from './chats/decisions/reply-decisions.ts'
+import { createConversationStarter } from './chats/live-conversations.ts'
+import type { LiveLeases } from './chats/live-leases.ts'
+import { openLiveLeases } from './chats/live-leases.ts'
 import { LiveOwners } from './chats/live-owners.ts'
-import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
-import { LiveSender } from './chats/live-sender.ts'
+import type { LiveSender } from './chats/live-sender.ts'
+import { openLiveSender } from './chats/live-sender.ts'
+import type { ModelCalls } from './chats/model-calls.ts'
 import { endElicitation } from './chats/recovery/lost-elicitations.ts'
 import { RemoteTurns } from './chats/recovery/remote-turns.ts'
-import { ReplyDecisions } from './chats/decisions/reply-decisions.ts'
+import { AskingTurns } from './chats/turns/asking-turns.ts'
+import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { Rewinds } from './chats/turns/rewinds.ts'
 import { StoredCalls } from './chats/turns/stored-calls.ts'
 import { ToolResults } from './chats/turns/tool-results.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
 import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
-import type { ApprovalNews } from './feeds/approval-news.ts'
+import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
 import { pollNews } from './feeds/approval-news.ts'
 import type { Feeds } from './feeds/feeds.ts'
 import type { Operations } from './operations/operations.ts'
-import type { BridgeLimits } from './limits.ts'
-import type { AnyBridgeOptions } from './options.ts'
-import { toObservers } from './observers.ts'
+import type { BridgeSettings } from './options.ts'
 
-/** The interval at which the audit record is read while a client or a live call waits for changes by other processes. */
-const NEWS_MS = 250
-
-export interface ChatPartsOptions {
-  readonly limits: BridgeLimits
+/** The parts of a bridge that its chats and its endpoints use. */
+export interface SharedParts {
   readonly backend: LazyBackend
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly news: ApprovalNews
   readonly operations: Operations
+  /** The recorder of model calls. Undefined without the option `recordModelCalls`. */
+  readonly modelCalls: ModelCalls | undefined
 }
 
 /** The parts that run the turns and live sessions of chats, in this process and together with others. */
@@ -58,78 +56,51 @@ export interface ChatParts {
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
   readonly live: LiveSender | undefined
+  readonly owners: LiveOwners
   readonly elsewhere: TurnsElsewhere
   readonly remoteTurns: RemoteTurns
+  readonly newsPoll: NewsPoll
   readonly resume: Resume
-  /** Starts to work with other processes. */
-  readonly start: (backend: Backend) => void
-  /** Stops to read what other processes do. */
-  readonly stopReading: () => Promise<void>
 }
 
-/**
- * Creates the parts that run chats. They call each other: where a part is created before one that it calls, it gets a function that
- * returns it.
- */
-export function openChats(options: AnyBridgeOptions, parts: ChatPartsOptions): ChatParts {
-  const { limits, backend, events, feeds, news, operations } = parts
-  const { onError, onChunk } = toObservers(options)
-  const { exposeState = () => false } = options
-  const elsewhere: TurnsElsewhere = new TurnsElsewhere({
-    limits,
-    isAwaited: () => feeds.watched || runs?.listened === true,
-    onTurnChange: (change) => {
-      reportTurn(change, events)
-      remoteTurns.turnChanged(change)
-    },
-    onApprovals: () => newsPoll.readNow(),
-    onWritten: (lagMs) => operations.relayWritten(lagMs),
-    answer: async (kind, body) => (await asking?.answer(kind, body)) ?? owners.answer(kind, body),
-    isAsked: () => runs?.busy === true || turns.asks,
-    onError,
-  })
-  let opened: LiveLeases | undefined
-  const leases = (): LiveLeases => {
-    if (!opened) throw new ProtocolError('unavailable')
-    return opened
-  }
-  const asking: AskingTurns | undefined =
-    options.elicitation === true
-      ? new AskingTurns({
-          backend,
-          elsewhere,
-          turns: () => turns,
-          turnService: () => turnService,
-          calls: () => calls,
-        })
-      : undefined
-  const turns = openTurns(options, { limits, backend, events, elsewhere, asking })
-  const turnService = new TurnService(backend, turns, {
-    exposeState,
-    onError,
-    onChunk,
-    onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
-    isLive: (approval) => owners.holds(approval),
-    onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
-    whilePending: options.whilePending ?? 'keep',
-    elicits: options.elicitation === true,
-  })
-  const rewinds = new Rewinds(backend, turns, options.whenShortened ?? 'keep')
+/** Creates the parts that run chats. */
+export function openChats(settings: BridgeSettings, shared: SharedParts): ChatParts {
+  const { backend, events, news } = shared
+  const { limits, context, onError } = settings
+  // The parts call each other. One that is created before another one finds it here when it runs.
+  const later = (): ChatParts => parts
+  const elsewhere = openElsewhere(settings, shared, later)
+  const asking = openAskingTurns(settings, { backend, elsewhere, later })
+  const turns = openTurns(settings, shared, { elsewhere, asking })
+  const turnService = openTurnService(settings, shared, { turns, later })
+  const rewinds = new Rewinds(backend, turns, settings.whenShortened ?? 'keep')
   const calls = new StoredCalls(backend, turns)
   const toolResults = new ToolResults({ backend, calls, turnService })
   const decidedTurns = new DecidedTurns({ backend, calls, turnService, onError })
-  const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
-  const runs = openRuns(options, { backend, turnService, leases, maxPerPrincipal, onError })
+
   const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
-  const owners = new LiveOwners({
+  const leases = openLiveLeases({ backend, ask, onError })
+  const runs = openRuns(settings, { backend, turnService, leases })
+  const onDecided = (approval: Approval): void => news.changedElsewhere(approval)
+  const owners = new LiveOwners({ backend, calls, runs, leases, ask, onDecided })
+
+  const isLiveElsewhere = (chat: AppChatRef): Promise<boolean> => owners.isElsewhere(chat)
+  const resume = createResume({ backend, runs, decidedTurns, owners, onError })
+  // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
+  const resumeDecided = (approval: Approval): void => void resume(approval, true)
+  const decisions = new ApprovalDecisions({
     backend,
-    calls,
+    limits,
+    decidedTurns,
     runs,
-    leases,
-    ask,
-    onDecided: (approval) => news.changedElsewhere(approval),
+    isLiveElsewhere,
+    resume: resumeDecided,
+    onRepeated: (approval) => runs?.approvalChanged(approval),
   })
-  const newsMs = Math.min(limits.sweepMs, NEWS_MS)
+  const replies = new ReplyDecisions({ backend, decisions, calls })
+  const live = runs && openLiveSender({ runs, turnService, rewinds, decisions, replies, context })
+
+  const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const remoteTurns = new RemoteTurns({
     backend,
     turnService,
@@ -137,95 +108,63 @@ export function openChats(options: AnyBridgeOptions, parts: ChatPartsOptions): C
     runs,
     events,
     elsewhere,
-    isLiveElsewhere: (chat) => owners.isElsewhere(chat),
-    intervalMs: newsMs,
+    isLiveElsewhere,
+    intervalMs,
     onError,
   })
-  const resume = createResume({ backend, runs, decidedTurns, owners, onError })
-  const decisions = new ApprovalDecisions({
-    backend,
-    limits,
-    decidedTurns,
-    runs,
-    isLiveElsewhere: (chat) => owners.isElsewhere(chat),
-    // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
-    resume: (approval) => void resume(approval, true),
-    onRepeated: (approval) => runs?.approvalChanged(approval),
-  })
-  const { context } = options
-  const replies = new ReplyDecisions({ backend, decisions, calls })
+  const isAwaited = (): boolean => isWatched(shared, runs) || runs?.asks === true
+  const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
   const chats = new ChatService({
-    replies,
-    resume: (approval) => void resume(approval, true),
     backend,
     turns,
-    elsewhere,
-    asking,
     turnService,
     rewinds,
     calls,
     toolResults,
     decisions,
-    owners,
-    remoteTurns,
+    replies,
+    resume: resumeDecided,
     context,
     runs,
-  })
-  const live = runs && new LiveSender({ runs, turnService, rewinds, decisions, replies, context })
-  const newsPoll = pollNews({
-    backend,
-    news,
-    intervalMs: newsMs,
-    isAwaited: () => feeds.watched || runs?.asks === true || runs?.listened === true,
-    onError,
-  })
-  return {
-    chats,
-    turns,
-    turnService,
-    calls,
-    toolResults,
-    decisions,
-    asking,
-    runs,
-    live,
-    elsewhere,
+    owners,
     remoteTurns,
-    resume,
-    start: ({ ledger, sessions, store }) => {
-      elsewhere.start(store, { ledger, sessions })
-      opened = new LiveLeases({ ledger, store, ask: elsewhere.ask, onError })
-    },
-    stopReading: async () => {
-      owners.close()
-      remoteTurns.close()
-      await newsPoll.close()
-    },
-  }
+    elsewhere,
+    asking,
+  })
+  const opened = { chats, turns, turnService, calls, toolResults, decisions, asking, runs, live }
+  const parts: ChatParts = { ...opened, owners, elsewhere, remoteTurns, newsPoll, resume }
+  return parts
 }
 
-function openTurns(
-  options: AnyBridgeOptions,
-  parts: Pick<ChatPartsOptions, 'limits' | 'backend' | 'events'> & {
-    elsewhere: TurnsElsewhere
-    asking: AskingTurns | undefined
-  },
-): TurnRegistry {
-  const { limits, backend, events, elsewhere, asking } = parts
-  const stopAsking = async (chat: ChatRef): Promise<boolean> =>
-    (await asking?.stopElsewhere(chat)) === true
-  const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
-    (await stopAsking(chat)) || elsewhere.stopIfUnwatched(chat)
-  return new TurnRegistry({
-    ...limits,
-    disconnectGraceMs: options.disconnectGraceMs ?? 0,
-    whileRunning: options.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, { stopIfUnwatched }, toObservers(options).onError),
-    onLocked: (chat, turn) => elsewhere.publish(chat, turn),
-    stopElsewhere: async (chat) => {
-      if (!(await stopAsking(chat))) await elsewhere.stop(chat)
+/** The interval at which the audit record is read while a client or a live call waits for changes by other processes. */
+const NEWS_MS = 250
+
+/** Whether a client of this process receives changes of other processes. */
+function isWatched({ feeds }: SharedParts, runs: LiveRuns | undefined): boolean {
+  return feeds.watched || runs?.listened === true
+}
+
+function openElsewhere(
+  { limits, onError }: BridgeSettings,
+  shared: SharedParts,
+  later: () => ChatParts,
+): TurnsElsewhere {
+  const { events, operations } = shared
+  return new TurnsElsewhere({
+    limits,
+    isAwaited: () => isWatched(shared, later().runs),
+    onTurnChange: (change) => {
+      reportTurn(change, events)
+      later().remoteTurns.turnChanged(change)
     },
-    onChange: (chat) => events.chatChanged(chat),
+    onApprovals: () => later().newsPoll.readNow(),
+    onWritten: (lagMs) => operations.relayWritten(lagMs),
+    answer: async (kind, body) => {
+      const { asking, owners } = later()
+      return (await asking?.answer(kind, body)) ?? owners.answer(kind, body)
+    },
+    isAsked: () => later().runs?.busy === true || later().turns.asks,
+    onError,
   })
 }
 
@@ -235,12 +174,85 @@ function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents):
   events.chatChanged(chat)
 }
 
-interface ResumeParts {
-  readonly backend: LazyBackend
-  readonly runs: LiveRuns | undefined
-  readonly decidedTurns: DecidedTurns
-  readonly owners: LiveOwners
-  readonly onError: (error: unknown) => void
+function openAskingTurns(
+  { elicitation }: BridgeSettings,
+  parts: Pick<SharedParts, 'backend'> &
+    Pick<ChatParts, 'elsewhere'> & { readonly later: () => ChatParts },
+): AskingTurns | undefined {
+  const { backend, elsewhere, later } = parts
+  if (!elicitation) return undefined
+  return new AskingTurns({
+    backend,
+    elsewhere,
+    turns: () => later().turns,
+    turnService: () => later().turnService,
+    calls: () => later().calls,
+  })
+}
+
+function openTurns(
+  settings: BridgeSettings,
+  { backend, events }: SharedParts,
+  { elsewhere, asking }: Pick<ChatParts, 'elsewhere' | 'asking'>,
+): TurnRegistry {
+  const stopAsking = async (chat: ChatRef): Promise<boolean> =>
+    (await asking?.stopElsewhere(chat)) === true
+  const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
+    (await stopAsking(chat)) || elsewhere.stopIfUnwatched(chat)
+  return new TurnRegistry({
+    ...settings.limits,
+    disconnectGraceMs: settings.disconnectGraceMs ?? 0,
+    whileRunning: settings.whileRunning ?? 'refuse',
+    lockChat: createChatLocker(backend, { stopIfUnwatched }, settings.onError),
+    onLocked: (chat, turn) => elsewhere.publish(chat, turn),
+    stopElsewhere: async (chat) => {
+      if (!(await stopAsking(chat))) await elsewhere.stop(chat)
+    },
+    onChange: (chat) => events.chatChanged(chat),
+  })
+}
+
+function openTurnService(
+  settings: BridgeSettings,
+  { backend, events, operations }: SharedParts,
+  { turns, later }: Pick<ChatParts, 'turns'> & { readonly later: () => ChatParts },
+): TurnService {
+  const { exposeState, onError, onChunk, elicitation, whilePending = 'keep' } = settings
+  return new TurnService(backend, turns, {
+    exposeState,
+    onError,
+    onChunk,
+    onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
+    isLive: (approval) => later().owners.holds(approval),
+    onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
+    whilePending,
+    elicits: elicitation,
+  })
+}
+
+function openRuns(
+  settings: BridgeSettings,
+  parts: {
+    readonly backend: LazyBackend
+    readonly turnService: TurnService
+    readonly leases: LiveLeases
+  },
+): LiveRuns | undefined {
+  const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings
+  if (!live) return undefined
+  const { graceMs = 60_000 } = live
+  const prepareConversation = createConversationStarter({
+    ...live,
+    ...parts,
+    graceMs,
+    agents,
+    policy,
+    exposeErrors: exposeToolErrors,
+    services: { ...services, plugins: [...(services.plugins ?? [])] },
+    onError,
+  })
+  const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
+  return new LiveRuns({ ...parts, prepareConversation, maxPerPrincipal, graceMs, onError })
 }
 
 /**
@@ -248,6 +260,14 @@ interface ResumeParts {
  * now. Never rejects.
  */
 type Resume = (approval: Approval, isNew?: boolean) => Promise<void>
+
+interface ResumeParts {
+  readonly backend: LazyBackend
+  readonly runs: LiveRuns | undefined
+  readonly decidedTurns: DecidedTurns
+  readonly owners: LiveOwners
+  readonly onError: (error: unknown) => void
+}
 
 function createResume({ backend, runs, decidedTurns, owners, onError }: ResumeParts): Resume {
   return async (approval, isNew = false) => {
@@ -262,30 +282,4 @@ function createResume({ backend, runs, decidedTurns, owners, onError }: ResumePa
       onError(error)
     }
   }
-}
-
-function openRuns(
-  options: AnyBridgeOptions,
-  parts: Pick<
-    LiveRunsOptions,
-    'backend' | 'turnService' | 'leases' | 'maxPerPrincipal' | 'onError'
-  >,
-): LiveRuns | undefined {
-  const { live, approvals: policy = {}, plugins = [], ...services } = options
-  const { exposeToolErrors: exposeErrors = false } = options
-  if (!live) return undefined
-  const { artifactService, memoryService, credentialService } = services
-  return new LiveRuns({
-    ...live,
-    ...parts,
-    agents: readAgents(options),
-    policy,
-    exposeErrors,
-    services: {
-      plugins: [...plugins],
-      ...(artifactService && { artifactService }),
-      ...(memoryService && { memoryService }),
-      ...(credentialService && { credentialService }),
-    },
-  })
 }

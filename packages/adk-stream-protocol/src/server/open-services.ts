@@ -1,18 +1,16 @@
 import type { Approval } from '../approvals/approval.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import type { Backend } from './chats/backend.ts'
-import type { ModelCalls } from './chats/model-calls.ts'
-import { LostElicitations } from './chats/recovery/lost-elicitations.ts'
-import { RecoverySweeper } from './chats/recovery/recovery-sweeper.ts'
-import { RetentionSweeper } from './chats/recovery/retention-sweeper.ts'
+import { createElicitationSweep } from './chats/recovery/lost-elicitations.ts'
+import type { Sweeper } from './chats/recovery/sweepers.ts'
+import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
 import type { Bridge } from './create-bridge.ts'
 import { DRAIN_MS } from './drain.ts'
 import type { ApprovalChange } from './feeds/approval-news.ts'
 import type { Route } from './http/http-router.ts'
-import { toObservers } from './observers.ts'
-import type { ChatParts, ChatPartsOptions } from './open-chats.ts'
+import type { ChatParts, SharedParts } from './open-chats.ts'
 import { openChats } from './open-chats.ts'
-import type { AnyBridgeOptions } from './options.ts'
+import type { BridgeSettings } from './options.ts'
 import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import { createNameLookup } from './routes/approval-views.ts'
@@ -50,17 +48,12 @@ export interface Services {
   readonly close: () => Promise<void>
 }
 
-export interface ServiceParts extends ChatPartsOptions {
-  /** The recorder of model calls, if the bridge has one. */
-  readonly modelCalls?: ModelCalls | undefined
-}
-
 /** Creates the parts that serve the chats: what runs them, their endpoints, their frames, and the work in the background. */
-export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services {
-  const { limits, backend, modelCalls } = parts
-  const opened = openChats(options, parts)
-  const { chats, turns, turnService, calls, toolResults, decisions, runs, live, elsewhere } = opened
-  const { exposeState = () => false, mayCompleteCalls } = options
+export function openServices(settings: BridgeSettings, shared: SharedParts): Services {
+  const { limits, exposeState, mayCompleteCalls, onError } = settings
+  const { backend, modelCalls } = shared
+  const parts = openChats(settings, shared)
+  const { chats, turns, turnService, calls, toolResults, decisions, runs, live, elsewhere } = parts
   const completions = openCallCompletions({
     calls,
     toolResults,
@@ -70,14 +63,14 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
     mayCompleteCalls,
   })
   const timelineSources = { backend, turns, elsewhere, exposeState, modelCalls }
-  const sweeper = openSweeper(options, parts, opened)
-  const retention = openRetention(options, parts, opened)
+  const recovery = openRecovery(settings, shared, parts)
+  const retention = openRetention(settings, shared, parts)
   return {
-    start: opened.start,
+    start: ({ store, ledger, sessions }) => elsewhere.start(store, { ledger, sessions }),
     timeline: (chat, page) => readTimeline(timelineSources, chat, { ...page, showText: true }),
-    routes: [...createRoutes(options, parts, { opened, timelineSources }), ...completions.routes],
+    routes: [...createRoutes(settings, shared, { parts, timelineSources }), ...completions.routes],
     completeCall: (completion) => completions.complete(completion),
-    deletePrincipal: createDeletion(options, parts, opened),
+    deletePrincipal: createDeletion(settings, shared, parts),
     openHandlers: (connection) =>
       runs && live
         ? openLiveHandlers(connection, { runs, chats, live, limits })
@@ -87,12 +80,12 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
       runs?.approvalChanged(approval)
       elsewhere.notifyApprovals()
     },
-    changedElsewhere: (change) => opened.remoteTurns.changed(change),
+    changedElsewhere: (change) => parts.remoteTurns.changed(change),
     countTurns: () => turns.size,
     countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
       turns.drain()
-      sweeper.drain()
+      recovery.drain()
       retention?.drain()
     },
     isIdle: () => {
@@ -101,31 +94,33 @@ export function openServices(options: AnyBridgeOptions, parts: ServiceParts): Se
       return !isTalking && ![turns, turnService, ledger, host].some((part) => part?.busy === true)
     },
     close: async () => {
-      await opened.stopReading()
+      parts.owners.close()
+      parts.remoteTurns.close()
+      await parts.newsPoll.close()
       await runs?.close()
-      await sweeper.close()
+      await recovery.close()
       await retention?.close()
       await turns.close()
       await elsewhere.close()
       // Without this, another process only waits longer for this one.
-      await backend.opened?.ledger.close().catch(toObservers(options).onError)
+      await backend.opened?.ledger.close().catch(onError)
     },
   }
 }
 
 /** Creates the endpoints, except those of the whole bridge. */
 function createRoutes(
-  options: AnyBridgeOptions,
-  { backend, limits, events, feeds, modelCalls }: ServiceParts,
+  settings: BridgeSettings,
+  { backend, events, feeds, modelCalls }: SharedParts,
   {
-    opened,
+    parts,
     timelineSources,
-  }: { readonly opened: ChatParts; readonly timelineSources: TimelineSources },
+  }: { readonly parts: ChatParts; readonly timelineSources: TimelineSources },
 ): Route[] {
-  const { chats, turns, elsewhere, asking, runs } = opened
-  const { artifactService, exposeState = () => false, mayReadAudit } = options
-  const { onError } = toObservers(options)
-  const findNames = createNameLookup(options.namePrincipal, onError)
+  const { chats, turns, elsewhere, asking, runs } = parts
+  const { limits, exposeState, mayReadAudit, signIn, approvalLinks: links, onError } = settings
+  const { artifactService } = settings.services
+  const findNames = createNameLookup(settings.namePrincipal, onError)
   return [
     ...chatListRoutes({ backend, turns, events, feeds, limits }),
     ...chatRoutes({
@@ -142,8 +137,8 @@ function createRoutes(
       exposeState,
     }),
     ...approvalRoutes({ backend, chats, limits, findNames }),
-    ...signInRoutes({ backend, chats, limits, signIn: options.signIn, onError }),
-    ...approvalLinkRoutes({ backend, chats, limits, findNames, links: options.approvalLinks }),
+    ...signInRoutes({ backend, chats, limits, signIn, onError }),
+    ...approvalLinkRoutes({ backend, chats, limits, findNames, links }),
     ...auditRoutes(backend, mayReadAudit),
     ...timelineRoutes(timelineSources, mayReadAudit),
     ...modelCallRoutes(modelCalls),
@@ -151,20 +146,19 @@ function createRoutes(
 }
 
 /** Starts to recover the work of processes that have crashed. */
-function openSweeper(
-  options: AnyBridgeOptions,
-  { backend, limits, operations }: ServiceParts,
+function openRecovery(
+  { limits, elicitation, onError }: BridgeSettings,
+  { backend, operations }: SharedParts,
   { resume, elsewhere, turns, toolResults }: ChatParts,
-): RecoverySweeper {
-  const { onError } = toObservers(options)
-  const lost = options.elicitation === true ? new LostElicitations(backend) : undefined
-  return new RecoverySweeper({
+): Sweeper {
+  const sweepElicitations = elicitation ? createElicitationSweep(backend) : undefined
+  return startRecovery({
     backend,
     intervalMs: limits.sweepMs,
     resume: (approval) => resume(approval),
     recoverTurns: async () => {
       await elsewhere.sweep(turns)
-      await lost?.sweep()
+      await sweepElicitations?.()
     },
     expireBrowserCall: (call) => toolResults.expire(call).catch(onError),
     mustWrite: () => operations.storeFault !== undefined,
@@ -175,25 +169,25 @@ function openSweeper(
 
 /** Starts to remove old data. Returns undefined without the option `retention`. */
 function openRetention(
-  { retention, sessionService, ...options }: AnyBridgeOptions,
-  { backend, events }: ServiceParts,
+  { retention, sessionService, onError }: BridgeSettings,
+  { backend, events }: SharedParts,
   { runs }: ChatParts,
-): RetentionSweeper | undefined {
+): Sweeper | undefined {
   if (!retention) return undefined
-  return new RetentionSweeper({
+  return startRetention({
     ...retention,
     backend,
     isInUse: (chat) => runs?.isTalking(chat) === true,
     ownsSessions: sessionService === undefined,
     onRemoved: (chat) => events.chatChanged(chat),
-    onError: toObservers(options).onError,
+    onError,
   })
 }
 
 /** Returns the function that deletes the data of a principal. */
 function createDeletion(
-  { sessionService }: AnyBridgeOptions,
-  { backend, events, modelCalls }: ServiceParts,
+  { sessionService }: BridgeSettings,
+  { backend, events, modelCalls }: SharedParts,
   { runs, turns }: ChatParts,
 ): Bridge['deletePrincipal'] {
   return async (principalId, { audit, waitMs = DRAIN_MS }) => {

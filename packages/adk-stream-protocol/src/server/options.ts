@@ -2,19 +2,22 @@ import type { BaseSessionService } from '@google/adk'
 
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
+import { withoutUndefined } from '../shared/collections.ts'
 import type { Store } from '../store/store.ts'
 import type { Authenticate } from './auth/authenticate.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import { ONLY } from './chats/chat-agents.ts'
-import type { LiveOptions } from './chats/live-runs.ts'
+import type { LiveOptions } from './chats/live-conversations.ts'
 import type { RecordModelCalls } from './chats/model-calls.ts'
 import type { NamePrincipal } from './routes/approval-views.ts'
-import type { RetentionOptions } from './chats/recovery/retention-sweeper.ts'
+import type { RetentionOptions } from './chats/recovery/sweepers.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { AgentServices, TurnRunConfig } from './chats/turns/agent-host.ts'
 import type { AllowedHosts, TrustedProxies } from './http/hosts-and-proxies.ts'
+import { DRAIN_MS } from './drain.ts'
 import type { BridgeLimits } from './limits.ts'
-import type { TurnInfo } from './observers.ts'
+import { toLimits } from './limits.ts'
+import type { Observers, TurnInfo } from './observers.ts'
 import type { LogEntry } from './operations/operations.ts'
 import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
 import type { MayReadAudit } from './routes/audit-routes.ts'
@@ -180,12 +183,47 @@ export interface SeveralAgentsOptions extends Omit<BridgeOptions, 'agent'> {
 /** Options of `createBridge`. */
 export type AnyBridgeOptions = BridgeOptions | SeveralAgentsOptions
 
-/** Returns the agents of a bridge by name. The agent of a bridge with `agent` has an empty name. */
-export function readAgents(options: AnyBridgeOptions): ReadonlyMap<string, RootAgent> {
-  return new Map(hasAgents(options) ? Object.entries(options.agents) : [[ONLY, options.agent]])
+/** The options of a bridge with the defaults that several of its parts need, and with observers that never throw. */
+export interface BridgeSettings
+  extends
+    Omit<BridgeOptions, 'agent' | 'limits' | keyof AgentServices | keyof Observers | Defaulted>,
+    Required<Pick<BridgeOptions, Defaulted>>,
+    Observers {
+  /** The agents by name. The agent of a bridge with `agent` has an empty name. */
+  readonly agents: ReadonlyMap<string, RootAgent>
+  readonly chooseAgent: ChooseAgent | undefined
+  readonly services: AgentServices
+  readonly limits: BridgeLimits
 }
 
-/** Whether a bridge has named agents. */
-export function hasAgents(options: AnyBridgeOptions): options is SeveralAgentsOptions {
+type Defaulted =
+  | 'appName'
+  | 'approvals'
+  | 'exposeState'
+  | 'exposeToolErrors'
+  | 'elicitation'
+  | 'drainMs'
+
+/** Returns the settings of a bridge. */
+export function toSettings(options: AnyBridgeOptions, observers: Observers): BridgeSettings {
+  const { plugins, artifactService, memoryService, credentialService, ...rest } = options
+  const isNamed = hasAgents(options)
+  return {
+    ...rest,
+    ...observers,
+    appName: options.appName ?? 'adk-stream-protocol',
+    approvals: options.approvals ?? {},
+    exposeState: options.exposeState ?? (() => false),
+    exposeToolErrors: options.exposeToolErrors ?? false,
+    elicitation: options.elicitation ?? false,
+    drainMs: options.drainMs ?? DRAIN_MS,
+    agents: new Map(isNamed ? Object.entries(options.agents) : [[ONLY, options.agent]]),
+    chooseAgent: isNamed ? options.chooseAgent : undefined,
+    services: withoutUndefined({ plugins, artifactService, memoryService, credentialService }),
+    limits: toLimits(options.limits),
+  }
+}
+
+function hasAgents(options: AnyBridgeOptions): options is SeveralAgentsOptions {
   return 'agents' in options && (options.agents as unknown) !== undefined
 }

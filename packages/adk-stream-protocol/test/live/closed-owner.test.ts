@@ -23,8 +23,10 @@ test.each([
   const owners = new LiveOwners({
     backend: { get: async () => ({ ledger: other }) },
     runs: undefined,
-    leases: () => {
-      throw new Error('A store without signals has no leases.')
+    leases: {
+      findOther: () => {
+        throw new Error('A store without signals has no leases.')
+      },
     },
     ask: () => undefined,
     onDecided: () => undefined,
@@ -52,7 +54,7 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
   const owners = new LiveOwners({
     backend: { get: async () => ({ ledger: other }) },
     runs: undefined,
-    leases: () => ({ findOther: async () => owner }),
+    leases: { findOther: async () => owner },
     ask: () => async (worker) => {
       workers.push(worker)
       throw new Error('The process does not react.')

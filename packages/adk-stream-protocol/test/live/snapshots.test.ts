@@ -2,7 +2,8 @@ import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { LiveLeases, openSnapshot, sealSnapshot } from '../../src/server/chats/live-leases.ts'
+import type { LiveLeases } from '../../src/server/chats/live-leases.ts'
+import { openLiveLeases, openSnapshot, sealSnapshot } from '../../src/server/chats/live-leases.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { temporaryFolder } from '../store/support/fixture.ts'
@@ -30,11 +31,10 @@ function open(store: Store, leaseMs = 15_000): LiveLeases {
   // The thread that renews leases takes this process for a blocked one, so a lease ends after `leaseMs`.
   const options = { appName: 'app', leaseMs, maxBlockedMs: -1 }
   const ledger = new Ledger({ store: store.approvals, ...options })
-  return new LiveLeases({
-    ledger,
-    store,
+  return openLiveLeases({
+    backend: { get: async () => ({ ledger, store }) },
     // The other process does not answer.
-    ask: () => Promise.reject(new Error('no answer')),
+    ask: () => () => Promise.reject(new Error('no answer')),
     onError: (error) => {
       throw error
     },

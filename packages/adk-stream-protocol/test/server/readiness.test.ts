@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 
-import { LazyStore } from '../../src/server/chats/backend.ts'
 import { createReadiness } from '../../src/server/routes/health-routes.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
@@ -13,7 +12,7 @@ test('[HO300] a check of a store that does not respond ends in time, and concurr
   let reads = 0
   const readiness = createReadiness({
     store: {
-      open: async () => {
+      get: async () => {
         reads += 1
         await gate.promise
         return store
@@ -35,8 +34,9 @@ test('[HO300] a check of a store that does not respond ends in time, and concurr
 })
 
 test('[HO300] a changed audit record has a word of its own', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
   const readiness = createReadiness({
-    store: new LazyStore(undefined),
+    store: { get: async () => store },
     backend: { get: () => Promise.reject(new StoreError('tampered', 'Entry 3 was changed.')) },
     fault: () => undefined,
     onChecked: () => undefined,

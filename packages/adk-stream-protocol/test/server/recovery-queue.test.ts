@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { Approval } from '../../src/approvals/approval.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { RecoveryQueue } from '../../src/server/chats/recovery/recovery-sweeper.ts'
+import { RecoveryQueue } from '../../src/server/chats/recovery/sweepers.ts'
 import { chat, requestOf, taken } from '../ledger/support/fixture.ts'
 import { subjects } from '../ledger/support/subjects.ts'
 

@@ -7,7 +7,6 @@ import type { ChatSessions } from './chat-sessions.ts'
 import type { CheckPreview, MayEdit, RefreshApproval } from './decisions/policy-checks.ts'
 import type { SignIns } from '../sign-in/sign-ins.ts'
 import type { BrowserCallStore, ChatStore, Store } from '../../store/store.ts'
-import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The agents with their sessions, and the stores. */
@@ -40,17 +39,17 @@ export interface Backend {
   readonly store: Store
 }
 
-/** Opens the backend on first use. If that fails, the next request tries again. */
-export class LazyBackend {
-  readonly #open: () => Promise<Backend>
-  #opening: Promise<Backend> | undefined
-  #opened: Backend | undefined
+/** Opens something on first use. If that fails, the next use tries again. */
+export class Lazy<Value> {
+  readonly #open: () => Promise<Value>
+  #opening: Promise<Value> | undefined
+  #opened: Value | undefined
 
-  constructor(open: () => Promise<Backend>) {
+  constructor(open: () => Promise<Value>) {
     this.#open = open
   }
 
-  async get(): Promise<Backend> {
+  async get(): Promise<Value> {
     this.#opening ??= this.#open()
     try {
       this.#opened = await this.#opening
@@ -61,16 +60,18 @@ export class LazyBackend {
     }
   }
 
-  /** The backend. Undefined until it is open. */
-  get opened(): Backend | undefined {
+  /** Undefined until it is open. */
+  get opened(): Value | undefined {
     return this.#opened
   }
 
-  /** Returns the backend if it was used before. Does not open it. */
-  async peek(): Promise<Backend | undefined> {
+  /** Returns it if it was used before. Does not open it. */
+  async peek(): Promise<Value | undefined> {
     return this.#opening && this.get()
   }
 }
+
+export type LazyBackend = Lazy<Backend>
 
 /** Returns the key of a chat in the ledger and in ADK. */
 export function toAppChat(
@@ -78,33 +79,4 @@ export function toAppChat(
   { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
 ): AppChatRef {
   return { appName, principalId, chatId }
-}
-
-/** The store of the application, or an in-memory store that is opened on first use. */
-export class LazyStore {
-  readonly #provided: Store | Promise<Store> | undefined
-  #own: Promise<Store> | undefined
-  #opened: Store | undefined
-
-  constructor(provided: Store | Promise<Store> | undefined) {
-    this.#provided = provided
-    // The first request reports the error.
-    if (provided instanceof Promise) provided.catch(() => undefined)
-  }
-
-  async open(): Promise<Store> {
-    const opened = await (this.#provided ?? (this.#own ??= openSqliteStore({ path: ':memory:' })))
-    this.#opened = opened
-    return opened
-  }
-
-  /** The store. Undefined until it was used. */
-  get opened(): Store | undefined {
-    return this.#opened
-  }
-
-  async close(): Promise<void> {
-    const own = await this.#own
-    await own?.close()
-  }
 }

@@ -6,8 +6,8 @@ import { LiveSnapshot } from '../../live/live-snapshot.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { SignalRequest } from '../../relay/relay-signals.ts'
 import { toChatKey, type AppChatRef } from '../../shared/chat-ref.ts'
-import type { Store } from '../../store/store.ts'
 import { openJson, sealJson } from '../auth/seal.ts'
+import type { Backend } from './backend.ts'
 
 /** The right to talk to the model in a chat. One process has it at a time. */
 export interface LiveLease {
@@ -32,12 +32,53 @@ export type ReleaseReply = 'released' | 'in-use' | 'busy'
 
 export const RELEASE = 'release-live'
 
+/** Asks another process. */
+export type AskProcess = (worker: string, request: SignalRequest) => Promise<unknown>
+
+type LeaseStores = Pick<Backend, 'ledger' | 'store'>
+
 interface LiveLeasesOptions {
-  readonly ledger: Ledger
-  readonly store: Pick<Store, 'liveSessions' | 'secret'>
-  /** Asks another process. Undefined if the store has no signals: then processes do not know of each other's live sessions. */
-  readonly ask: ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined
+  readonly backend: { readonly get: () => Promise<LeaseStores> }
+  /** Returns undefined if the store has no signals: then processes do not know of each other's live sessions. */
+  readonly ask: () => AskProcess | undefined
   readonly onError: (error: unknown) => void
+}
+
+/** The leases of live sessions. */
+export interface LiveLeases {
+  /** Returns the other process that holds the live session of a chat. Its lease may have expired. */
+  findOther(chat: AppChatRef): Promise<string | undefined>
+  /**
+   * Takes the live session of a chat: from a process that gives it up, or from one whose lease has expired. Returns the reply of a
+   * process that keeps it. Throws `unavailable` if the other process neither replies nor loses its lease.
+   */
+  take(chat: AppChatRef, need: LiveNeed): Promise<LiveLease | Exclude<ReleaseReply, 'released'>>
+  /** Ends the live session of a chat in another process, because the chat is rewound or deleted here. Removes its snapshot. */
+  end(chat: AppChatRef): Promise<void>
+}
+
+export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): LiveLeases {
+  const findOther: LiveLeases['findOther'] = async (chat) => {
+    const { ledger } = await backend.get()
+    const owner = ask() && (await ledger.locks.findLiveOwner(chat))
+    return owner === ledger.worker ? undefined : owner
+  }
+  const take: LiveLeases['take'] = async (chat, need) => {
+    const stores = await backend.get()
+    const askOwner = ask()
+    if (!askOwner) return UNSHARED
+    const taken = await lockSession(stores.ledger, chat, (owner) =>
+      askOwner(owner, { kind: RELEASE, body: { chat, need } }),
+    )
+    return typeof taken === 'string' ? taken : openLease(stores, { chat, lock: taken, onError })
+  }
+  const end: LiveLeases['end'] = async (chat) => {
+    const { store } = await backend.get()
+    if ((await findOther(chat)) === undefined) return store.liveSessions?.drop(chat)
+    const lease = await take(chat, 'input')
+    if (typeof lease !== 'string') await lease.release()
+  }
+  return { findOther, take, end }
 }
 
 /** The interval at which a process tries to take over the session of a process that does not answer. */
@@ -46,82 +87,53 @@ const RETRY_MS = 100
 /** Gemini accepts a handle for two hours. */
 const MAX_AGE_MS = 2 * 60 * 60 * 1000
 
-/** The leases of live sessions. */
-export class LiveLeases {
-  readonly #options: LiveLeasesOptions
-
-  constructor(options: LiveLeasesOptions) {
-    this.#options = options
-  }
-
-  /** Returns the other process that holds the live session of a chat. Its lease may have expired. */
-  async findOther(chat: AppChatRef): Promise<string | undefined> {
-    const { ledger, ask } = this.#options
-    const owner = ask && (await ledger.locks.findLiveOwner(chat))
-    return owner === ledger.worker ? undefined : owner
-  }
-
-  /**
-   * Takes the live session of a chat: from a process that gives it up, or from one whose lease has expired. Returns the reply of a
-   * process that keeps it. Throws `unavailable` if the other process neither replies nor loses its lease.
-   */
-  async take(
-    chat: AppChatRef,
-    need: LiveNeed,
-  ): Promise<LiveLease | Exclude<ReleaseReply, 'released'>> {
-    const { ledger, ask } = this.#options
-    if (!ask) return UNSHARED
-    const giveUpAt = performance.now() + 2 * ledger.leaseMs
-    let asked: Promise<void> | undefined
-    let reply: unknown
-    for (;;) {
-      // If this process is slow, it still tries once after the lease of the other one.
-      const isLast = performance.now() > giveUpAt
-      const lock = await ledger.locks.lockLive(chat)
-      if (lock) return this.#open(chat, lock)
-      const owner = asked ? undefined : await ledger.locks.findLiveOwner(chat)
-      if (owner !== undefined)
-        asked = ask(owner, { kind: RELEASE, body: { chat, need } })
-          .then((answer) => void (reply = answer))
-          // It has crashed, or is about to close. Its lease ends.
-          .catch(() => undefined)
-          .finally(() => {
-            asked = undefined
-          })
-      await (asked ? Promise.race([asked, delay(RETRY_MS)]) : delay(1))
-      if (reply === 'in-use' || reply === 'busy') return reply
-      if (isLast)
-        throw new ProtocolError('unavailable', { message: NOT_RELEASED, retryAfterSeconds: 5 })
-    }
-  }
-
-  /** Ends the live session of a chat in another process, because the chat is rewound or deleted here. Removes its snapshot. */
-  async end(chat: AppChatRef): Promise<void> {
-    if ((await this.findOther(chat)) === undefined)
-      return this.#options.store.liveSessions?.drop(chat)
-    const lease = await this.take(chat, 'input')
-    if (typeof lease !== 'string') await lease.release()
-  }
-
-  async #open(chat: AppChatRef, lock: LiveLock): Promise<LiveLease> {
-    const { store, onError } = this.#options
-    let continues: LiveSnapshot | undefined
-    try {
-      const sealed = await store.liveSessions?.find(chat)
-      continues = sealed && openSnapshot(chat, sealed, await store.secret(SECRET))
-    } catch (error) {
-      onError(error)
-    }
-    return toLease(this.#options, { chat, lock, continues })
+/** Locks the live session of a chat. Until it is free, asks its process to release it. Returns the reply of a process that keeps it. */
+async function lockSession(
+  ledger: Ledger,
+  chat: AppChatRef,
+  askToRelease: (owner: string) => Promise<unknown>,
+): Promise<LiveLock | Exclude<ReleaseReply, 'released'>> {
+  const giveUpAt = performance.now() + 2 * ledger.leaseMs
+  let asked: Promise<void> | undefined
+  let reply: unknown
+  for (;;) {
+    // If this process is slow, it still tries once after the lease of the other one.
+    const isLast = performance.now() > giveUpAt
+    const lock = await ledger.locks.lockLive(chat)
+    if (lock) return lock
+    const owner = asked ? undefined : await ledger.locks.findLiveOwner(chat)
+    if (owner !== undefined)
+      asked = askToRelease(owner)
+        .then((answer) => void (reply = answer))
+        // It has crashed, or is about to close. Its lease ends.
+        .catch(() => undefined)
+        .finally(() => {
+          asked = undefined
+        })
+    await (asked ? Promise.race([asked, delay(RETRY_MS)]) : delay(1))
+    if (reply === 'in-use' || reply === 'busy') return reply
+    if (isLast)
+      throw new ProtocolError('unavailable', { message: NOT_RELEASED, retryAfterSeconds: 5 })
   }
 }
 
+/** The lock of a live session, and how errors of its snapshot are reported. */
+interface LockedSession {
+  readonly chat: AppChatRef
+  readonly lock: LiveLock
+  readonly onError: (error: unknown) => void
+}
+
 /** Returns a lease that other processes respect. */
-function toLease(
-  { ledger, store, onError }: LiveLeasesOptions,
-  { chat, lock, continues }: { chat: AppChatRef; lock: LiveLock } & Pick<LiveLease, 'continues'>,
-): LiveLease {
+async function openLease(
+  { ledger, store }: LeaseStores,
+  { chat, lock, onError }: LockedSession,
+): Promise<LiveLease> {
   const { liveSessions } = store
+  const findSnapshot = async (): Promise<LiveSnapshot | undefined> => {
+    const sealed = await liveSessions?.find(chat)
+    return sealed && openSnapshot(chat, sealed, await store.secret(SECRET))
+  }
   const isHeld = (): Promise<boolean> => ledger.locks.stillHoldsLive(lock)
   const save = async (snapshot: LiveSnapshot): Promise<boolean> => {
     if (!liveSessions) return isHeld()
@@ -139,6 +151,10 @@ function toLease(
     // If this fails, the lock expires with the lease.
     await ledger.locks.unlockLive(lock).catch(onError)
   }
+  const continues = await findSnapshot().catch((error: unknown) => {
+    onError(error)
+    return undefined
+  })
   return { continues, isHeld, save, release }
 }
 

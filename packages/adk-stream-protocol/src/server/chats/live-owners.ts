@@ -4,13 +4,12 @@ import { z } from 'zod'
 
 import type { Approval } from '../../approvals/approval.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
-import type { SignalRequest } from '../../relay/relay-signals.ts'
 import { RequestChat } from '../../relay/relay-signals.ts'
 import { keepNewest } from '../../shared/collections.ts'
 import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 import type { Backend } from './backend.ts'
 import { toAppChat } from './backend.ts'
-import type { LiveLeases } from './live-leases.ts'
+import type { AskProcess, LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { BrowserCall } from '../../store/store.ts'
@@ -23,11 +22,11 @@ export interface LiveOwnersOptions {
   readonly runs:
     | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
     | undefined
-  readonly leases: () => Pick<LiveLeases, 'findOther'>
+  readonly leases: Pick<LiveLeases, 'findOther'>
   /** Another process has recorded a decision about a call of this one. Feeds must report it before the call starts. */
   readonly onDecided: (approval: Approval) => void
-  /** Asks another process. Undefined if the store has no signals. */
-  readonly ask: () => ((worker: string, request: SignalRequest) => Promise<unknown>) | undefined
+  /** Returns undefined if the store has no signals. */
+  readonly ask: () => AskProcess | undefined
 }
 
 /** How long the process that owns the live session may take to react to a decision. */
@@ -86,7 +85,7 @@ export class LiveOwners {
 
   /** Whether another process has the live session of a chat. */
   async isElsewhere(chat: AppChatRef): Promise<boolean> {
-    return (await this.#options.leases().findOther(chat)) !== undefined
+    return (await this.#options.leases.findOther(chat)) !== undefined
   }
 
   /** Leaves a decided approval to the process that has its live session. Returns false if there is none, or if it does not react. */
@@ -112,7 +111,7 @@ export class LiveOwners {
     const { ledger } = await this.#options.backend.get()
     if (!ask || liveWorker === undefined || !(await ledger.locks.isLiveElsewhere(chat)))
       return false
-    const owner = await leases().findOther(chat)
+    const owner = await leases.findOther(chat)
     // LV100: the call does not wait for a process that has not reacted to the decision.
     if (owner === undefined || this.#silent.has(owner)) return false
     try {
@@ -130,7 +129,7 @@ export class LiveOwners {
     if (!ask) return false
     const { ledger } = await this.#options.backend.get()
     const key = toAppChat(ledger, chat)
-    const owner = await this.#options.leases().findOther(key)
+    const owner = await this.#options.leases.findOther(key)
     if (owner === undefined) return false
     const body = { chat: key, output }
     try {
@@ -161,10 +160,7 @@ export class LiveOwners {
   }
 
   /** Asks the process that has the live session, and the next one if the session moves meanwhile. */
-  async #leaveToOwner(
-    approval: Approval,
-    ask: (worker: string, request: SignalRequest) => Promise<unknown>,
-  ): Promise<boolean> {
+  async #leaveToOwner(approval: Approval, ask: AskProcess): Promise<boolean> {
     const { runs } = this.#options
     const { ledger } = await this.#options.backend.get()
     const refused = new Set<string>()

@@ -1,91 +1,47 @@
-import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
-import { Gemini, isBaseAgent, isLlmAgent, PluginManager } from '@google/adk'
-import { Modality } from '@google/genai'
-
-import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
-import { toLiveAgent } from '../../gemini-live/live-agent.ts'
-import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/live-models.ts'
-import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import type { Approval } from '../../approvals/approval.ts'
-import type { LiveSnapshot } from '../../live/live-snapshot.ts'
+import type { LiveConversation } from '../../live/live-conversation.ts'
 import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
-import type { TermsOptions } from '../../calls/call-terms.ts'
-import { ToolErrors } from '../../calls/tool-errors.ts'
-import type { LiveConversationOptions } from '../../live/live-conversation.ts'
-import { LiveConversation } from '../../live/live-conversation.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import { Quota } from '../../shared/collections.ts'
-import type { Turn } from '../../turns/turn.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
-import type { Backend, LazyBackend } from './backend.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
-import type { RootAgent } from './chat-agents.ts'
+import type { PrepareConversation, TakenSession } from './live-conversations.ts'
 import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
 import type { TurnService } from './turns/turn-service.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
 
-/** Options of Gemini Live sessions: the option `live` of `createBridge`. */
-export interface LiveOptions {
-  /** The live model, or its name. Default: the model of the agent. */
-  readonly model?: Gemini | string
-  /** Configures the live run of ADK. Default: audio replies, with transcripts of both sides. */
-  readonly runConfig?: Partial<RunConfig>
-  /** How long a person may take to decide, in ms, if the policy sets no deadline. Default: 5 minutes. */
-  readonly approvalDeadlineMs?: number
-  /** How long a session stays open after its last client disconnects, in ms. Default 60,000. */
-  readonly graceMs?: number
-}
-
-export interface LiveRunsOptions extends LiveOptions {
+export interface LiveRunsOptions {
   readonly backend: LazyBackend
-  readonly turnService: TurnService
-  /** The leases of live sessions among all processes. Available when the backend is open. */
-  readonly leases: () => LiveLeases
-  /** The agents by name. */
-  readonly agents: ReadonlyMap<string, RootAgent>
-  readonly policy: ApprovalPolicy
-  /** Whether the model receives the message of an error that a tool throws. */
-  readonly exposeErrors: boolean
+  readonly turnService: Pick<TurnService, 'reserve'>
+  readonly prepareConversation: PrepareConversation
+  /** The leases of live sessions among all processes. */
+  readonly leases: LiveLeases
   /** The maximum number of open sessions per principal. */
   readonly maxPerPrincipal: number
-  readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
+  /** How long a session stays open after its last client disconnects, in ms. */
+  readonly graceMs: number
   readonly onError: (error: unknown) => void
 }
 
-/** An agent with its live model. */
-interface LiveModelAgent {
-  readonly agent: BaseAgent
-  readonly model: Gemini
-}
-
 /** The live session of a chat, with its watchers. */
-class LiveChat {
+interface LiveChat {
   readonly chat: ChatRef
-  readonly watchers = new LiveWatchers()
-  run: LiveConversation | undefined
-  /** The lease of the session, and of one that is being closed. */
-  lease: LiveLease | undefined
+  readonly watchers: LiveWatchers
+  run?: LiveConversation | undefined
+  /** The lease of the session. */
+  lease?: LiveLease | undefined
   /** The session while it is started or checked. Undefined if another process keeps it. */
-  opening: Promise<LiveConversation | undefined> | undefined
+  opening?: Promise<LiveConversation | undefined> | undefined
   /** The session while it is handed over to another process. */
-  handingOver: Promise<void> | undefined
+  handingOver?: Promise<void> | undefined
   /** When audio last arrived from a client whose session another process has taken over. */
-  ignoredAt: number | undefined
-  watchTimer: NodeJS.Timeout | undefined
+  ignoredAt?: number | undefined
+  watchTimer?: NodeJS.Timeout
   /** When the session was last found to be up to date with its chat. */
-  checkedAt: number | undefined
-  graceTimer: NodeJS.Timeout | undefined
-
-  constructor(chat: ChatRef) {
-    this.chat = chat
-  }
-}
-
-interface RunParts extends LiveModelAgent {
-  readonly name: string
-  readonly backend: Backend
-  readonly lease: LiveLease
-  readonly continues: LiveSnapshot | undefined
+  checkedAt?: number
+  graceTimer?: NodeJS.Timeout
 }
 
 interface OpenOptions {
@@ -94,7 +50,6 @@ interface OpenOptions {
   readonly prepare: (() => Promise<void>) | undefined
 }
 
-const MINUTE_MS = 60_000
 /** How long audio is sent to a session without another check that it is up to date. */
 const TRUSTED_MS = 2_000
 /** A process whose timers are late by this much may have lost its leases. */
@@ -110,19 +65,12 @@ const WATCH_RETRY_MS = 500
 /** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
 export class LiveRuns {
   readonly #options: LiveRunsOptions
-  readonly #agents: ReadonlyMap<string, LiveModelAgent>
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
   readonly #watchdog: NodeJS.Timeout
-  /** What all sessions share. */
-  readonly #hostPlugins: PluginManager
-  readonly #errors: ToolErrors
-  readonly #terms: TermsOptions
-  readonly #runConfig: Partial<RunConfig>
-  #services: LiveConversationOptions['services'] | undefined
   #checkedAt = performance.now()
   #closed = false
 
@@ -131,17 +79,6 @@ export class LiveRuns {
     this.#watchdog = setInterval(() => this.#noticeSuspension(), SUSPENSION_CHECK_MS)
     this.#watchdog.unref()
     this.#perPrincipal = new Quota(options.maxPerPrincipal)
-    const { exposeErrors, onError, policy, approvalDeadlineMs = 5 * MINUTE_MS } = options
-    this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
-    this.#errors = new ToolErrors({ exposeErrors, onNestedError: onError })
-    this.#terms = { policy, deadlineMs: approvalDeadlineMs, onError }
-    this.#runConfig = { ...SPOKEN, ...options.runConfig }
-    this.#agents = new Map(
-      [...options.agents].map(([name, agent]) => [
-        name,
-        toLiveModelAgent(name, agent, options.model),
-      ]),
-    )
   }
 
   /** Whether any session is open. */
@@ -299,13 +236,11 @@ export class LiveRuns {
     await settled(entry?.handingOver)
     if (entry?.run) return this.#leaveHere(entry)
     const key = toAppChat(await this.#options.backend.get(), chat)
-    await this.#options.leases().end(key)
+    await this.#options.leases.end(key)
   }
 
   async #leaveHere(entry: LiveChat): Promise<void> {
-    const { run, lease } = entry
-    entry.run = undefined
-    entry.lease = undefined
+    const { run, lease } = detach(entry)
     await run?.close()
     await lease?.release()
   }
@@ -320,9 +255,7 @@ export class LiveRuns {
   }
 
   async #closeAndSave(entry: LiveChat): Promise<void> {
-    const { run, lease } = entry
-    entry.run = undefined
-    entry.lease = undefined
+    const { run, lease } = detach(entry)
     const snapshot = await run?.handOver()
     await lease?.release(snapshot)
   }
@@ -340,10 +273,7 @@ export class LiveRuns {
   async #isHeld(entry: LiveChat): Promise<boolean> {
     const { run, lease } = entry
     if (!run || !lease || (await lease.isHeld())) return true
-    if (entry.run === run) {
-      entry.run = undefined
-      entry.lease = undefined
-    }
+    if (entry.run === run) detach(entry)
     await run.abandon()
     await lease.release()
     return false
@@ -385,13 +315,8 @@ export class LiveRuns {
   /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
   #keepFor(entry: LiveChat): void {
     if (!entry.watchers.isEmpty || this.#closed) return
-    if (entry.run || entry.opening || entry.handingOver) this.#abandonLater(entry)
-    else this.#forget(entry)
-  }
-
-  #abandonLater(entry: LiveChat): void {
-    if (this.#closed) return
-    const { graceMs = MINUTE_MS, onError } = this.#options
+    if (!entry.run && !entry.opening && !entry.handingOver) return this.#forget(entry)
+    const { graceMs, onError } = this.#options
     clearTimeout(entry.graceTimer)
     entry.graceTimer = setTimeout(() => void this.#abandon(entry).catch(onError), graceMs)
     entry.graceTimer.unref()
@@ -409,7 +334,7 @@ export class LiveRuns {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
-    const entry = new LiveChat(chat)
+    const entry: LiveChat = { chat, watchers: new LiveWatchers() }
     this.#chats.set(key, entry)
     return entry
   }
@@ -449,7 +374,7 @@ export class LiveRuns {
   ): Promise<LiveConversation | undefined> {
     if (this.#closed) throw new ProtocolError('unavailable')
     const backend = await this.#options.backend.get()
-    const lease = await this.#options.leases().take(toAppChat(backend, entry.chat), need)
+    const lease = await this.#options.leases.take(toAppChat(backend, entry.chat), need)
     if (typeof lease === 'string') {
       if (lease === 'busy') this.#joinLater(entry, prepare)
       return undefined
@@ -495,21 +420,15 @@ export class LiveRuns {
     entry.watchTimer.unref()
   }
 
-  async #start(
-    entry: LiveChat,
-    taken: Pick<RunParts, 'lease' | 'continues'>,
-  ): Promise<LiveConversation> {
-    const { chat } = entry
-    const backend = await this.#options.backend.get()
-    const name = await backend.agents.of(toAppChat(backend, chat))
-    const agent = this.#agents.get(name)
-    if (!agent) throw new ProtocolError('unknown-agent')
-    // There is no `await` until the run exists, so `close` cannot miss it.
+  async #start(entry: LiveChat, taken: TakenSession): Promise<LiveConversation> {
+    const { chat, watchers } = entry
+    const start = await this.#options.prepareConversation(chat)
+    // There is no `await` until the conversation exists, so `close` cannot miss it.
     if (this.#closed) throw new ProtocolError('unavailable')
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#createRun(entry, { backend, name, ...taken, ...agent })
+      const run = start(watchers, taken)
       void this.#forgetWhenEnded(entry, run).finally(release)
       return run
     } catch (thrown) {
@@ -517,48 +436,14 @@ export class LiveRuns {
       throw thrown
     }
   }
-
-  #createRun(
-    { chat, watchers }: LiveChat,
-    { backend, lease, continues, name, agent, model }: RunParts,
-  ): LiveConversation {
-    const { turnService, services, onError, graceMs = MINUTE_MS } = this.#options
-    const { host, sessions, ledger, browserCalls, appName, signIns } = backend
-    const key = toAppChat({ appName }, chat)
-    this.#services ??= { ...services, appName, sessionService: sessions.service }
-    return new LiveConversation({
-      chat: key,
-      browserCalls: {
-        add: (call, timeoutMs) => browserCalls.add({ chat: key, ...call }, timeoutMs),
-        drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
-      },
-      agent,
-      errors: this.#errors,
-      hostPlugins: this.#hostPlugins,
-      nest: (call, outer) => host.nestLive(name, call, outer),
-      services: this.#services,
-      createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
-      continues,
-      onRest: (snapshot) => void lease.save(snapshot).catch(onError),
-      runConfig: this.#runConfig,
-      hasNonBlockingCalls: takesNonBlockingCalls(model.model),
-      completesCalls: completesCalls(model.model),
-      ledger,
-      terms: this.#terms,
-      credentials: signIns,
-      cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
-      openTurn: (messageId, stream) =>
-        turnService.streamLive(chat, messageId, { ...stream, graceMs }),
-      listener: watchers,
-      onError,
-    })
-  }
 }
 
-const SPOKEN: Partial<RunConfig> = {
-  responseModalities: [Modality.AUDIO],
-  inputAudioTranscription: {},
-  outputAudioTranscription: {},
+/** Takes the session out of its entry, so that nothing uses it while it ends. */
+function detach(entry: LiveChat): Pick<LiveChat, 'run' | 'lease'> {
+  const { run, lease } = entry
+  entry.run = undefined
+  entry.lease = undefined
+  return { run, lease }
 }
 
 function ignore(): void {}
@@ -566,26 +451,4 @@ function ignore(): void {}
 /** Waits until a promise settles, and ignores its result. */
 async function settled(work: Promise<unknown> | undefined): Promise<void> {
   await work?.then(ignore, ignore)
-}
-
-/** Throws, when the bridge is created, if an agent cannot run live. */
-function toLiveModelAgent(
-  name: string,
-  agent: RootAgent,
-  override: Gemini | string | undefined,
-): LiveModelAgent {
-  if (!isBaseAgent(agent))
-    throw new TypeError(
-      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
-    )
-  const model = findLiveModel(agent, override)
-  toLiveAgent(agent, model)
-  return { agent, model }
-}
-
-function findLiveModel(agent: BaseAgent, override: Gemini | string | undefined): Gemini {
-  if (typeof override === 'string') return new Gemini({ model: override })
-  const model = override ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
-  if (model instanceof Gemini) return model
-  throw new TypeError('createBridge: `live` needs a Gemini model: pass `live.model`.')
 }

@@ -28,77 +28,74 @@ export interface LiveSenderParts {
   readonly context: ContextOptions | undefined
 }
 
-/** Sends messages to the live sessions of chats. */
-export class LiveSender {
-  readonly #parts: LiveSenderParts
-
-  constructor(parts: LiveSenderParts) {
-    this.#parts = parts
-  }
-
+/** Sends messages and speech to the live sessions of chats. */
+export interface LiveSender {
   /** Sends a message to the live session of a chat. */
-  send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
-    return this.#parts.runs.opening(chat, this.#send(principal, chat, request))
-  }
-
+  send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn>
   /** Lets spoken words decide the open approval of a chat. `authenticate` returns the person who speaks. */
-  async decideSpoken(
+  decideSpoken(
     authenticate: () => Promise<Principal>,
     chat: ChatRef,
-    {
-      reply,
-      isInReach,
-    }: { readonly reply: Reply; readonly isInReach: (shown: Approval) => boolean },
-  ): Promise<void> {
-    if (understandReply(reply.words) === undefined) return
-    await this.#parts.replies.decide(await authenticate(), chat, { reply, isInReach })
-  }
-
+    spoken: { readonly reply: Reply; readonly isInReach: (shown: Approval) => boolean },
+  ): Promise<void>
   /** Sets the agent and the session state of a chat before speech, which carries neither. */
-  async prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void> {
-    const { context, turnService } = this.#parts
-    const agent = await turnService.chooseAgent(principal, chat, asked)
-    const state = await toSessionState(context, { principal, chatId: chat.chatId }, undefined)
-    await turnService.recordAgent(chat, agent)
-    await turnService.setState(chat, state)
-  }
-
-  async #send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
-    const { runs, turnService, rewinds, decisions, replies, context } = this.#parts
-    const { message, replaces, history = [], hold: held = false } = request
-    // RQ121: all checks run before the request changes anything.
-    await runs.whenStarted(chat)
-    const agent = await turnService.chooseAgent(principal, chat, request)
-    const { chatId } = chat
-    const state = await toSessionState(context, { principal, chatId }, request.context)
-    await decisions.decideEarlier(principal, chat, request.earlier ?? [])
-    const userMessageId = message.id ?? randomUUID()
-    const removed = replaces
-      ? userMessageId
-      : await rewinds.findRemoved(chat, { replaces, history })
-    if (removed !== undefined) {
-      await rewinds.check(chat, removed)
-      await runs.leave(chat)
-      await rewinds.rewind(chat, removed)
-    }
-    const cancelPending = (): Promise<void> =>
-      turnService.cancelPending(chat, (approval) => runs.holds(approval))
-    const reply = removed === undefined ? readReply(message) : undefined
-    if (removed === undefined && !reply) await cancelPending()
-    await turnService.recordAgent(chat, agent)
-    const run = await runs.open(chat)
-    const isInReach = (approval: Approval): boolean => runs.holds(approval)
-    const decide = async (): Promise<Approval | undefined> => {
-      const decided = reply && (await replies.decide(principal, chat, { reply, isInReach }))
-      if (!decided) await cancelPending()
-      return decided
-    }
-    const options = { userMessageId, held, state }
-    return run.sendMessage(toUserContent(message), options, reply && decide)
-  }
+  prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void>
 }
 
 type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history'>> &
   Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
   Pick<AgentRequest, 'named'>
+
+export function openLiveSender(parts: LiveSenderParts): LiveSender {
+  const { runs, turnService, replies, context } = parts
+  return {
+    send: (principal, chat, request) =>
+      runs.opening(chat, sendMessage(parts, principal, chat, request)),
+    decideSpoken: async (authenticate, chat, { reply, isInReach }) => {
+      if (understandReply(reply.words) === undefined) return
+      await replies.decide(await authenticate(), chat, { reply, isInReach })
+    },
+    prepareSpeech: async (principal, chat, asked) => {
+      const agent = await turnService.chooseAgent(principal, chat, asked)
+      const state = await toSessionState(context, { principal, chatId: chat.chatId }, undefined)
+      await turnService.recordAgent(chat, agent)
+      await turnService.setState(chat, state)
+    },
+  }
+}
+
+async function sendMessage(
+  { runs, turnService, rewinds, decisions, replies, context }: LiveSenderParts,
+  principal: Principal,
+  chat: ChatRef,
+  request: LiveMessageRequest,
+): Promise<Turn> {
+  const { message, replaces, history = [], hold: held = false } = request
+  // RQ121: all checks run before the request changes anything.
+  await runs.whenStarted(chat)
+  const agent = await turnService.chooseAgent(principal, chat, request)
+  const { chatId } = chat
+  const state = await toSessionState(context, { principal, chatId }, request.context)
+  await decisions.decideEarlier(principal, chat, request.earlier ?? [])
+  const userMessageId = message.id ?? randomUUID()
+  const removed = replaces ? userMessageId : await rewinds.findRemoved(chat, { replaces, history })
+  if (removed !== undefined) {
+    await rewinds.check(chat, removed)
+    await runs.leave(chat)
+    await rewinds.rewind(chat, removed)
+  }
+  const isInReach = (approval: Approval): boolean => runs.holds(approval)
+  const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
+  const reply = removed === undefined ? readReply(message) : undefined
+  if (removed === undefined && !reply) await cancelPending()
+  await turnService.recordAgent(chat, agent)
+  const run = await runs.open(chat)
+  const decide = async (): Promise<Approval | undefined> => {
+    const decided = reply && (await replies.decide(principal, chat, { reply, isInReach }))
+    if (!decided) await cancelPending()
+    return decided
+  }
+  const options = { userMessageId, held, state }
+  return run.sendMessage(toUserContent(message), options, reply && decide)
+}

@@ -4,7 +4,8 @@ import type { ApprovalStore } from '../../approvals/approval-store.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { describeFault } from '../../store/sqlite/audit-command.ts'
 import { StoreError } from '../../store/store-error.ts'
-import type { LazyBackend, LazyStore } from '../chats/backend.ts'
+import type { Store } from '../../store/store.ts'
+import type { LazyBackend } from '../chats/backend.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply, withHeaders } from '../http/exchange.ts'
 import type { Route } from '../http/http-router.ts'
@@ -82,7 +83,7 @@ interface FailedCheck {
 }
 
 export interface ReadinessOptions {
-  readonly store: Pick<LazyStore, 'open'>
+  readonly store: { readonly get: () => Promise<Pick<Store, 'approvals'>> }
   readonly backend: Pick<LazyBackend, 'get'>
   readonly timeoutMs?: number
   /** Returns the lasting error of the store, if there is one. A read cannot find every one. */
@@ -102,7 +103,7 @@ export function createReadiness(options: ReadinessOptions): Readiness {
     try {
       step = 'store'
       // A read that no store delays because of running turns.
-      await (await options.store.open()).approvals.lastSeq()
+      await (await options.store.get()).approvals.lastSeq()
       options.onChecked()
       const fault = options.fault()
       if (fault) return { name: nameFault(fault), fault }

@@ -9,21 +9,15 @@ import type { Backend, LazyBackend } from '../backend.ts'
 const LOST = 'the server that ran the call has stopped'
 const PAGE = 100
 
-/** Cancels questions of MCP servers whose process has crashed, at an interval. */
-export class LostElicitations {
-  readonly #backend: LazyBackend
-  #sweptAt = -Infinity
-
-  constructor(backend: LazyBackend) {
-    this.#backend = backend
-  }
-
-  async sweep(): Promise<void> {
-    const backend = await this.#backend.get()
-    const { ledger } = backend
+/** Returns a sweep that cancels the questions of MCP servers whose process has crashed. It does nothing if it is called too often. */
+export function createElicitationSweep(backend: LazyBackend): () => Promise<void> {
+  let sweptAt = -Infinity
+  return async () => {
+    const opened = await backend.get()
+    const { ledger } = opened
     // A process that crashed keeps its chats locked for as long as its lease.
-    if (performance.now() - this.#sweptAt < ledger.leaseMs) return
-    this.#sweptAt = performance.now()
+    if (performance.now() - sweptAt < ledger.leaseMs) return
+    sweptAt = performance.now()
     for (let after: string | undefined; ;) {
       const pending = await ledger.list({
         states: ['requested'],
@@ -32,7 +26,7 @@ export class LostElicitations {
         ...(after !== undefined && { after }),
       })
       // A store of an application may not know the kind.
-      for (const approval of pending.filter(isElicitation)) await endIfLost(backend, approval)
+      for (const approval of pending.filter(isElicitation)) await endIfLost(opened, approval)
       after = pending.at(-1)?.id
       if (pending.length < PAGE) return
     }

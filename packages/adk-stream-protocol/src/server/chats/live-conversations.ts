@@ -1,0 +1,144 @@
+import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
+import { Gemini, isBaseAgent, isLlmAgent, PluginManager } from '@google/adk'
+import { Modality } from '@google/genai'
+
+import type { ApprovalPolicy } from '../../approvals/policy.ts'
+import { ToolErrors } from '../../calls/tool-errors.ts'
+import { toLiveAgent } from '../../gemini-live/live-agent.ts'
+import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/live-models.ts'
+import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
+import type { LiveConversationOptions } from '../../live/live-conversation.ts'
+import { LiveConversation } from '../../live/live-conversation.ts'
+import type { LiveSnapshot } from '../../live/live-snapshot.ts'
+import type { LiveListener } from '../../live/live-watchers.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { LazyBackend } from './backend.ts'
+import { toAppChat } from './backend.ts'
+import type { RootAgent } from './chat-agents.ts'
+import type { LiveLease } from './live-leases.ts'
+import type { TurnService } from './turns/turn-service.ts'
+
+/** Options of Gemini Live sessions: the option `live` of `createBridge`. */
+export interface LiveOptions {
+  /** The live model, or its name. Default: the model of the agent. */
+  readonly model?: Gemini | string
+  /** Configures the live run of ADK. Default: audio replies, with transcripts of both sides. */
+  readonly runConfig?: Partial<RunConfig>
+  /** How long a person may take to decide, in ms, if the policy sets no deadline. Default: 5 minutes. */
+  readonly approvalDeadlineMs?: number
+  /** How long a session stays open after its last client disconnects, in ms. Default 60,000. */
+  readonly graceMs?: number
+}
+
+export interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'> {
+  readonly graceMs: number
+  readonly backend: LazyBackend
+  readonly turnService: Pick<TurnService, 'streamLive'>
+  /** The agents by name. */
+  readonly agents: ReadonlyMap<string, RootAgent>
+  readonly policy: ApprovalPolicy
+  /** Whether the model receives the message of an error that a tool throws. */
+  readonly exposeErrors: boolean
+  readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
+  readonly onError: (error: unknown) => void
+}
+
+/** The lease of a conversation, and the session of another process that it continues. */
+export interface TakenSession {
+  readonly lease: LiveLease
+  readonly continues: LiveSnapshot | undefined
+}
+
+/** Finds the agent of a chat. Returns a function that starts a conversation with it at once. */
+export type PrepareConversation = (
+  chat: ChatRef,
+) => Promise<(listener: LiveListener, taken: TakenSession) => LiveConversation>
+
+const MINUTE_MS = 60_000
+
+/** Returns the function that prepares the live conversations of a bridge. Throws if one of its agents cannot run live. */
+export function createConversationStarter(
+  options: ConversationStarterOptions,
+): PrepareConversation {
+  const { turnService, policy, graceMs, approvalDeadlineMs = 5 * MINUTE_MS, onError } = options
+  const agents = new Map(
+    Array.from(options.agents, ([name, agent]) => [
+      name,
+      toLiveModelAgent(name, agent, options.model),
+    ]),
+  )
+  // All conversations share these objects, because there may be thousands of idle ones.
+  const shared = {
+    errors: new ToolErrors({ exposeErrors: options.exposeErrors, onNestedError: onError }),
+    hostPlugins: new PluginManager([...(options.services.plugins ?? [])]),
+    terms: { policy, deadlineMs: approvalDeadlineMs, onError },
+    runConfig: { ...SPOKEN, ...options.runConfig },
+  }
+  let services: LiveConversationOptions['services'] | undefined
+
+  return async (chat) => {
+    const backend = await options.backend.get()
+    const { host, sessions, ledger, browserCalls, appName, signIns } = backend
+    const key = toAppChat(backend, chat)
+    const name = await backend.agents.of(key)
+    const found = agents.get(name)
+    if (!found) throw new ProtocolError('unknown-agent')
+    const { agent, model } = found
+    services ??= { ...options.services, appName, sessionService: sessions.service }
+    const runnerServices = services
+    return (listener, { lease, continues }) =>
+      new LiveConversation({
+        ...shared,
+        chat: key,
+        browserCalls: {
+          add: (call, timeoutMs) => browserCalls.add({ chat: key, ...call }, timeoutMs),
+          drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
+        },
+        agent,
+        nest: (call, outer) => host.nestLive(name, call, outer),
+        services: runnerServices,
+        createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
+        continues,
+        onRest: (snapshot) => void lease.save(snapshot).catch(onError),
+        hasNonBlockingCalls: takesNonBlockingCalls(model.model),
+        completesCalls: completesCalls(model.model),
+        ledger,
+        credentials: signIns,
+        cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
+        openTurn: (messageId, stream) =>
+          turnService.streamLive(chat, messageId, { ...stream, graceMs }),
+        listener,
+        onError,
+      })
+  }
+}
+
+const SPOKEN: Partial<RunConfig> = {
+  responseModalities: [Modality.AUDIO],
+  inputAudioTranscription: {},
+  outputAudioTranscription: {},
+}
+
+/** Returns an agent with its live model. Throws if it cannot run live. */
+function toLiveModelAgent(
+  name: string,
+  agent: RootAgent,
+  override: Gemini | string | undefined,
+): { readonly agent: BaseAgent; readonly model: Gemini } {
+  if (!isBaseAgent(agent))
+    throw new TypeError(
+      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
+    )
+  const model = findLiveModel(agent, override)
+  // Throws if the agent creates its sub-agents itself.
+  toLiveAgent(agent, model)
+  return { agent, model }
+}
+
+function findLiveModel(agent: BaseAgent, override: Gemini | string | undefined): Gemini {
+  if (typeof override === 'string') return new Gemini({ model: override })
+  const model = override ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
+  if (model instanceof Gemini) return model
+  throw new TypeError('createBridge: `live` needs a Gemini model: pass `live.model`.')
+}
