@@ -2,7 +2,7 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { PolicyTerms } from '../approvals/policy.ts'
-import { MAX_TIMER_MS } from './auth/credentials.ts'
+import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
 import type { RetentionOptions } from './chats/recovery/sweepers.ts'

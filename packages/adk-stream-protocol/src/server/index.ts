@@ -9,8 +9,8 @@ export {
   type Authenticate,
   type AuthenticateRequest,
   type Principal,
+  signedCookie,
 } from './auth/authenticate.ts'
-export { signedCookie } from './auth/authenticate.ts'
 export type { LiveOptions } from './chats/live-conversations.ts'
 export { type Bridge, createBridge } from './create-bridge.ts'
 export { type AllowedHosts, isAllowedHost } from './http/hosts-and-proxies.ts'

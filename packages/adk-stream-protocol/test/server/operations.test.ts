@@ -5,7 +5,7 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { nextApproval } from '../../src/approvals/next-approval.ts'
 import { ProtocolError } from '../../src/protocol/errors.ts'
 import type { LogEntry } from '../../src/server/operations/operations.ts'
-import { LogThrottle, Operations } from '../../src/server/operations/operations.ts'
+import { createLogThrottle, Operations } from '../../src/server/operations/operations.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
@@ -290,13 +290,13 @@ test('[OB305] the log tells of refused origins, hosts and limits; metrics count 
 
 test('[OB305] repeated refusals of one kind are one entry in ten seconds, with their number', () => {
   let now = 0
-  const throttle = new LogThrottle(() => now)
-  const counts = () => [throttle.count('too-fast'), throttle.count('too-large')]
+  const count = createLogThrottle(() => now)
+  const counts = () => [count('too-fast'), count('too-large')]
   expect(counts()).toEqual([1, 1])
   now = 9_999
   expect(counts()).toEqual([undefined, undefined])
   now = 10_000
-  expect(throttle.count('too-fast')).toBe(2)
+  expect(count('too-fast')).toBe(2)
 })
 
 test('[OB306] an error of the log hook goes to `onError` and changes nothing else', async () => {

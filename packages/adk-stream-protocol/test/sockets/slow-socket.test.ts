@@ -6,9 +6,13 @@ import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
 import { portOf } from '../../../../test/support/listen.ts'
-import { Heartbeats } from '../../src/server/sockets/heartbeat.ts'
-import { jsonCodec } from '../../src/server/sockets/socket-codec.ts'
-import { ClosingSocket, SocketPeer, TokenBucket } from '../../src/server/sockets/socket-peer.ts'
+import { jsonCodec } from '../../src/server/sockets/socket-codecs.ts'
+import {
+  ClosingSocket,
+  createTokenBucket,
+  Heartbeats,
+  SocketPeer,
+} from '../../src/server/sockets/socket-peer.ts'
 import { DEFAULT_LIMITS } from '../../src/server/limits.ts'
 import { assistant, defer, FloodModel } from '../support/agents.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
@@ -161,15 +165,15 @@ test('[WS17] a peer is dead after three missed pings in a row; any frame resets 
 
 test('[WS15] a token bucket allows its rate, and bursts up to its size', () => {
   let now = 0
-  const bucket = new TokenBucket(10, 20, () => now)
-  expect(bucket.take(20)).toBe(true)
-  expect(bucket.take(1)).toBe(false)
+  const take = createTokenBucket(10, () => now)
+  expect(take(20)).toBe(true)
+  expect(take(1)).toBe(false)
   now = 100
-  expect(bucket.take(1)).toBe(true)
-  expect(bucket.take(1)).toBe(false)
+  expect(take(1)).toBe(true)
+  expect(take(1)).toBe(false)
   now = 1_000_000
-  expect(bucket.take(21)).toBe(false)
-  expect(bucket.take(20)).toBe(true)
+  expect(take(21)).toBe(false)
+  expect(take(20)).toBe(true)
 })
 
 const ignore = (): void => undefined

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 
 import { ProtocolError } from '../../protocol/errors.ts'
 import { keepNewest } from '../../shared/collections.ts'
+import { readError } from '../http/exchange.ts'
 
 /** The user, service or browser that sends a request. Chats are visible only to the principal that created them. */
 export interface Principal {
@@ -157,3 +158,88 @@ function isSignature(actual: string, expected: string): boolean {
   const [a, b] = [Buffer.from(actual), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
+
+/**
+ * Returns a function that authenticates a request again. It throws `unauthenticated` if the credentials no longer identify the same
+ * principal: a session may expire or a key may be revoked while a socket or a feed is open for hours (WS16, EV140).
+ */
+export function credentialCheck(
+  request: AuthenticateRequest,
+  { id, responseHeaders }: Principal,
+  identify: (request: AuthenticateRequest) => Promise<Principal>,
+): () => Promise<Principal> {
+  /** The cookie that the handshake set, as the client sends it back. */
+  const cookie = responseHeaders && readSetCookie(responseHeaders)
+  return async () => {
+    const principal = await identify(cookie === undefined ? request : withCookie(request, cookie))
+    if (principal.id !== id) throw new ProtocolError('unauthenticated')
+    return principal
+  }
+}
+
+/** Returns the request with the cookie of the handshake, as the client sends its next one. */
+function withCookie(
+  { method, url, headers }: AuthenticateRequest,
+  cookie: string,
+): AuthenticateRequest {
+  const next = new Headers(headers)
+  const [name] = cookie.split('=', 1)
+  const kept = (headers.get('cookie') ?? '')
+    .split(';')
+    .filter((pair) => pair.trim() !== '' && pair.trim().split('=', 1)[0] !== name)
+  next.set('cookie', [...kept, cookie].join('; '))
+  return { method, url, headers: next }
+}
+
+function readSetCookie(responseHeaders: Readonly<Record<string, string>>): string | undefined {
+  return new Headers(responseHeaders).get('set-cookie')?.split(';', 1)[0]
+}
+
+/** An open connection whose credentials are checked repeatedly. */
+export interface Rechecked {
+  /** Authenticates again. Rejects with `unauthenticated` if the credentials have ended. */
+  checkPrincipal(): Promise<Principal>
+  /** Called when the credentials are still valid. The roles may have changed. */
+  onChecked?(principal: Principal): void
+  /** Called at most once, when the credentials have ended. */
+  onCredentialsEnd(): void
+}
+
+/**
+ * Checks the credentials of an open connection at an interval and when they expire, until the returned function is called. A check that
+ * fails for another reason is repeated, unless the credentials have expired.
+ */
+export function recheckCredentials(
+  connection: Rechecked,
+  principal: Principal,
+  everyMs: number,
+): () => void {
+  let { expiresAt = Infinity } = principal
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+  const schedule = (): void => {
+    const delay = Math.min(everyMs, Math.max(expiresAt - Date.now(), 0), MAX_TIMER_MS)
+    timer = setTimeout(() => void check(), delay)
+  }
+  const check = async (): Promise<void> => {
+    const isValid = await connection.checkPrincipal().then(
+      (checked) => {
+        expiresAt = checked.expiresAt ?? Infinity
+        if (!isStopped) connection.onChecked?.(checked)
+        return true
+      },
+      (error: unknown) => readError(error).code !== 'unauthenticated',
+    )
+    if (isStopped) return
+    if (isValid && expiresAt > Date.now()) schedule()
+    else connection.onCredentialsEnd()
+  }
+  schedule()
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
+  }
+}
+
+/** The longest delay of a Node.js timer, in ms. A timer with a longer delay fires at once. */
+export const MAX_TIMER_MS = 2_147_483_647

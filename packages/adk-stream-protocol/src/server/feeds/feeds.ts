@@ -1,9 +1,8 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Quota } from '../../shared/collections.ts'
-import type { Principal } from '../auth/authenticate.ts'
-import type { Rechecked } from '../auth/credentials.ts'
-import { Recheck } from '../auth/credentials.ts'
-import type { Feed, FeedClient } from '../http/event-streams.ts'
+import type { Principal, Rechecked } from '../auth/authenticate.ts'
+import { recheckCredentials } from '../auth/authenticate.ts'
+import type { Feed, FeedClient } from '../http/exchange.ts'
 import type { AuthenticatedRequest } from '../http/http-router.ts'
 
 /** Subscribes a reader to events. `reader` returns the principal with its current roles. Returns a function that unsubscribes. */
@@ -59,11 +58,11 @@ export class Feeds {
         end()
       },
     }
-    const recheck = new Recheck(rechecked, principal, this.#options.reauthenticateMs)
+    const stopRecheck = recheckCredentials(rechecked, principal, this.#options.reauthenticateMs)
     const leave = (): void => {
       isOver = true
       this.#open.delete(end)
-      recheck.stop()
+      stopRecheck()
       release()
       stop()
     }

@@ -5,7 +5,6 @@ import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Dialect } from './dialects.ts'
 import { DIALECTS } from './dialects.ts'
-import type { Feed } from './event-streams.ts'
 
 /** An HTTP request, independent of the host. */
 export interface Exchange {
@@ -33,6 +32,15 @@ export interface FileReply {
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: Uint8Array
 }
+
+/** The client of a feed. The server sends it JSON and may end the feed. */
+export interface FeedClient {
+  readonly send: (json: string) => void
+  readonly end: () => void
+}
+
+/** A stream of events that lasts until the client disconnects or the server ends it. Returns a function that unsubscribes. */
+export type Feed = (client: FeedClient) => () => void
 
 /** The reply to a request. The host writes it. */
 export type Reply =

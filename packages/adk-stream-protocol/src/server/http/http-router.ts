@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
-import { credentialCheck } from '../auth/credentials.ts'
+import { credentialCheck } from '../auth/authenticate.ts'
 import type { Drain } from '../drain.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
 import { readError, reply, withHeaders } from './exchange.ts'

@@ -20,6 +20,7 @@ export interface Levels {
     | undefined
 }
 
+const METER = 'adk-stream-protocol'
 const PREFIX = 'adk_stream_protocol'
 
 /** Seconds. A model takes between a tenth of a second and a minute. */
@@ -31,144 +32,77 @@ const RELAY_SECONDS = [0.05, 0.075, 0.1, 0.25, 0.5, 1, 2, 5, 15]
 const DECISION_SECONDS = [1, 5, 15, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 
 /**
- * The OpenTelemetry metrics of a bridge. Nothing is measured unless a meter provider was registered before the bridge was created (OB300).
- * Counters are updated once per turn or approval, never per chunk.
+ * Creates the OpenTelemetry instruments of a bridge. Nothing is measured unless a meter provider was registered before the bridge was
+ * created (OB300). They are updated once per turn or approval, never per chunk.
  */
-export class BridgeMetrics {
-  readonly #meter: Meter
-  readonly #turnsEnded
-  readonly #turnDuration
-  readonly #firstChunk
-  readonly #chunks
-  readonly #toolsEnded
-  readonly #leasesLost
-  readonly #approvalsRequested
-  readonly #approvalsEnded
-  readonly #decisionDuration
-  readonly #callsRecovered
-  readonly #refused
-  readonly #relayLag
-  #stopObserving: () => void = () => undefined
-
-  constructor() {
-    const meter = metrics.getMeter('adk-stream-protocol')
-    const counter = (name: string, unit: string, description: string) =>
-      meter.createCounter(`${PREFIX}.${name}`, { unit, description })
-    const seconds = (name: string, description: string, boundaries: number[]) =>
-      meter.createHistogram(`${PREFIX}.${name}`, {
-        unit: 's',
-        description,
-        advice: { explicitBucketBoundaries: boundaries },
-      })
-    this.#meter = meter
-    this.#turnsEnded = counter('turn.ended', '{turn}', 'Turns that ended, by outcome.')
-    this.#turnDuration = seconds('turn.duration', 'How long turns ran.', TURN_SECONDS)
-    this.#firstChunk = seconds(
+export function createInstruments() {
+  const meter = metrics.getMeter(METER)
+  const counter = (name: string, unit: string, description: string) =>
+    meter.createCounter(`${PREFIX}.${name}`, { unit, description })
+  const seconds = (name: string, description: string, boundaries: number[]) =>
+    meter.createHistogram(`${PREFIX}.${name}`, {
+      unit: 's',
+      description,
+      advice: { explicitBucketBoundaries: boundaries },
+    })
+  return {
+    turnsEnded: counter('turn.ended', '{turn}', 'Turns that ended, by outcome.'),
+    turnDuration: seconds('turn.duration', 'How long turns ran.', TURN_SECONDS),
+    firstChunk: seconds(
       'turn.time_to_first_chunk',
       'From the start of a turn to the first chunk of the agent.',
       CHUNK_SECONDS,
-    )
-    this.#chunks = counter('turn.chunks', '{chunk}', 'Chunks of ended turns.')
-    this.#toolsEnded = counter('tool.ended', '{call}', 'Tool calls that ended, by outcome.')
-    this.#leasesLost = counter(
+    ),
+    chunks: counter('turn.chunks', '{chunk}', 'Chunks of ended turns.'),
+    toolsEnded: counter('tool.ended', '{call}', 'Tool calls that ended, by outcome.'),
+    leasesLost: counter(
       'lease.lost',
       '{turn}',
       'Turns that another process took over because the lease of this one had expired.',
-    )
-    this.#approvalsRequested = counter('approval.requested', '{approval}', 'Requested approvals.')
-    this.#approvalsEnded = counter(
+    ),
+    approvalsRequested: counter('approval.requested', '{approval}', 'Requested approvals.'),
+    approvalsEnded: counter(
       'approval.ended',
       '{approval}',
       'Approvals that were approved, denied, expired or cancelled.',
-    )
-    this.#decisionDuration = seconds(
+    ),
+    decisionDuration: seconds(
       'approval.time_to_decision',
       'From the request of an approval to its decision.',
       DECISION_SECONDS,
-    )
-    this.#callsRecovered = counter(
+    ),
+    callsRecovered: counter(
       'call.recovered',
       '{call}',
       'Approved calls of crashed processes that run again because they are idempotent.',
-    )
-    this.#refused = counter('request.refused', '{request}', 'Refused requests, by error code.')
-    this.#relayLag = seconds(
+    ),
+    refused: counter('request.refused', '{request}', 'Refused requests, by error code.'),
+    relayLag: seconds(
       'relay.lag',
       'How long content of turns waited until other servers could read it.',
       RELAY_SECONDS,
-    )
-  }
-
-  /** Reads these levels whenever metrics are collected, until `close`. */
-  observe(read: () => Promise<Levels>): void {
-    const readers = observedBy(this.#meter)
-    readers.add(read)
-    this.#stopObserving = () => readers.delete(read)
-  }
-
-  turnEnded(turn: {
-    readonly outcome: string
-    readonly errorCode: string | undefined
-    readonly chunks: number
-    readonly durationMs: number
-    readonly firstChunkMs: number | undefined
-  }): void {
-    const { outcome, errorCode, firstChunkMs } = turn
-    this.#turnsEnded.add(1, withError({ outcome }, errorCode))
-    this.#turnDuration.record(turn.durationMs / 1_000, { outcome })
-    this.#chunks.add(turn.chunks)
-    if (firstChunkMs !== undefined) this.#firstChunk.record(firstChunkMs / 1_000)
-    if (errorCode === 'turn-lost') this.#leasesLost.add(1)
-  }
-
-  toolEnded(toolName: string, outcome: 'succeeded' | 'failed' | 'unknown'): void {
-    this.#toolsEnded.add(1, { 'gen_ai.tool.name': toolName, outcome })
-  }
-
-  callRecovered(toolName: string): void {
-    this.#callsRecovered.add(1, { 'gen_ai.tool.name': toolName })
-  }
-
-  approvalRequested(toolName: string): void {
-    this.#approvalsRequested.add(1, { 'gen_ai.tool.name': toolName })
-  }
-
-  approvalEnded(toolName: string, outcome: string, decisionMs?: number): void {
-    this.#approvalsEnded.add(1, { 'gen_ai.tool.name': toolName, outcome })
-    if (decisionMs !== undefined) this.#decisionDuration.record(decisionMs / 1_000, { outcome })
-  }
-
-  relayWritten(lagMs: number): void {
-    this.#relayLag.record(lagMs / 1_000)
-  }
-
-  refused(errorCode: string): void {
-    this.#refused.add(1, { 'error.type': errorCode })
-  }
-
-  close(): void {
-    this.#stopObserving()
+    ),
   }
 }
 
-function withError(attributes: Attributes, errorCode: string | undefined): Attributes {
-  return errorCode === undefined ? attributes : { ...attributes, 'error.type': errorCode }
+/** Reads the levels of a bridge whenever metrics are collected. Returns a function that stops this. */
+export function observeLevels(read: () => Promise<Levels>): () => void {
+  const meter = metrics.getMeter(METER)
+  const known = observed.get(meter)
+  const readers = known ?? new Set()
+  readers.add(read)
+  if (!known) {
+    observed.set(meter, readers)
+    observeSum(meter, readers)
+  }
+  return () => void readers.delete(read)
 }
 
 /** The bridges of this process that a meter observes. */
 const observed = new WeakMap<Meter, Set<() => Promise<Levels>>>()
 
-function observedBy(meter: Meter): Set<() => Promise<Levels>> {
-  const known = observed.get(meter)
-  if (known) return known
-  const readers = new Set<() => Promise<Levels>>()
-  observed.set(meter, readers)
-  observeLevels(meter, readers)
-  return readers
-}
-
 /** Observes the sum over all bridges of this process. With one callback per bridge, the last one would hide the others. */
-function observeLevels(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>): void {
+function observeSum(meter: Meter, readers: ReadonlySet<() => Promise<Levels>>): void {
   const level = (name: string, unit: string, description: string) =>
     meter.createObservableUpDownCounter(`${PREFIX}.${name}`, { unit, description })
   const turns = level('turn.active', '{turn}', 'Running turns.')

@@ -5,7 +5,7 @@ import { StoreError } from '../../store/store-error.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
 import type { TurnInfo } from '../observers.ts'
 import type { Levels } from './metrics.ts'
-import { BridgeMetrics } from './metrics.ts'
+import { createInstruments, observeLevels } from './metrics.ts'
 
 interface OperationsOptions {
   /** The application's hook for log entries. */
@@ -18,8 +18,9 @@ interface OperationsOptions {
 /** Tells operators what happens in a bridge: updates the metrics and writes log entries. Its methods never throw. */
 export class Operations {
   readonly #log: WriteLog
-  readonly #metrics = new BridgeMetrics()
-  readonly #throttle = new LogThrottle()
+  readonly #metrics = createInstruments()
+  #stopObserving: () => void = () => undefined
+  readonly #countRefusal = createLogThrottle()
   readonly #clock: () => number
   /** Why the store cannot be used, if it cannot. */
   #storeFault: { readonly error: unknown; readonly seenAt: number } | undefined
@@ -44,33 +45,33 @@ export class Operations {
   }
 
   closed(): void {
-    this.#metrics.close()
+    this.#stopObserving()
     this.#log({ level: 'info', event: 'bridge.closed', message: 'The bridge is closed.' })
   }
 
-  /** Reads these levels whenever metrics are collected. */
+  /** Reads these levels whenever metrics are collected, until the bridge is closed. */
   observe(read: () => Promise<Levels>): void {
-    this.#metrics.observe(read)
+    this.#stopObserving = observeLevels(read)
   }
 
   /** Turns were written for other servers. The oldest part had waited for this long. */
   relayWritten(lagMs: number): void {
-    this.#metrics.relayWritten(lagMs)
+    this.#metrics.relayLag.record(lagMs / 1_000)
   }
 
   /** A turn has ended. For a live session, every message is a turn. */
   turnEnded(turn: TurnInfo, { end, paused, stats }: RunOutcome, isLive: boolean): void {
     const { chunks, durationMs, firstChunkMs, errorCode, calls } = stats
-    this.#metrics.turnEnded({
-      outcome: end === 'completed' && paused ? 'paused' : end,
-      errorCode,
-      chunks,
-      durationMs,
-      // A message of a live session begins with its first chunk.
-      firstChunkMs: isLive ? undefined : firstChunkMs,
-    })
+    const { turnsEnded, turnDuration, firstChunk, leasesLost } = this.#metrics
+    const outcome = end === 'completed' && paused ? 'paused' : end
+    turnsEnded.add(1, { outcome, ...(errorCode !== undefined && { 'error.type': errorCode }) })
+    turnDuration.record(durationMs / 1_000, { outcome })
+    this.#metrics.chunks.add(chunks)
+    // A message of a live session begins with its first chunk.
+    if (!isLive && firstChunkMs !== undefined) firstChunk.record(firstChunkMs / 1_000)
+    if (errorCode === 'turn-lost') leasesLost.add(1)
     for (const { toolName, hasFailed } of calls)
-      this.#metrics.toolEnded(toolName, hasFailed ? 'failed' : 'succeeded')
+      this.#toolEnded(toolName, hasFailed ? 'failed' : 'succeeded')
     if (errorCode === undefined) return
     const { chatId, principalId, messageId } = turn
     const fields = { chatId, principalId, messageId, durationMs: Math.round(durationMs) }
@@ -96,7 +97,7 @@ export class Operations {
     const { toolName } = approval
     switch (event.type) {
       case 'requested':
-        this.#metrics.approvalRequested(toolName)
+        this.#metrics.approvalsRequested.add(1, { [TOOL]: toolName })
         this.#logCall(approval, {
           level: 'info',
           event: 'approval.requested',
@@ -110,10 +111,10 @@ export class Operations {
         this.#approvalEnded(approval, event)
         break
       case 'succeeded':
-        this.#metrics.toolEnded(toolName, 'succeeded')
+        this.#toolEnded(toolName, 'succeeded')
         break
       case 'failed':
-        this.#metrics.toolEnded(toolName, 'failed')
+        this.#toolEnded(toolName, 'failed')
         this.#logCall(approval, {
           level: 'warn',
           event: 'call.failed',
@@ -133,9 +134,9 @@ export class Operations {
 
   /** A request, an upgrade or a frame was refused. */
   refused({ code }: ProtocolError): void {
-    this.#metrics.refused(code)
+    this.#metrics.refused.add(1, { 'error.type': code })
     if (!REPORTED_REFUSALS.has(code)) return
-    const count = this.#throttle.count(code)
+    const count = this.#countRefusal(code)
     if (count === undefined) return
     const message = `Refused ${count === 1 ? 'a request' : `${count} requests`} with ${code}.`
     this.#log({ level: 'warn', event: 'request.refused', message, code, count })
@@ -198,7 +199,10 @@ export class Operations {
     const outcome = event.type
     const isDecision = outcome === 'approved' || outcome === 'denied'
     const durationMs = 'at' in state ? Math.max(0, state.at - requestedAt) : undefined
-    this.#metrics.approvalEnded(toolName, outcome, isDecision ? durationMs : undefined)
+    const { approvalsEnded, decisionDuration } = this.#metrics
+    approvalsEnded.add(1, { [TOOL]: toolName, outcome })
+    if (isDecision && durationMs !== undefined)
+      decisionDuration.record(durationMs / 1_000, { outcome })
     this.#logCall(approval, {
       level: 'info',
       event: 'approval.ended',
@@ -212,14 +216,18 @@ export class Operations {
   #callLost(approval: Approval, becomes: 'unknown' | 'approved'): void {
     const { toolName } = approval
     if (becomes === 'unknown') {
-      this.#metrics.toolEnded(toolName, 'unknown')
+      this.#toolEnded(toolName, 'unknown')
       const message = `A process was lost while ${toolName} ran. It is unknown whether the call took effect.`
       this.#logCall(approval, { level: 'error', event: 'call.unknown', message })
     } else {
-      this.#metrics.callRecovered(toolName)
+      this.#metrics.callsRecovered.add(1, { [TOOL]: toolName })
       const message = `A process was lost while ${toolName} ran. The call runs again, because it is idempotent.`
       this.#logCall(approval, { level: 'warn', event: 'call.recovered', message })
     }
+  }
+
+  #toolEnded(toolName: string, outcome: 'succeeded' | 'failed' | 'unknown'): void {
+    this.#metrics.toolsEnded.add(1, { [TOOL]: toolName, outcome })
   }
 
   /** Logs an entry with the ids of an approval. */
@@ -231,6 +239,9 @@ export class Operations {
     this.#log({ ...entry, approvalId, chatId, principalId, messageId, toolCallId, toolName })
   }
 }
+
+/** The attribute of metrics with the name of a tool. */
+const TOOL = 'gen_ai.tool.name'
 
 /** Refusals that tell an operator about a limit or about a wrong setting. All others are only counted. */
 const REPORTED_REFUSALS: ReadonlySet<string> = new Set([
@@ -332,21 +343,17 @@ const INTERVAL_MS = 10_000
 
 /**
  * Limits how often events of the same kind are logged: a client that repeats a refused request must not fill the log. Kinds must be few,
- * such as error codes.
+ * such as error codes. Returns a function that counts an event, and returns the number since the last entry if it is time for another
+ * entry.
  */
-export class LogThrottle {
-  readonly #clock: () => number
-  readonly #kinds = new Map<string, { loggedAt: number; count: number }>()
-
-  constructor(clock: () => number = () => performance.now()) {
-    this.#clock = clock
-  }
-
-  /** Counts an event. Returns the number since the last entry if it is time for another entry. */
-  count(kind: string): number | undefined {
-    const now = this.#clock()
-    const known = this.#kinds.get(kind) ?? { loggedAt: -Infinity, count: 0 }
-    this.#kinds.set(kind, known)
+export function createLogThrottle(
+  clock: () => number = () => performance.now(),
+): (kind: string) => number | undefined {
+  const kinds = new Map<string, { loggedAt: number; count: number }>()
+  return (kind) => {
+    const now = clock()
+    const known = kinds.get(kind) ?? { loggedAt: -Infinity, count: 0 }
+    kinds.set(kind, known)
     known.count += 1
     if (now - known.loggedAt < INTERVAL_MS) return undefined
     const { count } = known

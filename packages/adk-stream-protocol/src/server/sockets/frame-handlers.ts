@@ -41,8 +41,6 @@ export interface Connection {
   /** Authenticates again. Throws if the credentials no longer identify the same principal. */
   readonly checkPrincipal: () => Promise<Principal>
   readonly send: (frame: ServerFrame) => void
-  /** Sends audio. Returns false if it was dropped because the client is too slow. */
-  readonly sendAudio: (bytes: Uint8Array) => boolean
   /** Sends a turn under a request id. Returns false if the turn is too long to be replayed. */
   readonly read: (requestId: string, turn: Turn, options: ReadOptions) => boolean
   /** Returns the turn that is read under a request. */

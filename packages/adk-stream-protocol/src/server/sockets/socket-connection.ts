@@ -5,21 +5,18 @@ import type { ClientFrame } from '../../protocol/client-frame.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { Principal } from '../auth/authenticate.ts'
-import type { Rechecked } from '../auth/credentials.ts'
-import { Recheck } from '../auth/credentials.ts'
+import type { Principal, Rechecked } from '../auth/authenticate.ts'
+import { recheckCredentials } from '../auth/authenticate.ts'
 import type { Drain } from '../drain.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readError } from '../http/exchange.ts'
 import type { BridgeLimits } from '../limits.ts'
-import { openBidiCodec, asksForBidi, withoutBidi } from './bidi-codec.ts'
 import type { FindCall } from './bidi-conversation.ts'
 import { BidiConversation } from './bidi-conversation.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
-import type { Heartbeats } from './heartbeat.ts'
-import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
-import { jsonCodec } from './socket-codec.ts'
-import type { ClosingSocket, SocketEvents } from './socket-peer.ts'
+import type { IncomingFrame, SocketCodec } from './socket-codecs.ts'
+import { asksForBidi, jsonCodec, openBidiCodec, withoutBidi } from './socket-codecs.ts'
+import type { ClosingSocket, Heartbeats, SocketEvents } from './socket-peer.ts'
 import { SocketPeer } from './socket-peer.ts'
 import type { ReadOptions } from './turn-readers.ts'
 import { TurnReaders } from './turn-readers.ts'
@@ -58,7 +55,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
   readonly #options: SocketConnectionOptions
   readonly #connected: Connected
   readonly #peer: SocketPeer
-  readonly #recheck: Recheck
+  readonly #stopRecheck: () => void
   /** Created at the first frame: most of thousands of sockets are silent. */
   #handling: Handling | undefined
   #codec: SocketCodec = jsonCodec
@@ -72,7 +69,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
     const { limits, heartbeats } = options
     const { socket, stream, principal, exchange } = connected
     this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
-    this.#recheck = new Recheck(this, principal, limits.reauthenticateMs)
+    this.#stopRecheck = recheckCredentials(this, principal, limits.reauthenticateMs)
     if (asksForBidi(exchange, socket.protocol)) this.#useBidi()
     // A client without a subprotocol may turn out to speak the bidi dialect, which has no `hello`.
     if (socket.protocol === SUBPROTOCOL)
@@ -114,7 +111,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
   }
 
   onClose(): void {
-    this.#recheck.stop()
+    this.#stopRecheck()
     this.#handling?.readers.leaveAll()
     this.#handling?.handlers.close()
   }
@@ -159,7 +156,6 @@ export class SocketConnection implements SocketEvents, Rechecked {
       exchange: () => withoutBidi(exchange),
       checkPrincipal: () => this.checkPrincipal(),
       send: (frame) => this.#peer.send(frame),
-      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
       read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
       turnOf: (requestId) => readers.turnOf(requestId),
       leave: (requestId) => readers.leave(requestId),

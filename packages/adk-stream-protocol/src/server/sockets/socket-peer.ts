@@ -7,9 +7,8 @@ import type { FrameFault } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { CloseReason, ServerFrame } from '../../protocol/server-frame.ts'
 import { CLOSE_CODES } from '../../protocol/server-frame.ts'
-import type { HeartbeatPeer, Heartbeats } from './heartbeat.ts'
-import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
-import { audioBytesIn } from './socket-codec.ts'
+import type { IncomingFrame, SocketCodec } from './socket-codecs.ts'
+import { audioBytesIn } from './socket-codecs.ts'
 
 /** Receives the events of a socket. None of the methods may throw. */
 export interface SocketEvents {
@@ -50,8 +49,8 @@ export class SocketPeer implements HeartbeatPeer {
   readonly #limits: SocketLimits
   readonly #events: SocketEvents
   readonly #heartbeats: Heartbeats
-  #frames: TokenBucket | undefined
-  #audio: TokenBucket | undefined
+  #takeFrames: TakeTokens | undefined
+  #takeAudio: TakeTokens | undefined
   #corked = false
   #first = true
   #unread = 0
@@ -216,8 +215,8 @@ export class SocketPeer implements HeartbeatPeer {
   /** WS15: closes the socket of a client that sends too fast. */
   #admit(cost: number): boolean {
     if (this.#state !== 'open') return false
-    this.#frames ??= new TokenBucket(this.#limits.maxFramesPerSecond)
-    const admitted = this.#frames.take(cost)
+    this.#takeFrames ??= createTokenBucket(this.#limits.maxFramesPerSecond)
+    const admitted = this.#takeFrames(cost)
     if (!admitted) this.close('too-fast')
     return admitted
   }
@@ -230,8 +229,8 @@ export class SocketPeer implements HeartbeatPeer {
       this.#refuseWithPenalty({ ...fault, code: 'too-large', message })
       return false
     }
-    this.#audio ??= new TokenBucket(maxAudioBytesPerSecond)
-    if (this.#audio.take(size)) return true
+    this.#takeAudio ??= createTokenBucket(maxAudioBytesPerSecond)
+    if (this.#takeAudio(size)) return true
     const { code, message } = new ProtocolError('too-fast')
     this.#refuseWithPenalty({ ...fault, code, message })
     return false
@@ -292,35 +291,96 @@ export interface SocketLimits {
   readonly keepAliveMs: number
 }
 
-/** Limits a rate: an average number per second, with bursts up to the capacity. */
-export class TokenBucket {
-  readonly #perSecond: number
-  readonly #capacity: number
-  readonly #now: () => number
-  #tokens: number
-  #filledAt: number
-
-  /** The default capacity is the amount of two seconds. */
-  constructor(perSecond: number, capacity = perSecond * 2, now = monotonicNow) {
-    this.#perSecond = perSecond
-    this.#capacity = capacity
-    this.#now = now
-    this.#tokens = capacity
-    this.#filledAt = now()
-  }
-
-  /** Takes tokens. Returns false and takes none if there are not enough. */
-  take(count: number): boolean {
-    const now = this.#now()
-    const filled = this.#tokens + ((now - this.#filledAt) / 1_000) * this.#perSecond
-    this.#tokens = Math.min(this.#capacity, filled)
-    this.#filledAt = now
-    if (this.#tokens < count) return false
-    this.#tokens -= count
+/**
+ * Returns a function that limits a rate to an average number per second, with bursts of two seconds. It takes tokens, or returns false
+ * and takes none if there are not enough.
+ */
+export function createTokenBucket(
+  perSecond: number,
+  now: () => number = () => performance.now(),
+): TakeTokens {
+  const capacity = perSecond * BURST_SECONDS
+  let tokens = capacity
+  let filledAt = now()
+  return (count) => {
+    const time = now()
+    tokens = Math.min(capacity, tokens + ((time - filledAt) / 1_000) * perSecond)
+    filledAt = time
+    if (tokens < count) return false
+    tokens -= count
     return true
   }
 }
 
-function monotonicNow(): number {
-  return performance.now()
+type TakeTokens = (count: number) => boolean
+
+const BURST_SECONDS = 2
+
+/** How many pings in a row a peer may miss before it counts as dead. */
+const MAX_MISSES = 2
+
+export interface HeartbeatPeer {
+  ping(): void
+  onDead(): void
+}
+
+/**
+ * Detects dead connections, for example after a phone went to sleep. All peers share one timer, which checks each peer once per
+ * interval, spread over the interval.
+ */
+export class Heartbeats {
+  readonly #intervalMs: number
+  /** The missed pings of each peer, in the order of their next check. */
+  readonly #misses = new Map<HeartbeatPeer, { misses: number; nextAt: number }>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(intervalMs: number) {
+    this.#intervalMs = intervalMs
+  }
+
+  /** Starts to check a peer. */
+  add(peer: HeartbeatPeer): void {
+    this.#misses.set(peer, { misses: 0, nextAt: performance.now() + this.#intervalMs })
+    this.#schedule()
+  }
+
+  /** Records a sign of life of a peer. */
+  beat(peer: HeartbeatPeer): void {
+    const state = this.#misses.get(peer)
+    if (state) state.misses = 0
+  }
+
+  remove(peer: HeartbeatPeer): void {
+    this.#misses.delete(peer)
+    if (this.#misses.size > 0) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #schedule(): void {
+    const [next] = this.#misses.values()
+    if (next === undefined || this.#timer !== undefined) return
+    const delay = Math.max(0, next.nextAt - performance.now())
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#checkDue()
+      this.#schedule()
+    }, delay)
+  }
+
+  #checkDue(): void {
+    const now = performance.now()
+    for (const [peer, state] of this.#misses) {
+      if (state.nextAt > now) return
+      this.#misses.delete(peer)
+      if (state.misses >= MAX_MISSES) {
+        peer.onDead()
+        continue
+      }
+      state.misses += 1
+      state.nextAt = now + this.#intervalMs
+      this.#misses.set(peer, state)
+      peer.ping()
+    }
+  }
 }
