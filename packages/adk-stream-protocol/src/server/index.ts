@@ -16,7 +16,7 @@ export { type Bridge, createBridge } from './create-bridge.ts'
 export { type AllowedHosts, isAllowedHost } from './http/hosts-and-proxies.ts'
 export type { BridgeLimits } from './limits.ts'
 export type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
-export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
+export type { AuditPage, AuditQuery } from './routes/audit-and-timeline.ts'
 export type {
   ApiKeyProvider,
   OAuthProvider,

@@ -126,6 +126,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     resume: resumeDecided,
     context,
     runs,
+    live,
     owners,
     remoteTurns,
     elsewhere,

@@ -12,15 +12,13 @@ import type { ChatParts, SharedParts } from './open-chats.ts'
 import { openChats } from './open-chats.ts'
 import type { BridgeSettings } from './options.ts'
 import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
-import { approvalRoutes } from './routes/approval-routes.ts'
-import { createNameLookup } from './routes/approval-views.ts'
-import { auditRoutes } from './routes/audit-routes.ts'
+import { approvalRoutes, createNameLookup } from './routes/approval-routes.ts'
+import type { TimelineSources } from './routes/audit-and-timeline.ts'
+import { auditAndTimelineRoutes, readTimeline } from './routes/audit-and-timeline.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes, chatRoutes } from './routes/chat-routes.ts'
 import { signInRoutes } from './routes/sign-in-routes.ts'
-import type { TimelineSources } from './routes/timeline-routes.ts'
-import { modelCallRoutes, readTimeline, timelineRoutes } from './routes/timeline-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { createCallFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
@@ -111,7 +109,7 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
 /** Creates the endpoints, except those of the whole bridge. */
 function createRoutes(
   settings: BridgeSettings,
-  { backend, events, feeds, modelCalls }: SharedParts,
+  { backend, events, feeds }: SharedParts,
   {
     parts,
     timelineSources,
@@ -139,9 +137,7 @@ function createRoutes(
     ...approvalRoutes({ backend, chats, limits, findNames }),
     ...signInRoutes({ backend, chats, limits, signIn, onError }),
     ...approvalLinkRoutes({ backend, chats, limits, findNames, links }),
-    ...auditRoutes(backend, mayReadAudit),
-    ...timelineRoutes(timelineSources, mayReadAudit),
-    ...modelCallRoutes(modelCalls),
+    ...auditAndTimelineRoutes(timelineSources, mayReadAudit),
   ]
 }
 

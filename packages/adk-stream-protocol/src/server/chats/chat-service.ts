@@ -53,6 +53,7 @@ export interface ChatServiceParts {
   readonly context: ContextOptions | undefined
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
+  readonly live: Pick<LiveSender, 'whenOpened'> | undefined
   readonly owners: LiveOwners
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open'>
@@ -263,8 +264,8 @@ export class ChatService {
 
   /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
   async resume(chat: ChatRef): Promise<Turn | undefined> {
-    const { backend, turns, runs, elsewhere } = this.#parts
-    await runs?.whenOpened(chat)
+    const { backend, turns, live, elsewhere } = this.#parts
+    await live?.whenOpened(chat)
     const turn = turns.running(chat)
     if (!turn || !(await this.#holds(chat))) {
       await backend.get()

@@ -66,7 +66,6 @@ const WATCH_RETRY_MS = 500
 export class LiveRuns {
   readonly #options: LiveRunsOptions
   readonly #chats = new Map<string, LiveChat>()
-  readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
   /** Sessions that are being closed. */
   readonly #ending = new Set<Promise<void>>()
@@ -99,15 +98,15 @@ export class LiveRuns {
     return false
   }
 
-  /** Whether a client of this process receives the turns of a chat. */
-  hasListeners(chat: ChatRef): boolean {
-    return this.#chats.get(keyOf(chat))?.watchers.hasListeners === true
-  }
-
   /** Whether a client of this process receives the turns of any chat. */
   get listened(): boolean {
     for (const { watchers } of this.#chats.values()) if (watchers.hasListeners) return true
     return false
+  }
+
+  /** Whether a client of this process receives the turns of a chat. */
+  hasListeners(chat: ChatRef): boolean {
+    return this.#chats.get(keyOf(chat))?.watchers.hasListeners === true
   }
 
   /** Returns the open session of a chat, if there is one. */
@@ -121,19 +120,9 @@ export class LiveRuns {
     return run !== undefined || opening !== undefined
   }
 
-  /** Records that a turn of a chat is being opened, so that `whenOpened` waits for it. */
-  opening(chat: ChatRef, turn: Promise<Turn>): Promise<Turn> {
-    const key = keyOf(chat)
-    const opened = turn.then(ignore, ignore).finally(() => {
-      if (this.#opening.get(key) === opened) this.#opening.delete(key)
-    })
-    this.#opening.set(key, opened)
-    return turn
-  }
-
-  /** Resolves when no turn of a chat is being opened. */
-  async whenOpened(chat: ChatRef): Promise<void> {
-    await this.#opening.get(keyOf(chat))
+  /** Whether a session of this process made the call of an approval and continues after its decision. */
+  holds({ chat, toolCallId }: Approval): boolean {
+    return this.find(chat)?.hasCall(toolCallId) === true
   }
 
   /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
@@ -152,21 +141,6 @@ export class LiveRuns {
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
     this.#entryOf(chat).ignoredAt = undefined
     return this.#startOpening(chat, { need: 'watch', prepare })
-  }
-
-  #startOpening(chat: ChatRef, how: OpenOptions): Promise<LiveConversation | undefined> {
-    const entry = this.#entryOf(chat)
-    entry.opening ??= this.#open(entry, how).finally(() => {
-      entry.opening = undefined
-      // The client may have disconnected meanwhile.
-      this.#keepFor(entry)
-    })
-    return entry.opening
-  }
-
-  /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
-  async whenStarted(chat: ChatRef): Promise<void> {
-    await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
   /**
@@ -188,168 +162,19 @@ export class LiveRuns {
     return run && !opening && isTrusted ? run : this.open(chat, prepare)
   }
 
-  /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
-  async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
-    const entry = this.#chats.get(keyOf(chat))
-    await settled(entry?.opening)
-    const { run, handingOver } = entry ?? {}
-    if (!entry || !run) {
-      await settled(handingOver)
-      return 'released'
-    }
-    if (need === 'watch' && !entry.watchers.isEmpty) return 'in-use'
-    if (need === 'watch' && run.isBusy) return 'busy'
-    await this.#handOver(entry)
-    entry.ignoredAt = performance.now()
-    entry.watchers.onStatus('moved')
-    return 'released'
+  /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
+  async whenStarted(chat: ChatRef): Promise<void> {
+    await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
-  /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
-  watch(chat: ChatRef, watcher: LiveWatcher): () => void {
+  #startOpening(chat: ChatRef, how: OpenOptions): Promise<LiveConversation | undefined> {
     const entry = this.#entryOf(chat)
-    clearTimeout(entry.graceTimer)
-    entry.watchers.add(watcher)
-    return () => {
-      entry.watchers.delete(watcher)
-      this.#keepFor(entry)
-    }
-  }
-
-  /** Whether a session of this process made the call of an approval and continues after its decision. */
-  holds({ chat, toolCallId }: Approval): boolean {
-    return this.find(chat)?.hasCall(toolCallId) === true
-  }
-
-  /** Sends a turn that no live session produced to the watchers of a chat. */
-  show(chat: ChatRef, turn: Turn): void {
-    this.#chats.get(keyOf(chat))?.watchers.onTurn(turn)
-  }
-
-  approvalChanged(approval: Approval): void {
-    this.find(approval.chat)?.approvalChanged(approval)
-  }
-
-  /** Closes the session of a chat, in any process. Its messages stay stored. */
-  async leave(chat: ChatRef): Promise<void> {
-    const entry = this.#chats.get(keyOf(chat))
-    await settled(entry?.handingOver)
-    if (entry?.run) return this.#leaveHere(entry)
-    const key = toAppChat(await this.#options.backend.get(), chat)
-    await this.#options.leases.end(key)
-  }
-
-  async #leaveHere(entry: LiveChat): Promise<void> {
-    const { run, lease } = detach(entry)
-    await run?.close()
-    await lease?.release()
-  }
-
-  /** Closes the session of a chat, and stores what another process needs to continue it. */
-  #handOver(entry: LiveChat): Promise<void> {
-    entry.handingOver ??= this.#closeAndSave(entry).finally(() => {
-      entry.handingOver = undefined
-      this.#keepFor(entry)
+    entry.opening ??= this.#open(entry, how).finally(() => {
+      entry.opening = undefined
+      // The client may have disconnected meanwhile.
+      this.#startGracePeriod(entry)
     })
-    return entry.handingOver
-  }
-
-  async #closeAndSave(entry: LiveChat): Promise<void> {
-    const { run, lease } = detach(entry)
-    const snapshot = await run?.handOver()
-    await lease?.release(snapshot)
-  }
-
-  /** A process that was suspended for longer than its lease may have lost its sessions to other processes. */
-  #noticeSuspension(): void {
-    const now = performance.now()
-    const isLate = now - this.#checkedAt > SUSPENSION_CHECK_MS + SUSPENSION_MS
-    this.#checkedAt = now
-    if (!isLate) return
-    for (const entry of this.#chats.values()) void this.#isHeld(entry).catch(this.#options.onError)
-  }
-
-  /** Whether the session of a chat still belongs to this process. Ends the session here if not. */
-  async #isHeld(entry: LiveChat): Promise<boolean> {
-    const { run, lease } = entry
-    if (!run || !lease || (await lease.isHeld())) return true
-    if (entry.run === run) detach(entry)
-    await run.abandon()
-    await lease.release()
-    return false
-  }
-
-  /** Hands idle sessions over to other processes. Returns true if none is left. */
-  closeIdle(): boolean {
-    for (const entry of this.#chats.values()) {
-      const { run } = entry
-      if (!run || run.isBusy || entry.handingOver) continue
-      const handedOver = this.#handOver(entry)
-        .catch(this.#options.onError)
-        .finally(() => this.#ending.delete(handedOver))
-      this.#ending.add(handedOver)
-    }
-    return !this.busy && this.#ending.size === 0
-  }
-
-  /** Closes all sessions and starts no new ones. Sockets may still be open. */
-  async close(): Promise<void> {
-    this.#closed = true
-    clearInterval(this.#watchdog)
-    const chats = [...this.#chats.values()]
-    for (const { graceTimer, watchTimer } of chats) {
-      clearTimeout(graceTimer)
-      clearTimeout(watchTimer)
-    }
-    await Promise.all(
-      chats.map(async (entry) => {
-        await settled(entry.opening)
-        await settled(entry.handingOver)
-        await this.#closeAndSave(entry)
-      }),
-    )
-    await Promise.all(this.#ending)
-    this.#chats.clear()
-  }
-
-  /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
-  #keepFor(entry: LiveChat): void {
-    if (!entry.watchers.isEmpty || this.#closed) return
-    if (!entry.run && !entry.opening && !entry.handingOver) return this.#forget(entry)
-    const { graceMs, onError } = this.#options
-    clearTimeout(entry.graceTimer)
-    entry.graceTimer = setTimeout(() => void this.#abandon(entry).catch(onError), graceMs)
-    entry.graceTimer.unref()
-  }
-
-  /** Closes a session, even one that is being started, if no client has returned. */
-  async #abandon(entry: LiveChat): Promise<void> {
-    await settled(entry.opening)
-    if (!entry.watchers.isEmpty || this.#closed) return
-    this.#forget(entry)
-    await this.#leaveHere(entry)
-  }
-
-  #entryOf(chat: ChatRef): LiveChat {
-    const key = keyOf(chat)
-    const known = this.#chats.get(key)
-    if (known) return known
-    const entry: LiveChat = { chat, watchers: new LiveWatchers() }
-    this.#chats.set(key, entry)
-    return entry
-  }
-
-  #forget(entry: LiveChat): void {
-    clearTimeout(entry.graceTimer)
-    clearTimeout(entry.watchTimer)
-    const key = keyOf(entry.chat)
-    if (this.#chats.get(key) === entry) this.#chats.delete(key)
-  }
-
-  async #forgetWhenEnded(entry: LiveChat, run: LiveConversation): Promise<void> {
-    await run.ended
-    if (entry.run === run) await this.#leaveHere(entry)
-    if (!entry.run && !entry.opening && entry.watchers.isEmpty) this.#forget(entry)
+    return entry.opening
   }
 
   async #open(
@@ -392,6 +217,15 @@ export class LiveRuns {
     }
   }
 
+  #joinLater(entry: LiveChat, prepare: OpenOptions['prepare']): void {
+    clearTimeout(entry.watchTimer)
+    entry.watchTimer = setTimeout(() => {
+      if (this.#closed || !entry.watchers.hasListeners || entry.run || entry.opening) return
+      this.join(entry.chat, prepare).catch(this.#options.onError)
+    }, WATCH_RETRY_MS)
+    entry.watchTimer.unref()
+  }
+
   /**
    * Starts a session that takes the calls of an earlier one. Turns that resume after a crash may continue the same calls, so none runs
    * until the session has taken them. If the chat is not free, its turn continues the calls, and the session takes none.
@@ -411,15 +245,6 @@ export class LiveRuns {
     }
   }
 
-  #joinLater(entry: LiveChat, prepare: OpenOptions['prepare']): void {
-    clearTimeout(entry.watchTimer)
-    entry.watchTimer = setTimeout(() => {
-      if (this.#closed || !entry.watchers.hasListeners || entry.run || entry.opening) return
-      this.join(entry.chat, prepare).catch(this.#options.onError)
-    }, WATCH_RETRY_MS)
-    entry.watchTimer.unref()
-  }
-
   async #start(entry: LiveChat, taken: TakenSession): Promise<LiveConversation> {
     const { chat, watchers } = entry
     const start = await this.#options.prepareConversation(chat)
@@ -435,6 +260,165 @@ export class LiveRuns {
       release()
       throw thrown
     }
+  }
+
+  async #forgetWhenEnded(entry: LiveChat, run: LiveConversation): Promise<void> {
+    await run.ended
+    if (entry.run === run) await this.#leaveHere(entry)
+    if (!entry.run && !entry.opening && entry.watchers.isEmpty) this.#forget(entry)
+  }
+
+  /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
+  watch(chat: ChatRef, watcher: LiveWatcher): () => void {
+    const entry = this.#entryOf(chat)
+    clearTimeout(entry.graceTimer)
+    entry.watchers.add(watcher)
+    return () => {
+      entry.watchers.delete(watcher)
+      this.#startGracePeriod(entry)
+    }
+  }
+
+  /** Sends a turn that no live session produced to the watchers of a chat. */
+  show(chat: ChatRef, turn: Turn): void {
+    this.#chats.get(keyOf(chat))?.watchers.onTurn(turn)
+  }
+
+  approvalChanged(approval: Approval): void {
+    this.find(approval.chat)?.approvalChanged(approval)
+  }
+
+  /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
+  #startGracePeriod(entry: LiveChat): void {
+    if (!entry.watchers.isEmpty || this.#closed) return
+    if (!entry.run && !entry.opening && !entry.handingOver) return this.#forget(entry)
+    const { graceMs, onError } = this.#options
+    clearTimeout(entry.graceTimer)
+    entry.graceTimer = setTimeout(() => void this.#abandon(entry).catch(onError), graceMs)
+    entry.graceTimer.unref()
+  }
+
+  /** Closes a session, even one that is being started, if no client has returned. */
+  async #abandon(entry: LiveChat): Promise<void> {
+    await settled(entry.opening)
+    if (!entry.watchers.isEmpty || this.#closed) return
+    this.#forget(entry)
+    await this.#leaveHere(entry)
+  }
+
+  /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
+  async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
+    const entry = this.#chats.get(keyOf(chat))
+    await settled(entry?.opening)
+    const { run, handingOver } = entry ?? {}
+    if (!entry || !run) {
+      await settled(handingOver)
+      return 'released'
+    }
+    if (need === 'watch' && !entry.watchers.isEmpty) return 'in-use'
+    if (need === 'watch' && run.isBusy) return 'busy'
+    await this.#handOver(entry)
+    entry.ignoredAt = performance.now()
+    entry.watchers.onStatus('moved')
+    return 'released'
+  }
+
+  /** Closes the session of a chat, and stores what another process needs to continue it. */
+  #handOver(entry: LiveChat): Promise<void> {
+    entry.handingOver ??= this.#closeAndSave(entry).finally(() => {
+      entry.handingOver = undefined
+      this.#startGracePeriod(entry)
+    })
+    return entry.handingOver
+  }
+
+  async #closeAndSave(entry: LiveChat): Promise<void> {
+    const { run, lease } = detach(entry)
+    const snapshot = await run?.handOver()
+    await lease?.release(snapshot)
+  }
+
+  /** Closes the session of a chat, in any process. Its messages stay stored. */
+  async leave(chat: ChatRef): Promise<void> {
+    const entry = this.#chats.get(keyOf(chat))
+    await settled(entry?.handingOver)
+    if (entry?.run) return this.#leaveHere(entry)
+    const key = toAppChat(await this.#options.backend.get(), chat)
+    await this.#options.leases.end(key)
+  }
+
+  async #leaveHere(entry: LiveChat): Promise<void> {
+    const { run, lease } = detach(entry)
+    await run?.close()
+    await lease?.release()
+  }
+
+  /** Hands idle sessions over to other processes. Returns true if none is left. */
+  closeIdle(): boolean {
+    for (const entry of this.#chats.values()) {
+      const { run } = entry
+      if (!run || run.isBusy || entry.handingOver) continue
+      const handedOver = this.#handOver(entry)
+        .catch(this.#options.onError)
+        .finally(() => this.#ending.delete(handedOver))
+      this.#ending.add(handedOver)
+    }
+    return !this.busy && this.#ending.size === 0
+  }
+
+  /** Closes all sessions and starts no new ones. Sockets may still be open. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#watchdog)
+    const chats = [...this.#chats.values()]
+    for (const { graceTimer, watchTimer } of chats) {
+      clearTimeout(graceTimer)
+      clearTimeout(watchTimer)
+    }
+    await Promise.all(
+      chats.map(async (entry) => {
+        await settled(entry.opening)
+        await settled(entry.handingOver)
+        await this.#closeAndSave(entry)
+      }),
+    )
+    await Promise.all(this.#ending)
+    this.#chats.clear()
+  }
+
+  /** A process that was suspended for longer than its lease may have lost its sessions to other processes. */
+  #noticeSuspension(): void {
+    const now = performance.now()
+    const isLate = now - this.#checkedAt > SUSPENSION_CHECK_MS + SUSPENSION_MS
+    this.#checkedAt = now
+    if (!isLate) return
+    for (const entry of this.#chats.values()) void this.#isHeld(entry).catch(this.#options.onError)
+  }
+
+  /** Whether the session of a chat still belongs to this process. Ends the session here if not. */
+  async #isHeld(entry: LiveChat): Promise<boolean> {
+    const { run, lease } = entry
+    if (!run || !lease || (await lease.isHeld())) return true
+    if (entry.run === run) detach(entry)
+    await run.abandon()
+    await lease.release()
+    return false
+  }
+
+  #entryOf(chat: ChatRef): LiveChat {
+    const key = keyOf(chat)
+    const known = this.#chats.get(key)
+    if (known) return known
+    const entry: LiveChat = { chat, watchers: new LiveWatchers() }
+    this.#chats.set(key, entry)
+    return entry
+  }
+
+  #forget(entry: LiveChat): void {
+    clearTimeout(entry.graceTimer)
+    clearTimeout(entry.watchTimer)
+    const key = keyOf(entry.chat)
+    if (this.#chats.get(key) === entry) this.#chats.delete(key)
   }
 }
 

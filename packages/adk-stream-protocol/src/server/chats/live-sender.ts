@@ -5,6 +5,7 @@ import type { Reply } from '../../approvals/understand-reply.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
+import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
@@ -32,6 +33,8 @@ export interface LiveSenderParts {
 export interface LiveSender {
   /** Sends a message to the live session of a chat. */
   send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn>
+  /** Resolves when the turn of the newest message of a chat is open. */
+  whenOpened(chat: ChatRef): Promise<void>
   /** Lets spoken words decide the open approval of a chat. `authenticate` returns the person who speaks. */
   decideSpoken(
     authenticate: () => Promise<Principal>,
@@ -48,10 +51,22 @@ type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context
   Pick<AgentRequest, 'named'>
 
 export function openLiveSender(parts: LiveSenderParts): LiveSender {
-  const { runs, turnService, replies, context } = parts
+  const { turnService, replies, context } = parts
+  /** The turns that are being opened, by chat. */
+  const opening = new Map<string, Promise<unknown>>()
   return {
-    send: (principal, chat, request) =>
-      runs.opening(chat, sendMessage(parts, principal, chat, request)),
+    send: (principal, chat, request) => {
+      const key = keyOf(chat)
+      const turn = sendMessage(parts, principal, chat, request)
+      const opened = Promise.allSettled([turn]).finally(() => {
+        if (opening.get(key) === opened) opening.delete(key)
+      })
+      opening.set(key, opened)
+      return turn
+    },
+    whenOpened: async (chat) => {
+      await opening.get(keyOf(chat))
+    },
     decideSpoken: async (authenticate, chat, { reply, isInReach }) => {
       if (understandReply(reply.words) === undefined) return
       await replies.decide(await authenticate(), chat, { reply, isInReach })

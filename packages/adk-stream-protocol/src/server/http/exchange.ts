@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+
 import { parseJson } from '../../protocol/client-input.ts'
 import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
 import { StoreError } from '../../store/store-error.ts'
@@ -148,6 +150,17 @@ export async function readJson(
 ): Promise<unknown> {
   requireJson(exchange.headers)
   return parseJson(await exchange.readBody(maxBodyBytes))
+}
+
+/** Returns a body or a query as its schema reads it. Throws `bad-request` if it does not match. */
+export function checkInput<Output>(
+  schema: z.ZodType<Output>,
+  input: unknown,
+  message?: string,
+): Output {
+  const parsed = schema.safeParse(input)
+  if (parsed.success) return parsed.data
+  throw new ProtocolError('bad-request', message === undefined ? {} : { message })
 }
 
 // A form on another site can post without a preflight, but not with this content type.

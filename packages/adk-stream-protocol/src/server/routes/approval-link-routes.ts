@@ -12,12 +12,12 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import { BAD_LINK, toDecider, toError } from '../chats/decisions/decision-results.ts'
-import type { FindNames } from './approval-views.ts'
 import type { Reply } from '../http/exchange.ts'
-import { readJson, reply } from '../http/exchange.ts'
+import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AnonymousRequest, AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
-import { listPeople, viewApproval } from './approval-views.ts'
+import type { FindNames } from './approval-routes.ts'
+import { listPeople, viewApproval } from './approval-routes.ts'
 
 /**
  * Options for links with which people decide without an account.
@@ -97,7 +97,7 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
   }
 
   const open = async ({ principal, id, exchange }: AnonymousRequest): Promise<Reply> => {
-    const { token } = await readBody(exchange, limits, OpenBody)
+    const { token } = checkInput(OpenBody, await readJson(exchange, limits))
     const { ledger } = await backend.get()
     const key = createSecret()
     const opened = await ledger.openLink(id, {
@@ -110,23 +110,17 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
   }
 
   const read = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
-    const { key } = await readBody(exchange, limits, ReadBody)
+    const { key } = checkInput(ReadBody, await readJson(exchange, limits))
     const { approval } = await findByLink(options, id, key)
     return reply(200, await viewByLink(options, approval, key))
   }
 
   const decide = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
-    const { key, approved, reason, preview } = await readBody(exchange, limits, DecideBody)
+    const body = checkInput(DecideBody, await readJson(exchange, limits))
+    const { key, approved, reason, preview } = body
     const { link } = await findByLink(options, id, key)
-    const decided = await chats.decideByLink(
-      link.as,
-      {
-        approvalId: id,
-        approved,
-        ...withoutUndefined({ reason, preview }),
-      },
-      link.id,
-    )
+    const decision = { approvalId: id, approved, ...withoutUndefined({ reason, preview }) }
+    const decided = await chats.decideByLink(link.as, decision, link.id)
     return reply(200, { approval: { id, state: decided.state.name } })
   }
 
@@ -183,16 +177,6 @@ const DecideBody = z.strictObject({
   reason: z.string().max(2_000).optional(),
   preview: Digest.optional(),
 })
-
-async function readBody<Body>(
-  exchange: AnonymousRequest['exchange'],
-  limits: BridgeLimits,
-  schema: z.ZodType<Body>,
-): Promise<Body> {
-  const body = schema.safeParse(await readJson(exchange, limits))
-  if (body.success) return body.data
-  throw new ProtocolError('bad-request')
-}
 
 /** 256 random bits. */
 function createSecret(): string {

@@ -1,22 +1,24 @@
 import { z } from 'zod'
 
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
-import { isRefusal } from '../../approvals/approval.ts'
+import { findReply, isRefusal } from '../../approvals/approval.ts'
+import type { AuditRecord } from '../../approvals/audit-entry.ts'
+import { currentStep, whyUndecidable } from '../../approvals/deciders.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
+import type { ShownPerson } from '../../protocol/server-views.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import { toDecider, toError } from '../chats/decisions/decision-results.ts'
-import type { FindNames } from './approval-views.ts'
+import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
 import type { Reply } from '../http/exchange.ts'
-import { readJson, reply } from '../http/exchange.ts'
+import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
-import { listPeople, viewApproval, viewRecord } from './approval-views.ts'
 
 export interface ApprovalRoutesOptions {
   readonly backend: LazyBackend
@@ -36,7 +38,15 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     })
 
   const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
-    const { limit, after, ...filter } = readQuery(exchange.url)
+    const query = Object.fromEntries(exchange.url.searchParams)
+    const {
+      limit,
+      after,
+      state: states,
+      tool: toolName,
+      requester,
+    } = checkInput(Query, query, BAD_QUERY)
+    const filter = withoutUndefined({ states, toolName, requester })
     const { ledger, refresh, findTool } = await backend.get()
     const reader = toDecider(principal)
     if (after !== undefined && !(await ledger.get(after, reader))) {
@@ -44,9 +54,9 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     }
     // One extra entry shows whether there is a next page.
     const paging = { limit: limit + 1, ...(after !== undefined && { after }) }
-    const isFiltered = Object.values(filter).some((value) => value !== undefined)
+    const isFiltered = Object.keys(filter).length > 0
     const found = isFiltered
-      ? await ledger.listVisible({ reader, ...toVisibleFilter(filter), ...paging })
+      ? await ledger.listVisible({ reader, ...filter, ...paging })
       : await ledger.list({ waitsFor: reader, ...paging })
     if (!found) throw new ProtocolError('bad-request', { message: NO_HISTORY })
     const page = found.slice(0, limit)
@@ -83,9 +93,8 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
   }
 
   const decide = async ({ principal, id, exchange }: AuthenticatedRequest): Promise<Reply> => {
-    const body = DecisionBody.safeParse(await readJson(exchange, limits))
-    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
-    const { approved, reason, args, payload, preview } = body.data
+    const body = checkInput(DecisionBody, await readJson(exchange, limits), BAD_BODY)
+    const { approved, reason, args, payload, preview } = body
     const decided = await chats.decide(principal, {
       approvalId: id,
       approved,
@@ -159,20 +168,7 @@ const Query = z.object({
   requester: z.string().min(1).max(256).optional(),
 })
 
-function readQuery({ searchParams }: URL): z.infer<typeof Query> {
-  const query = Query.safeParse(Object.fromEntries(searchParams))
-  if (query.success) return query.data
-  const message = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`next\` of the previous page, \`state\` \`all\`, \`decided\`, or names of states separated by commas, \`tool\` the name of a tool, and \`requester\` the id of a principal.`
-  throw new ProtocolError('bad-request', { message })
-}
-
-function toVisibleFilter({
-  state,
-  tool,
-  requester,
-}: Pick<z.infer<typeof Query>, 'state' | 'tool' | 'requester'>) {
-  return withoutUndefined({ states: state, toolName: tool, requester })
-}
+const BAD_QUERY = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`next\` of the previous page, \`state\` \`all\`, \`decided\`, or names of states separated by commas, \`tool\` the name of a tool, and \`requester\` the id of a principal.`
 
 const NO_HISTORY = 'The store of this server lists pending approvals only.'
 
@@ -187,4 +183,160 @@ async function readSchema(
   // The agent of an old chat may not exist any more (RQ184). The approval can still be read.
   const tool = await findTool(chat, toolName).catch(() => undefined)
   return tool && readArgumentsJsonSchema(tool)
+}
+
+/** What the ledger does not contain about an approval. */
+interface Current extends Pick<CurrentApproval, 'preview'> {
+  /** The JSON Schema of the arguments, if one person can edit them. */
+  readonly schema?: Record<string, unknown> | undefined
+  /** The names of the people that the approval mentions, by principal id. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+/** Returns the view of an approval for a principal that may see it. */
+export function viewApproval(
+  approval: Approval,
+  principal: Principal,
+  { preview: made, schema, names }: Current,
+): Record<string, unknown> {
+  const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
+  const { state, votes } = approval
+  const { hint, title, severity, icon, payload, kind, schema: answerSchema, signIn, path } = terms
+  const { chain, userText } = terms
+  const reply = findReply(approval)
+  const own = chat.principalId === principal.id
+  const whyNot = whyUndecidable(approval, toDecider(principal))
+  const toPerson = (personId: string): ShownPerson => {
+    const name = names.get(personId)
+    return {
+      id: personId,
+      ...(name !== undefined && { name }),
+      ...(personId === principal.id && { own: true }),
+    }
+  }
+  return {
+    id,
+    state: state.name,
+    toolName,
+    args,
+    ...withoutUndefined({
+      hint,
+      title,
+      severity,
+      icon,
+      payload,
+      kind,
+      schema: answerSchema,
+      signIn,
+    }),
+    ...(made.state !== 'none' && { hasPreview: true }),
+    ...(made.state === 'made' && { preview: made.preview }),
+    ...withoutUndefined({ argsSchema: schema, path }),
+    requestedAt,
+    deadline,
+    approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
+    // A person votes once (LG7), and can then only withdraw the vote.
+    voted: votes.some(({ principalId }) => principalId === principal.id),
+    // Increases with every change: of two responses, the one with the higher version is newer.
+    version: approval.version,
+    step: currentStep(approval) ?? chain.length,
+    ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
+    ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
+    ...('payload' in state && { approvedPayload: state.payload }),
+    // Only the chat's owner sees where the call was made. Other approvers see the call but not the conversation.
+    ...(own && { chatId: chat.chatId, messageId, toolCallId }),
+    own,
+    requester: toPerson(chat.principalId),
+    ...withoutUndefined({ userText }),
+    votes: votes.map(({ principalId, step, at, linkBy }) => ({
+      by: toPerson(principalId),
+      step,
+      at,
+      ...(linkBy !== undefined && { linkBy: toPerson(linkBy) }),
+    })),
+    steps: chain.map(({ count, principals, roles }, index) => ({
+      needed: count,
+      given: votes.filter((vote) => vote.step === index).length,
+      principals: principals.map(toPerson),
+      roles,
+    })),
+    ...viewEnd(approval, toPerson),
+    ...withoutUndefined({ reply }),
+    ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
+    mayDecide: whyNot === undefined,
+    ...withoutUndefined({ whyNot }),
+  }
+}
+
+/** Returns when an approval reached its present state, and who approved or denied it. */
+function viewEnd(
+  { state, votes }: Approval,
+  toPerson: (id: string) => ShownPerson,
+): { readonly at?: number; readonly by?: readonly ShownPerson[] } {
+  if (state.name === 'requested') return {}
+  const { at } = state
+  if (state.name === 'denied') return { at, by: [toPerson(state.by)] }
+  if (state.name === 'expired' || state.name === 'cancelled') return { at }
+  return { at, by: votes.map(({ principalId }) => toPerson(principalId)) }
+}
+
+/** Returns the view of an audit entry for a principal that may see the approval. */
+export function viewRecord(
+  { at, event }: AuditRecord,
+  { toolName, chat }: Approval,
+  principal: Principal,
+): Record<string, unknown> {
+  const isOwn = chat.principalId === principal.id
+  // ER3: only the log contains the error that a tool threw. A failure that the result reports is part of the result.
+  if (event.type === 'failed' && !(isOwn && 'output' in event))
+    return { at, type: event.type, error: `The tool ${toolName} failed.` }
+  if (isOwn) return { at, ...event }
+  // Other approvers see neither the conversation nor the result of the call (AP140).
+  if (event.type === 'succeeded') return { at, type: event.type }
+  if (event.type !== 'requested') return { at, ...event }
+  const { messageId: _messageId, toolCallId: _toolCallId, ...shown } = event
+  return { at, ...shown }
+}
+
+/** Returns the ids of the people that an approval mentions: its requester, its voters and its approvers. */
+export function listPeople({ chat, votes, terms, state }: Approval): string[] {
+  return [
+    chat.principalId,
+    ...('by' in state ? [state.by] : []),
+    ...votes.map(({ principalId }) => principalId),
+    ...terms.chain.flatMap(({ principals }) => principals),
+  ]
+}
+
+/** Returns the name of a principal for other people, or undefined if it has none. */
+export type NamePrincipal = (
+  principalId: string,
+) => string | undefined | Promise<string | undefined>
+
+/** Returns the names of principals. Leaves out a principal without a name, or whose name cannot be determined. */
+export type FindNames = (principalIds: Iterable<string>) => Promise<ReadonlyMap<string, string>>
+
+/** The maximum length of a name, in UTF-16 code units. */
+const MAX_LENGTH = 200
+
+/** Returns a function that looks up names with the application's `namePrincipal`. */
+export function createNameLookup(
+  namePrincipal: NamePrincipal | undefined,
+  onError: (error: unknown) => void,
+): FindNames {
+  const find = async (id: string): Promise<[string, string][]> => {
+    try {
+      // The types of the application are not checked at run time.
+      const name: unknown = await namePrincipal?.(id)
+      return typeof name === 'string' && name !== '' ? [[id, name.slice(0, MAX_LENGTH)]] : []
+    } catch (error) {
+      onError(error)
+      return []
+    }
+  }
+  return async (principalIds) => {
+    if (!namePrincipal) return new Map()
+    const found = await Promise.all(Array.from(new Set(principalIds), find))
+    return new Map(found.flat())
+  }
 }

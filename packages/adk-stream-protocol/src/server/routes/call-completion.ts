@@ -9,7 +9,7 @@ import { toAnswer } from '../chats/turns/question-answers.ts'
 import type { StoredCalls } from '../chats/turns/stored-calls.ts'
 import type { ToolResults } from '../chats/turns/tool-results.ts'
 import type { Reply } from '../http/exchange.ts'
-import { readJson, reply } from '../http/exchange.ts'
+import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
 
@@ -82,9 +82,8 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
 
   const post = async (request: AuthenticatedRequest): Promise<Reply> => {
     const { principal, id: chatId, name: toolCallId, exchange } = request
-    const body = Body.safeParse(await readJson(exchange, limits))
-    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
-    const { principalId = principal.id, ...result } = body.data
+    const body = checkInput(Body, await readJson(exchange, limits), BAD_BODY)
+    const { principalId = principal.id, ...result } = body
     if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
     const found = await calls.findAfterTurn({ principalId, chatId }, toolCallId)
     const { toolName } = found?.call ?? {}

@@ -19,7 +19,7 @@ import type { AskingTurns } from '../chats/turns/asking-turns.ts'
 import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
-import { readAgent, readDialect, readJson, reply } from '../http/exchange.ts'
+import { checkInput, readAgent, readDialect, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
 
@@ -207,9 +207,7 @@ export function chatListRoutes({
   }
 
   const rename = async (request: AuthenticatedRequest): Promise<Reply> => {
-    const body = ChatChange.safeParse(await readJson(request.exchange, limits))
-    const title = toLine(body.data?.title ?? '')
-    if (title === '') throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const { title } = checkInput(ChatChange, await readJson(request.exchange, limits), BAD_BODY)
     const opened = await backend.get()
     const chat = toAppChat(opened, chatOf(request))
     if (!(await opened.sessions.exists(chat))) throw new ProtocolError('unknown-chat')
@@ -235,7 +233,9 @@ export function chatListRoutes({
 }
 
 /** The body of `PATCH /chats/:chatId`. */
-const ChatChange = z.strictObject({ title: z.string().trim().min(1).max(200) })
+const ChatChange = z.strictObject({
+  title: z.string().trim().max(200).transform(toLine).pipe(z.string().min(1)),
+})
 
 const BAD_BODY = 'Send { "title": 1 to 200 characters }.'
 

@@ -10,7 +10,7 @@ import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
-import { readJson, reply, withHeaders } from '../http/exchange.ts'
+import { checkInput, readJson, reply, withHeaders } from '../http/exchange.ts'
 import type { AuthenticatedRequest, PublicRequest, Route } from '../http/http-router.ts'
 import type { BridgeLimits } from '../limits.ts'
 import { isDeclined } from '../sign-in/oauth-client.ts'
@@ -33,10 +33,8 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
 
   const begin = async (request: AuthenticatedRequest): Promise<Reply> => {
     const { principal, id, exchange } = request
-    const body = BeginBody.safeParse(await readJson(exchange, limits))
-    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const { apiKey, prompt } = checkInput(BeginBody, await readJson(exchange, limits), BAD_BODY)
     const { signIns, owner, signIn } = await findQuestion(await backend.get(), principal, id)
-    const { apiKey, prompt } = body.data
     if (signIn.type === 'apiKey') {
       if (apiKey === undefined) throw new ProtocolError('bad-request', { message: BAD_BODY })
       if (!(await signIns.saveApiKey(owner, signIn, apiKey)))
