@@ -5,7 +5,7 @@ import { currentStep } from '../approvals/deciders.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { LIVE_LOCK } from '../shared/chat-ref.ts'
 import { checkName } from './session-key.ts'
-import type { BrowserCall, ChatEntry, Orphans, PendingBrowserCall } from './store.ts'
+import type { Orphans } from './store.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
 
 /** Returns the columns that identify a chat, in column order. */
@@ -20,42 +20,6 @@ export function chatColumns({ appName, principalId, chatId }: AppChatRef): strin
 /** Returns the SQL condition for the app of a lock: the lock of a turn, or of a live session, in the app of a row. */
 export function ofAppOrLive(appName: string): string {
   return `IN (${appName}, ${appName} || '${LIVE_LOCK}')`
-}
-
-/** A row of the chat list. */
-export interface ChatRow {
-  readonly chat_id: string
-  readonly name: string | null
-  readonly title: string | null
-  readonly created_at: number | null
-  readonly agent: string | null
-}
-
-export function decodeChatEntry({ name, title, created_at: createdAt, agent }: ChatRow): ChatEntry {
-  return {
-    ...(name !== null && { name }),
-    ...(title !== null && { title }),
-    ...(createdAt !== null && { createdAt }),
-    ...(agent !== null && { agent }),
-  }
-}
-
-/** A row of a call that waits for a client. */
-export interface BrowserCallRow {
-  readonly principal_id: string
-  readonly chat_id: string
-  readonly tool_call_id: string
-  readonly message_id: string
-}
-
-/** A row of a call that waits for a client, of any application. */
-export interface PendingBrowserCallRow extends BrowserCallRow {
-  readonly app_name: string
-  readonly deadline: number
-}
-
-export function decodePendingBrowserCall(row: PendingBrowserCallRow): PendingBrowserCall {
-  return { ...decodeBrowserCall(row.app_name, row), deadline: row.deadline }
 }
 
 /** A row of a worker, once for each lock that it holds. */
@@ -89,14 +53,6 @@ export function decodeWorkers(rows: readonly WorkerRow[], now: number): WorkerLe
     known.locks.push({ chat, background: Boolean(row.background), heldMs })
   }
   return [...workers.values()]
-}
-
-export function decodeBrowserCall(appName: string, row: BrowserCallRow): BrowserCall {
-  return {
-    chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
-    messageId: row.message_id,
-    toolCallId: row.tool_call_id,
-  }
 }
 
 /** An entry of the chat list, and whether it has no chat. */

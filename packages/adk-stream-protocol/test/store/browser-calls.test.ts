@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 
-import { SqliteBrowserCallStore } from '../../src/store/sqlite/sqlite-chat-stores.ts'
-import type { BrowserCall } from '../../src/store/store.ts'
+import { sqliteBrowserCalls } from '../../src/store/sqlite/sqlite-table-stores.ts'
+import type { BrowserCall, BrowserCallStore } from '../../src/store/store.ts'
 import { chat, NOON } from '../ledger/support/fixture.ts'
 import { CLOCK, clocksOf, moveClock, openWithClock } from '../ledger/support/subjects.ts'
 import { temporaryFolder } from './support/fixture.ts'
 
-function take(store: SqliteBrowserCallStore, limit = 10): Promise<BrowserCall[]> {
+function take(store: BrowserCallStore, limit = 10): Promise<BrowserCall[]> {
   return store.takeDue({ appName: chat.appName, leaseMs: 100, limit })
 }
 
@@ -20,9 +20,9 @@ test('[ST36] one process takes a browser call after its deadline, and another on
     await openWithClock(folder.path('waits.db')),
     await openWithClock(folder.path('waits.db')),
   ] as const
-  const [one, two] = connections.map(
-    (connection) => new SqliteBrowserCallStore(connection, CLOCK, clocksOf(connection).leaseClock),
-  ) as [SqliteBrowserCallStore, SqliteBrowserCallStore]
+  const [one, two] = connections.map((connection) =>
+    sqliteBrowserCalls(connection, CLOCK, clocksOf(connection).leaseClock),
+  ) as [BrowserCallStore, BrowserCallStore]
   const other = { ...chat, chatId: 'other' }
   await one.add(wait('late'), 200)
   await one.add(wait('soon'), 100)

@@ -11,6 +11,7 @@ import type {
   WriteOptions,
 } from '../../relay/relay.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { decodeSignal, type SignalRow } from '../table-stores.ts'
 import type { Database } from './database.ts'
 import { QUICK } from './database.ts'
 import type { ListenClient, ListenTiming } from './hint-connection.ts'
@@ -143,12 +144,7 @@ export class PostgresRelay implements Relay {
        SELECT taken.* FROM taken, quick ORDER BY sent_at`,
       [worker],
     )
-    return rows.map(({ id, sender, kind, body }) => ({
-      id,
-      from: sender,
-      kind,
-      body: JSON.parse(body) as unknown,
-    }))
+    return rows.map(decodeSignal)
   }
 
   async abandoned({
@@ -257,13 +253,6 @@ interface ReadRow {
   /** The number and lines of a row, or null if no row is new. */
   readonly seq: number | null
   readonly lines: string | null
-}
-
-interface SignalRow {
-  readonly id: string
-  readonly sender: string
-  readonly kind: string
-  readonly body: string
 }
 
 const TURN = 'turn_id, app_name, principal_id, chat_id, message_id, owner, replayable'

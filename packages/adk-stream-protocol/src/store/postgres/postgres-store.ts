@@ -1,25 +1,23 @@
-import { randomBytes } from 'node:crypto'
-
 import { Client, Pool } from 'pg'
 import { LockedChats } from '../locked-chats.ts'
 import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
-import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Clocks, PostgresPool } from './database.ts'
 import { DATABASE_CLOCKS, Database } from './database.ts'
 import { migrate } from './migrations.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
-import {
-  PostgresBrowserCallStore,
-  PostgresChatStore,
-  PostgresLiveSessionStore,
-} from './postgres-chat-stores.ts'
-import { PostgresCredentialStore } from './postgres-credential-store.ts'
 import { PostgresRelay } from './postgres-relay.ts'
 import { PostgresRetentionStore } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
+import {
+  postgresBrowserCalls,
+  postgresChats,
+  postgresCredentials,
+  postgresLiveSessions,
+  postgresSecrets,
+} from './postgres-table-stores.ts'
 
 interface SharedPostgresOptions {
   /** The schema with the tables of the store. It is created if it is missing. Default `adk_stream_protocol`. */
@@ -73,27 +71,76 @@ export function openPostgresStore(options: PostgresStoreOptions): Promise<Store>
 }
 
 /** For tests that set the clock. */
-export async function openWithClocks(
-  options: PostgresStoreOptions,
-  clocks: Clocks,
-): Promise<PostgresStore> {
+export async function openWithClocks(options: PostgresStoreOptions, clocks: Clocks) {
   const { schema: name = 'adk_stream_protocol', busyTimeoutMs = 5_000, prepareStatements } = options
   const schema = `"${checkSchema(name)}"`
   const pools = openPools(options, busyTimeoutMs)
   const settings = { busyTimeoutMs, prepare: prepareStatements ?? ('auto' as const) }
-  const [turns, decisions, spare] = [
-    new Database(pools.turns, settings),
-    new Database(pools.decisions, settings),
-    new Database(pools.spare, settings),
-  ]
-  const store = new PostgresStore({ turns, decisions, spare, schema, clocks, ...options }, pools)
+  const databases = {
+    turns: new Database(pools.turns, settings),
+    decisions: new Database(pools.decisions, settings),
+    spare: new Database(pools.spare, settings),
+  }
+  const cache = new SessionCache<string>(options.cache)
+  const store = createStore(pools, { ...databases, schema, clocks, cache })
   try {
-    await migrate(decisions, { schema, allowed: options.migrate ?? true })
+    await migrate(databases.decisions, { schema, allowed: options.migrate ?? true })
     return store
   } catch (error) {
     await store.close()
     throw error
   }
+}
+
+interface StoreParts {
+  readonly turns: Database
+  readonly decisions: Database
+  readonly spare: Database
+  /** The quoted name of the schema. */
+  readonly schema: string
+  readonly clocks: Clocks
+  readonly cache: SessionCache<string>
+}
+
+function createStore(pools: Pools, parts: StoreParts) {
+  const { turns, decisions, spare, schema, clocks, cache } = parts
+  const databases = [turns, decisions, spare]
+  const held = new LockedChats()
+  // Writes of turns may wait for each other. A decision reads the session, and must not wait for them.
+  const reads = () => (isUsedUp(pools.turns) ? spare : turns)
+  const sessions = new PostgresSessionService(turns, { schema, cache, held, reads })
+  const { createClient } = pools
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => {
+    for (const database of databases) database.close()
+    cache.clear()
+    closing ??= pools.close()
+    return closing
+  }
+  return {
+    sessions,
+    approvals: new PostgresApprovalStore({
+      schema,
+      clocks,
+      held,
+      sessions,
+      decisions,
+      reads: turns,
+    }),
+    browserCalls: postgresBrowserCalls(turns, schema, clocks),
+    chats: postgresChats(turns, schema),
+    relay: new PostgresRelay({ database: turns, signals: decisions, schema, createClient }),
+    retention: new PostgresRetentionStore(turns, schema, clocks),
+    liveSessions: postgresLiveSessions(turns, schema, clocks),
+    credentials: postgresCredentials(turns, schema, clocks),
+    secret: postgresSecrets(turns, schema),
+    poolStats: () => ({
+      ...countConnections(pools),
+      waitedMs: databases.reduce((sum, database) => sum + database.waitedMs, 0),
+    }),
+    close,
+    [Symbol.asyncDispose]: close,
+  } satisfies Store
 }
 
 interface Pools {
@@ -165,107 +212,22 @@ function isUsedUp({ waitingCount = 0, idleCount = 0, totalCount = 0, options }: 
   return waitingCount > 0 || (idleCount === 0 && totalCount >= max)
 }
 
+function countConnections({ turns, decisions, spare }: Pools) {
+  const counts = { used: 0, idle: 0, waiting: 0 }
+  // The three may be one pool of the application.
+  for (const pool of new Set([turns, decisions, spare])) {
+    const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool
+    counts.used += totalCount - idleCount
+    counts.idle += idleCount
+    counts.waiting += waitingCount
+  }
+  return counts
+}
+
 function checkSchema(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(name)) return name
   throw new StoreError(
     'invalid',
     '`schema` must have 1 to 63 letters, digits and underscores, and not begin with a digit.',
   )
-}
-
-interface PostgresStoreParts {
-  readonly turns: Database
-  readonly decisions: Database
-  readonly spare: Database
-  /** The quoted name of the schema. */
-  readonly schema: string
-  readonly clocks: Clocks
-  readonly cache?: SessionCacheLimits
-}
-
-class PostgresStore implements Store {
-  readonly sessions: PostgresSessionService
-  readonly approvals: PostgresApprovalStore
-  readonly browserCalls: PostgresBrowserCallStore
-  readonly chats: PostgresChatStore
-  readonly relay: PostgresRelay
-  readonly retention: PostgresRetentionStore
-  readonly liveSessions: PostgresLiveSessionStore
-  readonly credentials: PostgresCredentialStore
-  readonly #cache: SessionCache<string>
-  readonly #databases: readonly Database[]
-  readonly #turns: Database
-  readonly #schema: string
-  readonly #pools: Pools
-  #closing: Promise<void> | undefined
-
-  constructor(parts: PostgresStoreParts, pools: Pools) {
-    const { turns, decisions, spare, schema, clocks, cache } = parts
-    const held = new LockedChats()
-    this.#databases = [turns, decisions, spare]
-    this.#turns = turns
-    this.#schema = schema
-    this.#pools = pools
-    this.#cache = new SessionCache(cache)
-    // Writes of turns may wait for each other. A decision reads the session, and must not wait for them.
-    const reads = () => (isUsedUp(pools.turns) ? spare : turns)
-    this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held, reads })
-    const { sessions } = this
-    const shared = { schema, clocks, held, sessions }
-    this.approvals = new PostgresApprovalStore({ ...shared, decisions, reads: turns })
-    this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
-    this.chats = new PostgresChatStore(turns, schema)
-    this.relay = new PostgresRelay({
-      database: turns,
-      signals: decisions,
-      schema,
-      createClient: pools.createClient,
-    })
-    this.retention = new PostgresRetentionStore(turns, schema, clocks)
-    this.liveSessions = new PostgresLiveSessionStore(turns, schema, clocks)
-    this.credentials = new PostgresCredentialStore(turns, schema, clocks)
-  }
-
-  async secret(name: string): Promise<Buffer> {
-    checkName('name', name)
-    const read = `SELECT value FROM ${this.#schema}.secrets WHERE name = $1`
-    const [known] = await this.#turns.query<{ value: Buffer }>(read, [name])
-    if (known !== undefined) return known.value
-    // Another process may create the secret first. The stored one counts.
-    await this.#turns.query(
-      `INSERT INTO ${this.#schema}.secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
-      [name, randomBytes(32)],
-    )
-    const [created] = await this.#turns.query<{ value: Buffer }>(read, [name])
-    if (created === undefined)
-      throw new StoreError(
-        'unavailable',
-        `The secret ${name} was removed while it was being created. Try again.`,
-      )
-    return created.value
-  }
-
-  poolStats(): { used: number; idle: number; waiting: number; waitedMs: number } {
-    const { turns, decisions, spare } = this.#pools
-    const waitedMs = this.#databases.reduce((sum, database) => sum + database.waitedMs, 0)
-    const stats = { used: 0, idle: 0, waiting: 0, waitedMs }
-    for (const pool of new Set([turns, decisions, spare])) {
-      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool
-      stats.used += totalCount - idleCount
-      stats.idle += idleCount
-      stats.waiting += waitingCount
-    }
-    return stats
-  }
-
-  close(): Promise<void> {
-    for (const database of this.#databases) database.close()
-    this.#cache.clear()
-    this.#closing ??= this.#pools.close()
-    return this.#closing
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
 }

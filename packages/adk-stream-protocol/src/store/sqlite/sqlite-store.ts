@@ -1,24 +1,22 @@
-import { randomBytes } from 'node:crypto'
 import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
-import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
-import { StoreError } from '../store-error.ts'
-import type { Connection, Statement } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
 import { DATABASE_CLOCK } from './approval-sql.ts'
 import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
-import {
-  SqliteChatStore,
-  SqliteLiveSessionStore,
-  SqliteBrowserCallStore,
-} from './sqlite-chat-stores.ts'
-import { SqliteCredentialStore } from './sqlite-credential-store.ts'
 import { SqliteRetentionStore } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
-import { SqliteSignals } from './sqlite-signals.ts'
+import {
+  sqliteBrowserCalls,
+  sqliteChats,
+  sqliteCredentials,
+  sqliteLiveSessions,
+  sqliteSecrets,
+  sqliteSignals,
+} from './sqlite-table-stores.ts'
 
 /** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
@@ -43,87 +41,51 @@ export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
 /** For tests that set the clocks. `clock` is an SQL expression. */
 export async function openWithClocks(
-  { path, cache, busyTimeoutMs }: SqliteStoreOptions,
-  clocks: Clocks,
+  options: SqliteStoreOptions,
+  clocks: { readonly clock: string; readonly leaseClock: LeaseClock },
 ): Promise<Store> {
-  const connection = await openDatabase(path, busyTimeoutMs)
+  const connection = await openDatabase(options.path, options.busyTimeoutMs)
   try {
     await endEarlierLeases(connection, clocks.leaseClock)
-    return new SqliteStore(connection, { path, cache: new SessionCache(cache), clocks })
+    return createStore(connection, options, clocks)
   } catch (error) {
     connection.close()
     throw error
   }
 }
 
-interface Clocks {
-  readonly clock: string
-  readonly leaseClock: LeaseClock
-}
-
-interface SqliteStoreParts {
-  readonly path: string
-  readonly cache: SessionCache
-  readonly clocks: Clocks
-}
-
-class SqliteStore implements Store {
-  readonly sessions: SqliteSessionService
-  readonly approvals: SqliteApprovalStore
-  readonly browserCalls: SqliteBrowserCallStore
-  readonly chats: SqliteChatStore
-  readonly retention: SqliteRetentionStore
-  readonly liveSessions: SqliteLiveSessionStore
-  readonly signals: SqliteSignals
-  readonly credentials: SqliteCredentialStore
-  readonly #connection: Connection
-  readonly #cache: SessionCache
-  readonly #createSecret: Statement<never>
-  readonly #readSecret: Statement<{ value: ArrayBuffer }>
-
-  constructor(connection: Connection, { path, cache, clocks }: SqliteStoreParts) {
-    const held = new LockedChats()
-    this.#connection = connection
-    this.#cache = cache
-    this.sessions = new SqliteSessionService(connection, cache, held)
-    const file = path === ':memory:' ? {} : { path }
-    const { sessions } = this
-    this.approvals = new SqliteApprovalStore(connection, { held, sessions, ...clocks, ...file })
-    this.browserCalls = new SqliteBrowserCallStore(connection, clocks.clock, clocks.leaseClock)
-    this.chats = new SqliteChatStore(connection)
-    this.retention = new SqliteRetentionStore(connection, clocks.clock, clocks.leaseClock)
-    this.liveSessions = new SqliteLiveSessionStore(connection, clocks.clock)
-    this.signals = new SqliteSignals(connection, clocks.clock)
-    this.credentials = new SqliteCredentialStore(connection, clocks.clock)
-    this.#createSecret = connection.prepare(
-      'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
-    )
-    this.#readSecret = connection.prepare('SELECT value FROM secrets WHERE name = ?')
+function createStore(
+  connection: Connection,
+  { path, cache: limits }: SqliteStoreOptions,
+  { clock, leaseClock }: { readonly clock: string; readonly leaseClock: LeaseClock },
+): Store {
+  const held = new LockedChats()
+  const cache = new SessionCache(limits)
+  const sessions = new SqliteSessionService(connection, cache, held)
+  const approvals = new SqliteApprovalStore(connection, {
+    held,
+    sessions,
+    clock,
+    leaseClock,
+    ...(path !== ':memory:' && { path }),
+  })
+  const close = async (): Promise<void> => {
+    await approvals.close()
+    await connection.endBackground()
+    connection.close()
+    cache.clear()
   }
-
-  async secret(name: string): Promise<Buffer> {
-    checkName('name', name)
-    const [known] = await this.#readSecret.select(name)
-    if (known !== undefined) return Buffer.from(known.value)
-    // Another process may create the secret first. The stored one counts.
-    await this.#connection.write(() => this.#createSecret.run(name, randomBytes(32)))
-    const [created] = await this.#readSecret.select(name)
-    if (created === undefined)
-      throw new StoreError(
-        'unavailable',
-        `The secret ${name} was removed while it was being created. Try again.`,
-      )
-    return Buffer.from(created.value)
-  }
-
-  async close(): Promise<void> {
-    await this.approvals.close()
-    await this.#connection.endBackground()
-    this.#connection.close()
-    this.#cache.clear()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
+  return {
+    sessions,
+    approvals,
+    browserCalls: sqliteBrowserCalls(connection, clock, leaseClock),
+    chats: sqliteChats(connection),
+    retention: new SqliteRetentionStore(connection, clock, leaseClock),
+    liveSessions: sqliteLiveSessions(connection, clock),
+    signals: sqliteSignals(connection, clock),
+    credentials: sqliteCredentials(connection, clock),
+    secret: sqliteSecrets(connection),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
