@@ -35,7 +35,7 @@ export interface ErasedEntry extends AuditHead {
 }
 
 /** What an entry that records a removal contains. */
-interface Removal {
+export interface Removal {
   readonly at: number
   /** The newest of the entries that were removed from the beginning of the record. */
   readonly removed?: AuditHead
@@ -58,7 +58,8 @@ export function hasTransition({
   return !approval_id.startsWith(REMOVAL) && entry !== ERASED
 }
 
-export interface TimedRow extends Pick<ChainedRow, 'seq' | 'approval_id'> {
+/** A stored entry with the time at which it was written. */
+export interface TimedEntry extends Pick<ChainedRow, 'seq' | 'approval_id'> {
   readonly hash: string
   readonly at: number
 }
@@ -68,7 +69,7 @@ export interface TimedRow extends Pick<ChainedRow, 'seq' | 'approval_id'> {
  * except entries that record removals: removing them would only add another one.
  */
 export function findCut(
-  rows: readonly TimedRow[],
+  rows: readonly TimedEntry[],
   { before, limit }: { readonly before: number; readonly limit: number },
 ): (AuditHead & { readonly count: number }) | undefined {
   const end = rows.findIndex(({ at }) => at >= before)

@@ -1,11 +1,16 @@
-import type { HeldLock, ReadApproval, WorkerLease } from '../approvals/approval-store.ts'
+import type {
+  AuditFilter,
+  HeldLock,
+  ReadApproval,
+  WorkerLease,
+} from '../approvals/approval-store.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/deciders.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { LIVE_LOCK } from '../shared/chat-ref.ts'
 import { checkName } from './session-key.ts'
-import type { Orphans } from './store.ts'
+import type { OrphanPage, Orphans } from './store.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
 
 /** Returns the columns that identify a chat, in column order. */
@@ -17,9 +22,44 @@ export function chatColumns({ appName, principalId, chatId }: AppChatRef): strin
   ]
 }
 
-/** Returns the SQL condition for the app of a lock: the lock of a turn, or of a live session, in the app of a row. */
-export function ofAppOrLive(appName: string): string {
-  return `IN (${appName}, ${appName} || '${LIVE_LOCK}')`
+/** A part of an SQL condition with the values of its parameters, or false if it is not wanted. Each `?` stands for a value. */
+export type Condition<Value> = false | readonly [condition: string, ...values: Value[]]
+
+/** Joins the wanted conditions with AND. */
+export function joinConditions<Value>(conditions: readonly Condition<Value>[]): {
+  readonly conditions: string
+  readonly values: Value[]
+} {
+  const wanted = conditions.filter((condition) => condition !== false)
+  return {
+    conditions: wanted.map(([condition]) => condition).join(' AND ') || 'TRUE',
+    values: wanted.flatMap(([, ...values]) => values),
+  }
+}
+
+/** Returns the condition that a column has this name, if there is one. */
+export function named(column: string, what: string, name: string | undefined): Condition<string> {
+  return name !== undefined && [`${column} = ?`, checkName(what, name)]
+}
+
+/** Returns the condition that a row belongs to this chat, if there is one. */
+export function inChat(chat: AppChatRef | undefined): Condition<string> {
+  return (
+    chat !== undefined && [
+      'app_name = ? AND principal_id = ? AND chat_id = ?',
+      ...chatColumns(chat),
+    ]
+  )
+}
+
+/** Returns the conditions of an audit filter, except its times and pages. */
+export function selectAudit(filter: AuditFilter): Condition<string>[] {
+  const { appName, approvalId, chat } = filter
+  return [
+    named('app_name', 'appName', appName),
+    named('approval_id', 'approvalId', approvalId),
+    inChat(chat),
+  ]
 }
 
 /** A row of a worker, once for each lock that it holds. */
@@ -53,25 +93,6 @@ export function decodeWorkers(rows: readonly WorkerRow[], now: number): WorkerLe
     known.locks.push({ chat, background: Boolean(row.background), heldMs })
   }
   return [...workers.values()]
-}
-
-/** An entry of the chat list, and whether it has no chat. */
-export interface OrphanRow {
-  readonly principal_id: string
-  readonly chat_id: string
-  readonly is_orphan: boolean | number
-}
-
-/** Reads a page of up to `limit` entries. */
-export function readOrphans(appName: string, rows: readonly OrphanRow[], limit: number): Orphans {
-  const chats = rows.map(({ principal_id: principalId, chat_id: chatId, is_orphan: isOrphan }) => ({
-    chat: { appName, principalId, chatId },
-    isOrphan: Boolean(isOrphan),
-  }))
-  return {
-    orphans: chats.flatMap(({ chat, isOrphan }) => (isOrphan ? chat : [])),
-    last: rows.length < limit ? undefined : chats.at(-1)?.chat,
-  }
 }
 
 export interface ApprovalRow {
@@ -147,4 +168,63 @@ export function namesOf(principals: readonly string[], roles: readonly string[])
     ...principals.map((name) => JSON.stringify(['principal', name])),
     ...roles.map((name) => JSON.stringify(['role', name])),
   ]
+}
+
+/** A session whose chat was not used for a while. */
+export interface UnusedRow {
+  readonly app_name: string
+  readonly user_id: string
+  readonly session_id: string
+}
+
+export function decodeUnused(row: UnusedRow): AppChatRef {
+  return { appName: row.app_name, principalId: row.user_id, chatId: row.session_id }
+}
+
+/** An entry of the chat list, and whether it has no chat. */
+export interface OrphanRow {
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly is_orphan: boolean | number
+}
+
+/** Returns the values that select a page of the chat list. */
+export function orphanValues({ appName, after, limit }: OrphanPage): (string | number)[] {
+  return [checkName('appName', appName), after?.principalId ?? '', after?.chatId ?? '', limit]
+}
+
+export function decodeOrphans({ appName, limit }: OrphanPage, rows: readonly OrphanRow[]): Orphans {
+  const chats = rows.map((row) => ({
+    appName,
+    principalId: row.principal_id,
+    chatId: row.chat_id,
+  }))
+  return {
+    orphans: chats.filter((_, index) => rows[index]?.is_orphan),
+    last: rows.length < limit ? undefined : chats.at(-1),
+  }
+}
+
+/** After this time without a renewal, the locks of a worker are removed, in ms. */
+export const LOCK_AGE_MS = 86_400_000
+
+/** Returns the SQL condition for the app of a lock: the lock of a turn, or of a live session, in the app of a row. */
+export function ofAppOrLive(appName: string): string {
+  return `IN (${appName}, ${appName} || '${LIVE_LOCK}')`
+}
+
+/** Returns the SQL condition that a row belongs to the chat of a session. */
+export function sameChat(table: string, app = '= sessions.app_name'): string {
+  return `${table}.app_name ${app} AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
+}
+
+/** Returns the SQL condition that the chat of an entry of the chat list has a session or a lock. `schema` ends with a dot. */
+export function hasChat(schema = ''): string {
+  return `(
+    EXISTS (
+      SELECT 1 FROM ${schema}sessions
+      WHERE sessions.app_name = chats.app_name AND user_id = chats.principal_id AND session_id = chats.chat_id)
+    OR EXISTS (
+      SELECT 1 FROM ${schema}chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
+      AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
 }

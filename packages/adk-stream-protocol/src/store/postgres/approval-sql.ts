@@ -1,5 +1,5 @@
 import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
-import { namesOf, chatColumns } from '../rows.ts'
+import { inChat, joinConditions, named, namesOf, selectAudit } from '../rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './database.ts'
@@ -229,79 +229,65 @@ function replaceSeveral(schema: string, count: number, clocks: Clocks): string {
 /** A statement with the values of its parameters. */
 interface Query {
   readonly text: string
-  readonly values: unknown[]
+  readonly values: readonly unknown[]
 }
 
-/** Collects conditions and numbers their parameters. */
-class Conditions {
-  readonly values: unknown[] = []
-  readonly #conditions: string[] = []
-
-  /** Adds a condition if it is wanted. Each `?` stands for one value. */
-  add(condition: string, ...values: readonly unknown[]): void {
-    let next = 0
-    this.#conditions.push(
-      condition.replaceAll('?', () => {
-        this.values.push(values[next])
-        next += 1
-        return `$${this.values.length}`
-      }),
-    )
-  }
-
-  toString(): string {
-    return this.#conditions.join(' AND ') || 'TRUE'
-  }
+/** Returns a statement whose parameters were written as `?`. */
+function toQuery(text: string, values: readonly unknown[]): Query {
+  let number = 0
+  return { text: text.replaceAll('?', () => `$${(number += 1)}`), values }
 }
-
-const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
 
 export function listApprovals(schema: string, filter: ApprovalFilter): Query {
   const { appName, principalId, chat, states, kind, waitsFor, after, limit } = filter
-  const conditions = new Conditions()
-  if (appName !== undefined) conditions.add('app_name = ?', checkName('appName', appName))
-  if (principalId !== undefined)
-    conditions.add('principal_id = ?', checkName('principalId', principalId))
-  if (chat !== undefined) conditions.add(CHAT, ...chatColumns(chat))
-  // A literal, because PostgreSQL uses a partial index only if the statement repeats its condition.
-  if (states?.length === 1 && states[0] === 'requested') conditions.add("state = 'requested'")
-  else if (states !== undefined) conditions.add('state = ANY (?::text[])', states)
-  if (kind !== undefined)
-    conditions.add(`${schema}.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation'`)
-  if (waitsFor !== undefined) {
-    conditions.add(
+  const isPending = states?.length === 1 && states[0] === 'requested'
+  const { conditions, values } = joinConditions<unknown>([
+    named('app_name', 'appName', appName),
+    named('principal_id', 'principalId', principalId),
+    inChat(chat),
+    // A literal, because PostgreSQL uses a partial index only if the statement repeats its condition.
+    isPending && ["state = 'requested'"],
+    states !== undefined && !isPending && ['state = ANY (?::text[])', states],
+    kind !== undefined && [
+      `${schema}.without_escapes(asked) -> 'terms' ->> 'kind' = 'elicitation'`,
+    ],
+    waitsFor !== undefined && [
       "state = 'requested' AND (principal_id = ? OR deciders && ?::text[])",
       checkName('principalId', waitsFor.id),
       namesOf([waitsFor.id], waitsFor.roles),
-    )
-  }
-  if (after !== undefined && isStorable(after))
-    conditions.add(`seq > coalesce((SELECT seq FROM ${schema}.approvals WHERE id = ?), 0)`, after)
-  const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions.toString()} ORDER BY seq LIMIT $${conditions.values.length + 1}`
-  return { text, values: [...conditions.values, limit] }
+    ],
+    after !== undefined &&
+      isStorable(after) && [
+        `seq > coalesce((SELECT seq FROM ${schema}.approvals WHERE id = ?), 0)`,
+        after,
+      ],
+  ])
+  const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions} ORDER BY seq LIMIT ?`
+  return toQuery(text, [...values, limit])
 }
 
 /** Returns the statement for approvals that a principal may see. For each name of the principal, it reads the newest of them only. */
 export function listVisible(schema: string, filter: VisibleFilter): Query {
   const { appName, reader, states, toolName, requester, after, limit } = filter
-  const conditions = new Conditions()
-  conditions.add('reader.app_name = ?', checkName('appName', appName))
-  if (after !== undefined)
-    conditions.add(`reader.seq < (SELECT seq FROM ${schema}.approvals WHERE id = ?)`, after)
-  if (requester !== undefined) conditions.add('reader.principal_id = ?', requester)
-  if (toolName !== undefined)
-    conditions.add('reader.tool = ?', withoutEscapes(encodeJson(toolName)))
-  if (states !== undefined) conditions.add('state = ANY (?::text[])', states)
-  const { length } = conditions.values
+  const { conditions, values } = joinConditions<unknown>([
+    named('reader.app_name', 'appName', appName),
+    after !== undefined && [
+      `reader.seq < (SELECT seq FROM ${schema}.approvals WHERE id = ?)`,
+      after,
+    ],
+    requester !== undefined && ['reader.principal_id = ?', requester],
+    toolName !== undefined && ['reader.tool = ?', withoutEscapes(encodeJson(toolName))],
+    states !== undefined && ['state = ANY (?::text[])', states],
+  ])
   const text = `
     SELECT asked, moved FROM ${schema}.approvals WHERE seq = ANY (ARRAY (
-      SELECT newest.seq FROM unnest($${length + 1}::text[]) AS names (name) CROSS JOIN LATERAL (
+      SELECT newest.seq FROM unnest(?::text[]) AS names (name) CROSS JOIN LATERAL (
         SELECT reader.seq FROM ${schema}.approval_readers AS reader JOIN ${schema}.approvals USING (seq)
-        WHERE reader.name = names.name AND ${conditions.toString()}
-        ORDER BY reader.seq DESC LIMIT $${length + 2}) AS newest))
-    ORDER BY seq DESC LIMIT $${length + 2}`
+        WHERE reader.name = names.name AND ${conditions}
+        ORDER BY reader.seq DESC LIMIT ?) AS newest))
+    ORDER BY seq DESC LIMIT ?`
   const names = namesOf([reader.id], reader.roles).map(withoutEscapes)
-  return { text, values: [...conditions.values, names, limit] }
+  return toQuery(text, [names, ...values, limit, limit])
 }
 
 /** Returns JSON text as the function `without_escapes` of the database does. */
@@ -311,17 +297,15 @@ function withoutEscapes(json: string): string {
 
 /** Returns the statement for one page of the audit record. */
 export function readAudit(schema: string, filter: AuditFilter, size: number): Query {
-  const { appName, approvalId, chat, from, to, after = 0 } = filter
-  const conditions = new Conditions()
-  conditions.add('audit.seq > ?', after)
-  if (appName !== undefined) conditions.add('app_name = ?', checkName('appName', appName))
-  if (approvalId !== undefined)
-    conditions.add('approval_id = ?', checkName('approvalId', approvalId))
-  if (chat !== undefined) conditions.add(CHAT, ...chatColumns(chat))
-  if (from !== undefined) conditions.add('audit.at >= ?', from)
-  if (to !== undefined) conditions.add('audit.at < ?', to)
+  const { from, to, after = 0 } = filter
+  const { conditions, values } = joinConditions<unknown>([
+    ['audit.seq > ?', after],
+    ...selectAudit(filter),
+    from !== undefined && ['audit.at >= ?', from],
+    to !== undefined && ['audit.at < ?', to],
+  ])
   const text = `
     SELECT audit.seq, entry FROM ${schema}.approval_audit audit JOIN ${schema}.approvals ON approvals.id = approval_id
-    WHERE ${conditions.toString()} ORDER BY audit.seq LIMIT $${conditions.values.length + 1}`
-  return { text, values: [...conditions.values, size] }
+    WHERE ${conditions} ORDER BY audit.seq LIMIT ?`
+  return toQuery(text, [...values, size])
 }

@@ -1,167 +1,145 @@
 import { randomUUID } from 'node:crypto'
 
 import type { AuditHead } from '../../approvals/approval-store.ts'
-import { type AppChatRef, LIVE_LOCK } from '../../shared/chat-ref.ts'
-import type { OrphanRow } from '../rows.ts'
-import { chatColumns, ofAppOrLive, readOrphans } from '../rows.ts'
-import { ERASED, type ErasedEntry, findCut, removalRow, type TimedRow } from '../audit-chain.ts'
-import type {
-  OrphanPage,
-  Orphans,
-  Owner,
-  RemovalCondition,
-  RetentionStore,
-  UnusedChats,
-} from '../store.ts'
-import { checkName } from '../session-key.ts'
-import { type ApprovalSql, approvalSql } from './approval-sql.ts'
+import { LIVE_LOCK } from '../../shared/chat-ref.ts'
+import {
+  ERASED,
+  type ErasedEntry,
+  findCut,
+  GENESIS,
+  type Removal,
+  removalRow,
+  type TimedEntry,
+} from '../audit-chain.ts'
+import type { OrphanRow, UnusedRow } from '../rows.ts'
+import {
+  chatColumns,
+  decodeOrphans,
+  decodeUnused,
+  hasChat,
+  LOCK_AGE_MS,
+  ofAppOrLive,
+  orphanValues,
+  sameChat,
+} from '../rows.ts'
+import { checkName, ownerColumns } from '../session-key.ts'
+import type { RetentionStore } from '../store.ts'
+import { approvalSql } from './approval-sql.ts'
 import type { Clocks, Database, RunStatement } from './database.ts'
 
-/** Removes data from PostgreSQL. Each method is one short transaction. */
-export class PostgresRetentionStore implements RetentionStore {
-  readonly #database: Database
-  readonly #sql: ReturnType<typeof retentionSql>
-  readonly #locks: ApprovalSql
-
-  constructor(database: Database, schema: string, clocks: Clocks) {
-    this.#database = database
-    this.#sql = retentionSql(schema, clocks)
-    this.#locks = approvalSql(schema, clocks)
-  }
-
-  async listUnused({ appName, unusedMs, leaseMs, limit }: UnusedChats): Promise<AppChatRef[]> {
-    const app = appName === undefined ? null : checkName('appName', appName)
-    const values = [app, unusedMs, leaseMs, limit]
-    const rows = await this.#database.query<SessionRow>(this.#sql.listUnused, values)
-    return rows.map((row) => ({
-      appName: row.app_name,
-      principalId: row.user_id,
-      chatId: row.session_id,
-    }))
-  }
-
-  async removeChat(chat: AppChatRef, condition: RemovalCondition): Promise<boolean> {
-    const { leaseMs, unusedMs = null } = condition
-    const key = chatColumns(chat)
-    const liveKey = chatColumns({ ...chat, appName: chat.appName + LIVE_LOCK })
-    // A turn or a live session that starts meanwhile waits for these locks, and finds the chat removed or unchanged.
-    const lock = [`removal ${randomUUID()}`, randomUUID(), true, leaseMs]
-    return this.#database.transaction(async (run) => {
-      if ((await run(this.#locks.lockChat, [...key, ...lock])).length === 0) return false
-      const isLive = (await run(this.#locks.lockChat, [...liveKey, ...lock])).length === 0
-      const isKept = isLive || (await run(this.#sql.isKept, [...key, unusedMs])).length > 0
-      // A program without locks may have appended an event meanwhile. The condition is checked again on its row.
-      const removed = isKept ? [] : await run(this.#sql.removeSession, [...key, unusedMs])
-      const isRemoved = !isKept && (removed.length > 0 || unusedMs === null)
-      if (isRemoved) for (const remove of this.#sql.removeChat) await run(remove, key)
-      await run(this.#sql.unlock, key)
-      if (!isLive) await run(this.#sql.unlock, liveKey)
-      return isRemoved
-    })
-  }
-
-  async listOrphans({ appName, after, limit }: OrphanPage): Promise<Orphans> {
-    const { principalId = '', chatId = '' } = after ?? {}
-    const values = [checkName('appName', appName), principalId, chatId, limit]
-    const rows = await this.#database.query<OrphanRow>(this.#sql.listOrphans, values)
-    return readOrphans(appName, rows, limit)
-  }
-
-  async removeOrphan(chat: AppChatRef): Promise<void> {
-    await this.#database.query(this.#sql.removeOrphan, chatColumns(chat))
-  }
-
-  async countOldAudit(olderThanMs: number): Promise<number> {
-    const [row] = await this.#database.query<{ count: number }>(this.#sql.countAudit, [olderThanMs])
-    return row?.count ?? 0
-  }
-
-  async removeAudit({
-    olderThanMs,
-    limit,
-  }: {
-    readonly olderThanMs: number
-    readonly limit: number
-  }): Promise<number> {
-    return this.#database.transaction(async (run) => {
-      const head = await this.#lockHead(run)
-      const rows = await run<TimedRow>(this.#sql.auditPage, [limit])
-      const at = (await run<{ now: number }>(this.#locks.now))[0]?.now ?? Number.NaN
-      const cut = findCut(rows, { before: at - olderThanMs, limit })
-      if (!cut) return 0
-      const { seq, hash } = cut
-      await this.#append(run, head, { at, removed: { seq, hash } })
-      await run(this.#sql.putCut, [seq, hash])
-      await run(this.#sql.removeAudit, [seq])
-      return cut.count
-    })
-  }
-
-  async removeApprovals(limit: number): Promise<number> {
-    return (await this.#database.query(this.#sql.removeApprovals, [limit])).length
-  }
-
-  async removeLocks(): Promise<void> {
-    await this.#database.query(this.#sql.removeLocks, [86_400_000])
-  }
-
-  async removeOwner({ appName, principalId }: Owner): Promise<void> {
-    const key = [checkName('appName', appName), checkName('principalId', principalId)]
-    await this.#database.transaction(async (run) => {
-      for (const remove of this.#sql.removeOwner) await run(remove, key)
-    })
-  }
-
-  async eraseApprovals({ appName, principalId }: Owner, limit: number): Promise<number> {
-    const key = [checkName('appName', appName), checkName('principalId', principalId)]
-    return this.#database.transaction(async (run) => {
-      // Locks approvals before the audit record, like every other writer.
-      const ended = await run<{ id: string }>(this.#sql.lockEnded, [...key, limit])
-      if (ended.length === 0) return 0
-      const ids = ended.map(({ id }) => id)
-      const head = await this.#lockHead(run)
-      const erased = await run<ErasedEntry>(this.#sql.linksOf, [ids])
-      const at = (await run<{ now: number }>(this.#locks.now))[0]?.now ?? Number.NaN
-      if (erased.length > 0) await this.#append(run, head, { at, erased })
-      await run(this.#sql.erase, [ids])
-      await run(this.#sql.removeEnded, [ids])
-      return ids.length
-    })
-  }
-
-  /** Locks the audit record, so that writers take turns. Returns its newest entry. */
-  async #lockHead(run: RunStatement): Promise<AuditHead> {
-    return (await run<AuditHead>(this.#sql.lockHead))[0] ?? { seq: 0, hash: '' }
-  }
-
-  async #append(
-    run: RunStatement,
-    head: AuditHead,
-    removal: Parameters<typeof removalRow>[1],
-  ): Promise<void> {
-    const { seq, approval_id, version, entry, hash } = removalRow(head, removal)
-    await run(this.#sql.append, [seq, approval_id, version, removal.at, entry, hash, randomUUID()])
-    await run(this.#sql.putHead, [seq, hash])
+/** Removes data from PostgreSQL. Each method is one short transaction. `schema` is a quoted name. */
+export function postgresRetention(
+  database: Database,
+  schema: string,
+  clocks: Clocks,
+): RetentionStore {
+  const sql = retentionSql(schema, clocks)
+  const { lockChat, now } = approvalSql(schema, clocks)
+  const readTime = async (run: RunStatement): Promise<number> =>
+    (await run<{ now: number }>(now))[0]?.now ?? Number.NaN
+  return {
+    async listUnused({ appName, unusedMs, leaseMs, limit }) {
+      const app = appName === undefined ? null : checkName('appName', appName)
+      const values = [app, unusedMs, leaseMs, limit]
+      return (await database.query<UnusedRow>(sql.listUnused, values)).map(decodeUnused)
+    },
+    async removeChat(chat, { leaseMs, unusedMs = null }) {
+      const key = chatColumns(chat)
+      const liveKey = chatColumns({ ...chat, appName: chat.appName + LIVE_LOCK })
+      // A turn or a live session that starts meanwhile waits for these locks, and finds the chat removed or unchanged.
+      const lock = [`removal ${randomUUID()}`, randomUUID(), true, leaseMs]
+      return database.transaction(async (run) => {
+        if ((await run(lockChat, [...key, ...lock])).length === 0) return false
+        const isLive = (await run(lockChat, [...liveKey, ...lock])).length === 0
+        const isKept = isLive || (await run(sql.isKept, [...key, unusedMs])).length > 0
+        // A program without locks may have appended an event meanwhile. The condition is checked again on its row.
+        const removed = isKept ? [] : await run(sql.removeSession, [...key, unusedMs])
+        const isRemoved = !isKept && (removed.length > 0 || unusedMs === null)
+        if (isRemoved) for (const remove of sql.removeChat) await run(remove, key)
+        await run(sql.unlock, key)
+        if (!isLive) await run(sql.unlock, liveKey)
+        return isRemoved
+      })
+    },
+    async listOrphans(page) {
+      const rows = await database.query<OrphanRow>(sql.listOrphans, orphanValues(page))
+      return decodeOrphans(page, rows)
+    },
+    async removeOrphan(chat) {
+      await database.query(sql.removeOrphan, chatColumns(chat))
+    },
+    async countOldAudit(olderThanMs) {
+      const [row] = await database.query<{ count: number }>(sql.countAudit, [olderThanMs])
+      return row?.count ?? 0
+    },
+    async removeAudit({ olderThanMs, limit }) {
+      return database.transaction(async (run) => {
+        const head = await lockHead(sql, run)
+        const rows = await run<TimedEntry>(sql.auditPage, [limit])
+        const at = await readTime(run)
+        const cut = findCut(rows, { before: at - olderThanMs, limit })
+        if (!cut) return 0
+        const { seq, hash } = cut
+        await recordRemoval(sql, run, head, { at, removed: { seq, hash } })
+        await run(sql.putCut, [seq, hash])
+        await run(sql.removeAudit, [seq])
+        return cut.count
+      })
+    },
+    async removeApprovals(limit) {
+      return (await database.query(sql.removeApprovals, [limit])).length
+    },
+    async removeLocks() {
+      await database.query(sql.removeLocks, [LOCK_AGE_MS])
+    },
+    async removeOwner(owner) {
+      const key = ownerColumns(owner)
+      await database.transaction(async (run) => {
+        for (const remove of sql.removeOwner) await run(remove, key)
+      })
+    },
+    async eraseApprovals(owner, limit) {
+      const key = ownerColumns(owner)
+      return database.transaction(async (run) => {
+        // Locks approvals before the audit record, like every other writer.
+        const ended = await run<{ id: string }>(sql.lockEnded, [...key, limit])
+        if (ended.length === 0) return 0
+        const ids = ended.map(({ id }) => id)
+        const head = await lockHead(sql, run)
+        const erased = await run<ErasedEntry>(sql.linksOf, [ids])
+        if (erased.length > 0)
+          await recordRemoval(sql, run, head, { at: await readTime(run), erased })
+        await run(sql.erase, [ids])
+        await run(sql.removeEnded, [ids])
+        return ids.length
+      })
+    },
   }
 }
 
-interface SessionRow {
-  readonly app_name: string
-  readonly user_id: string
-  readonly session_id: string
+/** Locks the audit record, so that writers take turns. Returns its newest entry. */
+async function lockHead(sql: RetentionSql, run: RunStatement): Promise<AuditHead> {
+  return (await run<AuditHead>(sql.lockHead))[0] ?? { seq: 0, hash: GENESIS }
 }
+
+/** Appends an audit entry that records a removal. The caller has locked the record. */
+async function recordRemoval(
+  sql: RetentionSql,
+  run: RunStatement,
+  head: AuditHead,
+  removal: Removal,
+): Promise<void> {
+  const { seq, approval_id, version, entry, hash } = removalRow(head, removal)
+  await run(sql.append, [seq, approval_id, version, removal.at, entry, hash, randomUUID()])
+  await run(sql.putHead, [seq, hash])
+}
+
+type RetentionSql = ReturnType<typeof retentionSql>
 
 function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
   const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
   const ofOwner = 'app_name = $1 AND principal_id = $2'
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR unreported_since IS NOT NULL)`
-  const isUsed = `(
-    EXISTS (
-      SELECT FROM ${schema}.sessions
-      WHERE sessions.app_name = chats.app_name AND user_id = chats.principal_id AND session_id = chats.chat_id)
-    OR EXISTS (
-      SELECT FROM ${schema}.chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
-      AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
   const before = (parameter: string) => `(SELECT ${clock}) - ${parameter}::double precision`
   return {
     listUnused: `
@@ -175,9 +153,9 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
         WHERE ${sameChat('chat_locks', ofAppOrLive('sessions.app_name'))} AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $3::double precision)
       ORDER BY updated_at LIMIT $4`,
     listOrphans: `
-      SELECT principal_id, chat_id, NOT ${isUsed} AS is_orphan FROM ${schema}.chats
+      SELECT principal_id, chat_id, NOT ${hasChat(`${schema}.`)} AS is_orphan FROM ${schema}.chats
       WHERE app_name = $1 AND (principal_id, chat_id) > ($2, $3) ORDER BY principal_id, chat_id LIMIT $4`,
-    removeOrphan: `DELETE FROM ${schema}.chats WHERE ${inChat} AND NOT ${isUsed}`,
+    removeOrphan: `DELETE FROM ${schema}.chats WHERE ${inChat} AND NOT ${hasChat(`${schema}.`)}`,
     isKept: `
       SELECT 1 WHERE EXISTS (SELECT FROM ${schema}.approvals WHERE ${inChat} AND ${isOpen})
       OR $4::double precision IS NOT NULL AND EXISTS (
@@ -240,8 +218,3 @@ const OWNED_TABLES = [
   'credentials',
   'sign_in_attempts',
 ]
-
-/** Returns the condition that a row belongs to the chat of a session. */
-function sameChat(table: string, app = '= sessions.app_name'): string {
-  return `${table}.app_name ${app} AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
-}

@@ -9,7 +9,7 @@ import { DATABASE_CLOCKS, Database } from './database.ts'
 import { migrate } from './migrations.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { PostgresRelay } from './postgres-relay.ts'
-import { PostgresRetentionStore } from './postgres-retention-store.ts'
+import { postgresRetention } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
 import {
   postgresBrowserCalls,
@@ -130,7 +130,7 @@ function createStore(pools: Pools, parts: StoreParts) {
     browserCalls: postgresBrowserCalls(turns, schema, clocks),
     chats: postgresChats(turns, schema),
     relay: new PostgresRelay({ database: turns, signals: decisions, schema, createClient }),
-    retention: new PostgresRetentionStore(turns, schema, clocks),
+    retention: postgresRetention(turns, schema, clocks),
     liveSessions: postgresLiveSessions(turns, schema, clocks),
     credentials: postgresCredentials(turns, schema, clocks),
     secret: postgresSecrets(turns, schema),

@@ -9,7 +9,7 @@ import type { AuditEntry } from '../../approvals/audit-entry.ts'
 import type { AuditReader, ChainedRow } from '../audit-chain.ts'
 import { GENESIS, hashEntry } from '../audit-chain.ts'
 import type { ApprovalRow, TimedRow, WorkerRow } from '../rows.ts'
-import { chatColumns, namesOf } from '../rows.ts'
+import { inChat, joinConditions, named, namesOf, selectAudit } from '../rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
@@ -155,11 +155,11 @@ interface Conditions {
 export function listConditions(filter: ApprovalFilter): Conditions {
   const { appName, principalId, chat, states, kind, waitsFor, after } = filter
   // `+` prevents SQLite from reading all approvals of the application when few of them wait for one person.
-  const app = waitsFor === undefined ? 'app_name = ?' : '+app_name = ?'
+  const app = waitsFor === undefined ? 'app_name' : '+app_name'
   return joinConditions([
-    appName !== undefined && [app, checkName('appName', appName)],
-    principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
-    chat !== undefined && [CHAT, ...chatColumns(chat)],
+    named(app, 'appName', appName),
+    named('principal_id', 'principalId', principalId),
+    inChat(chat),
     states !== undefined && [inStates(states)],
     // A literal, like the states.
     kind !== undefined && ["asked ->> '$.terms.kind' = 'elicitation'"],
@@ -221,34 +221,14 @@ const STATES = [
 ] as const satisfies readonly ApprovalStateName[]
 
 /** Returns the SQL condition of an audit filter. */
-export function auditConditions({ appName, approvalId, chat }: AuditFilter): Conditions {
-  return joinConditions([
-    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
-    approvalId !== undefined && ['approval_id = ?', checkName('approvalId', approvalId)],
-    chat !== undefined && [CHAT, ...chatColumns(chat)],
-  ])
-}
-
-const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
-
-function joinConditions(
-  conditions: readonly (false | readonly [condition: string, ...values: string[]])[],
-): Conditions {
-  const kept = conditions.filter((condition) => condition !== false)
-  return {
-    conditions: kept.map(([condition]) => condition).join(' AND ') || 'TRUE',
-    values: kept.flatMap(([, ...values]) => values),
-  }
+export function auditConditions(filter: AuditFilter): Conditions {
+  return joinConditions(selectAudit(filter))
 }
 
 /** Prepares a function that appends entries within a write transaction. */
 function prepareAppend(connection: Connection) {
-  const head = connection.prepare<{ seq: number | null; hash: string | null }>(
-    `SELECT (${SELECT_COUNTER}) AS seq, (SELECT hash FROM (${SELECT_LAST})) AS hash`,
-  )
-  const insert = connection.prepare(
-    'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)',
-  )
+  const head = connection.prepare<AuditHeadRow>(SELECT_HEAD)
+  const insert = connection.prepare(INSERT_ENTRY)
   return (entries: readonly AuditEntry[]): void => {
     const [last] = head.rows()
     let seq = last?.seq ?? 0
@@ -294,9 +274,18 @@ export function auditReader(connection: Connection): AuditReader {
 
 const PAGE = 200
 
+/** The number of the last entry that was ever written, and the hash of the last one that is stored. */
+export interface AuditHeadRow {
+  readonly seq: number | null
+  readonly hash: string | null
+}
+
 export const SELECT_CUT = 'SELECT seq, hash FROM audit_cut'
-export const SELECT_LAST = 'SELECT seq, hash FROM approval_audit ORDER BY seq DESC LIMIT 1'
+export const INSERT_ENTRY =
+  'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)'
 // SQLite keeps its counter when rows are removed.
 const SELECT_COUNTER = "SELECT seq FROM sqlite_sequence WHERE name = 'approval_audit'"
+export const SELECT_HEAD = `
+  SELECT (${SELECT_COUNTER}) AS seq, (SELECT hash FROM approval_audit ORDER BY seq DESC LIMIT 1) AS hash`
 const SELECT_PAGE = `
   SELECT seq, approval_id, version, entry, hash FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT ?`

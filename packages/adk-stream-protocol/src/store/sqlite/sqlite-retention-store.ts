@@ -1,192 +1,144 @@
-import type { AuditHead } from '../../approvals/approval-store.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
-import type { OrphanRow } from '../rows.ts'
-import { chatColumns, ofAppOrLive, readOrphans } from '../rows.ts'
-import { ERASED, type ErasedEntry, findCut, GENESIS, removalRow } from '../audit-chain.ts'
-import type {
-  OrphanPage,
-  Orphans,
-  Owner,
-  RemovalCondition,
-  RetentionStore,
-  UnusedChats,
-} from '../store.ts'
-import { checkName } from '../session-key.ts'
-import { DATABASE_CLOCK, SELECT_CUT, SELECT_LAST } from './approval-sql.ts'
+import {
+  ERASED,
+  type ErasedEntry,
+  findCut,
+  GENESIS,
+  type Removal,
+  removalRow,
+  type TimedEntry,
+} from '../audit-chain.ts'
+import type { OrphanRow, UnusedRow } from '../rows.ts'
+import {
+  chatColumns,
+  decodeOrphans,
+  decodeUnused,
+  hasChat,
+  LOCK_AGE_MS,
+  ofAppOrLive,
+  orphanValues,
+  sameChat,
+} from '../rows.ts'
+import { checkName, ownerColumns } from '../session-key.ts'
+import type { RetentionStore } from '../store.ts'
+import { type AuditHeadRow, INSERT_ENTRY, SELECT_CUT, SELECT_HEAD } from './approval-sql.ts'
 import type { Connection } from './connection.ts'
-import { type LeaseClock, monotonicClock } from './lease-clock.ts'
+import type { LeaseClock } from './lease-clock.ts'
 
-const DAY_MS = 86_400_000
-
-/** Removes data from SQLite. Each method is one short transaction. */
-export class SqliteRetentionStore implements RetentionStore {
-  readonly #connection: Connection
-  readonly #statements: ReturnType<typeof prepareStatements>
-  readonly #leaseNow: LeaseClock
-
-  /** `clock` is the SQL expression of the clock for ages, in ms. */
-  constructor(
-    connection: Connection,
-    clock: string = DATABASE_CLOCK,
-    leaseClock: LeaseClock = monotonicClock,
-  ) {
-    this.#connection = connection
-    this.#statements = prepareStatements(connection, clock)
-    this.#leaseNow = leaseClock
+/** Removes data from SQLite. Each method is one short transaction. `clock` is the SQL expression of the clock for ages, in ms. */
+export function sqliteRetention(
+  connection: Connection,
+  clock: string,
+  leaseNow: LeaseClock,
+): RetentionStore {
+  const statements = prepareStatements(connection, clock)
+  const now = (): number => statements.now.rows()[0]?.now ?? Number.NaN
+  return {
+    async listUnused({ appName, unusedMs, leaseMs, limit }) {
+      const app = appName === undefined ? null : checkName('appName', appName)
+      const rows = await connection.read(() =>
+        statements.listUnused.rows(app, now() - unusedMs, leaseNow() - leaseMs, limit),
+      )
+      return rows.map(decodeUnused)
+    },
+    async removeChat(chat, { unusedMs, leaseMs }) {
+      const key = chatColumns(chat)
+      return connection.write(() => {
+        const before = unusedMs === undefined ? null : now() - unusedMs
+        if (statements.isKept.rows(...key, leaseNow() - leaseMs, before).length > 0) return false
+        for (const remove of statements.removeChat) remove.run(...key)
+        return true
+      })
+    },
+    async listOrphans(page) {
+      return decodeOrphans(page, await statements.listOrphans.select(...orphanValues(page)))
+    },
+    async removeOrphan(chat) {
+      await connection.write(() => statements.removeOrphan.run(...chatColumns(chat)))
+    },
+    async countOldAudit(olderThanMs) {
+      let count = 0
+      for (let after = 0; ;) {
+        const rows = await statements.auditPage.select(after, PAGE)
+        const before = ((await statements.now.select())[0]?.now ?? Number.NaN) - olderThanMs
+        const end = rows.findIndex(({ at }) => at >= before)
+        count += end === -1 ? rows.length : end
+        if (end !== -1 || rows.length < PAGE) return count
+        after = rows.at(-1)?.seq ?? after
+      }
+    },
+    async removeAudit({ olderThanMs, limit }) {
+      return connection.write(() => {
+        const at = now()
+        const cut = findCut(statements.auditPage.rows(0, limit), {
+          before: at - olderThanMs,
+          limit,
+        })
+        if (!cut) return 0
+        const { seq, hash } = cut
+        recordRemoval(statements, { at, removed: { seq, hash } })
+        statements.putCut.run(seq, hash)
+        statements.removeAudit.run(seq)
+        return cut.count
+      })
+    },
+    async removeApprovals(limit) {
+      return connection.write(() => {
+        const [next] = statements.firstRecorded.rows()
+        return statements.removeApprovals.run(next?.seq ?? Number.MAX_SAFE_INTEGER, limit)
+      })
+    },
+    // The write-ahead log contains what was removed from the file.
+    overwriteRemoved: () => connection.emptyLog(),
+    async removeLocks() {
+      await connection.write(
+        () => statements.removeLocks.run(leaseNow() - LOCK_AGE_MS),
+        'process-death',
+      )
+    },
+    async removeOwner(owner) {
+      const key = ownerColumns(owner)
+      await connection.write(() => {
+        for (const remove of statements.removeOwner) remove.run(...key)
+      })
+    },
+    async eraseApprovals(owner, limit) {
+      const key = ownerColumns(owner)
+      return connection.write(() => {
+        const ids = statements.endedOf.rows(...key, limit).map(({ id }) => id)
+        const erased = ids.flatMap((id) => statements.linksOf.rows(id))
+        if (erased.length > 0) recordRemoval(statements, { at: now(), erased })
+        for (const id of ids) {
+          statements.erase.run(id)
+          statements.removeApproval.run(id)
+        }
+        return ids.length
+      })
+    },
   }
+}
 
-  async listUnused({ appName, unusedMs, leaseMs, limit }: UnusedChats): Promise<AppChatRef[]> {
-    const app = appName === undefined ? null : checkName('appName', appName)
-    const rows = await this.#connection.read(() => {
-      const before = this.#now() - unusedMs
-      return this.#statements.listUnused.rows(app, before, this.#leaseNow() - leaseMs, limit)
-    })
-    return rows.map((row) => ({
-      appName: row.app_name,
-      principalId: row.user_id,
-      chatId: row.session_id,
-    }))
-  }
-
-  async removeChat(chat: AppChatRef, { unusedMs, leaseMs }: RemovalCondition): Promise<boolean> {
-    const key = chatColumns(chat)
-    const statements = this.#statements
-    return this.#connection.write(() => {
-      const before = unusedMs === undefined ? null : this.#now() - unusedMs
-      if (statements.isKept.rows(...key, this.#leaseNow() - leaseMs, before).length > 0)
-        return false
-      for (const remove of statements.removeChat) remove.run(...key)
-      return true
-    })
-  }
-
-  async listOrphans({ appName, after, limit }: OrphanPage): Promise<Orphans> {
-    const { principalId = '', chatId = '' } = after ?? {}
-    const values = [checkName('appName', appName), principalId, chatId, limit]
-    return readOrphans(appName, await this.#statements.listOrphans.select(...values), limit)
-  }
-
-  async removeOrphan(chat: AppChatRef): Promise<void> {
-    await this.#connection.write(() => this.#statements.removeOrphan.run(...chatColumns(chat)))
-  }
-
-  async countOldAudit(olderThanMs: number): Promise<number> {
-    let count = 0
-    for (let after = 0; ;) {
-      const rows = await this.#statements.auditPage.select(after, PAGE)
-      const before = (await this.#statements.now.select())[0]?.now ?? Number.NaN
-      const end = rows.findIndex(({ at }) => at >= before - olderThanMs)
-      count += end === -1 ? rows.length : end
-      if (end !== -1 || rows.length < PAGE) return count
-      after = rows.at(-1)?.seq ?? after
-    }
-  }
-
-  async removeAudit({
-    olderThanMs,
-    limit,
-  }: {
-    readonly olderThanMs: number
-    readonly limit: number
-  }): Promise<number> {
-    const statements = this.#statements
-    return this.#connection.write(() => {
-      const at = this.#now()
-      const rows = statements.auditPage.rows(0, limit)
-      const cut = findCut(rows, { before: at - olderThanMs, limit })
-      if (!cut) return 0
-      const { seq, hash } = cut
-      this.#append({ at, removed: { seq, hash } })
-      statements.putCut.run(seq, hash)
-      statements.removeAudit.run(seq)
-      return cut.count
-    })
-  }
-
-  async removeApprovals(limit: number): Promise<number> {
-    return this.#connection.write(() => {
-      const [next] = this.#statements.firstRecorded.rows()
-      return this.#statements.removeApprovals.run(next?.seq ?? Number.MAX_SAFE_INTEGER, limit)
-    })
-  }
-
-  /** The write-ahead log contains what was removed from the file. */
-  async overwriteRemoved(): Promise<void> {
-    await this.#connection.emptyLog()
-  }
-
-  async removeLocks(): Promise<void> {
-    await this.#connection.write(
-      () => this.#statements.removeLocks.run(this.#leaseNow() - DAY_MS),
-      'process-death',
-    )
-  }
-
-  async removeOwner({ appName, principalId }: Owner): Promise<void> {
-    const key = [checkName('appName', appName), checkName('principalId', principalId)]
-    await this.#connection.write(() => {
-      for (const remove of this.#statements.removeOwner) remove.run(...key)
-    })
-  }
-
-  async eraseApprovals({ appName, principalId }: Owner, limit: number): Promise<number> {
-    const key = [checkName('appName', appName), checkName('principalId', principalId)]
-    const statements = this.#statements
-    return this.#connection.write(() => {
-      const ids = statements.endedOf.rows(...key, limit).map(({ id }) => id)
-      const erased = ids.flatMap((id) => this.#erase(id))
-      if (erased.length > 0) this.#append({ at: this.#now(), erased })
-      for (const id of ids) statements.removeApproval.run(id)
-      return ids.length
-    })
-  }
-
-  /** Erases the contents of the audit entries of an approval. */
-  #erase(approvalId: string): ErasedEntry[] {
-    const links = this.#statements.linksOf.rows(approvalId)
-    this.#statements.erase.run(approvalId)
-    return links
-  }
-
-  #append(removal: Parameters<typeof removalRow>[1]): void {
-    const [last] = this.#statements.lastEntry.rows()
-    const [counter] = this.#statements.counter.rows()
-    const head = { seq: counter?.seq ?? 0, hash: last?.hash ?? GENESIS }
-    const { seq, approval_id, version, entry, hash } = removalRow(head, removal)
-    this.#statements.append.run(seq, approval_id, version, entry, hash)
-  }
-
-  #now(): number {
-    return this.#statements.now.rows()[0]?.now ?? Number.NaN
-  }
+/** Appends an audit entry that records a removal. */
+function recordRemoval(statements: Statements, removal: Removal): void {
+  const [last] = statements.head.rows()
+  const head = { seq: last?.seq ?? 0, hash: last?.hash ?? GENESIS }
+  const { seq, approval_id, version, entry, hash } = removalRow(head, removal)
+  statements.append.run(seq, approval_id, version, entry, hash)
 }
 
 const PAGE = 500
 
-interface TimedAuditRow {
-  readonly seq: number
-  readonly approval_id: string
-  readonly hash: string
-  readonly at: number
-}
+type Statements = ReturnType<typeof prepareStatements>
 
 function prepareStatements(connection: Connection, clock: string) {
   const inChat = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
   // The lock of a turn or of a live session.
   const locksChat = `app_name ${ofAppOrLive('?1')} AND principal_id = ?2 AND chat_id = ?3`
-  const isUsed = `(
-    EXISTS (
-      SELECT 1 FROM sessions
-      WHERE sessions.app_name = chats.app_name AND user_id = chats.principal_id AND session_id = chats.chat_id)
-    OR EXISTS (
-      SELECT 1 FROM chat_locks held WHERE held.app_name ${ofAppOrLive('chats.app_name')}
-      AND held.principal_id = chats.principal_id AND held.chat_id = chats.chat_id))`
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR untold_since IS NOT NULL)`
   const lease = 'max(locked_at, coalesce(beat_at, 0))'
   return {
     now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
     // The inner query reads only the index.
-    listUnused: connection.prepare<{ app_name: string; user_id: string; session_id: string }>(`
+    listUnused: connection.prepare<UnusedRow>(`
       SELECT app_name, user_id, session_id FROM sessions
       WHERE session IN (
         SELECT session FROM sessions INDEXED BY sessions_updated
@@ -217,10 +169,10 @@ function prepareStatements(connection: Connection, clock: string) {
       connection.prepare(`DELETE FROM chat_locks WHERE ${locksChat}`),
     ],
     listOrphans: connection.prepare<OrphanRow>(`
-      SELECT principal_id, chat_id, NOT ${isUsed} AS is_orphan FROM chats
+      SELECT principal_id, chat_id, NOT ${hasChat()} AS is_orphan FROM chats
       WHERE app_name = ?1 AND (principal_id, chat_id) > (?2, ?3) ORDER BY principal_id, chat_id LIMIT ?4`),
-    removeOrphan: connection.prepare(`DELETE FROM chats WHERE ${inChat} AND NOT ${isUsed}`),
-    auditPage: connection.prepare<TimedAuditRow>(`
+    removeOrphan: connection.prepare(`DELETE FROM chats WHERE ${inChat} AND NOT ${hasChat()}`),
+    auditPage: connection.prepare<TimedEntry>(`
       SELECT audit.seq, approval_id, hash,
         CASE WHEN entry = '${ERASED}' THEN 0 ELSE json_extract(entry, '$.at') END AS at
       FROM approval_audit audit WHERE audit.seq > ? ORDER BY audit.seq LIMIT ?`),
@@ -256,20 +208,10 @@ function prepareStatements(connection: Connection, clock: string) {
       `UPDATE approval_audit SET entry = '${ERASED}' WHERE approval_id = ?`,
     ),
     removeApproval: connection.prepare('DELETE FROM approvals WHERE id = ?'),
-    lastEntry: connection.prepare<AuditHead>(SELECT_LAST),
-    counter: connection.prepare<{ seq: number }>(
-      "SELECT seq FROM sqlite_sequence WHERE name = 'approval_audit'",
-    ),
-    append: connection.prepare(
-      'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)',
-    ),
+    head: connection.prepare<AuditHeadRow>(SELECT_HEAD),
+    append: connection.prepare(INSERT_ENTRY),
   }
 }
 
 /** The tables with rows of a principal, other than sessions and approvals. */
 const OWNED_TABLES = ['chats', 'waits', 'live_sessions', 'credentials', 'sign_in_attempts']
-
-/** Returns the condition that a row belongs to the chat of a session. */
-function sameChat(table: string, app = '= sessions.app_name'): string {
-  return `${table}.app_name ${app} AND ${table}.principal_id = sessions.user_id AND ${table}.chat_id = sessions.session_id`
-}

@@ -7,7 +7,7 @@ import { DATABASE_CLOCK } from './approval-sql.ts'
 import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
-import { SqliteRetentionStore } from './sqlite-retention-store.ts'
+import { sqliteRetention } from './sqlite-retention-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import {
   sqliteBrowserCalls,
@@ -80,7 +80,7 @@ function createStore(
     approvals,
     browserCalls: sqliteBrowserCalls(connection, clock, leaseClock),
     chats: sqliteChats(connection),
-    retention: new SqliteRetentionStore(connection, clock, leaseClock),
+    retention: sqliteRetention(connection, clock, leaseClock),
     liveSessions: sqliteLiveSessions(connection, clock),
     signals: sqliteSignals(connection, clock),
     credentials: sqliteCredentials(connection, clock),
