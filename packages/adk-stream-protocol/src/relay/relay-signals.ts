@@ -130,32 +130,24 @@ interface PolledSignalsOptions {
 const POLL_MS = 50
 const ANSWER_MS = 5_000
 
-/** Requests between processes of a store without a relay. Signals are read at an interval. */
-export class PolledSignals {
-  readonly #signals: RelaySignals
-  readonly #timer: NodeJS.Timeout
-
-  constructor({ signals, worker, isAwaited, answer, onError }: PolledSignalsOptions) {
-    this.#signals = new RelaySignals({
-      relay: signals,
-      worker,
-      timeoutMs: ANSWER_MS,
-      answer,
-      onError,
-    })
-    this.#timer = setInterval(() => {
-      if (isAwaited() || this.#signals.isWaiting) void this.#signals.take()
-    }, POLL_MS)
-    this.#timer.unref()
+/** Starts to answer requests between the processes of a store without a relay. Signals are read at an interval. */
+export function pollSignals(options: PolledSignalsOptions): PolledSignals {
+  const { signals: relay, isAwaited } = options
+  const signals = new RelaySignals({ ...options, relay, timeoutMs: ANSWER_MS })
+  const timer = setInterval(() => {
+    if (isAwaited() || signals.isWaiting) void signals.take()
+  }, POLL_MS)
+  timer.unref()
+  return {
+    ask: (worker, request) => signals.ask(worker, request),
+    close: async () => {
+      clearInterval(timer)
+      await signals.settled()
+    },
   }
+}
 
-  /** Asks another process. Rejects with `unavailable` if it does not answer. */
-  ask(worker: string, request: SignalRequest): Promise<unknown> {
-    return this.#signals.ask(worker, request)
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#signals.settled()
-  }
+export interface PolledSignals extends Pick<RelaySignals, 'ask'> {
+  /** Stops to read signals. */
+  readonly close: () => Promise<void>
 }

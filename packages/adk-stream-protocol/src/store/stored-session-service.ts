@@ -34,6 +34,9 @@ export abstract class StoredSessionService extends BaseSessionService {
   /** Returns false, and stores nothing, if one of the calls is missing. */
   protected abstract append(append: Append): Promise<boolean>
 
+  /** Returns a page of the sessions, and the number of all. */
+  protected abstract list(request: ListSessionsRequest, page: ListPage): Promise<ListedSessions>
+
   override async createSession(request: CreateSessionRequest): Promise<Session> {
     const session = await this.insert(request)
     if (session === undefined) {
@@ -61,6 +64,19 @@ export abstract class StoredSessionService extends BaseSessionService {
       (await this.insert(request)) ?? (await this.getSession({ appName, userId, sessionId }))
     if (session === undefined) throw sessionGone(sessionId)
     return session
+  }
+
+  override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
+    const { total, rows } = await this.list(request, readPage(request))
+    const sessions = rows.map((row) =>
+      createSession({
+        id: row.session_id,
+        appName: request.appName,
+        userId: row.user_id,
+        lastUpdateTime: row.updated_at,
+      }),
+    )
+    return { sessions, ...describePage(request, total) }
   }
 
   override async appendEvent(request: AppendEventRequest): Promise<Event> {
@@ -153,14 +169,25 @@ function isEmpty(record: object | undefined): boolean {
   return record === undefined || Object.keys(record).length === 0
 }
 
-interface ListPage {
+export interface ListedSessions {
+  readonly total: number
+  readonly rows: readonly ListedSession[]
+}
+
+export interface ListedSession {
+  readonly user_id: string
+  readonly session_id: string
+  readonly updated_at: number
+}
+
+export interface ListPage {
   readonly offset: number
   /** `undefined` means no limit. */
   readonly limit: number | undefined
 }
 
 /** Reads the range of a list request. `page` counts from 1 and takes precedence over `offset`. */
-export function readPage({ limit, offset = 0, page }: ListSessionsRequest): ListPage {
+function readPage({ limit, offset = 0, page }: ListSessionsRequest): ListPage {
   checkWhole('offset', offset, 0)
   if (limit === undefined) return { offset, limit }
   checkWhole('limit', limit, 0)
@@ -170,7 +197,7 @@ export function readPage({ limit, offset = 0, page }: ListSessionsRequest): List
 }
 
 /** Describes the position of a page in the whole list, in the shape of ADK. */
-export function describePage(
+function describePage(
   request: ListSessionsRequest,
   totalItems: number,
 ): Omit<ListSessionsResponse, 'sessions'> {

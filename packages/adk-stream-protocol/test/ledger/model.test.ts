@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { times } from '../../../../test/support/long-run.ts'
 import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { KeyedQueue } from '../../src/store/postgres/keyed-queue.ts'
+import { queueByKey } from '../../src/store/postgres/postgres-session-service.ts'
 import { SqliteApprovalStore } from '../../src/store/sqlite/sqlite-approval-store.ts'
 import { NOON } from './support/fixture.ts'
 import { emptyTally, openMemory, property } from './support/programs.ts'
@@ -72,12 +72,12 @@ async function postgresBackings(): Promise<AsyncDisposable & { open: () => Backi
   const database = await openTestStores()
   const opened = [await database.open(), await database.open(), await database.open()]
   // One statement after the other: the scheduler of the test chooses their order, and the history records it.
-  const queue = new KeyedQueue()
+  const queue = queueByKey()
   const stores = opened.map(({ approvals }) => inOrder(approvals, queue))
   let programs = 0
   let start = NOON
   const setClocks = (at: number, leaseAt: number): void => {
-    void queue.run('', () => database.setClocks(at, leaseAt))
+    void queue('', () => database.setClocks(at, leaseAt))
   }
   return {
     open: () => {
@@ -90,7 +90,7 @@ async function postgresBackings(): Promise<AsyncDisposable & { open: () => Backi
 }
 
 /** A store whose calls wait for each other. */
-function inOrder(store: ApprovalStore, queue: KeyedQueue): ApprovalStore {
+function inOrder(store: ApprovalStore, queue: ReturnType<typeof queueByKey>): ApprovalStore {
   return new Proxy(store, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name)
@@ -98,7 +98,7 @@ function inOrder(store: ApprovalStore, queue: KeyedQueue): ApprovalStore {
       const call = (...given: unknown[]): unknown => Reflect.apply(method, target, given)
       // The audit record is read when everything is idle.
       if (name === 'audit') return call
-      return (...given: unknown[]) => queue.run('', async () => call(...given))
+      return (...given: unknown[]) => queue('', async () => call(...given))
     },
   })
 }

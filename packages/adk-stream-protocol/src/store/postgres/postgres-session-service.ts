@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
-import {
-  createSession,
-  type CompositeSessionKey,
-  type CreateSessionRequest,
-  type DeleteSessionRequest,
-  type Event,
-  type GetSessionRequest,
-  type ListSessionsRequest,
-  type ListSessionsResponse,
-  type Session,
+import type {
+  CompositeSessionKey,
+  CreateSessionRequest,
+  DeleteSessionRequest,
+  Event,
+  GetSessionRequest,
+  ListSessionsRequest,
+  Session,
 } from '@google/adk'
 import { hasReadableText } from '../../agent/history/chat-title.ts'
-import type { Append } from '../stored-session-service.ts'
+import type { Append, ListedSession, ListedSessions, ListPage } from '../stored-session-service.ts'
 import {
-  describePage,
-  readPage,
   checkTimestamp,
   lockLost,
   noSuchEvent,
@@ -50,7 +46,6 @@ import type {
   RewindRequest,
 } from '../store.ts'
 import type { Database, RunStatement } from './database.ts'
-import { KeyedQueue } from './keyed-queue.ts'
 import { violatedConstraint } from './postgres-errors.ts'
 import type { AppendShape, SessionSql } from './session-sql.ts'
 import { PAGE_EVENTS, SCOPES, sessionSql, readState, toColumns } from './session-sql.ts'
@@ -75,9 +70,9 @@ export class PostgresSessionService
   readonly #cache: SessionCache<string>
   readonly #held: LockedChats
   /** Orders the appends of this process to a session. */
-  readonly #appends = new KeyedQueue()
+  readonly #appends = queueByKey()
   /** Orders the reads of a session, which extend one cached history. */
-  readonly #reads = new KeyedQueue()
+  readonly #reads = queueByKey()
   /** Sessions that were read when their chats were locked, until they are used. Undefined if the rows did not suffice. */
   readonly #locked = new Map<string, Promise<ReadSession | undefined>>()
   readonly #readsFrom: () => Database
@@ -95,7 +90,7 @@ export class PostgresSessionService
 
   override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
     const key = sessionKey(request)
-    return this.#reads.run(JSON.stringify(key), () => this.#read(request, key))
+    return this.#reads(JSON.stringify(key), () => this.#read(request, key))
   }
 
   async getLockedSession(request: CompositeSessionKey): Promise<Session | undefined> {
@@ -123,7 +118,7 @@ export class PostgresSessionService
     rows: readonly SessionRow[],
   ): void {
     const cacheKey = JSON.stringify(sessionKey(request))
-    const read = this.#reads.run(cacheKey, async () => {
+    const read = this.#reads(cacheKey, async () => {
       const history = this.#cache.get(cacheKey)
       const { epoch = -1, seq = 0 } = history ?? {}
       // Another read may have extended the history, or the cache may have dropped it.
@@ -142,26 +137,18 @@ export class PostgresSessionService
     this.#locked.delete(JSON.stringify(key))
   }
 
-  override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
-    const { appName, userId, order } = request
-    const { limit, offset } = readPage(request)
+  protected override async list(
+    { appName, userId, order }: ListSessionsRequest,
+    { limit, offset }: ListPage,
+  ): Promise<ListedSessions> {
     const values: unknown[] = [checkName('appName', appName), limit ?? null, offset]
     if (userId !== undefined) values.push(checkName('userId', userId))
     const text = this.#sql.list(userId !== undefined, order)
-    const rows = await this.#database.query<ListedSession>(text, values)
-    const sessions = rows.flatMap((row) =>
-      row.session_id === null
-        ? []
-        : [
-            createSession({
-              id: row.session_id,
-              appName,
-              userId: row.user_id,
-              lastUpdateTime: row.updated_at,
-            }),
-          ],
-    )
-    return { sessions, ...describePage(request, rows[0]?.total ?? 0) }
+    const rows = await this.#database.query<ListedRow>(text, values)
+    return {
+      total: rows[0]?.total ?? 0,
+      rows: rows.filter((row): row is ListedRow & ListedSession => row.session_id !== null),
+    }
   }
 
   override async deleteSession(request: DeleteSessionRequest): Promise<void> {
@@ -229,7 +216,7 @@ export class PostgresSessionService
     const scopes = SCOPES.filter((scope) => append.delta[scope].length > 0)
     const state = scopes.flatMap((scope) => toColumns(append.delta[scope]))
     const isExpected = append.calls.length > 0
-    return this.#appends.run(JSON.stringify(key), async () => {
+    return this.#appends(JSON.stringify(key), async () => {
       for (let isReplacement = false; ;) {
         const epoch = await this.#findEpoch(key, append.calls)
         if (epoch === undefined) return false
@@ -250,7 +237,9 @@ export class PostgresSessionService
 
   /** Runs the statement of an append. Returns `known` if the session has an event with this id. */
   async #tryAppend(shape: AppendShape, values: unknown[]): Promise<'stored' | 'known' | 'refused'> {
-    const text = memoize(this.#appendSql, JSON.stringify(shape), () => this.#sql.append(shape))
+    const key = JSON.stringify(shape)
+    const text = this.#appendSql.get(key) ?? this.#sql.append(shape)
+    this.#appendSql.set(key, text)
     try {
       return (await this.#database.query(text, values)).length > 0 ? 'stored' : 'refused'
     } catch (error) {
@@ -358,13 +347,8 @@ interface ReadSession {
   readonly session: Session | undefined
 }
 
-interface ListedSession {
-  readonly total: number
-  readonly user_id: string
-  /** Null if the page is empty. */
-  readonly session_id: string | null
-  readonly updated_at: number
-}
+/** The only row of an empty page has null in the columns of its session. */
+type ListedRow = { readonly total: number } & (ListedSession | { readonly session_id: null })
 
 interface RewindRow {
   readonly session: number
@@ -406,8 +390,18 @@ function callIds({ content }: Event): string[] | null {
   return ids.length === 0 ? null : ids
 }
 
-function memoize<Value>(known: Map<string, Value>, key: string, make: () => Value): Value {
-  const value = known.get(key) ?? make()
-  known.set(key, value)
-  return value
+/** Returns a function that runs work with the same key one after the other, in the order of the calls. */
+export function queueByKey() {
+  const last = new Map<string, Promise<unknown>>()
+  return async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
+    const before = last.get(key)
+    const result = before === undefined ? work() : before.then(work)
+    const settled = result.catch(() => undefined)
+    last.set(key, settled)
+    try {
+      return await result
+    } finally {
+      if (last.get(key) === settled) last.delete(key)
+    }
+  }
 }

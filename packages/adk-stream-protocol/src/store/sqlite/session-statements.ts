@@ -1,4 +1,5 @@
 import { UNTRANSCRIBED } from '../../agent/history/chat-title.ts'
+import type { ListedSession } from '../stored-session-service.ts'
 import type { Connection } from './connection.ts'
 
 export interface SessionRow {
@@ -26,12 +27,6 @@ export interface RewindRow {
   readonly session: number
   readonly created_at: number
   readonly initial_state: string
-}
-
-export interface ListedSession {
-  readonly user_id: string
-  readonly session_id: string
-  readonly updated_at: number
 }
 
 export type ListStatements = ReturnType<typeof prepareList>

@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
-import {
-  createSession,
-  type CompositeSessionKey,
-  type CreateSessionRequest,
-  type DeleteSessionRequest,
-  type Event,
-  type GetSessionRequest,
-  type ListSessionsRequest,
-  type ListSessionsResponse,
-  type Session,
+import type {
+  CompositeSessionKey,
+  CreateSessionRequest,
+  DeleteSessionRequest,
+  Event,
+  GetSessionRequest,
+  ListSessionsRequest,
+  Session,
 } from '@google/adk'
-import type { Append } from '../stored-session-service.ts'
+import type { Append, ListedSession, ListedSessions, ListPage } from '../stored-session-service.ts'
 import {
-  describePage,
-  readPage,
   checkTimestamp,
   lockLost,
   noSuchEvent,
@@ -52,7 +48,6 @@ import type {
 import type { Connection, SqlValue, Statement } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
 import {
-  type ListedSession,
   type ListStatements,
   type MissingView,
   prepareSessionStatements,
@@ -130,25 +125,17 @@ export class SqliteSessionService
     return locked
   }
 
-  override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
-    const { appName, userId, order } = request
-    const { limit, offset } = readPage(request)
+  protected override async list(
+    { appName, userId, order }: ListSessionsRequest,
+    { limit, offset }: ListPage,
+  ): Promise<ListedSessions> {
     const scope: SqlValue[] = [checkName('appName', appName)]
     if (userId !== undefined) scope.push(checkName('userId', userId))
     const list = userId === undefined ? this.#statements.listOfApp : this.#statements.listOfUser
-    return this.#connection.read(() => {
-      const total = list.count.rows(...scope)[0]?.total ?? 0
-      const rows = inOrder(list, order).rows(...scope, limit ?? -1, offset)
-      const sessions = rows.map((row) =>
-        createSession({
-          id: row.session_id,
-          appName,
-          userId: row.user_id,
-          lastUpdateTime: row.updated_at,
-        }),
-      )
-      return { sessions, ...describePage(request, total) }
-    })
+    return this.#connection.read(() => ({
+      total: list.count.rows(...scope)[0]?.total ?? 0,
+      rows: inOrder(list, order).rows(...scope, limit ?? -1, offset),
+    }))
   }
 
   override async deleteSession(request: DeleteSessionRequest): Promise<void> {

@@ -5,7 +5,7 @@ import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { serialiseChunk } from '../../../protocol/chunk.ts'
-import { PolledSignals } from '../../../relay/relay-signals.ts'
+import { type PolledSignals, pollSignals } from '../../../relay/relay-signals.ts'
 import type { SignalRequest } from '../../../relay/relay-signals.ts'
 import type { Relay, RelayTurn } from '../../../relay/relay.ts'
 import { readLine } from '../../../relay/relay.ts'
@@ -64,8 +64,7 @@ export class TurnsElsewhere {
     const { limits, isAsked, ...options } = this.#options
     const { worker, leaseMs } = ledger
     if (!relay) {
-      if (signals)
-        this.#signals = new PolledSignals({ ...options, signals, worker, isAwaited: isAsked })
+      if (signals) this.#signals = pollSignals({ ...options, signals, worker, isAwaited: isAsked })
       return
     }
     const turns = new TurnRelay({ ...options, ...limits, relay, worker, leaseMs })
