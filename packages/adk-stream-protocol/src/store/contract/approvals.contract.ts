@@ -1,5 +1,7 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { ApprovalStore } from '../../approvals/approval-store.ts'
+import type { ApprovalSubject, ContractTest } from './contract-test.ts'
+import { expect } from './contract-test.ts'
 import {
   after,
   approve,
@@ -12,49 +14,31 @@ import {
   executive,
   executiveStep,
   hanako,
+  ids,
+  insert,
   manager,
   managerStep,
   NOON,
+  numbered,
   otherManager,
+  QUOTA,
   step,
   stranger,
   termsOf,
-} from './approval-fixture.ts'
-import type { ContractTest } from './contract-test.ts'
-import { expect } from './expect.ts'
+} from './fixtures.ts'
+import { leaseContract } from './locks.contract.ts'
 
-/** An approval store on an empty database, whose clocks only move when a test moves them. */
-export interface ApprovalSubject extends AsyncDisposable {
-  readonly store: ApprovalStore
-  /** Sets the clock for deadlines and the one for leases. */
-  setClock(at: number): void | Promise<void>
-  /** Closes all connections, and returns the store as a new process opens it. */
-  restart(): Promise<ApprovalStore>
+type Open = () => Promise<ApprovalSubject>
+
+/** Defines the tests of an approval store. */
+export function approvalContract(test: ContractTest, open: Open): void {
+  testTransitions(test, open)
+  testLists(test, open)
+  testAudit(test, open)
+  leaseContract(test, open)
 }
 
-const QUOTA = { perChat: 16, perPrincipal: 100 }
-
-async function insert(store: ApprovalStore, ...approvals: Approval[]): Promise<void> {
-  for (const approval of approvals)
-    expect(await store.insert(approval, entryOf(approval), QUOTA)).toBe('inserted')
-}
-
-function never(): never {
-  throw new Error('The store has no `listVisible` any more.')
-}
-
-async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
-  return (await approvals).map(({ id }) => id)
-}
-
-function numbered(count: number, fields: Partial<Approval> = {}): Approval[] {
-  return Array.from({ length: count }, (_, number) =>
-    askedFor({ id: `a-${number}`, toolCallId: `call-${number}`, ...fields }),
-  )
-}
-
-/** Tests an approval store. */
-export function approvalContract(test: ContractTest, open: () => Promise<ApprovalSubject>): void {
+function testTransitions(test: ContractTest, open: Open): void {
   test('[LG20] returns stored approvals by id and by call, before and after a restart', async () => {
     await using subject = await open()
     const { store } = subject
@@ -168,7 +152,9 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     await subject.setClock(approval.deadline - 1)
     expect(await subject.store.replace(late)).toBe(true)
   })
+}
 
+function testLists(test: ContractTest, open: Open): void {
   test('[LG580] lists the open questions of MCP servers', async () => {
     await using subject = await open()
     const { store } = subject
@@ -347,7 +333,9 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     expect(await store.getWithTime('unknown')).toEqual({ approval: undefined, now: NOON + 20 })
     expect((await store.getWithTime('\0')).approval).toBe(undefined)
   })
+}
 
+function testAudit(test: ContractTest, open: Open): void {
   test('[LG27] the audit record is read in write order, by approval, by chat and from any position', async () => {
     await using subject = await open()
     const { store } = subject
@@ -409,163 +397,8 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     expect(seqs).toHaveLength(1_001)
     expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
   })
+}
 
-  test('[LG28] a running call is stale if neither a heartbeat nor the claim has renewed the lease', async () => {
-    await using subject = await open()
-    const { store } = subject
-    const [one = askedFor(), two = askedFor()] = numbered(2)
-    await insert(store, one, two)
-    for (const [approval, worker] of [
-      [one, 'worker-1'],
-      [two, 'worker-2'],
-    ] as const) {
-      const approved = step(approval, approve(hanako), NOON)
-      const claimed = step(approved.next, claimOf(approval, worker), NOON)
-      expect([await store.replace(approved), await store.replace(claimed)]).toEqual([true, true])
-    }
-    await subject.setClock(NOON + 99)
-    expect(await ids(store.stale(100))).toEqual([])
-    await store.heartbeat('worker-2')
-    await subject.setClock(NOON + 100)
-    expect(await ids(store.stale(100))).toEqual(['a-0'])
-    await subject.setClock(NOON + 199)
-    expect(await ids(store.stale(100))).toEqual(['a-0', 'a-1'])
-    const running = after(one, approve(hanako), claimOf(one, 'worker-1'))
-    const ended = step(running, { type: 'succeed', worker: 'worker-1', output: 1 })
-    expect(await store.replace(ended)).toBe(true)
-    expect(await ids(store.stale(100))).toEqual(['a-1'])
-  })
-
-  test('[LG290] a worker that ends its lease is known to have ended, and one that only stops to renew it is not', async () => {
-    await using subject = await open()
-    const { store } = subject
-    if (!store.endLease || !store.hasEnded) return
-    await store.heartbeat('w-1')
-    await store.heartbeat('w-2')
-    await store.endLease('w-1')
-    await store.endLease('w-3')
-    await subject.setClock(NOON + 3_600_000)
-    await store.heartbeat('w-4')
-    const workers = ['w-1', 'w-2', 'w-3', 'w-4', 'w-5']
-    const ended = await Promise.all(workers.map(async (worker) => store.hasEnded?.(worker)))
-    expect(ended).toEqual([true, false, true, false, false])
-  })
-
-  test('[LG29] one worker locks a chat until it unlocks it or its lease expires', async () => {
-    await using subject = await open()
-    const { store } = subject
-    const lock = (worker: string, of = chat) => {
-      const token = `of ${worker}`
-      return store.lockChat(of, { worker, token, leaseMs: 100, background: worker === 'w-2' })
-    }
-    expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
-    expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
-    await store.unlockChat(chat, 'of w-2')
-    expect(await lock('w-2')).toBe(false)
-    expect(await store.findLockHolder(chat)).toEqual({
-      token: 'of w-1',
-      background: false,
-      lastSeenAt: NOON,
-    })
-    await store.unlockChat(chat, 'of w-1')
-    expect(await store.findLockHolder(chat)).toBeUndefined()
-    expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
-    await subject.setClock(NOON + 80)
-    await store.heartbeat('w-2')
-    expect(await store.findLockHolder(chat)).toEqual({
-      token: 'of w-2',
-      background: true,
-      lastSeenAt: NOON + 80,
-    })
-    await subject.setClock(NOON + 179)
-    expect(await lock('w-1')).toBe(false)
-    const { appName, principalId } = chat
-    const heldFor = (worker: string) =>
-      store.listLockedByOthers({ appName, principalId, worker, leaseMs: 100 })
-    expect((await heldFor('w-1')).toSorted()).toEqual([chat.chatId, 'other'].toSorted())
-    expect(await heldFor('w-2')).toEqual([])
-    await subject.setClock(NOON + 180)
-    expect(await heldFor('w-1')).toEqual([])
-    expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
-  })
-
-  test('[LG30] deleting a chat cancels calls that have not started, and keeps the audit record', async () => {
-    await using subject = await open()
-    const { store } = subject
-    const all = numbered(4)
-    const [waiting = askedFor(), approved = askedFor(), running = askedFor(), denied = askedFor()] =
-      all
-    await insert(store, ...all, askedFor({ id: 'kept', chat: { ...chat, chatId: 'other' } }))
-    for (const transition of [
-      step(approved, approve(hanako)),
-      step(running, approve(hanako)),
-      step(after(running, approve(hanako)), claimOf(running)),
-      step(denied, deny(hanako)),
-    ])
-      expect(await store.replace(transition)).toBe(true)
-    expect(await ids(store.deleteChat(chat, 'deleted'))).toEqual([waiting.id, approved.id])
-    const states = (await store.list({ limit: 10 })).map(({ state }) => state.name)
-    expect(states).toEqual(['cancelled', 'cancelled', 'executing', 'denied', 'requested'])
-    const events = (await collect(store.audit({ chat }))).map(({ event }) => event.type)
-    expect(events.filter((type) => type === 'requested')).toHaveLength(4)
-    expect(events.slice(-2)).toEqual(['cancelled', 'cancelled'])
-    expect(await store.deleteChat(chat, 'deleted')).toEqual([])
-    expect(await ids(store.list({ limit: 10, waitsFor: manager }))).toEqual([])
-    expect(await ids(store.list({ limit: 10, waitsFor: hanako }))).toEqual(['kept'])
-  })
-
-  test('[LG38] an approved or ended call is unreported until it is marked as reported', async () => {
-    await using subject = await open()
-    const { store } = subject
-    const [given, denied, running] = ['given', 'denied', 'running'].map((id) =>
-      askedFor({ id, toolCallId: id }),
-    ) as [Approval, Approval, Approval]
-    await insert(store, askedFor({ id: 'asked', toolCallId: 'asked' }), given, denied, running)
-    await insert(store, askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }))
-    for (const transition of [
-      step(given, approve(hanako), NOON),
-      step(denied, deny(hanako), NOON),
-      step(running, approve(hanako), NOON),
-      step(after(running, approve(hanako)), claimOf(running), NOON),
-      step(askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }), deny(hanako), NOON),
-    ])
-      expect(await store.replace(transition)).toBe(true)
-    const unreported = (limit = 10) =>
-      ids(store.unreported({ appName: 'demo', leaseMs: 100, limit }))
-    // An ended call is left to the worker that ended it until its lease expires.
-    expect(await unreported()).toEqual([given.id])
-    await subject.setClock(NOON + 100)
-    expect([await unreported(), await unreported(1)]).toEqual([[given.id, denied.id], [given.id]])
-    // An approved call has not ended and cannot be marked as reported.
-    await store.markReported(chat, [given.toolCallId, denied.toolCallId, 'none'])
-    expect(await unreported()).toEqual([given.id])
-    const succeeded = { type: 'succeed', worker: 'worker-1', output: 1 } as const
-    const claimed = after(running, approve(hanako), claimOf(running))
-    expect(await store.replace(step(claimed, succeeded, NOON))).toBe(true)
-    await subject.setClock(NOON + 199)
-    expect(await unreported()).toEqual([given.id])
-    await subject.setClock(NOON + 200)
-    expect(await unreported()).toEqual([given.id, running.id])
-    await store.deleteChat(chat, 'deleted')
-    await subject.setClock(NOON + 1_000)
-    expect(await unreported()).toEqual([])
-  })
-
-  test('[LG38] a call that a worker with a valid lease may report is not unreported', async () => {
-    await using subject = await open()
-    const { store } = subject
-    const approval = askedFor()
-    await insert(store, approval)
-    expect(await store.replace(step(approval, deny(hanako), NOON))).toBe(true)
-    const unreported = () => ids(store.unreported({ appName: 'demo', leaseMs: 100, limit: 10 }))
-    await store.lockChat(chat, { worker: 'w-1', token: 't-1', leaseMs: 100, background: false })
-    await subject.setClock(NOON + 90)
-    await store.heartbeat('w-1')
-    await subject.setClock(NOON + 189)
-    expect(await unreported()).toEqual([])
-    await subject.setClock(NOON + 190)
-    expect(await unreported()).toEqual([approval.id])
-    await store.unlockChat(chat, 't-1')
-    expect(await unreported()).toEqual([approval.id])
-  })
+function never(): never {
+  throw new Error('The store has no `listVisible` any more.')
 }

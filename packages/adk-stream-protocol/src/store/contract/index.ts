@@ -1,3 +1,3 @@
-export type { ContractTest } from './contract-test.ts'
-export type { ContractDatabase, StoreContractOptions } from './store.contract.ts'
-export { CONTRACT_START, storeContract } from './store.contract.ts'
+export type { ContractDatabase, ContractTest, StoreContractOptions } from './contract-test.ts'
+export { CONTRACT_START } from './contract-test.ts'
+export { storeContract } from './store.contract.ts'

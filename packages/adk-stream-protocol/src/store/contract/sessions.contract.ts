@@ -1,12 +1,8 @@
-import { type BaseSessionService, createEvent, State } from '@google/adk'
-import { expect } from './expect.ts'
-import { deltaEvent, idsOf, key, readSession, textEvent } from './session-fixture.ts'
-import type { ContractTest } from './contract-test.ts'
+import { createEvent, State } from '@google/adk'
 
-/** A session service on an empty database. */
-export interface SessionSubject extends AsyncDisposable {
-  readonly service: BaseSessionService
-}
+import type { ContractTest, SessionSubject } from './contract-test.ts'
+import { expect } from './contract-test.ts'
+import { deltaEvent, idsOf, key, readSession, textEvent } from './fixtures.ts'
 
 /** Tests what ADK's own session service in memory does as well. */
 export function sessionContract(test: ContractTest, open: () => Promise<SessionSubject>): void {

@@ -1,1 +1,1 @@
-export * from '../../../src/store/contract/approval-fixture.ts'
+export * from '../../../src/store/contract/fixtures.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export * from '../../../src/store/contract/session-fixture.ts'
+export * from '../../../src/store/contract/fixtures.ts'
 
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: (name: string) => string

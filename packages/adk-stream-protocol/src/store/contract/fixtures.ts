@@ -1,3 +1,5 @@
+import { type BaseSessionService, createEvent, type Event, type Session } from '@google/adk'
+import type { ApprovalStore, ChatLock } from '../../approvals/approval-store.ts'
 import type { Approval, ApprovalStep, ApprovalTerms } from '../../approvals/approval.ts'
 import { isRefusal, type Refusal } from '../../approvals/approval.ts'
 import type { AuditEntry } from '../../approvals/audit-entry.ts'
@@ -118,4 +120,59 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
   const all: Item[] = []
   for await (const item of items) all.push(item)
   return all
+}
+
+export const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
+
+/** A user event with one text part. */
+export function textEvent(id: string, fields: Partial<Event> = {}): Event {
+  return createEvent({
+    id,
+    author: 'user',
+    timestamp: 1_000,
+    content: { role: 'user', parts: [{ text: `text of ${id}` }] },
+    ...fields,
+  })
+}
+
+/** An event that changes state. */
+export function deltaEvent(id: string, stateDelta: Record<string, unknown>): Event {
+  const event = textEvent(id)
+  event.actions.stateDelta = stateDelta
+  return event
+}
+
+/** Reads a session that must exist. */
+export async function readSession(service: BaseSessionService, request = key): Promise<Session> {
+  const session = await service.getSession(request)
+  if (session === undefined) throw new Error(`no session ${request.sessionId}`)
+  return session
+}
+
+export function idsOf(session: Session): string[] {
+  return session.events.map((event) => event.id)
+}
+
+export function lock(token: string, leaseMs: number): ChatLock {
+  return { worker: `worker of ${token}`, token, leaseMs, background: false }
+}
+
+export const QUOTA = { perChat: 16, perPrincipal: 100 }
+
+/** Stores pending approvals, which must be new. */
+export async function insert(store: ApprovalStore, ...approvals: Approval[]): Promise<void> {
+  for (const approval of approvals) {
+    const result = await store.insert(approval, entryOf(approval), QUOTA)
+    if (result !== 'inserted') throw new Error(`${approval.id} was not inserted: ${result}`)
+  }
+}
+
+export async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
+  return (await approvals).map(({ id }) => id)
+}
+
+export function numbered(count: number, fields: Partial<Approval> = {}): Approval[] {
+  return Array.from({ length: count }, (_, number) =>
+    askedFor({ id: `a-${number}`, toolCallId: `call-${number}`, ...fields }),
+  )
 }

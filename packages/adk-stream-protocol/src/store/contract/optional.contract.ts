@@ -1,0 +1,239 @@
+import type { Signal, Signals } from '../../relay/relay.ts'
+import type { Store } from '../store.ts'
+import type { ContractDatabase, ContractTest, StoreContractOptions } from './contract-test.ts'
+import { expect } from './contract-test.ts'
+import { askedFor, chat, entryOf, key, lock, NOON } from './fixtures.ts'
+
+type Open = StoreContractOptions['open']
+
+/** Defines the tests of the parts that a store may leave out: retention, credentials, live sessions and signals. */
+export function optionalContract(test: ContractTest, open: Open): void {
+  testRetention(test, open)
+  testCredentials(test, open)
+  testLiveSessions(test, open)
+  testSignals(test, open)
+}
+
+/** Opens two stores on a database, and returns a part of each. */
+async function openTwo<Part>(
+  database: ContractDatabase,
+  pick: (store: Store) => Part,
+): Promise<[Part, Part]> {
+  return [pick(await database.open()), pick(await database.open())]
+}
+
+function testRetention(test: ContractTest, open: Open): void {
+  test('[ST310] an unused chat is removed, unless it is locked or has an open approval', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    const { retention } = two
+    // Optional: without it, a bridge removes nothing.
+    if (!retention) return
+    await one.sessions.createSession(key)
+    const unused = { unusedMs: 60_000, leaseMs: 1_000 }
+    await database.setClocks(Date.now() + 1_000)
+    expect(await retention.removeChat(chat, unused)).toBe(false)
+    await database.setClocks(Date.now() + 120_000)
+    expect(await one.approvals.lockChat(chat, lock('t', 1_000))).toBe(true)
+    expect(await retention.listUnused({ ...unused, limit: 10 })).toEqual([])
+    expect(await retention.removeChat(chat, unused)).toBe(false)
+    await one.approvals.unlockChat(chat, 't')
+    const asked = askedFor()
+    const quota = { perChat: 10, perPrincipal: 10 }
+    expect(await one.approvals.insert(asked, entryOf(asked), quota)).toBe('inserted')
+    expect(await retention.removeChat(chat, unused)).toBe(false)
+    await one.approvals.deleteChat(chat, 'of the test')
+    expect(await retention.listUnused({ ...unused, limit: 10 })).toEqual([chat])
+    expect(await retention.removeChat(chat, unused)).toBe(true)
+    expect(await one.sessions.getSession(key)).toBe(undefined)
+  })
+}
+
+const { chatId: _chatId, ...owner } = chat
+const other = { ...owner, principalId: 'somebody else' }
+const sealed = (value: string): Uint8Array => Buffer.from(value)
+
+function testCredentials(test: ContractTest, open: Open): void {
+  test('[ST430] a credential belongs to one principal and is replaced by the next one of its name', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ credentials }) => credentials)
+    if (!one || !two) return
+    expect(await one.save(owner, { name: 'a', sealed: sealed('1') })).toBe(true)
+    expect(await two.save(owner, { name: 'a', sealed: sealed('2') })).toBe(true)
+    expect(await two.save(other, { name: 'a', sealed: sealed('3') })).toBe(true)
+    const [stored, ...rest] = await two.list(owner)
+    expect([stored?.name, text(stored?.sealed), rest.length]).toEqual(['a', '2', 0])
+    expect(await one.remove(owner, 'a')).toBe(true)
+    expect(await two.remove(owner, 'a')).toBe(false)
+    expect([await two.list(owner), (await two.list(other)).length]).toEqual([[], 1])
+  })
+
+  test('[ST430] a credential that was replaced or removed meanwhile is not written', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ credentials }) => credentials)
+    if (!one || !two) return
+    await one.save(owner, { name: 'a', sealed: sealed('1') })
+    const version = (await one.list(owner))[0]?.version ?? 0
+    expect(await two.save(owner, { name: 'a', sealed: sealed('2'), version })).toBe(true)
+    expect(await one.save(owner, { name: 'a', sealed: sealed('3'), version })).toBe(false)
+    await two.remove(owner, 'a')
+    expect(await one.save(owner, { name: 'a', sealed: sealed('4'), version: version + 1 })).toBe(
+      false,
+    )
+    expect(await two.list(owner)).toEqual([])
+  })
+
+  test('[ST431] one process at a time may refresh a credential, until it is stored or the lease ends', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ credentials }) => credentials)
+    if (!one || !two) return
+    await one.save(owner, { name: 'a', sealed: sealed('1') })
+    const version = (await one.list(owner))[0]?.version ?? 0
+    const refresh = { name: 'a', version, leaseMs: 1_000 }
+    const locked = await Promise.all(
+      [one, two, one, two].map((store) => store.lockRefresh(owner, refresh)),
+    )
+    expect(locked.filter(Boolean).length).toBe(1)
+    await database.setClocks(NOON + 2_000)
+    expect(await two.lockRefresh(owner, refresh)).toBe(true)
+    await two.save(owner, { name: 'a', sealed: sealed('2'), version })
+    expect(await one.lockRefresh(owner, refresh)).toBe(false)
+    expect(await one.lockRefresh(owner, { ...refresh, version: version + 1 })).toBe(true)
+  })
+
+  test('[ST432] a sign-in that has begun can be taken once, before it expires', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ credentials }) => credentials)
+    if (!one || !two) return
+    const { appName, principalId } = owner
+    for (const id of ['early', 'late'])
+      await one.addAttempt(owner, { id, sealed: sealed(id), maxAgeMs: 1_000 })
+    const taken = await Promise.all(
+      [one, two, one, two].map((store) => store.takeAttempt(appName, 'early')),
+    )
+    const [first, ...more] = taken.filter((attempt) => attempt !== undefined)
+    expect([first?.principalId, text(first?.sealed), more]).toEqual([principalId, 'early', []])
+    expect(await one.takeAttempt('another app', 'late')).toBe(undefined)
+    await database.setClocks(NOON + 1_000)
+    expect(await two.takeAttempt(appName, 'late')).toBe(undefined)
+  })
+
+  test('[ST433] unused credentials are removed, and those of a principal with the principal', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, ({ credentials }) => credentials)
+    if (!one || !two) return
+    const { retention } = await database.open()
+    await one.save(owner, { name: 'a', sealed: sealed('1') })
+    await one.save(other, { name: 'a', sealed: sealed('2') })
+    await one.addAttempt(owner, { id: 'attempt', sealed: sealed('3'), maxAgeMs: 100_000 })
+    await database.setClocks(NOON + 5_000)
+    await two.touch(owner, 'a')
+    await two.removeOld(1_000)
+    expect([(await one.list(owner)).length, (await one.list(other)).length]).toEqual([1, 0])
+    if (!retention) return
+    await retention.removeOwner(owner)
+    expect(await one.list(owner)).toEqual([])
+    expect(await one.takeAttempt(owner.appName, 'attempt')).toBe(undefined)
+  })
+}
+
+function text(bytes: Uint8Array | undefined): string {
+  return Buffer.from(bytes ?? []).toString()
+}
+
+/** As the bridge locks a live session: in a namespace of its own. */
+const live = { ...chat, appName: `${chat.appName} live` }
+const otherChat = { ...chat, chatId: 'other' }
+const DAY_MS = 86_400_000
+
+function testLiveSessions(test: ContractTest, open: Open): void {
+  test('[ST622] the state of a live session is stored by the holder of its lock, and read by every process', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    if (!one.liveSessions || !two.liveSessions) return
+    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
+    const save = (store: Store, token: string, state: Uint8Array) =>
+      store.liveSessions?.save(chat, state, { lock: { chat: live, token }, maxAgeMs: DAY_MS })
+    // Without a lock, nothing is stored.
+    expect(await save(one, 'first', bytes)).toBe(false)
+    expect(await one.approvals.lockChat(live, lock('first', 60_000))).toBe(true)
+    expect(await save(one, 'first', bytes)).toBe(true)
+    expect(await read(two)).toEqual([...bytes])
+    expect(await read(two, otherChat)).toBe(undefined)
+    expect(await save(one, 'first', Uint8Array.of(1))).toBe(true)
+    expect(await save(two, 'another', Uint8Array.of(2))).toBe(false)
+    expect(await read(two)).toEqual([1])
+    // With a lease of 0 ms, every lock has expired.
+    expect(await two.approvals.lockChat(live, lock('second', 0))).toBe(true)
+    expect(await save(one, 'first', Uint8Array.of(3))).toBe(false)
+    expect(await read(one)).toEqual([1])
+    expect(await save(two, 'second', Uint8Array.of(4))).toBe(true)
+    expect(await read(one)).toEqual([4])
+    await one.liveSessions.drop(chat)
+    expect(await read(two)).toBe(undefined)
+    await one.liveSessions.drop(chat)
+  })
+
+  test('[ST622] states of live sessions that are too old are removed when another one is stored', async () => {
+    await using database = await open()
+    const [one, two] = [await database.open(), await database.open()]
+    if (!one.liveSessions) return
+    const held = { chat: live, token: 'first' }
+    expect(await one.approvals.lockChat(live, lock('first', 2 * DAY_MS))).toBe(true)
+    const options = { lock: held, maxAgeMs: 1_000 }
+    expect(await one.liveSessions.save(otherChat, Uint8Array.of(1), options)).toBe(true)
+    await database.setClocks(NOON + 900)
+    expect(await one.liveSessions.save(chat, Uint8Array.of(2), options)).toBe(true)
+    expect(await read(two, otherChat)).toEqual([1])
+    await database.setClocks(NOON + 1_100)
+    expect(await one.liveSessions.save(chat, Uint8Array.of(3), options)).toBe(true)
+    expect([await read(two, otherChat), await read(two)]).toEqual([undefined, [3]])
+  })
+}
+
+async function read({ liveSessions }: Store, of = chat): Promise<number[] | undefined> {
+  const state = await liveSessions?.find(of)
+  return state && [...state]
+}
+
+function testSignals(test: ContractTest, open: Open): void {
+  test('[ST623] a signal is taken by the process that it is sent to, with its content', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, (store) => store.relay ?? store.signals)
+    if (!one || !two) return
+    const body = { text: 'ünï "quoted" \u0001', list: [1, null, { deep: true }], empty: {} }
+    const signal = { id: 's-1', from: 'w-1', kind: 'stop', body }
+    await one.send('w-2', signal)
+    expect(await two.take('w-3')).toEqual([])
+    expect(await one.take('w-1')).toEqual([])
+    expect(await two.take('w-2')).toEqual([signal])
+    expect(await two.take('w-2')).toEqual([])
+  })
+
+  test('[ST623] each signal is taken once, although it was sent again and several processes take', async () => {
+    await using database = await open()
+    const [one, two] = await openTwo(database, (store) => store.relay ?? store.signals)
+    if (!one || !two) return
+    const signals = Array.from({ length: 12 }, (_, index) => signalOf(`s-${index}`))
+    await Promise.all(
+      signals.flatMap((signal, index) => {
+        const [sender, repeated] = index % 2 ? [one, two] : [two, one]
+        // A process that loses its connection does not know whether a signal was sent, and repeats it.
+        return index % 3 ? [sender.send('w', signal)] : [sendTwice([sender, repeated], signal)]
+      }),
+    )
+    const taken = await Promise.all([one, two, one, two].map((each) => each.take('w')))
+    const ids = taken.flatMap((each) => each.map(({ id }) => id))
+    expect(new Set(ids).size).toBe(signals.length)
+    expect(ids.length).toBe(signals.length)
+    expect(await one.take('w')).toEqual([])
+  })
+}
+
+async function sendTwice(senders: readonly Signals[], signal: Signal): Promise<void> {
+  for (const sender of senders) await sender.send('w', signal)
+}
+
+function signalOf(id: string): Signal {
+  return { id, from: 'w-1', kind: 'decide', body: null }
+}
