@@ -1,7 +1,12 @@
 export { AdkError, readErrorMessage } from './adk-error.ts'
 export type { AdkUIMessage, InferAdkTools } from './adk-ui-message.ts'
-export { type AdkApi, adkApi, type LoadedChat } from './api/adk-api.ts'
-export { readApprovalLinkUrl, toApprovalLinkUrl } from './api/approval-link.ts'
+export {
+  type AdkApi,
+  adkApi,
+  type LoadedChat,
+  readApprovalLinkUrl,
+  toApprovalLinkUrl,
+} from './api/adk-api.ts'
 export { type Pace, type Playback, Player, playRecording } from './recording/play-recording.ts'
 export {
   type AnyTransport,

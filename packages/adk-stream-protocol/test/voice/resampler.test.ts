@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
-import { cutFrames, INPUT_RATE, Resampler } from '../../src/client/voice/resampler.ts'
+import { createResampler, cutFrames, INPUT_RATE } from '../../src/client/voice/resampler.ts'
 
 const RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000]
 
@@ -35,7 +35,7 @@ test.each(RATES)('[VO2] from %i Hz, audible frequencies keep their level and pit
   const highest = Math.min(rate, INPUT_RATE) * 0.44
   fc.assert(
     fc.property(fc.double({ min: 100, max: highest, noNaN: true }), (hertz) => {
-      const heard = new Resampler(rate, INPUT_RATE).push(tone(hertz, rate))
+      const heard = createResampler(rate, INPUT_RATE)(tone(hertz, rate))
       expect(Math.abs(decibels(amplitude(heard)))).toBeLessThan(0.5)
       expect(share(heard, hertz, INPUT_RATE)).toBeGreaterThan(0.9)
     }),
@@ -48,7 +48,7 @@ test.each(RATES.filter((rate) => rate > 20_000))(
   (rate) => {
     fc.assert(
       fc.property(fc.double({ min: 8_900, max: rate / 2, noNaN: true }), (hertz) => {
-        const heard = new Resampler(rate, INPUT_RATE).push(tone(hertz, rate))
+        const heard = createResampler(rate, INPUT_RATE)(tone(hertz, rate))
         expect(decibels(amplitude(heard) + 1e-9)).toBeLessThan(-55)
       }),
       { numRuns: times(6, 20) },
@@ -61,13 +61,13 @@ test('[VO2] the result does not depend on the size of the pieces', () => {
   fc.assert(
     fc.property(fc.constantFrom(...RATES), cuts, (rate, lengths) => {
       const samples = tone(1_000, rate, 0.05)
-      const whole = new Resampler(rate, INPUT_RATE).push(samples)
-      const resampler = new Resampler(rate, INPUT_RATE)
+      const whole = createResampler(rate, INPUT_RATE)(samples)
+      const resample = createResampler(rate, INPUT_RATE)
       let at = 0
       const pieces = [...lengths, Infinity].map((length) => {
         const piece = samples.subarray(at, at + length)
         at += piece.length
-        return resampler.push(piece)
+        return resample(piece)
       })
       expect(pieces.flatMap((piece) => [...piece])).toEqual([...whole])
       expect(Math.abs(whole.length - INPUT_RATE * 0.05)).toBeLessThan(2)

@@ -1,14 +1,12 @@
-import type {
-  ChatSummary,
-  ListEvent,
-  FeedEvent,
-  ApprovalPage,
-  ApprovalRecord,
-  PendingApproval,
-  CreatedLink,
-  LinkedApproval,
-} from '../../protocol/server-views.ts'
 import {
+  type ChatSummary,
+  type ListEvent,
+  type FeedEvent,
+  type ApprovalPage,
+  type ApprovalRecord,
+  type PendingApproval,
+  type CreatedLink,
+  type LinkedApproval,
   isApprovalNow,
   isApprovalPage,
   isApprovalWithHistory,
@@ -19,18 +17,18 @@ import {
   isOpenedLink,
   isStoredChat,
 } from '../../protocol/server-views.ts'
-import type { SignedInService } from '../../protocol/sign-in-terms.ts'
-import { isStartedSignIn, isRevocation, isSignInList } from '../../protocol/sign-in-terms.ts'
-import type { ModelCall, Timeline } from '../../protocol/timeline.ts'
-import { isModelCall, isTimeline } from '../../protocol/timeline.ts'
+import {
+  type SignedInService,
+  isStartedSignIn,
+  isRevocation,
+  isSignInList,
+} from '../../protocol/sign-in-terms.ts'
+import { type ModelCall, type Timeline, isModelCall, isTimeline } from '../../protocol/timeline.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import { isBrowserOffline } from '../transports/connection-state.ts'
-import type { RefusedDecision, WaitingDecisions } from './decision-outbox.ts'
-import { DecisionOutbox } from './decision-outbox.ts'
-import type { Http, HttpOptions } from './http.ts'
-import { createHttp } from './http.ts'
-import type { WatchListener, WatchOptions } from './watch-feed.ts'
-import { PageFeed } from './watch-feed.ts'
+import { type RefusedDecision, type WaitingDecisions, DecisionOutbox } from './decision-outbox.ts'
+import { type Http, type HttpOptions, createHttp } from './http.ts'
+import { type WatchListener, type WatchOptions, PageFeed } from './watch-feed.ts'
 
 /**
  * A person's decision about a call.
@@ -352,4 +350,27 @@ function chatPath(chatId: string, ...more: readonly string[]): string {
 
 function approvalPath(approvalId: string): string {
   return `/approvals/${encodeURIComponent(approvalId)}`
+}
+
+/** The secret content of a link: which approval it opens, and its one-time token. */
+export interface ApprovalLinkToken {
+  readonly approvalId: string
+  readonly token: string
+}
+
+/**
+ * Returns the URL of a link: `base` with the token in the fragment. Browsers send the fragment to no server, neither in requests nor as
+ * referrer, and programs that fetch a URL for a preview cannot open the link.
+ */
+export function toApprovalLinkUrl(base: string | URL, link: ApprovalLinkToken): string {
+  const url = new URL(base)
+  url.hash = new URLSearchParams({ approval: link.approvalId, token: link.token }).toString()
+  return url.href
+}
+
+/** Reads the fragment of a URL. Returns undefined if it is not that of a link. */
+export function readApprovalLinkUrl(hash: string): ApprovalLinkToken | undefined {
+  const query = new URLSearchParams(hash.replace(/^#/, ''))
+  const [approvalId, token] = [query.get('approval'), query.get('token')]
+  return approvalId === null || token === null ? undefined : { approvalId, token }
 }

@@ -1,7 +1,8 @@
 import { withDefaults, type Backoff, delayBefore } from '../../shared/backoff.ts'
+import { Listeners } from '../../shared/collections.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { AdkError } from '../adk-error.ts'
-import { DECISION_CANCELLED } from '../transports/response-channel.ts'
+import { DECISION_CANCELLED } from '../transports/transport.ts'
 import type { DecisionGiven } from './adk-api.ts'
 import { waitForNextAttempt, type ConnectionState } from '../transports/connection-state.ts'
 
@@ -52,13 +53,13 @@ interface OutboxApi {
 export class DecisionOutbox {
   readonly #api: OutboxApi
   readonly #kept: KeptDecisions
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
   #waiting = NONE_WAITING
   #refused = NONE_REFUSED
 
   constructor(api: OutboxApi) {
     this.#api = api
-    this.#kept = new KeptDecisions({
+    this.#kept = keepDecisions({
       isOffline: api.isOffline,
       probe: api.readApproval,
       backoff: withDefaults(undefined),
@@ -76,8 +77,7 @@ export class DecisionOutbox {
 
   /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /** Resolves with the state of the approval. Rejects if the server rejects the decision, or if it was taken back. */
@@ -134,7 +134,7 @@ export class DecisionOutbox {
 
   #showRefused(refused: readonly RefusedDecision[]): void {
     this.#refused = refused.length === 0 ? NONE_REFUSED : refused
-    for (const listener of this.#listeners) listener()
+    this.#listeners.call()
   }
 
   /** Sends a decision again. If the first attempt has arrived, the server rejects the second one, and the outcome is that of the first. */
@@ -155,7 +155,7 @@ export class DecisionOutbox {
     const others = [...this.#waiting].filter(([id]) => id !== approvalId)
     const all = waiting ? [...others, [approvalId, waiting] as const] : others
     this.#waiting = all.length === 0 ? NONE_WAITING : new Map(all)
-    for (const listener of this.#listeners) listener()
+    this.#listeners.call()
   }
 }
 
@@ -187,50 +187,19 @@ interface KeptRequest {
  * Sends requests with decisions. A request that does not reach the server is kept until it does. It may then be sent a second time: the
  * server counts a repeated decision once, and returns its outcome (AP130).
  */
-export class KeptDecisions {
-  readonly #dependencies: Dependencies
-  readonly #kept = new Set<KeptRequest>()
-
-  constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies
-  }
-
+export interface KeptDecisions {
   /** Resolves with the response. Rejects if the server rejects the request, and with `DECISION_CANCELLED` if it was taken back. */
-  async send<Result>(request: DecisionRequest<Result>): Promise<Result> {
-    const { approvalIds, signal, send, report } = request
-    const kept = { approvalIds, cancelled: new AbortController(), mayHaveArrived: false }
-    this.#kept.add(kept)
-    try {
-      if (this.#dependencies.isOffline()) await this.#untilReachable(request, kept)
-      for (;;) {
-        try {
-          const isRepeated = kept.mayHaveArrived
-          kept.mayHaveArrived = true
-          report({ state: 'connecting' })
-          return await send(isRepeated)
-        } catch (error) {
-          if (!(error instanceof TypeError) || signal.aborted) throw error
-          await this.#untilReachable(request, kept)
-        }
-      }
-    } finally {
-      this.#kept.delete(kept)
-    }
-  }
-
+  send<Result>(request: DecisionRequest<Result>): Promise<Result>
   /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
-  cancel(approvalId: string): boolean {
-    const found = [...this.#kept].find(({ approvalIds }) => approvalIds.includes(approvalId))
-    if (!found || found.mayHaveArrived) return false
-    found.cancelled.abort()
-    return true
-  }
+  cancel(approvalId: string): boolean
+}
 
-  async #untilReachable(
+export function keepDecisions({ isOffline, probe, backoff }: Dependencies): KeptDecisions {
+  const all = new Set<KeptRequest>()
+  const untilReachable = async (
     { approvalIds: [id = ''], signal, report }: DecisionRequest<unknown>,
     { cancelled }: KeptRequest,
-  ): Promise<void> {
-    const { probe, backoff } = this.#dependencies
+  ): Promise<void> => {
     const ended = AbortSignal.any([signal, cancelled.signal])
     for (let attempt = 0; ; attempt += 1) {
       const delay = delayBefore(Math.min(attempt, backoff.attempts), backoff)
@@ -240,6 +209,35 @@ export class KeptDecisions {
       if (ended.aborted) throw DECISION_CANCELLED
       if (isReached) return
     }
+  }
+  return {
+    send: async (request) => {
+      const { approvalIds, signal, send, report } = request
+      const kept = { approvalIds, cancelled: new AbortController(), mayHaveArrived: false }
+      all.add(kept)
+      try {
+        if (isOffline()) await untilReachable(request, kept)
+        for (;;) {
+          try {
+            const isRepeated = kept.mayHaveArrived
+            kept.mayHaveArrived = true
+            report({ state: 'connecting' })
+            return await send(isRepeated)
+          } catch (error) {
+            if (!(error instanceof TypeError) || signal.aborted) throw error
+            await untilReachable(request, kept)
+          }
+        }
+      } finally {
+        all.delete(kept)
+      }
+    },
+    cancel: (approvalId) => {
+      const found = [...all].find(({ approvalIds }) => approvalIds.includes(approvalId))
+      if (!found || found.mayHaveArrived) return false
+      found.cancelled.abort()
+      return true
+    },
   }
 }
 

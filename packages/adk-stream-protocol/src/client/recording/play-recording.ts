@@ -88,7 +88,7 @@ class RecordingPlayback implements Playback {
     this.#chatId = options.chatId ?? recorded.find(isOfChat)?.chatId
     this.#lines = selectLines(recorded, this.#chatId)
     this.#startTime = recorded.find((line) => line.type === 'start')?.time
-    this.#view = new PlaybackView(target)
+    this.#view = createView(target)
     this.#pacing = createPacing(options.pace ?? 'fast')
     this.done = this.#finished.promise
     void this.#run()
@@ -114,7 +114,7 @@ class RecordingPlayback implements Playback {
     const wanted = Math.max(0, Math.min(position, this.#lines.length))
     if (wanted < this.#position) {
       this.#target.messages = []
-      this.#view = new PlaybackView(this.#target)
+      this.#view = createView(this.#target)
       this.#position = 0
     }
     while (this.#position < wanted) this.#playNext()
@@ -147,7 +147,7 @@ class RecordingPlayback implements Playback {
 
   #playNext(): void {
     const line = this.#lines[this.#position]
-    if (line) this.#view.play(line)
+    if (line) playLine(this.#view, line)
     this.#position += 1
   }
 
@@ -179,95 +179,98 @@ function selectLines(lines: readonly RecordedLine[], chatId: string | undefined)
 
 type RequestLine = Extract<RecordedLine, { type: 'request' }>
 
-/** Plays the lines of one chat. */
-class PlaybackView {
-  readonly #target: MessageTarget
-  #votes: ReadonlyMap<string, VoteCount> = new Map()
-  /** The message that each stream writes. It is undefined before the `start` chunk. */
-  readonly #streams = new Map<number, { request: RequestLine; message: Message | undefined }>()
-
-  /** The newest reply to speech. The transcript of the speech follows it. */
-  #spokenReplyId: string | undefined
-
-  constructor(target: MessageTarget) {
-    this.#target = target
-  }
-
+/** What a playback has shown of its lines so far. */
+interface PlaybackView {
+  readonly target: MessageTarget
   /** The recorded votes, by approval id. */
-  get votes(): ReadonlyMap<string, VoteCount> {
-    return this.#votes
-  }
+  votes: ReadonlyMap<string, VoteCount>
+  /** The message that each stream writes. It is undefined before the `start` chunk. */
+  readonly streams: Map<number, { readonly request: RequestLine; message: Message | undefined }>
+  /** The newest reply to speech. The transcript of the speech follows it. */
+  spokenReplyId: string | undefined
+}
 
-  play(line: RecordedLine): void {
-    if (line.type === 'user-message') {
-      showUserMessage(this.#target, line.message, this.#spokenReplyId)
-      this.#spokenReplyId = undefined
-    }
-    if (line.type === 'votes') {
-      const { approvalId, given, voted } = line
-      this.#votes = new Map([...this.#votes, [approvalId, { given, voted }]])
-    }
-    if (line.type === 'request') this.#onRequest(line)
-    if (line.type === 'chunk') this.#onChunk(line)
-  }
+function createView(target: MessageTarget): PlaybackView {
+  return { target, votes: new Map(), streams: new Map(), spokenReplyId: undefined }
+}
 
-  #onRequest(line: RequestLine): void {
-    const { trigger, message, messageId, request } = line
-    this.#streams.set(request, { request: line, message: undefined })
-    if (trigger === 'turn' && !message && !this.#has(messageId)) this.#spokenReplyId = messageId
-    if (trigger === 'regenerate-message') this.#rewind(messageId, message?.id)
-    if (message?.role === 'user') showUserMessage(this.#target, message)
-    else if (message) this.#showResponses(message)
+function playLine(view: PlaybackView, line: RecordedLine): void {
+  if (line.type === 'user-message') {
+    showUserMessage(view.target, line.message, view.spokenReplyId)
+    view.spokenReplyId = undefined
   }
+  if (line.type === 'votes') {
+    const { approvalId, given, voted } = line
+    view.votes = new Map([...view.votes, [approvalId, { given, voted }]])
+  }
+  if (line.type === 'request') playRequest(view, line)
+  if (line.type === 'chunk') playChunk(view, line)
+}
 
-  #has(messageId: string | undefined): boolean {
-    return this.#target.messages.some(({ id }) => id === messageId)
-  }
+function playRequest(view: PlaybackView, line: RequestLine): void {
+  const { target, streams } = view
+  const { trigger, message, messageId, request } = line
+  streams.set(request, { request: line, message: undefined })
+  const isShown = target.messages.some(({ id }) => id === messageId)
+  if (trigger === 'turn' && !message && !isShown) view.spokenReplyId = messageId
+  if (trigger === 'regenerate-message') rewind(target, messageId, message?.id)
+  if (message?.role === 'user') showUserMessage(target, message)
+  else if (message) showResponses(target, message)
+}
 
-  #onChunk({ request, chunk }: Extract<RecordedLine, { type: 'chunk' }>): void {
-    const stream = this.#streams.get(request)
-    if (!stream) return
-    if (chunk.type === 'start') stream.message = this.#open(chunk.messageId, stream.request)
-    if (!stream.message) return
-    foldChunk(stream.message, chunk)
-    if (stream.message.parts.length > 0) this.#put(structuredClone(stream.message))
-  }
+function playChunk(
+  { target, streams }: PlaybackView,
+  { request, chunk }: Extract<RecordedLine, { type: 'chunk' }>,
+): void {
+  const stream = streams.get(request)
+  if (!stream) return
+  if (chunk.type === 'start') stream.message = openMessage(target, chunk.messageId, stream.request)
+  if (!stream.message) return
+  foldChunk(stream.message, chunk)
+  if (stream.message.parts.length > 0) put(target, structuredClone(stream.message))
+}
 
-  /** The stream after responses continues its message. Every other stream replays it from its start. */
-  #open(id: string, { trigger, message }: RequestLine): Message {
-    const known = this.#target.messages.find((each) => each.id === id)
-    const continues = trigger === 'submit-message' && message?.role === 'assistant' && known
-    return continues
-      ? // The messages come from the bridge.
-        (structuredClone(known) as unknown as Message)
-      : { id, role: 'assistant', parts: [] }
-  }
+/** The stream after responses continues its message. Every other stream replays it from its start. */
+function openMessage(
+  { messages }: MessageTarget,
+  id: string,
+  { trigger, message }: RequestLine,
+): Message {
+  const known = messages.find((each) => each.id === id)
+  const continues = trigger === 'submit-message' && message?.role === 'assistant' && known
+  return continues
+    ? // The messages come from the bridge.
+      (structuredClone(known) as unknown as Message)
+    : { id, role: 'assistant', parts: [] }
+}
 
-  /** Removes a regenerated message and everything after it. */
-  #rewind(messageId: string | undefined, userMessageId: string | undefined): void {
-    const { messages } = this.#target
-    const named = messages.findIndex(({ id, role }) => id === messageId && role === 'assistant')
-    const userIndex = messages.findIndex(({ id }) => id === (userMessageId ?? messageId))
-    const end = named >= 0 ? named : userIndex + 1
-    if (end > 0) this.#target.messages = messages.slice(0, end)
-  }
+/** Removes a regenerated message and everything after it. */
+function rewind(
+  target: MessageTarget,
+  messageId: string | undefined,
+  userMessageId: string | undefined,
+): void {
+  const { messages } = target
+  const named = messages.findIndex(({ id, role }) => id === messageId && role === 'assistant')
+  const userIndex = messages.findIndex(({ id }) => id === (userMessageId ?? messageId))
+  const end = named >= 0 ? named : userIndex + 1
+  if (end > 0) target.messages = messages.slice(0, end)
+}
 
-  /** Shows the responses that were sent. */
-  #showResponses({ id, parts }: MessageView): void {
-    const known = this.#target.messages.find((each) => each.id === id)
-    if (!known) return
-    const responded = known.parts.map(
-      (part) =>
-        parts.find(
-          ({ toolCallId }) => toolCallId !== undefined && toolCallId === part.toolCallId,
-        ) ?? part,
-    )
-    this.#put({ ...known, parts: responded })
-  }
+/** Shows the responses that were sent. */
+function showResponses(target: MessageTarget, { id, parts }: MessageView): void {
+  const known = target.messages.find((each) => each.id === id)
+  if (!known) return
+  const responded = known.parts.map(
+    (part) =>
+      parts.find(({ toolCallId }) => toolCallId !== undefined && toolCallId === part.toolCallId) ??
+      part,
+  )
+  put(target, { ...known, parts: responded })
+}
 
-  #put(message: MessageView): void {
-    this.#target.messages = putMessage(this.#target.messages, message)
-  }
+function put(target: MessageTarget, message: MessageView): void {
+  target.messages = putMessage(target.messages, message)
 }
 
 function isOfChat(line: RecordedLine): line is Extract<RecordedLine, { chatId: string }> {

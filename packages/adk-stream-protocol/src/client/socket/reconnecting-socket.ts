@@ -32,8 +32,9 @@ export interface ReconnectingSocketOptions {
   readonly onSend: (frame: ClientFrame) => void
   readonly onAudio: (bytes: ArrayBuffer) => void
   readonly onOpen: () => void
-  /** The socket was lost. Returns whether another one is needed. */
-  readonly onLost: () => boolean
+  readonly onLost: () => void
+  /** Whether anything needs the server: a lost socket is then replaced, and a silent one is pinged. */
+  readonly isNeeded: () => boolean
   /** The server could not be reached. If `isFinal`, no other socket is opened until `open()` is called; otherwise a page tries again. */
   readonly onGivenUp: (error: unknown, options: { readonly isFinal: boolean }) => void
 }
@@ -54,6 +55,11 @@ type State =
 export class ReconnectingSocket {
   readonly status = createConnectionStatus()
   readonly #options: ReconnectingSocketOptions
+  readonly #heartbeat = createHeartbeat({
+    isNeeded: () => this.#options.isNeeded(),
+    ping: () => this.send({ type: 'ping' }),
+    onDead: () => this.#abandon(),
+  })
   #state: State = { name: 'idle' }
   #attempts = 0
   /** Whether requests have failed because the server could not be reached. A page tries on, so that it can recover by itself. */
@@ -101,22 +107,23 @@ export class ReconnectingSocket {
     this.#socket?.close()
   }
 
-  /** Replaces a dead socket without waiting for its close event, which may take minutes. */
-  abandon(): void {
-    const socket = this.#socket
-    if (!socket) return
-    this.#onLost(CLOSE_CODES['dead-peer'].code)
-    socket.close()
-  }
-
   close(): void {
     const state = this.#state
+    this.#heartbeat.stop()
     this.#state = { name: 'closed' }
     this.status.set({ state: 'closed' })
     this.#isUnreachable = false
     if (state.name === 'waiting') state.cancel()
     if (state.name === 'open' || state.name === 'opening') state.socket?.close(1000)
     this.#options.onGivenUp(disconnected('the transport was closed'), { isFinal: true })
+  }
+
+  /** Replaces a dead socket without waiting for its close event, which may take minutes. */
+  #abandon(): void {
+    const socket = this.#socket
+    if (!socket) return
+    this.#onLost(CLOSE_CODES['dead-peer'].code)
+    socket.close()
   }
 
   async #connect(): Promise<void> {
@@ -160,6 +167,7 @@ export class ReconnectingSocket {
     socket.addEventListener('open', () => this.#onOpen(socket))
     socket.addEventListener('message', ({ data }) => {
       if (!this.#isCurrent(socket)) return
+      this.#heartbeat.onReceived()
       if (typeof data === 'string') {
         onFrame(data)
         // A server that closes after its hello counts as a failed attempt.
@@ -182,13 +190,15 @@ export class ReconnectingSocket {
     this.#state = { name: 'open', socket }
     this.#isUnreachable = false
     this.status.set({ state: 'open' })
+    this.#heartbeat.start()
     this.#options.onOpen()
   }
 
   #onLost(code: number, cause?: unknown): void {
     this.#state = { name: 'idle' }
-    const isNeeded = this.#options.onLost()
-    if (!isNeeded && !this.#isUnreachable) return this.status.set({ state: 'idle' })
+    this.#heartbeat.stop()
+    this.#options.onLost()
+    if (!this.#options.isNeeded() && !this.#isUnreachable) return this.status.set({ state: 'idle' })
     const retry = mayRetry(code)
     const { backoff } = this.#options
     const error = disconnected(`the socket closed with ${code}`, cause)
@@ -236,4 +246,71 @@ function toSocketUrl(url: string): string {
   const { location } = globalThis as { location?: { readonly href: string } }
   const absolute = location ? new URL(url, location.href).href : url
   return absolute.replace(/^http/, 'ws')
+}
+
+interface HeartbeatOptions {
+  readonly isNeeded: () => boolean
+  readonly ping: () => void
+  readonly onDead: () => void
+}
+
+/** The silence after which the server is pinged, and the time that it has to answer, in ms. */
+const [QUIET_MS, ANSWER_MS] = [15_000, 10_000]
+
+/** Detects a half-open connection: it accepts everything that is sent, and nothing arrives. */
+interface SocketHeartbeat {
+  start(): void
+  stop(): void
+  onReceived(): void
+}
+
+function createHeartbeat({ isNeeded, ping, onDead }: HeartbeatOptions): SocketHeartbeat {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let receivedAt = 0
+  let pingedAt: number | undefined
+  const onReceived = (): void => {
+    receivedAt = Date.now()
+  }
+  const checkIn = (ms: number): void => {
+    clearTimeout(timer)
+    timer = setTimeout(onTimer, ms)
+  }
+  /** Pings now: the machine may have slept, or its network may have changed. */
+  const check = (): void => {
+    if (pingedAt !== undefined || !isNeeded()) return
+    pingedAt = Date.now()
+    ping()
+    checkIn(ANSWER_MS)
+  }
+  const onTimer = (): void => {
+    if (pingedAt !== undefined && receivedAt < pingedAt) return onDead()
+    pingedAt = undefined
+    const silence = Date.now() - receivedAt
+    checkIn(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
+    if (silence >= QUIET_MS) check()
+  }
+  const stop = (): void => {
+    clearTimeout(timer)
+    pingedAt = undefined
+    for (const [target, event] of networkEvents()) target.removeEventListener(event, check)
+  }
+  return {
+    start: () => {
+      stop()
+      onReceived()
+      checkIn(QUIET_MS)
+      for (const [target, event] of networkEvents()) target.addEventListener(event, check)
+    },
+    stop,
+    onReceived,
+  }
+}
+
+/** The events of a page after which the connection may be dead. There are none outside a page. */
+function networkEvents(): [target: EventTarget, event: string][] {
+  const { window, document } = globalThis as { window?: EventTarget; document?: EventTarget }
+  return [
+    ...(window ? [[window, 'online'] satisfies [EventTarget, string]] : []),
+    ...(document ? [[document, 'visibilitychange'] satisfies [EventTarget, string]] : []),
+  ]
 }

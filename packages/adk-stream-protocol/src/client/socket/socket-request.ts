@@ -1,14 +1,11 @@
-import type { Chunk } from '../../protocol/chunk.ts'
-import { readQuestion } from '../../protocol/chunk.ts'
+import { type Chunk, readQuestion } from '../../protocol/chunk.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { AsyncQueue, defer } from '../../shared/async.ts'
-import { newId } from '../../shared/new-id.ts'
+import { newId, type WireTap, type WireRequest } from '../transports/wire-events.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
-import { toChunkStream } from '../transports/chunk-stream.ts'
-import type { ChatObserver } from '../transports/response-channel.ts'
-import type { WireTap, WireTrigger } from '../transports/wire-events.ts'
+import { toChunkStream, type ChatObserver } from '../transports/transport.ts'
 
 /** A text frame of the server. */
 export type IncomingFrame =
@@ -185,11 +182,7 @@ export class SocketRequest {
 }
 
 /** Describes a request for a `WireObserver`. */
-export function describeRequest(frame: RequestFrame): {
-  trigger: WireTrigger
-  message?: MessageView | undefined
-  messageId?: string | undefined
-} {
+export function describeRequest(frame: RequestFrame): Omit<WireRequest, 'chatId'> {
   if (frame.type === 'resume') return { trigger: 'resume' }
   const { trigger = 'submit-message', messageId } = frame
   return { trigger, message: sentMessage(frame), messageId: messageId ?? undefined }

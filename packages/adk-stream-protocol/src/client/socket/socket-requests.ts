@@ -1,12 +1,18 @@
 import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import type { ChatObserver, FindObserver } from '../transports/response-channel.ts'
-import { DECISION_CANCELLED } from '../transports/response-channel.ts'
-import type { WireObserver } from '../transports/wire-events.ts'
-import { createTap } from '../transports/wire-events.ts'
-import type { IncomingFrameOf, RequestFrame } from './socket-request.ts'
-import { describeRequest, SocketRequest } from './socket-request.ts'
+import {
+  type ChatObserver,
+  type FindObserver,
+  DECISION_CANCELLED,
+} from '../transports/transport.ts'
+import { type WireObserver, createTap } from '../transports/wire-events.ts'
+import {
+  type IncomingFrameOf,
+  type RequestFrame,
+  describeRequest,
+  SocketRequest,
+} from './socket-request.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
 type StreamFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>

@@ -1,20 +1,15 @@
-import type { ClientFrame } from '../../protocol/client-frame.ts'
+import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
 import { withDefaults } from '../../shared/backoff.ts'
-import { AdkError, parseJson } from '../adk-error.ts'
+import { AdkError, parseJson, disconnected } from '../adk-error.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import type { FindObserver } from '../transports/response-channel.ts'
-import { nameAgent } from '../transports/name-agent.ts'
+import { type FindObserver, nameAgent, DECISION_CANCELLED } from '../transports/transport.ts'
 import type { WebSocketTransportOptions } from '../transports/web-socket-transport.ts'
-import {
-  type AudioMode,
-  type LiveListener,
-  ChatSubscriptions,
-  ServerTurns,
-} from './watched-chats.ts'
-import type { IncomingFrame } from './socket-request.ts'
-import { createPendingPings, PendingAcks } from './pending-acks.ts'
+import { type AudioMode, type LiveListener, WatchedChats } from './watched-chats.ts'
+import type { IncomingFrame, IncomingFrameOf } from './socket-request.ts'
 import { type SocketClass, ReconnectingSocket } from './reconnecting-socket.ts'
 import { SocketRequests } from './socket-requests.ts'
+import { type Deferred, defer } from '../../shared/async.ts'
+import { newId } from '../transports/wire-events.ts'
 
 interface Dependencies {
   readonly options: WebSocketTransportOptions
@@ -27,16 +22,10 @@ export class SocketSession {
   readonly socket: ReconnectingSocket
   readonly requests: SocketRequests
   readonly acks: PendingAcks
-  readonly #turns: ServerTurns
-  readonly #subscriptions = new ChatSubscriptions()
+  readonly #watched: WatchedChats
   readonly #pings = createPendingPings()
   readonly #options: WebSocketTransportOptions
   readonly #findObserver: FindObserver
-  readonly #heartbeat = createHeartbeat({
-    isWaiting: () => this.#isWaiting,
-    ping: () => this.socket.send({ type: 'ping' }),
-    onDead: () => this.socket.abandon(),
-  })
   /** Frames without a reply that wait for a socket. */
   #unsent: ClientFrame[] = []
 
@@ -45,14 +34,10 @@ export class SocketSession {
     this.#findObserver = findObserver
     const { observe } = options
     const socket = (): ReconnectingSocket => this.socket
-    const isWatched = (chatId: string): boolean => this.#subscriptions.audioOf(chatId) !== undefined
+    const isWatched = (chatId: string): boolean => this.#watched.audioOf(chatId) !== undefined
     this.requests = new SocketRequests({ socket, findObserver, observe, responses, isWatched })
-    this.acks = new PendingAcks(socket)
-    this.#turns = new ServerTurns({
-      findObserver,
-      observe,
-      onChunk: (chatId, chunk) => this.#subscriptions.onChunk(chatId, chunk),
-    })
+    this.acks = createPendingAcks(socket)
+    this.#watched = new WatchedChats(findObserver, observe)
     this.socket = new ReconnectingSocket({
       url: options.url,
       webSocket: () => options.webSocket ?? browserSocket(),
@@ -60,12 +45,12 @@ export class SocketSession {
       onFrame: (text) => this.#onText(text),
       onSend: (frame) => observe?.({ type: 'frame', direction: 'out', frame }),
       onAudio: (bytes) => {
-        this.#heartbeat.onReceived()
         observe?.({ type: 'sound', direction: 'in', bytes: bytes.byteLength })
-        this.#subscriptions.onAudio(bytes)
+        this.#watched.onAudio(bytes)
       },
       onOpen: () => this.#onOpen(),
       onLost: () => this.#onLost(),
+      isNeeded: () => this.#isWaiting,
       onGivenUp: (error, { isFinal }) => this.#onGivenUp(error, isFinal),
     })
   }
@@ -86,24 +71,24 @@ export class SocketSession {
 
   /** Returns a function that unsubscribes. */
   watch(chatId: string, audio: AudioMode, listener: LiveListener): () => void {
-    const subscriptions = this.#subscriptions
-    const remove = subscriptions.add(chatId, audio, listener)
+    const watched = this.#watched
+    const remove = watched.add(chatId, audio, listener)
     this.socket.open()
     // A socket that is opened later subscribes to all watched chats.
     this.#updateWatch(chatId)
     return () => {
-      const before = subscriptions.audioOf(chatId)
-      const { audioChatId } = subscriptions
+      const before = watched.audioOf(chatId)
+      const { audioChatId } = watched
       remove()
-      if (subscriptions.audioOf(chatId) !== before) this.#updateWatch(chatId)
-      const now = subscriptions.audioChatId
+      if (watched.audioOf(chatId) !== before) this.#updateWatch(chatId)
+      const now = watched.audioChatId
       if (now !== undefined && now !== audioChatId) this.#updateWatch(now)
     }
   }
 
   /** Sends how a chat is watched now. */
   #updateWatch(chatId: string): void {
-    const audio = this.#subscriptions.audioOf(chatId)
+    const audio = this.#watched.audioOf(chatId)
     if (audio === undefined) this.socket.send({ type: 'unwatch', id: chatId })
     else this.#sendWatch(chatId, audio)
   }
@@ -114,17 +99,16 @@ export class SocketSession {
 
   /** Whether anything needs the server. */
   get #isWaiting(): boolean {
-    const waiting = [this.requests, this.acks, this.#subscriptions, this.#pings]
+    const waiting = [this.requests, this.acks, this.#watched, this.#pings]
     return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
   }
 
   #onOpen(): void {
-    this.#heartbeat.start()
-    for (const { id, audio } of this.#subscriptions.watched()) this.#sendWatch(id, audio)
+    for (const { id, audio } of this.#watched.watched()) this.#sendWatch(id, audio)
     // A chat that reads a stream of its own resumes that one.
     const isWanted = (id: string): boolean =>
-      this.#subscriptions.audioOf(id) !== undefined && !this.requests.ofChat(id)
-    for (const request of this.#turns.resume(isWanted))
+      this.#watched.audioOf(id) !== undefined && !this.requests.ofChat(id)
+    for (const request of this.#watched.resumeTurns(isWanted))
       this.socket.send({ type: 'resume', ...request })
     this.requests.onOpen()
     this.acks.onOpen()
@@ -134,17 +118,14 @@ export class SocketSession {
     for (const nonce of this.#pings.nonces) this.socket.send({ type: 'ping', nonce })
   }
 
-  #onLost(): boolean {
-    this.#heartbeat.stop()
+  #onLost(): void {
     this.requests.onLost()
     this.acks.onLost()
-    this.#turns.onLost()
-    return this.#isWaiting
+    this.#watched.onLost()
   }
 
   /** Decisions and tool results wait for a page that tries on. The person can take a decision back. */
   #onGivenUp(error: unknown, isFinal: boolean): void {
-    this.#heartbeat.stop()
     this.requests.failAll(error, { keepResponses: !isFinal })
     if (isFinal) this.acks.failAll(error)
     const unsent = this.#unsent
@@ -153,11 +134,10 @@ export class SocketSession {
     for (const { type } of unsent)
       this.#options.onRefused?.({ frame: type, code: 'unavailable', message })
     this.#pings.failAll(error)
-    this.#subscriptions.onGivenUp(error)
+    this.#watched.onGivenUp(error)
   }
 
   #onText(text: string): void {
-    this.#heartbeat.onReceived()
     const frame = parseJson(text)
     if (!isFrame(frame)) return this.socket.renew()
     this.#options.observe?.({ type: 'frame', direction: 'in', frame })
@@ -173,11 +153,11 @@ export class SocketSession {
       case 'no-active': {
         const chatId = this.requests.chatOf(frame.requestId)
         if (chatId === undefined) {
-          this.#turns.onFrame(frame)
+          this.#watched.onTurnFrame(frame)
           return
         }
-        if (frame.type === 'chunk' && this.#subscriptions.size > 0)
-          this.#subscriptions.onChunk(chatId, frame.chunk)
+        if (frame.type === 'chunk' && this.#watched.size > 0)
+          this.#watched.onChunk(chatId, frame.chunk)
         return this.requests.onFrame(frame)
       }
       case 'decided':
@@ -189,18 +169,18 @@ export class SocketSession {
         this.#options.onRefused?.(frame)
         return
       case 'turn':
-        this.#subscriptions.call(frame.id, { type: 'turn', messageId: frame.messageId })
-        return this.#turns.start(frame)
+        this.#watched.call(frame.id, { type: 'turn', messageId: frame.messageId })
+        return this.#watched.startTurn(frame)
       case 'user-message': {
         const { id: chatId, message } = frame
         this.#options.observe?.({ type: 'user-message', chatId, message })
         this.#findObserver(chatId)?.onUserMessage(message, 'spoken')
-        return this.#subscriptions.call(chatId, frame)
+        return this.#watched.call(chatId, frame)
       }
       case 'transcript':
       case 'interrupted':
       case 'status':
-        return this.#subscriptions.call(frame.id, frame)
+        return this.#watched.call(frame.id, frame)
       case 'hello':
     }
   }
@@ -222,70 +202,133 @@ function browserSocket(): SocketClass {
   )
 }
 
-interface HeartbeatOptions {
-  /** Whether anything needs the server. */
-  readonly isWaiting: () => boolean
-  readonly ping: () => void
-  readonly onDead: () => void
+type ResponseFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
+
+interface PendingAck extends Deferred<string> {
+  readonly frame: ResponseFrame
+  isSent: boolean
+  /** Whether the frame was sent over a connection that was lost. */
+  isRepeated: boolean
 }
 
-/** The silence after which the server is pinged, and the time that it has to answer, in ms. */
-const [QUIET_MS, ANSWER_MS] = [15_000, 10_000]
-
-/** Detects a half-open connection: it accepts everything that is sent, and nothing arrives. */
-export interface SocketHeartbeat {
-  start(): void
-  stop(): void
-  onReceived(): void
+/** Decisions and outputs that the server has not acknowledged. Each is sent again over the next socket and counts once (WS8, WS9). */
+interface PendingAcks {
+  readonly size: number
+  /** Resolves with the state that the server reports. Rejects if the server rejects the frame. */
+  send(frame: ResponseFrame): Promise<string>
+  onFrame(frame: IncomingFrameOf<'decided' | 'tool-output-taken'>): void
+  onOpen(): void
+  onLost(): void
+  /** Takes back a decision that was not sent. Returns false if there is none, or if it may have arrived. */
+  cancelDecision(approvalId: string): boolean
+  failAll(error: unknown): void
 }
 
-function createHeartbeat({ isWaiting, ping, onDead }: HeartbeatOptions): SocketHeartbeat {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let receivedAt = 0
-  let pingedAt: number | undefined
-  const onReceived = (): void => {
-    receivedAt = Date.now()
-  }
-  const checkIn = (ms: number): void => {
-    clearTimeout(timer)
-    timer = setTimeout(onTimer, ms)
-  }
-  /** Pings now: the machine may have slept, or its network may have changed. */
-  const check = (): void => {
-    if (pingedAt !== undefined || !isWaiting()) return
-    pingedAt = Date.now()
-    ping()
-    checkIn(ANSWER_MS)
-  }
-  const onTimer = (): void => {
-    if (pingedAt !== undefined && receivedAt < pingedAt) return onDead()
-    pingedAt = undefined
-    const silence = Date.now() - receivedAt
-    checkIn(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
-    if (silence >= QUIET_MS) check()
-  }
-  const stop = (): void => {
-    clearTimeout(timer)
-    pingedAt = undefined
-    for (const [target, event] of networkEvents()) target.removeEventListener(event, check)
-  }
+function createPendingAcks(socket: () => ReconnectingSocket): PendingAcks {
+  const all = new Map<string, PendingAck>()
   return {
-    start: () => {
-      stop()
-      onReceived()
-      checkIn(QUIET_MS)
-      for (const [target, event] of networkEvents()) target.addEventListener(event, check)
+    get size() {
+      return all.size
     },
-    stop,
-    onReceived,
+    send: async (frame) => {
+      // Throws here if JSON cannot represent the frame. Otherwise it would be tried again with every socket.
+      JSON.stringify(frame)
+      const pending = { ...defer<string>(), frame, isSent: false, isRepeated: false }
+      all.set(idOf(frame), pending)
+      socket().open()
+      pending.isSent = socket().send(frame)
+      return pending.promise
+    },
+    onFrame: (frame) => {
+      const id = frame.type === 'decided' ? frame.decisionId : frame.outputId
+      const pending = all.get(id)
+      if (!pending) return
+      all.delete(id)
+      // The server accepted the output before the connection was lost.
+      const isAccepted = !frame.ok && pending.isRepeated && frame.code === 'nothing-new'
+      if (isAccepted) pending.resolve('taken')
+      else if (!frame.ok)
+        pending.reject(new AdkError(frame.code, frame.message, undefined, frame.preview))
+      else pending.resolve(frame.type === 'decided' ? frame.state : 'taken')
+    },
+    onOpen: () => {
+      for (const pending of all.values()) if (socket().send(pending.frame)) pending.isSent = true
+    },
+    onLost: () => {
+      for (const pending of all.values()) pending.isRepeated = pending.isSent
+    },
+    cancelDecision: (approvalId) => {
+      const found = [...all.values()].find(
+        ({ frame, isSent }) =>
+          !isSent && frame.type === 'decide' && frame.approvalId === approvalId,
+      )
+      if (!found) return false
+      all.delete(idOf(found.frame))
+      found.reject(DECISION_CANCELLED)
+      return true
+    },
+    failAll: (error) => {
+      for (const { reject } of all.values()) reject(error)
+      all.clear()
+    },
   }
 }
 
-/** The events of a page after which the connection may be dead. There are none outside a page. */
-function networkEvents(): [target: EventTarget, event: string][] {
-  const { window, document } = globalThis as { window?: EventTarget; document?: EventTarget }
-  return [
-    ...(window ? [[window, 'online'] satisfies [EventTarget, string]] : []),
-    ...(document ? [[document, 'visibilitychange'] satisfies [EventTarget, string]] : []),
-  ]
+function idOf(frame: ResponseFrame): string {
+  return frame.type === 'decide' ? frame.decisionId : frame.outputId
+}
+
+interface Ping extends Deferred<number> {
+  readonly sentAt: number
+  readonly timer: ReturnType<typeof setTimeout>
+}
+
+const PING_TIMEOUT_MS = 10_000
+
+/** Pings that the server has not answered. Each is answered, or fails after 10 seconds. */
+interface PendingPings {
+  readonly size: number
+  /** The nonces to send again over another socket. */
+  readonly nonces: readonly string[]
+  /** Resolves with the round-trip time in ms. */
+  send(transmit: (nonce: string) => void): Promise<number>
+  onPong(nonce: string): void
+  failAll(error: unknown): void
+}
+
+function createPendingPings(): PendingPings {
+  const pings = new Map<string, Ping>()
+  return {
+    get size() {
+      return pings.size
+    },
+    get nonces() {
+      return [...pings.keys()]
+    },
+    send: (transmit) => {
+      const nonce = newId()
+      const deferred = defer<number>()
+      const timer = setTimeout(() => {
+        pings.delete(nonce)
+        deferred.reject(disconnected('a ping was not answered'))
+      }, PING_TIMEOUT_MS)
+      pings.set(nonce, { ...deferred, sentAt: performance.now(), timer })
+      transmit(nonce)
+      return deferred.promise
+    },
+    onPong: (nonce) => {
+      const ping = pings.get(nonce)
+      if (!ping) return
+      pings.delete(nonce)
+      clearTimeout(ping.timer)
+      ping.resolve(performance.now() - ping.sentAt)
+    },
+    failAll: (error) => {
+      for (const { reject, timer } of pings.values()) {
+        clearTimeout(timer)
+        reject(error)
+      }
+      pings.clear()
+    },
+  }
 }

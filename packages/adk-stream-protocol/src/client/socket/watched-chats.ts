@@ -1,9 +1,14 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import { AsyncQueue } from '../../shared/async.ts'
-import { newId } from '../../shared/new-id.ts'
-import type { FindObserver } from '../transports/response-channel.ts'
-import { type WireObserver, type WireTap, createTap } from '../transports/wire-events.ts'
+import {
+  newId,
+  type WireObserver,
+  type WireRequest,
+  type WireTap,
+  createTap,
+} from '../transports/wire-events.ts'
+import type { FindObserver } from '../transports/transport.ts'
 import type { IncomingFrameOf } from './socket-request.ts'
 
 /** Something that happens in a watched chat, besides the streams that the chat requested. */
@@ -43,9 +48,29 @@ export type AudioMode = 'binary' | 'base64' | 'none'
 /** The audio mode that each listener wants. */
 type ChatListeners = Map<LiveListener, AudioMode>
 
-/** The chats that a client watches, with their listeners. */
-export class ChatSubscriptions {
+interface StreamedTurn {
+  readonly chatId: string
+  readonly messageId: string
+  readonly chunks: AsyncQueue<Chunk>
+  readonly tap: WireTap | undefined
+  /** Whether the turn was interrupted, and its replay has not started. */
+  readonly isResumed: boolean
+}
+
+/** The chats that a client watches: their listeners, and their turns that the client did not request. */
+export class WatchedChats {
+  readonly #findObserver: FindObserver
+  readonly #observe: WireObserver | undefined
   readonly #chats = new Map<string, ChatListeners>()
+  /** The turns that the client did not request, by the id of the request on the wire. */
+  readonly #turns = new Map<string, StreamedTurn>()
+  /** The turns that a lost socket interrupted, by chat. */
+  readonly #interrupted = new Map<string, StreamedTurn>()
+
+  constructor(findObserver: FindObserver, observe: WireObserver | undefined) {
+    this.#findObserver = findObserver
+    this.#observe = observe
+  }
 
   get size(): number {
     return this.#chats.size
@@ -99,6 +124,67 @@ export class ChatSubscriptions {
   call(chatId: string, event: LiveEvent): void {
     for (const listener of this.#chats.get(chatId)?.keys() ?? []) listener(event)
   }
+
+  startTurn({ id: chatId, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
+    const request = { chatId, trigger: 'turn', messageId, message: userMessage } as const
+    const { chunks } = this.#addTurn(requestId, request, false)
+    const said = userMessage ? { userMessage } : {}
+    this.#findObserver(chatId)?.onTurn({ messageId, ...said, chunks, continues: false })
+  }
+
+  onTurnFrame(frame: IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>): void {
+    const turn = this.#turns.get(frame.requestId)
+    if (!turn) return
+    const { chatId, messageId, chunks, tap, isResumed } = turn
+    if (frame.type === 'start') {
+      if (isResumed) this.#findObserver(chatId)?.onTurn({ messageId, chunks, continues: false })
+    } else if (frame.type === 'chunk') {
+      tap?.chunk(frame.chunk)
+      this.onChunk(chatId, frame.chunk)
+      chunks.push(frame.chunk)
+    } else {
+      tap?.end(frame.type === 'error' ? frame.errorText : undefined)
+      chunks.close()
+      this.#turns.delete(frame.requestId)
+      // The turn ended while there was no connection. If loading fails, the messages stay as they are.
+      if (frame.type === 'no-active')
+        void this.#findObserver(chatId)
+          ?.reload()
+          .catch(() => undefined)
+    }
+  }
+
+  onLost(): void {
+    for (const turn of this.#turns.values()) {
+      turn.tap?.end('the connection was lost')
+      turn.chunks.close()
+      this.#interrupted.set(turn.chatId, turn)
+    }
+    this.#turns.clear()
+  }
+
+  /** Resumes the interrupted turns. Returns the requests to send. */
+  resumeTurns(isWanted: (chatId: string) => boolean): { requestId: string; id: string }[] {
+    const turns = [...this.#interrupted.values()].filter(({ chatId }) => isWanted(chatId))
+    this.#interrupted.clear()
+    return turns.map(({ chatId, messageId }) => {
+      const requestId = newId()
+      this.#addTurn(requestId, { chatId, trigger: 'resume', messageId }, true)
+      return { requestId, id: chatId }
+    })
+  }
+
+  #addTurn(
+    requestId: string,
+    request: WireRequest & { readonly messageId: string },
+    isResumed: boolean,
+  ): StreamedTurn {
+    const { chatId, messageId } = request
+    const tap = this.#observe && createTap(this.#observe, request)
+    const turn = { chatId, messageId, chunks: new AsyncQueue<Chunk>(), tap, isResumed }
+    this.#turns.set(requestId, turn)
+    return turn
+  }
 }
 
 /** The richest first. */
@@ -120,93 +206,4 @@ const PHASES: Readonly<Record<string, 'start' | 'step' | 'end'>> = {
   finish: 'end',
   abort: 'end',
   error: 'end',
-}
-
-interface StreamedTurn {
-  readonly chatId: string
-  readonly messageId: string
-  readonly chunks: AsyncQueue<Chunk>
-  readonly tap: WireTap | undefined
-  /** Whether the turn was interrupted, and its replay has not started. */
-  readonly isResumed: boolean
-}
-
-interface Dependencies {
-  readonly findObserver: FindObserver
-  readonly observe: WireObserver | undefined
-  readonly onChunk: (chatId: string, chunk: Chunk) => void
-}
-
-/** The turns in watched chats that the client did not request. */
-export class ServerTurns {
-  readonly #dependencies: Dependencies
-  readonly #turns = new Map<string, StreamedTurn>()
-  /** The turns that a lost socket interrupted, by chat. */
-  readonly #interrupted = new Map<string, StreamedTurn>()
-
-  constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies
-  }
-
-  start({ id, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
-    const { observe, findObserver } = this.#dependencies
-    const request = { chatId: id, trigger: 'turn', messageId, message: userMessage } as const
-    const tap = observe && createTap(observe, request)
-    const chunks = new AsyncQueue<Chunk>()
-    this.#turns.set(requestId, { chatId: id, messageId, chunks, tap, isResumed: false })
-    const said = userMessage ? { userMessage } : {}
-    findObserver(id)?.onTurn({ messageId, ...said, chunks, continues: false })
-  }
-
-  /** Returns false if the frame belongs to a request of the client. */
-  onFrame(frame: IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>): boolean {
-    const turn = this.#turns.get(frame.requestId)
-    if (!turn) return false
-    const { chatId, messageId, chunks, tap, isResumed } = turn
-    if (frame.type === 'start') {
-      if (isResumed) this.#observerOf(turn)?.onTurn({ messageId, chunks, continues: false })
-    } else if (frame.type === 'chunk') {
-      tap?.chunk(frame.chunk)
-      this.#dependencies.onChunk(chatId, frame.chunk)
-      chunks.push(frame.chunk)
-    } else {
-      tap?.end(frame.type === 'error' ? frame.errorText : undefined)
-      chunks.close()
-      this.#turns.delete(frame.requestId)
-      // The turn ended while there was no connection. If loading fails, the messages stay as they are.
-      if (frame.type === 'no-active')
-        void this.#observerOf(turn)
-          ?.reload()
-          .catch(() => undefined)
-    }
-    return true
-  }
-
-  onLost(): void {
-    for (const turn of this.#turns.values()) {
-      turn.tap?.end('the connection was lost')
-      turn.chunks.close()
-      this.#interrupted.set(turn.chatId, turn)
-    }
-    this.#turns.clear()
-  }
-
-  /** Resumes the interrupted turns. Returns the requests to send. */
-  resume(isWanted: (chatId: string) => boolean): { requestId: string; id: string }[] {
-    const { observe } = this.#dependencies
-    const turns = [...this.#interrupted.values()].filter(({ chatId }) => isWanted(chatId))
-    this.#interrupted.clear()
-    return turns.map(({ chatId, messageId }) => {
-      const requestId = newId()
-      const request = { chatId, trigger: 'resume', messageId } as const
-      const tap = observe && createTap(observe, request)
-      const chunks = new AsyncQueue<Chunk>()
-      this.#turns.set(requestId, { chatId, messageId, chunks, tap, isResumed: true })
-      return { requestId, id: chatId }
-    })
-  }
-
-  #observerOf({ chatId }: StreamedTurn) {
-    return this.#dependencies.findObserver(chatId)
-  }
 }

@@ -5,26 +5,25 @@ import { readErrorCode } from '../adk-error.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import { toSendable } from '../tools/browser-tools.ts'
-import type {
-  ChatObserver,
-  ServerTurn,
-  ResponseChannel,
-  StoredConversation,
-} from '../transports/response-channel.ts'
-import { DECISION_CANCELLED } from '../transports/response-channel.ts'
-import { readChunks } from '../transports/chunk-stream.ts'
-import type {
-  AttachableChat,
-  Decision,
-  OriginalMethods,
-  PatchedMethods,
-  ToolOutput,
+import {
+  type ChatObserver,
+  type ServerTurn,
+  type ResponseChannel,
+  type StoredConversation,
+  DECISION_CANCELLED,
+  readChunks,
+} from '../transports/transport.ts'
+import {
+  type AttachableChat,
+  type Decision,
+  type OriginalMethods,
+  type PatchedMethods,
+  type ToolOutput,
+  isBusy,
+  patchChat,
 } from './attachable-chat.ts'
-import { isBusy, patchChat } from './attachable-chat.ts'
-import type { MessageView } from './chat-messages.ts'
-import { showTurn } from './chat-messages.ts'
-import { isWriting, nextSync, shouldSend, START } from './next-sync.ts'
-import { isSyncChunk } from './own-stream.ts'
+import { type MessageView, showTurn } from './chat-messages.ts'
+import { isWriting, nextSync, shouldSend, START, isSyncChunk } from './next-sync.ts'
 import type { DecisionSupplement } from './response-states.ts'
 import type { SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 

@@ -1,6 +1,6 @@
 import type { DataParts, Message, MessagePart } from '../../protocol/message.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
-import type { ServerTurn } from '../transports/response-channel.ts'
+import type { ServerTurn } from '../transports/transport.ts'
 
 /** A part of a message as far as a chat's responses are concerned. The `UIMessage` of every AI SDK fits. */
 export interface PartView {

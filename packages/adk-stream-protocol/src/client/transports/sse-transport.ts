@@ -1,27 +1,29 @@
 import type { ChatTransport } from 'ai'
 
-import type { Backoff } from '../../shared/backoff.ts'
-import { withDefaults, delayBefore } from '../../shared/backoff.ts'
+import { type Backoff, withDefaults, delayBefore } from '../../shared/backoff.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
   ReconnectOptions,
   SendOptions,
 } from '../adk-ui-message.ts'
-import type { LoadedChat } from '../api/adk-api.ts'
-import { AdkApi } from '../api/adk-api.ts'
-import { type Http, type HttpOptions, type HttpRequest, createHttp, readSse } from '../api/http.ts'
+import { type LoadedChat, AdkApi } from '../api/adk-api.ts'
+import { type Http, type HttpOptions, createHttp, readSse } from '../api/http.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
-import type {
-  ChatObserver,
-  ResponseChannel,
-  SentDecision,
-  FindObserver,
-  StreamSource,
-} from './response-channel.ts'
-import { createChatObservers, DECISION_CANCELLED } from './response-channel.ts'
-import { KeptDecisions } from '../api/decision-outbox.ts'
+import {
+  type ChatObserver,
+  type ResponseChannel,
+  type SentDecision,
+  type StreamSource,
+  createChatObservers,
+  DECISION_CANCELLED,
+  type AgentOption,
+  nameAgent,
+  emptyStream,
+  toChunkStream,
+} from './transport.ts'
+import { type KeptDecisions, keepDecisions } from '../api/decision-outbox.ts'
 import {
   type Connected,
   type ConnectionListener,
@@ -30,13 +32,9 @@ import {
   isBrowserOffline,
   waitForNextAttempt,
 } from './connection-state.ts'
-import type { AgentOption } from './name-agent.ts'
-import { nameAgent } from './name-agent.ts'
-import type { WireObserver, WireTap } from './wire-events.ts'
-import { createTap } from './wire-events.ts'
+import { type WireObserver, type WireTap, createTap } from './wire-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
-import { emptyStream, toChunkStream } from './chunk-stream.ts'
 
 /** Options of `sseTransport`. */
 export interface SseTransportOptions extends HttpOptions {
@@ -68,7 +66,11 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
   readonly #observe: WireObserver | undefined
   readonly #observers = createChatObservers()
   readonly #shared = createSharedConnection()
-  readonly #streams: SseStreams
+  readonly #backoff: Required<Backoff>
+  /** The newest stream of each chat. */
+  readonly #newest = new Map<string, SseStream>()
+  /** Responses with the rest of an interrupted stream, until the chat reads them. */
+  readonly #resumed = new Map<string, Response>()
   readonly #decisions: KeptDecisions
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
@@ -76,17 +78,11 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     this.#http = createHttp(options)
     this.api = new AdkApi(this.#http)
     this.#observe = observe
-    this.#streams = new SseStreams({
-      resume: (chatId, request) => this.#http.send(resumePath(chatId), request),
-      stop: (chatId) => this.api.stopChat(chatId),
-      findObserver: this.#observers.find,
-      report: (request, state) => this.#shared.report(request, state),
-      backoff: withDefaults(backoff),
-    })
-    this.#decisions = new KeptDecisions({
+    this.#backoff = withDefaults(backoff)
+    this.#decisions = keepDecisions({
       isOffline: () => this.connection.state === 'lost' || isBrowserOffline(),
       probe: (approvalId) => this.api.readApproval(approvalId),
-      backoff: withDefaults(backoff),
+      backoff: this.#backoff,
     })
   }
 
@@ -110,7 +106,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     this.responses.mark(responseIds, 'sent')
     const request = { chatId, trigger, messageId, message: messages[0] }
     const tap = this.#observe && createTap(this.#observe, request)
-    const stream = this.#streams.open(chatId, { source: 'requested', tap, signal })
+    const stream = this.#open(chatId, { source: 'requested', tap, signal })
     try {
       const send = () =>
         this.#http.send('/stream', {
@@ -130,7 +126,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
           })
         : send())
       this.responses.mark(responseIds, 'accepted')
-      return this.#streams.read(stream, response)
+      return this.#read(stream, response)
     } catch (error) {
       stream.end(error)
       this.responses.mark(responseIds, 'refused')
@@ -145,13 +141,13 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId, headers, abortSignal } = options
     const tap = this.#observe && createTap(this.#observe, { chatId, trigger: 'resume' })
-    const stream = this.#streams.open(chatId, { source: 'resumed', tap, signal: abortSignal })
+    const stream = this.#open(chatId, { source: 'resumed', tap, signal: abortSignal })
     try {
       const { signal } = stream
       const response =
-        this.#streams.takeResumed(chatId) ??
+        this.#takeResumed(chatId) ??
         (await this.#http.send(resumePath(chatId), { headers, signal }))
-      if (response.status !== 204) return this.#streams.read(stream, response)
+      if (response.status !== 204) return this.#read(stream, response)
       stream.end()
       return null
     } catch (error) {
@@ -193,27 +189,116 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
   onFeed(feed: object, state: ConnectionState | undefined): void {
     this.#shared.report(feed, state)
   }
-}
 
-/** Whether a request has no outputs of tools. Those are sent again by the chat. */
-function isOnlyDecisions(
-  messages: readonly MessageView[],
-  responseIds: readonly string[],
-): boolean {
-  const parts = messages.flatMap((message) => message.parts)
-  return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
-}
+  #open(chatId: string, { source, tap, signal }: OpenOptions): SseStream {
+    const closing = new AbortController()
+    const stream: SseStream = {
+      chatId,
+      chat: this.#observers.find(chatId)?.chat,
+      source,
+      tap,
+      signal: closing.signal,
+      close: () => closing.abort(),
+      end: (error) => {
+        tap?.end(error)
+        this.#shared.report(stream, undefined)
+        if (this.#newest.get(chatId) === stream) this.#newest.delete(chatId)
+      },
+    }
+    this.#newest.set(chatId, stream)
+    this.#shared.report(stream, { state: 'connecting' })
+    signal?.addEventListener('abort', () => this.#stop(stream), { once: true })
+    return stream
+  }
 
-function resumePath(chatId: string): string {
-  return `/stream/${encodeURIComponent(chatId)}/stream`
-}
+  #read(stream: SseStream, { body }: Response): AdkChunkStream {
+    if (!body) throw disconnected('the response has no body')
+    return toChunkStream(this.#chunks(stream, body), {
+      observer: () => this.#observers.find(stream.chatId, stream.chat),
+      onCancel: () => stream.close(),
+      source: stream.source,
+    })
+  }
 
-interface Dependencies {
-  readonly resume: (chatId: string, request: HttpRequest) => Promise<Response>
-  readonly stop: (chatId: string) => Promise<void>
-  readonly findObserver: FindObserver
-  readonly report: (request: object, state: ConnectionState | undefined) => void
-  readonly backoff: Required<Backoff>
+  /** Returns the response with the rest of an interrupted stream, once. */
+  #takeResumed(chatId: string): Response | undefined {
+    const response = this.#resumed.get(chatId)
+    this.#resumed.delete(chatId)
+    return response
+  }
+
+  /** Closing the connection only removes a reader from the turn. `stop()` must end the turn on the server. */
+  #stop(stream: SseStream): void {
+    const { chatId, source } = stream
+    stream.close()
+    // A second `resumeStream()` aborts the first one and sends its request right after. That is not a stop.
+    queueMicrotask(() => {
+      const newest = this.#newest.get(chatId)
+      if (source === 'resumed' && newest !== undefined && newest !== stream) return
+      // The chat does not show the reply any more, whether or not the request succeeds.
+      void this.api.stopChat(chatId).catch(() => undefined)
+    })
+  }
+
+  async *#chunks(stream: SseStream, body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
+    const { tap, signal } = stream
+    let messageId: string | undefined
+    this.#shared.report(stream, { state: 'open' })
+    try {
+      // The request of a resumed response was sent with another signal.
+      for await (const chunk of readSse(body, signal)) {
+        if (chunk.type === 'start') messageId = chunk.messageId
+        tap?.chunk(chunk)
+        yield chunk
+      }
+    } catch (error) {
+      tap?.end(error)
+      if (!(await this.#recover(stream, messageId))) throw error
+    } finally {
+      stream.end()
+    }
+  }
+
+  /** Requests the rest of an interrupted stream. Returns true if the chat gets it, in another stream or in its messages. */
+  async #recover(stream: SseStream, messageId: string | undefined): Promise<boolean> {
+    const { chatId, chat, signal } = stream
+    const backoff = this.#backoff
+    for (let attempt = 0; attempt < backoff.attempts; attempt += 1) {
+      // A chat that is not attached gets the error, and can resume.
+      if (signal.aborted || !this.#observers.find(chatId, chat)) return false
+      const delay = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
+      this.#shared.report(stream, {
+        state: 'lost',
+        attempt: attempt + 1,
+        retryAt: Date.now() + delay,
+      })
+      await waitForNextAttempt(delay, signal)
+      const result = await this.#resume(stream, messageId)
+      if (result !== 'retry') return result === 'recovered'
+    }
+    return false
+  }
+
+  async #resume(
+    { chatId, chat, signal }: SseStream,
+    messageId: string | undefined,
+  ): Promise<'recovered' | 'failed' | 'retry'> {
+    try {
+      const response = await this.#http.send(resumePath(chatId), { signal })
+      const observer = this.#observers.find(chatId, chat)
+      if (response.status === 204) {
+        const known = await observer?.reload()
+        const isStored = messageId !== undefined && known?.includes(messageId) === true
+        return isStored ? 'recovered' : 'failed'
+      }
+      this.#resumed.set(chatId, response)
+      observer?.onStreamInterrupted()
+      return 'recovered'
+    } catch (error) {
+      const isRejected = error instanceof AdkError && error.code !== 'unavailable'
+      return isRejected || signal.aborted ? 'failed' : 'retry'
+    }
+  }
 }
 
 /** One stream over HTTP. */
@@ -236,122 +321,15 @@ interface OpenOptions {
   readonly signal: AbortSignal | undefined
 }
 
-/** The streams that are read over HTTP. Resumes a stream that is interrupted. */
-export class SseStreams {
-  readonly #dependencies: Dependencies
-  /** The newest stream of each chat. */
-  readonly #newest = new Map<string, SseStream>()
-  /** Responses with the rest of an interrupted stream, until the chat reads them. */
-  readonly #resumed = new Map<string, Response>()
+/** Whether a request has no outputs of tools. Those are sent again by the chat. */
+function isOnlyDecisions(
+  messages: readonly MessageView[],
+  responseIds: readonly string[],
+): boolean {
+  const parts = messages.flatMap((message) => message.parts)
+  return responseIds.length > 0 && parts.every(({ state }) => state === 'approval-responded')
+}
 
-  constructor(dependencies: Dependencies) {
-    this.#dependencies = dependencies
-  }
-
-  open(chatId: string, { source, tap, signal }: OpenOptions): SseStream {
-    const { report, findObserver } = this.#dependencies
-    const closing = new AbortController()
-    const stream: SseStream = {
-      chatId,
-      chat: findObserver(chatId)?.chat,
-      source,
-      tap,
-      signal: closing.signal,
-      close: () => closing.abort(),
-      end: (error) => {
-        tap?.end(error)
-        report(stream, undefined)
-        if (this.#newest.get(chatId) === stream) this.#newest.delete(chatId)
-      },
-    }
-    this.#newest.set(chatId, stream)
-    report(stream, { state: 'connecting' })
-    signal?.addEventListener('abort', () => this.#stop(stream), { once: true })
-    return stream
-  }
-
-  read(stream: SseStream, { body }: Response): AdkChunkStream {
-    if (!body) throw disconnected('the response has no body')
-    return toChunkStream(this.#chunks(stream, body), {
-      observer: () => this.#dependencies.findObserver(stream.chatId, stream.chat),
-      onCancel: () => stream.close(),
-      source: stream.source,
-    })
-  }
-
-  /** Returns the response with the rest of an interrupted stream, once. */
-  takeResumed(chatId: string): Response | undefined {
-    const response = this.#resumed.get(chatId)
-    this.#resumed.delete(chatId)
-    return response
-  }
-
-  /** Closing the connection only removes a reader from the turn. `stop()` must end the turn on the server. */
-  #stop(stream: SseStream): void {
-    const { chatId, source } = stream
-    stream.close()
-    // A second `resumeStream()` aborts the first one and sends its request right after. That is not a stop.
-    queueMicrotask(() => {
-      const newest = this.#newest.get(chatId)
-      if (source === 'resumed' && newest !== undefined && newest !== stream) return
-      // The chat does not show the reply any more, whether or not the request succeeds.
-      void this.#dependencies.stop(chatId).catch(() => undefined)
-    })
-  }
-
-  async *#chunks(stream: SseStream, body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
-    const { tap, signal } = stream
-    let messageId: string | undefined
-    this.#dependencies.report(stream, { state: 'open' })
-    try {
-      // The request of a resumed response was sent with another signal.
-      for await (const chunk of readSse(body, signal)) {
-        if (chunk.type === 'start') messageId = chunk.messageId
-        tap?.chunk(chunk)
-        yield chunk
-      }
-    } catch (error) {
-      tap?.end(error)
-      if (!(await this.#recover(stream, messageId))) throw error
-    } finally {
-      stream.end()
-    }
-  }
-
-  /** Requests the rest of an interrupted stream. Returns true if the chat gets it, in another stream or in its messages. */
-  async #recover(stream: SseStream, messageId: string | undefined): Promise<boolean> {
-    const { chatId, chat, signal } = stream
-    const { findObserver, report, backoff } = this.#dependencies
-    for (let attempt = 0; attempt < backoff.attempts; attempt += 1) {
-      // A chat that is not attached gets the error, and can resume.
-      if (signal.aborted || !findObserver(chatId, chat)) return false
-      const delay = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
-      report(stream, { state: 'lost', attempt: attempt + 1, retryAt: Date.now() + delay })
-      await waitForNextAttempt(delay, signal)
-      const result = await this.#resume(stream, messageId)
-      if (result !== 'retry') return result === 'recovered'
-    }
-    return false
-  }
-
-  async #resume(
-    { chatId, chat, signal }: SseStream,
-    messageId: string | undefined,
-  ): Promise<'recovered' | 'failed' | 'retry'> {
-    try {
-      const response = await this.#dependencies.resume(chatId, { signal })
-      const observer = this.#dependencies.findObserver(chatId, chat)
-      if (response.status === 204) {
-        const known = await observer?.reload()
-        const isStored = messageId !== undefined && known?.includes(messageId) === true
-        return isStored ? 'recovered' : 'failed'
-      }
-      this.#resumed.set(chatId, response)
-      observer?.onStreamInterrupted()
-      return 'recovered'
-    } catch (error) {
-      const isRejected = error instanceof AdkError && error.code !== 'unavailable'
-      return isRejected || signal.aborted ? 'failed' : 'retry'
-    }
-  }
+function resumePath(chatId: string): string {
+  return `/stream/${encodeURIComponent(chatId)}/stream`
 }

@@ -3,7 +3,7 @@ import type { ChatTransport } from 'ai'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
 import type { Backoff } from '../../shared/backoff.ts'
-import { newId } from '../../shared/new-id.ts'
+import { newId, type WireObserver } from './wire-events.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
@@ -14,20 +14,19 @@ import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
 import type { SocketClass } from '../socket/reconnecting-socket.ts'
 import { SocketSession } from '../socket/socket-session.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
-import type {
-  ChatObserver,
-  ServerTurn,
-  OpenStream,
-  ResponseChannel,
-  SentDecision,
-  SentOutput,
-} from './response-channel.ts'
-import { createChatObservers } from './response-channel.ts'
-import { emptyStream } from './chunk-stream.ts'
+import {
+  type ChatObserver,
+  type ServerTurn,
+  type OpenStream,
+  type ResponseChannel,
+  type SentDecision,
+  type SentOutput,
+  createChatObservers,
+  type AgentOption,
+  nameAgent,
+  emptyStream,
+} from './transport.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
-import type { AgentOption } from './name-agent.ts'
-import { nameAgent } from './name-agent.ts'
-import type { WireObserver } from './wire-events.ts'
 
 /** Options of `webSocketTransport`. */
 export interface WebSocketTransportOptions {

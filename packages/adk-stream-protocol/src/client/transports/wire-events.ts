@@ -1,6 +1,5 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
-import { newId } from '../../shared/new-id.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 
 /**
@@ -55,7 +54,8 @@ export type WireEvent =
 /** Called with every {@link WireEvent}. */
 export type WireObserver = (event: WireEvent) => void
 
-interface RequestInfo {
+/** A request as `createTap` reports it. */
+export interface WireRequest {
   readonly chatId: string
   readonly trigger: WireTrigger
   readonly message?: MessageView | undefined
@@ -72,7 +72,7 @@ export interface WireTap {
 /** Reports the request of a stream to an observer. Returns what reports the rest of the stream. */
 export function createTap(
   observe: WireObserver,
-  { chatId, trigger, message, messageId }: RequestInfo,
+  { chatId, trigger, message, messageId }: WireRequest,
 ): WireTap {
   const request = newId()
   let isOver = false
@@ -93,4 +93,10 @@ export function createTap(
       observe({ type: 'end', request, chatId, ...failed })
     },
   }
+}
+
+/** Returns a random id. `crypto.randomUUID` is missing on pages that are not served over HTTPS. */
+export function newId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

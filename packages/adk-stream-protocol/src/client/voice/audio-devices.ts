@@ -1,4 +1,4 @@
-import { cutFrames, INPUT_RATE, Resampler } from './resampler.ts'
+import { createResampler, cutFrames, INPUT_RATE } from './resampler.ts'
 
 /** The microphone and the speaker that a `Voice` uses. `browserAudio()` returns those of the browser. */
 export interface AudioDevices {
@@ -170,14 +170,14 @@ function createMicrophoneNode(
   context: AudioContext,
   onSound: MicrophoneOptions['onSound'],
 ): AudioWorkletNode {
-  const resampler = new Resampler(context.sampleRate, INPUT_RATE)
+  const resample = createResampler(context.sampleRate, INPUT_RATE)
   const pushFrames = cutFrames(onSound)
   const node = new AudioWorkletNode(context, 'adk-microphone', {
     channelCount: 1,
     channelCountMode: 'explicit',
     processorOptions: { frameSamples: Math.round(context.sampleRate / 50) },
   })
-  node.port.onmessage = ({ data }: MessageEvent<Float32Array>) => pushFrames(resampler.push(data))
+  node.port.onmessage = ({ data }: MessageEvent<Float32Array>) => pushFrames(resample(data))
   // The output is silent, but not every browser runs a node that is not connected.
   node.connect(context.destination)
   return node

@@ -8,52 +8,39 @@ const ATTENUATION = 60
 const BETA = 0.1102 * (ATTENUATION - 8.7)
 
 /**
- * Converts audio from one sample rate to another while it arrives, with a windowed-sinc low-pass filter that is evaluated only at the
- * output samples. The result does not depend on the size of the pieces.
+ * Returns a function that converts audio from one sample rate to another while it arrives, with a windowed-sinc low-pass filter that is
+ * evaluated only at the output samples. The result does not depend on the size of the pieces.
  */
-export class Resampler {
-  /** Output samples are at multiples of `#step / #phases` input samples. */
-  readonly #step: number
-  readonly #phases: number
-  readonly #taps: number
-  readonly #filters: readonly Float32Array[]
-  /** Input that is still needed. It starts with `#taps` samples of silence. */
-  #held: Float32Array
-  /** The position of the next output sample, in phases from the first sample in `#held`. */
-  #at = 0
-
-  constructor(from: number, to: number) {
-    const divisor = greatestDivisor(from, to)
-    this.#step = from / divisor
-    this.#phases = to / divisor
-    const { taps, filters } = designFilters(from, to, this.#phases)
-    this.#taps = from === to ? 1 : taps
-    this.#filters = from === to ? [Float32Array.of(1)] : filters
-    this.#held = new Float32Array(this.#taps - 1)
-  }
-
-  push(samples: Float32Array): Float32Array {
-    const input = join(this.#held, samples)
-    const room = (input.length - this.#taps + 1) * this.#phases - this.#at
-    const output = new Float32Array(Math.max(0, Math.ceil(room / this.#step)))
-    for (let index = 0; index < output.length; index += 1) {
-      output[index] = this.#sampleAt(input)
-      this.#at += this.#step
-    }
-    const used = Math.min(Math.floor(this.#at / this.#phases), input.length)
-    this.#held = input.slice(used)
-    this.#at -= used * this.#phases
-    return output
-  }
-
-  #sampleAt(input: Float32Array): number {
-    const first = Math.floor(this.#at / this.#phases)
-    const filter = this.#filters[this.#at % this.#phases] ?? []
+export function createResampler(from: number, to: number): (samples: Float32Array) => Float32Array {
+  const divisor = greatestDivisor(from, to)
+  /** Output samples are at multiples of `step / phases` input samples. */
+  const step = from / divisor
+  const phases = to / divisor
+  const { taps, filters } =
+    from === to ? { taps: 1, filters: [Float32Array.of(1)] } : designFilters(from, to, phases)
+  /** Input that is still needed. It starts with silence. */
+  let held = new Float32Array(taps - 1)
+  /** The position of the next output sample, in phases from the first sample in `held`. */
+  let at = 0
+  const sampleAt = (input: Float32Array): number => {
+    const first = Math.floor(at / phases)
+    const filter = filters[at % phases] ?? []
     let sum = 0
-    for (let tap = 0; tap < this.#taps; tap += 1) {
-      sum += (filter[tap] ?? 0) * (input[first + tap] ?? 0)
-    }
+    for (let tap = 0; tap < taps; tap += 1) sum += (filter[tap] ?? 0) * (input[first + tap] ?? 0)
     return sum
+  }
+  return (samples) => {
+    const input = join(held, samples)
+    const room = (input.length - taps + 1) * phases - at
+    const output = new Float32Array(Math.max(0, Math.ceil(room / step)))
+    for (let index = 0; index < output.length; index += 1) {
+      output[index] = sampleAt(input)
+      at += step
+    }
+    const used = Math.min(Math.floor(at / phases), input.length)
+    held = input.slice(used)
+    at -= used * phases
+    return output
   }
 }
 
@@ -96,7 +83,7 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b)
 }
 
-function join(first: Float32Array, second: Float32Array): Float32Array {
+function join(first: Float32Array, second: Float32Array): Float32Array<ArrayBuffer> {
   const all = new Float32Array(first.length + second.length)
   all.set(first)
   all.set(second, first.length)

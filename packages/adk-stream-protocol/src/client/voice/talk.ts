@@ -31,7 +31,7 @@ const TAIL_FRAMES = 4
 /** A voice between its start and its stop: a microphone, a speaker, and a watched chat. */
 export class Talk {
   readonly #options: TalkOptions
-  readonly #backlog = new SoundBacklog()
+  #backlog = NO_BACKLOG
   #microphone: Microphone | undefined
   #speaker: Speaker | undefined
   #leave: () => void = () => undefined
@@ -158,12 +158,12 @@ export class Talk {
   /** Sends audio, after the audio that waits for a connection. */
   #send(bytes: Uint8Array<ArrayBuffer>): void {
     const { transport, dispatch, giveUpAfterMs } = this.#options
-    const waiting = this.#backlog.peek()
+    const waiting = joinPieces(this.#backlog)
     const isSent = (!waiting || transport.sendAudio(waiting)) && transport.sendAudio(bytes)
     dispatch({ type: 'connected', connected: isSent })
-    if (isSent) return this.#backlog.clear()
-    this.#backlog.add(bytes)
-    if (this.#backlog.missedMs >= giveUpAfterMs) this.#fail(LOST_CONNECTION)
+    this.#backlog = isSent ? NO_BACKLOG : addPiece(this.#backlog, bytes)
+    const missedMs = (this.#backlog.missedBytes * 1000) / BYTES_PER_SECOND
+    if (!isSent && missedMs >= giveUpAfterMs) this.#fail(LOST_CONNECTION)
   }
 
   #endAudio(): 'nothing' {
@@ -209,41 +209,35 @@ const LOST_CONNECTION = { type: 'stop', problem: { code: 'lost', what: 'connecti
 const BYTES_PER_SECOND = 32_000
 
 /** The newest audio that could not be sent yet. Older audio is dropped. */
-class SoundBacklog {
-  #pieces: Uint8Array<ArrayBuffer>[] = []
-  #bytes = 0
-  /** Bytes since the last `clear`, including those that were dropped. */
-  #missed = 0
+interface Backlog {
+  readonly pieces: readonly Uint8Array<ArrayBuffer>[]
+  /** All bytes that could not be sent, including those that were dropped. */
+  readonly missedBytes: number
+}
 
-  get missedMs(): number {
-    return (this.#missed * 1000) / BYTES_PER_SECOND
-  }
+const NO_BACKLOG: Backlog = { pieces: [], missedBytes: 0 }
 
-  add(piece: Uint8Array<ArrayBuffer>): void {
-    this.#pieces.push(piece)
-    this.#bytes += piece.length
-    this.#missed += piece.length
-    // The server accepts at most 64 KiB in a frame, and two seconds of audio at once.
-    while (this.#bytes > 2 * BYTES_PER_SECOND) this.#bytes -= this.#pieces.shift()?.length ?? 0
-  }
+function addPiece({ pieces, missedBytes }: Backlog, piece: Uint8Array<ArrayBuffer>): Backlog {
+  const kept = [...pieces, piece]
+  // The server accepts at most 64 KiB in a frame, and two seconds of audio at once.
+  while (sizeOf(kept) > 2 * BYTES_PER_SECOND) kept.shift()
+  return { pieces: kept, missedBytes: missedBytes + piece.length }
+}
 
-  /** Returns all of it in one piece, or undefined if there is none. */
-  peek(): Uint8Array<ArrayBuffer> | undefined {
-    if (this.#bytes === 0) return undefined
-    const all = new Uint8Array(this.#bytes)
-    let at = 0
-    for (const piece of this.#pieces) {
-      all.set(piece, at)
-      at += piece.length
-    }
-    return all
-  }
+function sizeOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0)
+}
 
-  clear(): void {
-    this.#pieces = []
-    this.#bytes = 0
-    this.#missed = 0
+/** Returns all pieces as one, or undefined if there are none. */
+function joinPieces({ pieces }: Backlog): Uint8Array<ArrayBuffer> | undefined {
+  if (pieces.length === 0) return undefined
+  const all = new Uint8Array(sizeOf(pieces))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
   }
+  return all
 }
 
 /** Whether the user seems to speak, for display. The server detects speech for the model. */

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 
-import type { AdkApi } from '../../client/api/adk-api.ts'
-import type { ApprovalLinkToken } from '../../client/api/approval-link.ts'
+import type { AdkApi, ApprovalLinkToken } from '../../client/api/adk-api.ts'
 import type { LinkedApproval } from '../../protocol/server-views.ts'
 import type { Decision } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
