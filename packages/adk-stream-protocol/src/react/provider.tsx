@@ -70,11 +70,9 @@ export interface AdkProviderProps extends AdkRenderers {
 /** The part of `AdkApi` that begins sign-ins. */
 export type SignInApi = Pick<AdkApi, 'signIn'>
 
-interface AdkSettings extends AdkRenderers {
-  readonly shareApproval?: ShareApproval | undefined
+interface AdkSettings
+  extends AdkRenderers, Pick<AdkProviderProps, 'api' | 'time' | 'shareApproval'> {
   readonly labels: AdkLabels
-  readonly api?: SignInApi | undefined
-  readonly time?: number | undefined
 }
 
 const BUILT_IN = { en, ja }
@@ -82,10 +80,8 @@ const Settings = createContext<AdkSettings>({ labels: en })
 
 /** Sets the language and the renderers of the components inside it. Without a provider, components are in English. */
 export function AdkProvider(props: AdkProviderProps) {
-  const { children, locale = 'en', renderText, describeCall, renderCall, renderData, time } = props
-  const { api, renderCode } = props
-  const labels = props.labels ?? BUILT_IN[locale]
-  const { shareApproval } = props
+  const { children, locale = 'en', labels = BUILT_IN[locale], time, api, shareApproval } = props
+  const { renderText, renderCode, describeCall, renderCall, renderData } = props
   const settings = useMemo(
     () => ({
       labels,
@@ -118,21 +114,8 @@ export function useAdkLabels(): AdkLabels {
   return use(Settings).labels
 }
 
-export function useSignInApi(): SignInApi | undefined {
-  return use(Settings).api
-}
-
-/** Returns the time at which countdowns stand. Undefined if they run. */
-export function useFixedTime(): number | undefined {
-  return use(Settings).time
-}
-
-/** Returns the function that creates links, if there is one. */
-export function useShareApproval(): ShareApproval | undefined {
-  return use(Settings).shareApproval
-}
-
-export function useRenderers(): AdkRenderers {
+/** Returns the settings of the nearest `AdkProvider`. */
+export function useAdkSettings(): AdkSettings {
   return use(Settings)
 }
 

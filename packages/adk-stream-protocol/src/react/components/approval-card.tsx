@@ -2,21 +2,20 @@ import { useLayoutEffect, useRef, useState } from 'react'
 
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
-import type { Approval, Decision, Votes } from '../reading/approval.ts'
-import { isPending } from '../reading/approval.ts'
+import { type Approval, type Decision, type Votes, isPending } from '../reading/approval.ts'
 import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import { toShownTitle } from '../reading/question.ts'
-import type { Call, Arguments } from '../reading/call.ts'
-import { getArguments, getToolName, readFailure } from '../reading/call.ts'
+import {
+  type Arguments,
+  type Call,
+  type CallPhase,
+  getArguments,
+  getToolName,
+  isUnfinished,
+  readFailure,
+} from '../reading/call.ts'
 import type { ServerError } from '../reading/problem.ts'
 import type { PendingSum } from '../reading/preview.ts'
-import type { Delivery } from './call-labels.ts'
-import {
-  describeApprovalStatus,
-  describeApprovalState,
-  describeWaiting,
-  readPhase,
-} from './call-labels.ts'
 import { ArgumentsTable, LiteralText, CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { ApprovalForm, EMPTY_DRAFT, UnsentDraft, useApprovalKeys } from './approval-form.tsx'
@@ -26,12 +25,14 @@ import {
   Receipt,
   UnderstoodFrom,
   CancelDecision,
+  describeWaiting,
   RefusalNote,
   SeverityMark,
 } from './approval-parts.tsx'
 import { PendingDetails, useShownPreview } from './call-preview.tsx'
 import { ShareApproval } from './share-approval.tsx'
-import { WaitsForNote } from './tool-card.tsx'
+import { describeCallState, WaitsForNote } from './tool-card.tsx'
+import type { AdkLabels } from '../labels/labels.ts'
 
 /**
  * Props of `ApprovalCard`.
@@ -78,17 +79,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const shownTitle = toShownTitle(approval.title ?? call.title, labels)
   const title = toDisplayName(name, labels.tool.names, shownTitle)
   const phase = readPhase(call, approval)
-  const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
+  const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
   const { headline } = (phase === 'pending' ? preview : approval.receipt) ?? {}
   const { description, isDescribed } = useCallDescription(name, approval.editedArgs ?? args, {
     phase,
     headline,
   })
   const status = { labels, isOverdue, isRefused: refusal !== undefined, hasVoted, delivery }
-  const decide = (decision: Decision): void => {
-    const complete = withPreview(decision)
-    if (complete) onDecide(complete)
-  }
   return (
     <div
       ref={cardRef}
@@ -112,9 +109,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         onOverdue={setOverdue}
       />
       <ApprovalPath path={approval.path} toolName={name} />
-      <p className="adk-call-description">
-        <LiteralText text={description} />
-      </p>
+      <LiteralText in="p" className="adk-call-description" text={description} />
       {pending && (
         <PendingDetails
           {...{ toolName: name, args, description, isDescribed, preview, seen, sum }}
@@ -166,11 +161,7 @@ function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'
   const reason = failure && (approval.receipt?.blocked ?? failure.reason)
   return (
     <>
-      {reason && (
-        <p className="adk-failure">
-          <LiteralText text={reason} />
-        </p>
-      )}
+      {reason && <LiteralText in="p" className="adk-failure" text={reason} />}
       <Receipt approval={approval} />
       <CallDetails call={call} />
     </>
@@ -204,9 +195,7 @@ function CardHeader({ call, approval, title, waits, onOverdue }: CardHeaderProps
   return (
     <header className="adk-tool-header">
       <span className="adk-dot" aria-hidden="true" />
-      <span className="adk-title">
-        <LiteralText text={title} />
-      </span>
+      <LiteralText in="span" className="adk-title" text={title} />
       {pending && <SeverityMark severity={severity} />}
       {pending && deadline !== undefined ? (
         <Countdown deadline={deadline} onOverdue={onOverdue} />
@@ -239,9 +228,8 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
   const { approval, args, schema, state, votes = NO_VOTES, refusal, onRefresh, onDecide } = props
   const labels = useAdkLabels()
   const [draft, setDraft] = useState(EMPTY_DRAFT)
-  const { approvers = 1, editable, preview, severity, hasPreview = false } = approval
+  const { approvers = 1, editable, preview, hasPreview = false } = approval
   const isOpen = state === 'open'
-  const isMissing = hasPreview && !preview
   // Shown whatever the outcome is: the person must know that their decision was not the one that counted.
   if (approval.state !== 'requested')
     return (
@@ -256,21 +244,14 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
         <p className="adk-votes">{labels.approval.votes(votes, approvers)}</p>
       )}
       <ApprovalForm
-        args={args}
-        schema={schema}
-        action={preview?.action}
-        amount={preview?.amount}
-        isHeld={severity === 'high'}
-        blocked={isMissing ? labels.approval.previewMissing : preview?.blocked}
-        draft={draft}
+        {...{ approval, preview, args, schema, draft, onDecide }}
         onDraft={setDraft}
         // Hidden, not removed: the form keeps its input in case the server refuses the decision.
         hidden={!isOpen || votes.voted || props.isWaiting}
         editable={editable && Object.keys(args).length > 0}
-        onDecide={onDecide}
       />
       {isOpen && votes.voted && <ShareApproval approvalId={approval.approvalId} />}
-      {isOpen && isMissing && onRefresh && (
+      {isOpen && hasPreview && !preview && onRefresh && (
         <button type="button" className="adk-link adk-retry" onClick={onRefresh}>
           {labels.approval.retryPreview}
         </button>
@@ -288,4 +269,66 @@ function isUnconfirmed({ state }: Call, delivery: Delivery): boolean {
 /** Whether an approval ended without a decision, so that what the person typed was not sent. */
 function isEndedUndecided({ state }: Approval): boolean {
   return state === 'expired' || state === 'cancelled'
+}
+
+/** Returns the state of a call that needs approval, in one or two words. */
+function describeApprovalState(
+  call: Call,
+  { state, outcome }: Approval,
+  labels: AdkLabels,
+): string {
+  const hasEnded = state !== 'requested' && state !== 'approved'
+  return hasEnded ? labels.approval.states[state] : describeCallState(call, labels, outcome)
+}
+
+/** Returns how far a call that needs approval has come. */
+function readPhase(call: Call, { state, outcome }: Approval): CallPhase {
+  if (state !== 'requested' && state !== 'approved') return state
+  if (call.state !== 'output-available' && call.state !== 'output-error') return 'pending'
+  if (isUnfinished(call)) return 'pending'
+  return readFailure(call, outcome) ? 'failed' : 'succeeded'
+}
+
+interface StatusOptions {
+  readonly labels: AdkLabels
+  /** Whether the deadline has passed by the local clock. */
+  readonly isOverdue: boolean
+  /** Whether the server refused the last decision. */
+  readonly isRefused: boolean
+  /** Whether the person has already voted on an approval that needs several people. */
+  readonly hasVoted: boolean
+  readonly delivery: Delivery
+}
+
+/** How far a decision has come on its way to the server. `confirmed` if the transport does not report it. */
+export type Delivery = 'waiting-for-connection' | 'sending' | 'confirmed'
+
+/** Returns the status of an approval as a sentence. Screen readers announce it when it changes. */
+function describeApprovalStatus(
+  call: Call,
+  { state, reason, outcome }: Approval,
+  { labels: { approval }, isOverdue, isRefused, hasVoted, delivery }: StatusOptions,
+): string {
+  switch (state) {
+    case 'requested':
+      if (call.state === 'approval-requested' && hasVoted) return approval.waitingForOthers
+      if (call.state === 'approval-requested')
+        return isOverdue ? approval.deadlinePassed : approval.waiting
+      if (call.state === 'approval-responded' && isRefused) return approval.refused
+      if (call.state === 'approval-responded' && delivery !== 'confirmed')
+        return delivery === 'sending' ? approval.sending : approval.waitingForConnection
+      return call.state === 'approval-responded' && !call.approval.approved
+        ? approval.denying
+        : approval.running
+    case 'approved':
+      return readFailure(call, outcome) ? approval.failed : approval.outcomes.approved
+    case 'expired':
+    case 'unknown':
+      return approval.outcomes[state]
+    case 'denied':
+    case 'cancelled':
+      return reason
+        ? approval.withReason(approval.outcomes[state], reason)
+        : approval.outcomes[state]
+  }
 }

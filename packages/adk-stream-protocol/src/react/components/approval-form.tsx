@@ -1,15 +1,21 @@
-import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from 'react'
-import { useEffect, useId, useRef, useState } from 'react'
+import {
+  type KeyboardEvent as ReactKeyboardEvent,
+  type RefObject,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react'
 
-import type { PreviewAmount } from '../../protocol/preview.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 import { useAdkLabels } from '../provider.tsx'
-import type { Decision } from '../reading/approval.ts'
+import type { Approval, Decision } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
 import { type Field, limitToAvailable, readFields, toFields } from '../reading/edit-arguments.ts'
 import { toLiteral } from '../reading/shown-text.ts'
-import { ArgumentsForm, FormActions } from './arguments-form.tsx'
+import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
-import { HoldButton } from './hold-button.tsx'
+import { FormActions, HoldButton, OutlinedButton } from './buttons.tsx'
 
 /** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
 export interface Draft {
@@ -20,19 +26,18 @@ export interface Draft {
 export const EMPTY_DRAFT: Draft = { reason: '' }
 
 interface ApprovalFormProps {
+  readonly approval: {
+    readonly severity?: Approval['severity'] | undefined
+    readonly hasPreview?: boolean | undefined
+  }
+  /** What the call would do, as the person sees it. */
+  readonly preview: ShownPreview | undefined
   readonly args: Arguments
   /** The JSON Schema of the arguments, if the server sent it. */
   readonly schema?: Readonly<Record<string, unknown>> | undefined
+  /** Whether the person may edit the arguments. */
   readonly editable: boolean
   readonly hidden: boolean
-  /** The amount of the call and what is available, as the preview says. */
-  readonly amount: PreviewAmount | undefined
-  /** What the person approves, for the label of the button. */
-  readonly action?: string | undefined
-  /** Whether the person has to hold the approve button. */
-  readonly isHeld: boolean
-  /** Why the call cannot be approved now. */
-  readonly blocked?: string | undefined
   readonly draft: Draft
   readonly onDraft: (draft: Draft) => void
   readonly onDecide: (decision: Decision) => void
@@ -42,30 +47,26 @@ type Mode = 'choosing' | 'denying' | 'editing'
 
 /** Approves, denies with a reason, or approves edited arguments. */
 export function ApprovalForm(props: ApprovalFormProps) {
-  const { args, schema, editable, hidden, isHeld, draft, onDraft, onDecide } = props
-  const { locale } = useAdkLabels()
+  const { approval, preview, args, schema, editable, hidden, draft, onDraft, onDecide } = props
+  const labels = useAdkLabels()
   const [mode, setMode] = useState<Mode>('choosing')
   const { denyRef, editRef } = useReturnFocus(mode)
+  const isHeld = approval.severity === 'high'
+  const isMissing = approval.hasPreview === true && !preview
   const close = (): void => setMode('choosing')
-  const onKeyDown = (event: ReactKeyboardEvent): void => {
-    // Escape also closes the candidate window of an input method.
-    if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
-    event.stopPropagation()
-    close()
-  }
   const approve = (edited?: Arguments): void =>
     onDecide({ approved: true, ...(edited && { args: edited }) })
   const deny = (reason: string | undefined): void =>
     onDecide({ approved: false, ...(reason !== undefined && { reason }) })
-  const shared = { onKeyDown, onClose: close }
+  const shared = { onKeyDown: closeOnEscape(close), onClose: close }
   if (mode === 'editing')
     return (
       <ArgumentsForm
         {...shared}
         fields={limitToAvailable(
-          draft.fields ?? toFields(args, schema, locale),
+          draft.fields ?? toFields(args, schema, labels.locale),
           args,
-          props.amount,
+          preview?.amount,
         )}
         onChange={(fields) => onDraft({ ...draft, fields })}
         isHeld={isHeld}
@@ -84,7 +85,9 @@ export function ApprovalForm(props: ApprovalFormProps) {
         />
       ) : (
         <Choices
-          {...props}
+          action={preview?.action}
+          isHeld={isHeld}
+          blocked={isMissing ? labels.approval.previewMissing : preview?.blocked}
           denyRef={denyRef}
           editRef={editRef}
           onApprove={approve}
@@ -96,7 +99,22 @@ export function ApprovalForm(props: ApprovalFormProps) {
   )
 }
 
-interface ChoicesProps extends Pick<ApprovalFormProps, 'action' | 'isHeld' | 'blocked'> {
+/** Returns a key handler that closes a form. Escape also closes the candidate window of an input method. */
+export function closeOnEscape(close: () => void): (event: ReactKeyboardEvent) => void {
+  return (event) => {
+    if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
+    event.stopPropagation()
+    close()
+  }
+}
+
+interface ChoicesProps {
+  /** What the person approves, for the label of the button. */
+  readonly action: string | undefined
+  /** Whether the person has to hold the approve button. */
+  readonly isHeld: boolean
+  /** Why the call cannot be approved now. */
+  readonly blocked: string | undefined
   readonly denyRef: RefObject<HTMLButtonElement | null>
   readonly editRef: RefObject<HTMLButtonElement | null>
   readonly onApprove: () => void
@@ -112,9 +130,7 @@ function Choices(props: ChoicesProps) {
   return (
     <>
       {blocked !== undefined && (
-        <p id={id} className="adk-blocked">
-          <LiteralText text={blocked} />
-        </p>
+        <LiteralText in="p" id={id} className="adk-blocked" text={blocked} />
       )}
       <div className="adk-actions">
         {isHeld && blocked === undefined ? (
@@ -133,25 +149,13 @@ function Choices(props: ChoicesProps) {
             {label}
           </button>
         )}
-        <button
-          type="button"
-          className="adk-button adk-outlined"
-          aria-keyshortcuts="d"
-          ref={denyRef}
-          onClick={onDeny}
-        >
+        <OutlinedButton aria-keyshortcuts="d" ref={denyRef} onClick={onDeny}>
           {approval.deny}
-        </button>
+        </OutlinedButton>
         {onEdit && (
-          <button
-            type="button"
-            className="adk-button adk-outlined"
-            aria-keyshortcuts="e"
-            ref={editRef}
-            onClick={onEdit}
-          >
+          <OutlinedButton aria-keyshortcuts="e" ref={editRef} onClick={onEdit}>
             {approval.edit}
-          </button>
+          </OutlinedButton>
         )}
       </div>
     </>

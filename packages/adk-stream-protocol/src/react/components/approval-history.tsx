@@ -7,8 +7,8 @@ import type { CallPhase } from '../reading/call.ts'
 import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { toQuestionTitle, toShownTitle } from '../reading/question.ts'
-import { ApprovalList, LoadMore } from './approval-list.tsx'
-import { ApprovalPeople, namePerson, Time, UnderstoodFrom } from './approval-parts.tsx'
+import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
+import { ApprovalPeople, Fact, namePerson, Time, UnderstoodFrom } from './approval-parts.tsx'
 import { ArgumentsTable, LiteralText, FunctionName } from './call-details.tsx'
 import { PreviewView } from './call-preview.tsx'
 
@@ -69,7 +69,7 @@ export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
 
 function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
   const labels = useAdkLabels()
-  const { inbox, history, tool } = labels
+  const { history, tool } = labels
   const { toolName, args, editedArgs, title, kind, state, at, requestedAt, requester, receipt } =
     approval
   const { description } = useCallDescription(toolName, editedArgs ?? args, {
@@ -77,32 +77,21 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
     headline: receipt?.headline,
   })
   return (
-    <>
-      <span className="adk-title">
-        <LiteralText
-          text={
-            kind === 'elicitation'
-              ? toQuestionTitle(approval, args, labels)
-              : toDisplayName(toolName, tool.names, toShownTitle(title, labels))
-          }
-        />
-      </span>
-      <span className="adk-call-description">
-        <LiteralText text={readQuestion(approval) ?? description} />
-      </span>
-      <span className="adk-tool-state" data-state={state}>
-        {history.states[state] ?? state}
-      </span>
-      <span className="adk-line-facts">
-        {requester && (
-          <>
-            <LiteralText text={namePerson(requester, inbox.context)} />
-            {' · '}
-          </>
-        )}
-        <Time at={at ?? requestedAt} />
-      </span>
-    </>
+    <ApprovalLine
+      title={
+        kind === 'elicitation'
+          ? toQuestionTitle(approval, args, labels)
+          : toDisplayName(toolName, tool.names, toShownTitle(title, labels))
+      }
+      description={readQuestion(approval) ?? description}
+      mark={
+        <span className="adk-tool-state" data-state={state}>
+          {history.states[state] ?? state}
+        </span>
+      }
+      requester={requester}
+      time={<Time at={at ?? requestedAt} />}
+    />
   )
 }
 
@@ -136,29 +125,21 @@ function HistoryDetails({ approval, link }: HistoryDetailsProps) {
       <ApprovalPeople approval={approval} />
       <dl className="adk-people">
         {state === 'denied' && by.length > 0 && (
-          <div>
-            <dt>{history.deniedBy}</dt>
-            <dd>
-              {by.map((person) => (
-                <LiteralText key={person.id} text={namePerson(person, inbox.context)} />
-              ))}
-            </dd>
-          </div>
+          <Fact name={history.deniedBy}>
+            {by.map((person) => (
+              <LiteralText key={person.id} text={namePerson(person, inbox.context)} />
+            ))}
+          </Fact>
         )}
         {reason !== undefined && (
-          <div>
-            <dt>{history.reason}</dt>
-            <dd>
-              <LiteralText text={reason} />
-            </dd>
-          </div>
+          <Fact name={history.reason}>
+            <LiteralText text={reason} />
+          </Fact>
         )}
       </dl>
       <UnderstoodFrom reply={reply} />
       {receipt?.blocked !== undefined && (
-        <p className="adk-failure">
-          <LiteralText text={receipt.blocked} />
-        </p>
+        <LiteralText in="p" className="adk-failure" text={receipt.blocked} />
       )}
       {receipt && <PreviewView preview={receipt} />}
       {link}

@@ -4,28 +4,29 @@ import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import { type Decision, asksForAnswer } from '../reading/approval.ts'
-import { OpenUrlForm, readUrlQuestion, SignInLink, AnswerForm } from './question-card.tsx'
+import { QuestionForm } from './question-card.tsx'
 import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { readAskingTool, toQuestionTitle, toShownTitle } from '../reading/question.ts'
 import { ApprovalForm, EMPTY_DRAFT } from './approval-form.tsx'
-import { ApprovalList, LoadMore } from './approval-list.tsx'
+import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
 import {
   Time,
   ApprovalPath,
   ApprovalPeople,
   namePerson,
   CancelDecision,
+  describeWaiting,
   RefusalNote,
   SeverityMark,
 } from './approval-parts.tsx'
 import { ShareApproval } from './share-approval.tsx'
-import { describeWaiting } from './call-labels.ts'
 import { SignInForm } from './sign-in-card.tsx'
 import { PendingDetails, useShownPreview } from './call-preview.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './call-details.tsx'
 import type { ApprovalLinkState } from '../hooks/use-approval-link.ts'
+import { OutlinedButton } from './buttons.tsx'
 
 /**
  * Pending approvals and actions, as `useInbox` returns them.
@@ -140,31 +141,17 @@ interface InboxItemProps {
   readonly hasSummary: boolean
 }
 
-/** The line of a collapsed approval. */
 function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   const { inbox } = useAdkLabels()
   const { severity, preview, requester, deadline } = approval
   const { name, description } = useDescription(approval, preview?.headline)
-  return (
+  const time = (
     <>
-      <span className="adk-title">
-        <LiteralText text={name} />
-      </span>
-      <span className="adk-call-description">
-        <LiteralText text={description} />
-      </span>
-      <SeverityMark severity={severity} />
-      <span className="adk-line-facts">
-        {requester && (
-          <>
-            <LiteralText text={namePerson(requester, inbox.context)} />
-            {' · '}
-          </>
-        )}
-        {inbox.due} <Time at={deadline} />
-      </span>
+      {inbox.due} <Time at={deadline} />
     </>
   )
+  const mark = <SeverityMark severity={severity} />
+  return <ApprovalLine title={name} {...{ description, mark, requester, time }} />
 }
 
 /** Returns the title and the description of an approval. A question is described by its own text. */
@@ -189,25 +176,16 @@ function InboxItem(props: InboxItemProps) {
   const { mayDecide = true, whyNot } = approval
   const { context } = labels.inbox
   const votes = { given: approvals.given, voted }
-  const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
+  const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
   const [draft, setDraft] = useState(EMPTY_DRAFT)
-  const { headline, action, blocked } = preview ?? {}
-  const isMissing = approval.hasPreview === true && !preview
   const isQuestion = asksForAnswer(approval)
-  const url = readUrlQuestion(approval, args)
-  const { name, description, isDescribed } = useDescription(approval, headline)
-  const decide = (decision: Decision): void => {
-    const complete = withPreview(decision)
-    if (complete) onDecide(complete)
-  }
+  const { name, description, isDescribed } = useDescription(approval, preview?.headline)
   return (
     <>
       <div className="adk-tool-header">
         {!hasSummary && (
           <>
-            <span className="adk-title">
-              <LiteralText text={name} />
-            </span>
+            <LiteralText in="span" className="adk-title" text={name} />
             <SeverityMark severity={severity} />
           </>
         )}
@@ -217,11 +195,7 @@ function InboxItem(props: InboxItemProps) {
         path={approval.path}
         toolName={approval.kind === 'elicitation' ? (readAskingTool(args) ?? toolName) : toolName}
       />
-      {!hasSummary && (
-        <p className="adk-call-description">
-          <LiteralText text={description} />
-        </p>
-      )}
+      {!hasSummary && <LiteralText in="p" className="adk-call-description" text={description} />}
       {!isQuestion && (
         <PendingDetails
           {...{ toolName, args, description, isDescribed, hint, preview, seen }}
@@ -242,28 +216,17 @@ function InboxItem(props: InboxItemProps) {
           onDecide={onDecide}
         />
       )}
-      {url && <OpenUrlForm url={url} hidden={isSending || !mayDecide} onDecide={onDecide} />}
-      {!approval.signIn && isQuestion && !url && (
-        <>
-          <SignInLink approval={approval} args={args} />
-          <AnswerForm
-            schema={approval.schema}
-            hidden={isSending || !mayDecide}
-            draft={draft}
-            onDraft={setDraft}
-            onDecide={onDecide}
-          />
-        </>
+      {!approval.signIn && isQuestion && (
+        <QuestionForm
+          {...{ approval, args, draft, onDecide }}
+          hidden={isSending || !mayDecide}
+          onDraft={setDraft}
+        />
       )}
       {!approval.signIn && !isQuestion && (
         <ApprovalForm
-          args={args}
+          {...{ approval, preview, args, draft }}
           schema={approval.argsSchema}
-          action={action}
-          amount={preview?.amount}
-          isHeld={severity === 'high'}
-          blocked={isMissing ? labels.approval.previewMissing : blocked}
-          draft={draft}
           onDraft={setDraft}
           // Hidden, not removed: the form keeps its input in case the server refuses the decision.
           hidden={isSending || voted || !mayDecide}
@@ -277,9 +240,7 @@ function InboxItem(props: InboxItemProps) {
       {!mayDecide && !isSending && <ShareApproval approvalId={approval.id} />}
       {voted && !isSending && onWithdraw && (
         <div className="adk-actions">
-          <button type="button" className="adk-button adk-outlined" onClick={onWithdraw}>
-            {labels.inbox.withdraw}
-          </button>
+          <OutlinedButton onClick={onWithdraw}>{labels.inbox.withdraw}</OutlinedButton>
         </div>
       )}
       <p className="adk-status" role="status">

@@ -11,6 +11,10 @@ import {
 import { toLiteral } from '../reading/shown-text.ts'
 import { isHandledElsewhere, useApprovalKeys } from './approval-form.tsx'
 import { useAdkLabels } from '../provider.tsx'
+import { OutlinedButton } from './buttons.tsx'
+import type { ShownPerson } from '../../protocol/server-views.ts'
+import { namePerson } from './approval-parts.tsx'
+import { LiteralText } from './call-details.tsx'
 
 /** An entry of the list. */
 interface ListItem {
@@ -161,6 +165,37 @@ function Entry({ item, collapsible, isOpen, isStop, onFocus, onToggle }: EntryPr
   )
 }
 
+interface ApprovalLineProps {
+  readonly title: string
+  readonly description: string
+  /** The severity, or the state. */
+  readonly mark: ReactNode
+  readonly requester: ShownPerson | undefined
+  /** When it expires, or when it was decided. */
+  readonly time: ReactNode
+}
+
+/** The `summary` of a list entry. */
+export function ApprovalLine({ title, description, mark, requester, time }: ApprovalLineProps) {
+  const { inbox } = useAdkLabels()
+  return (
+    <>
+      <LiteralText in="span" className="adk-title" text={title} />
+      <LiteralText in="span" className="adk-call-description" text={description} />
+      {mark}
+      <span className="adk-line-facts">
+        {requester && (
+          <>
+            <LiteralText text={namePerson(requester, inbox.context)} />
+            {' · '}
+          </>
+        )}
+        {time}
+      </span>
+    </>
+  )
+}
+
 interface LoadMoreProps {
   readonly hasMore?: boolean | undefined
   readonly onLoadMore?: (() => void) | undefined
@@ -191,14 +226,13 @@ export function LoadMore({
     onLoadMore()
   }
   return (
-    <button
-      type="button"
-      className="adk-button adk-outlined adk-inbox-more"
+    <OutlinedButton
+      className="adk-inbox-more"
       // `disabled` would remove the focus.
       aria-disabled={loadingMore}
       onClick={loadMore}
     >
       {loadingMore ? inbox.loadingMore : inbox.loadMore}
-    </button>
+    </OutlinedButton>
   )
 }

@@ -9,6 +9,8 @@ import { LiteralText } from './call-details.tsx'
 import { toDisplayName } from '../reading/shown-text.ts'
 import type { Approval } from '../reading/approval.ts'
 import { PreviewView } from './call-preview.tsx'
+import { OutlinedButton } from './buttons.tsx'
+import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 
 interface ApprovalPeopleProps {
   readonly approval: PendingApproval
@@ -31,9 +33,7 @@ export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
       </Fact>
       {userText !== undefined && (
         <Fact name={context.userText}>
-          <q className="adk-user-text">
-            <LiteralText text={userText} />
-          </q>
+          <LiteralText in="q" className="adk-user-text" text={userText} />
         </Fact>
       )}
       {votes.length > 0 && (
@@ -66,7 +66,8 @@ export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
   )
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+/** A row of a list of facts. */
+export function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
   return (
     <div>
       <dt>{name}</dt>
@@ -194,15 +195,21 @@ export function CancelDecision({ onCancelDecision, isWaiting }: CancelDecisionPr
   if (isRefused) return <p className="adk-status">{approval.maybeSent}</p>
   return (
     <div className="adk-actions">
-      <button
-        type="button"
-        className="adk-button adk-outlined"
-        onClick={() => setRefused(!onCancelDecision())}
-      >
+      <OutlinedButton onClick={() => setRefused(!onCancelDecision())}>
         {approval.cancelDecision}
-      </button>
+      </OutlinedButton>
     </div>
   )
+}
+
+/** Says that a decision waits for the connection. */
+export function describeWaiting(
+  { decision: { approved, reason }, mayHaveArrived }: WaitingDecision,
+  { labels: { approval }, isQuestion }: { labels: AdkLabels; isQuestion: boolean },
+): string {
+  const given = approved ? 'approval' : 'denial'
+  const sentence = approval.waitingDecision(isQuestion ? 'answer' : given, mayHaveArrived)
+  return reason === undefined ? sentence : approval.withReason(sentence, reason)
 }
 
 /** Shows the severity of a call: as an icon, as text and as a colour. */

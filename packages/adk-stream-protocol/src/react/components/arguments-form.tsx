@@ -6,7 +6,7 @@ import type { Arguments } from '../reading/call.ts'
 import { type Field, type FieldProblem, readFields } from '../reading/edit-arguments.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { LiteralText, LookAlikeWarning } from './call-details.tsx'
-import { HoldButton } from './hold-button.tsx'
+import { FormActions } from './buttons.tsx'
 
 interface ArgumentsFormProps {
   /** The fields with what the person has typed. The card keeps them when the form closes. */
@@ -136,9 +136,7 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
         )}
         {/* An input does not show hidden characters. The exact value follows below it. */}
         {typeof field.value === 'string' && toLiteral(field.value) !== field.value && (
-          <p className="adk-look-alike">
-            <LiteralText text={field.value} />
-          </p>
+          <LiteralText in="p" className="adk-look-alike" text={field.value} />
         )}
         {typeof field.value === 'string' && <LookAlikeWarning text={field.value} />}
         {problem && (
@@ -216,43 +214,4 @@ function FieldInput({ field, onField, ...common }: FieldInputProps) {
 /** Returns what a select shows for an option. */
 function nameOption({ options = [], optionNames }: Field['rules'], option: string): string {
   return optionNames?.[options.findIndex((each) => String(each) === option)] ?? option
-}
-
-interface FormActionsProps {
-  /** The label of the submit button. */
-  readonly label: string
-  readonly danger?: boolean
-  /** Called when the submit button was held. Without it, a click submits the form. */
-  readonly onHeld?: (() => void) | undefined
-  readonly onClose: () => void
-  /** The label of the second button. Default: to go back. */
-  readonly closeLabel?: string | undefined
-}
-
-/** The submit button and the back button of a form. */
-export function FormActions(props: FormActionsProps) {
-  const { label, danger = false, onHeld, onClose, closeLabel } = props
-  const { back } = useAdkLabels().approval
-  return (
-    <div className="adk-actions">
-      {onHeld ? (
-        <HoldButton label={label} onHeld={onHeld} />
-      ) : (
-        <button
-          type="submit"
-          className={danger ? 'adk-button adk-primary adk-danger' : 'adk-button adk-primary'}
-        >
-          {label}
-        </button>
-      )}
-      <button
-        type="button"
-        // A decision of its own, and not the way back.
-        className={closeLabel === undefined ? 'adk-button adk-quiet' : 'adk-button adk-outlined'}
-        onClick={onClose}
-      >
-        {closeLabel ?? back}
-      </button>
-    </div>
-  )
 }

@@ -21,10 +21,7 @@ export function FunctionName({ name }: { readonly name: string }) {
   const { tool } = useAdkLabels()
   return (
     <p className="adk-function">
-      {tool.functionName}{' '}
-      <code>
-        <LiteralText text={name} />
-      </code>
+      {tool.functionName} <LiteralText in="code" text={name} />
     </p>
   )
 }
@@ -148,9 +145,7 @@ export function ValueView({
     <dl className="adk-nested">
       {entries.map(([name, item]) => (
         <div key={name}>
-          <dt>
-            <LiteralText text={toName(name, names)} />
-          </dt>
+          <LiteralText in="dt" text={toName(name, names)} />
           <dd>
             <ValueView value={item} {...inner} />
           </dd>
@@ -169,12 +164,21 @@ function show(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+interface LiteralTextProps {
+  readonly text: string
+  /** The element around the text. Default: none. */
+  readonly in?: 'code' | 'dd' | 'dt' | 'figcaption' | 'p' | 'q' | 'span' | 'strong' | undefined
+  /** The class and the id of that element. */
+  readonly className?: string | undefined
+  readonly id?: string | undefined
+}
+
 /**
  * Shows text that a person decides about exactly as it is. Its direction does not affect the text around it. Characters that are
  * invisible or reorder others appear as their code point.
  */
-export function LiteralText({ text }: { readonly text: string }) {
-  return (
+export function LiteralText({ text, in: Element, className, id }: LiteralTextProps) {
+  const literal = (
     <bdi className="adk-literal">
       {readPieces(text).map((piece, index) =>
         piece.kind === 'text' ? (
@@ -188,6 +192,12 @@ export function LiteralText({ text }: { readonly text: string }) {
         ),
       )}
     </bdi>
+  )
+  if (!Element) return literal
+  return (
+    <Element className={className} id={id}>
+      {literal}
+    </Element>
   )
 }
 

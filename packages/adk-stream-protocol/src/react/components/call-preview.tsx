@@ -30,14 +30,15 @@ interface PreviewState {
   readonly preview: ShownPreview | undefined
   /** The preview before the last change, until the person decides. */
   readonly seen: ShownPreview | undefined
-  /** Adds the preview to a decision. Returns undefined if the preview changed just before. */
-  readonly withPreview: (decision: Decision) => Decision | undefined
+  /** Passes on a decision with the preview. Ignores an approval if the preview changed just before. */
+  readonly decide: (decision: Decision) => void
 }
 
 /** Tracks the preview that the person sees, so that a decision names it and a change is visible. */
 export function useShownPreview(
   preview: ShownPreview | undefined,
   refusal: ServerError | undefined,
+  onDecide: (decision: Decision) => void,
 ): PreviewState {
   const [shown, setShown] = useState<Shown>({ given: preview, refusal, current: preview })
   const changedAt = useRef<number>(undefined)
@@ -60,10 +61,10 @@ export function useShownPreview(
   return {
     preview: shown.current,
     seen: hasChanged ? shown.seen : undefined,
-    withPreview: (decision) => {
-      if (!decision.approved || digest === undefined) return decision
+    decide: (decision) => {
+      if (!decision.approved || digest === undefined) return onDecide(decision)
       const isFresh = changedAt.current !== undefined && Date.now() - changedAt.current < SETTLE_MS
-      return isFresh ? undefined : { ...decision, preview: digest }
+      if (!isFresh) onDecide({ ...decision, preview: digest })
     },
   }
 }
@@ -97,11 +98,7 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
       <ArgumentsTable args={open} />
       {(hint ?? sum) !== undefined && (
         <div className="adk-notes">
-          {hint && (
-            <p className="adk-hint">
-              <LiteralText text={hint} />
-            </p>
-          )}
+          {hint && <LiteralText in="p" className="adk-hint" text={hint} />}
           {sum && <SumNote sum={sum} />}
         </div>
       )}
@@ -190,15 +187,13 @@ export function PreviewView({ preview, seen }: PreviewViewProps) {
 interface RowProps {
   readonly label: string
   readonly isChanged: boolean
-  readonly children: React.ReactNode
+  readonly children: ReactNode
 }
 
 function Row({ label, isChanged, children }: RowProps) {
   return (
     <div data-changed={isChanged || undefined}>
-      <dt>
-        <LiteralText text={label} />
-      </dt>
+      <LiteralText in="dt" text={label} />
       <dd>{children}</dd>
     </div>
   )
@@ -208,14 +203,10 @@ function Transition({ before, after }: { readonly before: string; readonly after
   const { approval } = useAdkLabels()
   return (
     <>
-      <span className="adk-before">
-        <LiteralText text={before} />
-      </span>{' '}
+      <LiteralText in="span" className="adk-before" text={before} />{' '}
       <span aria-hidden="true">→</span>
       <span className="adk-hidden">{approval.becomes}</span>{' '}
-      <strong>
-        <LiteralText text={after} />
-      </strong>
+      <LiteralText in="strong" text={after} />
     </>
   )
 }
@@ -223,21 +214,13 @@ function Transition({ before, after }: { readonly before: string; readonly after
 /** The value that the person saw before. */
 function Was({ text }: { readonly text: string }) {
   const { approval } = useAdkLabels()
-  return (
-    <span className="adk-was">
-      <LiteralText text={approval.was(text)} />
-    </span>
-  )
+  return <LiteralText in="span" className="adk-was" text={approval.was(text)} />
 }
 
 function TextDiff({ label, before, after }: NonNullable<Preview['text']>) {
   return (
     <figure className="adk-code adk-diff">
-      {label !== undefined && (
-        <figcaption>
-          <LiteralText text={label} />
-        </figcaption>
-      )}
+      {label !== undefined && <LiteralText in="figcaption" text={label} />}
       <pre>
         {diffLines(before, after).map(({ type, text }, index) => {
           const line = <LiteralText text={text === '' ? ' ' : text} />

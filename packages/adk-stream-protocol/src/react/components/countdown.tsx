@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-import { useAdkLabels, useFixedTime } from '../provider.tsx'
+import { useAdkLabels, useAdkSettings } from '../provider.tsx'
 
 interface CountdownProps {
   /** In ms since 1970. */
@@ -53,7 +53,7 @@ function pad(value: number): string {
 
 /** Returns the whole seconds until `deadline` (ms since 1970), updated every second: 0 after it, `undefined` without a deadline. */
 export function useCountdown(deadline: number | undefined): number | undefined {
-  const fixed = useFixedTime()
+  const { time: fixed } = useAdkSettings()
   const [time, setNow] = useState(Date.now)
   const now = fixed ?? time
   const seconds = deadline === undefined ? undefined : secondsUntil(deadline, now)

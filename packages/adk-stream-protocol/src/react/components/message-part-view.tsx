@@ -1,7 +1,7 @@
 import type { UIMessage, SourceUrlUIPart } from 'ai'
 import { memo, createContext, use } from 'react'
 
-import { useRenderers, useAdkLabels } from '../provider.tsx'
+import { useAdkSettings, useAdkLabels } from '../provider.tsx'
 import {
   type Approval,
   asksForAnswer,
@@ -11,8 +11,7 @@ import {
 } from '../reading/approval.ts'
 import { type Call, isCall, getToolName } from '../reading/call.ts'
 import { ApprovalCard } from './approval-card.tsx'
-import { CodeBlock } from './code-block.tsx'
-import { FileView } from './file-view.tsx'
+import { CodeBlock, FileView } from './message-content.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { SignInCard } from './sign-in-card.tsx'
 import { StepList } from './step-list.tsx'
@@ -40,7 +39,7 @@ export interface MessagePartViewProps {
 /** Shows one part of a message. Shows nothing for an unknown part type. */
 export const MessagePartView = memo(function MessagePartView(props: MessagePartViewProps) {
   const { part, role, streaming, approval, waitsFor } = props
-  const { renderData } = useRenderers()
+  const { renderData } = useAdkSettings()
   if (isCall(part)) return <CallView {...{ call: part, approval, waitsFor }} />
   if (part.type === 'text' && role === 'user')
     return (
@@ -65,7 +64,7 @@ interface CallViewProps {
 }
 
 function CallView({ call, approval, waitsFor }: CallViewProps) {
-  const { renderCall } = useRenderers()
+  const { renderCall } = useAdkSettings()
   const context = useApprovalContext()
   const { onDecide, onRefresh, refusals, votes, hints, details, sums } = context
   const { unconfirmed, isConnected, waitingDecisions, onCancelDecision } = context
@@ -121,7 +120,7 @@ interface TextViewProps {
 
 /** Shows text of the assistant with the application's `renderText`, or as plain text. */
 function TextView({ text, streaming }: TextViewProps) {
-  const { renderText } = useRenderers()
+  const { renderText } = useAdkSettings()
   if (renderText) return <>{renderText(text, { streaming })}</>
   return (
     <p className="adk-text" dir="auto">

@@ -2,7 +2,7 @@ import { type RefObject, useEffect, useLayoutEffect, useState } from 'react'
 
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
-import type { Decision, UndecidedCall } from '../reading/approval.ts'
+import type { UndecidedCall } from '../reading/approval.ts'
 import { getArguments, getToolName } from '../reading/call.ts'
 import { LiteralText } from './call-details.tsx'
 import { ApprovalForm, EMPTY_DRAFT, useApprovalKeys } from './approval-form.tsx'
@@ -38,20 +38,19 @@ export function PinnedApproval(props: PinnedApprovalProps) {
 }
 
 function Pinned({ undecided: { call, approval }, count, chat }: PinnedApprovalProps) {
-  const { voice: labels, approval: approvalLabels } = useAdkLabels()
+  const { voice: labels } = useAdkLabels()
   const [draft, setDraft] = useState(EMPTY_DRAFT)
-  const { approvalId, severity, hasPreview = false } = approval
+  const { approvalId, severity } = approval
   const refusal = chat.refusals.get(approvalId)
-  const { preview, seen, withPreview } = useShownPreview(approval.preview, refusal)
+  const { preview, seen, decide } = useShownPreview(
+    approval.preview,
+    refusal,
+    (decision) => void chat.decide(approvalId, decision),
+  )
   const { description } = useCallDescription(getToolName(call), getArguments(call), {
     phase: 'pending',
     headline: preview?.headline,
   })
-  const isMissing = hasPreview && !preview
-  const decide = (decision: Decision): void => {
-    const complete = withPreview(decision)
-    if (complete) void chat.decide(approvalId, complete)
-  }
   return (
     <section className="adk-pinned" data-severity={severity} aria-label={labels.pinned(count)}>
       <header className="adk-pinned-header">
@@ -61,21 +60,15 @@ function Pinned({ undecided: { call, approval }, count, chat }: PinnedApprovalPr
           {labels.showCard}
         </button>
       </header>
-      <p className="adk-call-description">
-        <LiteralText text={description} />
-      </p>
+      <LiteralText in="p" className="adk-call-description" text={description} />
       {preview && <PreviewView preview={preview} seen={seen} />}
       {/* The form of a question, and a sign-in, have no room here. */}
       {approval.kind === undefined && (
         <ApprovalForm
+          {...{ approval, preview, draft }}
           args={{}}
           editable={false}
           hidden={false}
-          amount={preview?.amount}
-          action={preview?.action}
-          isHeld={severity === 'high'}
-          blocked={isMissing ? approvalLabels.previewMissing : preview?.blocked}
-          draft={draft}
           onDraft={setDraft}
           onDecide={decide}
         />

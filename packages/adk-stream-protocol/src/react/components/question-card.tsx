@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useState, type ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 
 import { isRecord } from '../../protocol/guards.ts'
 import { useAdkLabels } from '../provider.tsx'
@@ -10,11 +10,11 @@ import { toQuestionTitle, toShownAnswer } from '../reading/question.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText, ValueView } from './call-details.tsx'
-import { type Draft, DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
-import { DecidedBy, CancelDecision, RefusalNote } from './approval-parts.tsx'
+import { closeOnEscape, type Draft, DenyForm, EMPTY_DRAFT, UnsentDraft } from './approval-form.tsx'
+import { DecidedBy, CancelDecision, describeWaiting, RefusalNote } from './approval-parts.tsx'
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { describeWaiting } from './call-labels.ts'
+import { OutlinedButton } from './buttons.tsx'
 import { Countdown } from './countdown.tsx'
 
 /** Shows a question of the agent: the form for the answer, and then the answer. */
@@ -27,7 +27,6 @@ export function QuestionCard(props: ApprovalCardProps) {
   const title = toLiteral(toQuestionTitle(approval, call.input, labels))
   const status = state === 'requested' ? question.waiting : question.states[state]
   const hidden = !isPending(call, approval) || waitingDecision !== undefined
-  const url = readUrlQuestion(approval, call.input)
   return (
     <QuestionFrame
       className="adk-question"
@@ -36,19 +35,17 @@ export function QuestionCard(props: ApprovalCardProps) {
       status={withReason(status, reason)}
       decidedBy={<DecidedBy approval={approval} />}
     >
-      <p className="adk-call-description">
-        <LiteralText text={hint === '' ? getToolName(call) : hint} />
-      </p>
-      {state === 'requested' && url && <OpenUrlForm {...{ url, hidden, onDecide }} />}
-      {state === 'requested' && !url && (
-        <>
-          <SignInLink approval={approval} args={call.input} />
-          <AnswerForm
-            schema={approval.schema}
-            {...{ draft, hidden, onDecide }}
-            onDraft={setDraft}
-          />
-        </>
+      <LiteralText
+        in="p"
+        className="adk-call-description"
+        text={hint === '' ? getToolName(call) : hint}
+      />
+      {state === 'requested' && (
+        <QuestionForm
+          {...{ approval, draft, hidden, onDecide }}
+          args={call.input}
+          onDraft={setDraft}
+        />
       )}
       {waitingDecision?.decision.approved === true && (
         <Answer answer={waitingDecision.decision.payload} schema={approval.schema} />
@@ -71,26 +68,43 @@ function withReason(status: string, reason: string | undefined): string {
   return reason === undefined ? status : `${status} ${toLiteral(reason)}`
 }
 
-interface AnswerFormProps {
-  readonly schema: Approval['schema']
+interface QuestionFormProps {
+  readonly approval: {
+    readonly kind?: Approval['kind'] | undefined
+    readonly schema?: Approval['schema'] | undefined
+  }
+  /** The arguments of the call that asks. */
+  readonly args: unknown
   readonly hidden: boolean
   readonly draft: Draft
   readonly onDraft: (draft: Draft) => void
   readonly onDecide: (decision: Decision) => void
 }
 
+/** Answers a question: with a form, or by opening the URL that it names. */
+export function QuestionForm(props: QuestionFormProps) {
+  const { approval, args, hidden, onDecide } = props
+  const url = readUrlQuestion(approval, args)
+  if (url) return <OpenUrlForm {...{ url, hidden, onDecide }} />
+  return (
+    <>
+      <SignInLink approval={approval} args={args} />
+      <AnswerForm {...props} schema={approval.schema} />
+    </>
+  )
+}
+
+interface AnswerFormProps extends Omit<QuestionFormProps, 'approval' | 'args'> {
+  readonly schema: Approval['schema']
+}
+
 /** Answers a question, or declines it with a reason. */
-export function AnswerForm({ schema, hidden, draft, onDraft, onDecide }: AnswerFormProps) {
+function AnswerForm({ schema, hidden, draft, onDraft, onDecide }: AnswerFormProps) {
   const { question, locale } = useAdkLabels()
   const [isDeclining, setDeclining] = useState(false)
   const fields = draft.fields ?? toAnswerFields(schema, locale)
   const close = (): void => setDeclining(false)
-  const onKeyDown = (event: KeyboardEvent): void => {
-    // Escape also closes the candidate window of an input method.
-    if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
-    event.stopPropagation()
-    close()
-  }
+  const onKeyDown = closeOnEscape(close)
   if (isDeclining)
     return (
       <div className="adk-approval-form" hidden={hidden}>
@@ -226,8 +240,8 @@ export function QuestionFrame(props: QuestionFrameProps) {
 }
 
 /** Returns the URL that an MCP server asks a person to open. Returns undefined for any other question. */
-export function readUrlQuestion(
-  { kind, schema }: { readonly kind?: Approval['kind'] | undefined; readonly schema?: unknown },
+function readUrlQuestion(
+  { kind, schema }: QuestionFormProps['approval'],
   args: unknown,
 ): URL | undefined {
   const url = isRecord(args) ? args['url'] : undefined
@@ -237,20 +251,15 @@ export function readUrlQuestion(
 }
 
 /** Returns the page at which a remote agent asks a person to sign in. Only https is safe. Returns undefined for any other question. */
-function readSignInPage({ kind }: SignInLinkProps['approval'], args: unknown): URL | undefined {
+function readSignInPage({ kind }: QuestionFormProps['approval'], args: unknown): URL | undefined {
   const url = isRecord(args) ? args['url'] : undefined
   if (kind !== 'input' || typeof url !== 'string' || !URL.canParse(url)) return undefined
   const parsed = new URL(url)
   return parsed.protocol === 'https:' ? parsed : undefined
 }
 
-interface SignInLinkProps {
-  readonly approval: { readonly kind?: Approval['kind'] | undefined }
-  readonly args: unknown
-}
-
 /** Links to the page at which a remote agent asks a person to sign in. To open it is no answer. */
-export function SignInLink({ approval, args }: SignInLinkProps) {
+function SignInLink({ approval, args }: Pick<QuestionFormProps, 'approval' | 'args'>) {
   const { question } = useAdkLabels()
   const url = readSignInPage(approval, args)
   if (!url) return null
@@ -273,9 +282,7 @@ function ShownUrl({ url }: { readonly url: URL }) {
       <p>
         {question.asksToOpen} <strong>{toLiteral(url.host)}</strong>
       </p>
-      <p>
-        <LiteralText text={url.href} />
-      </p>
+      <LiteralText in="p" text={url.href} />
     </>
   )
 }
@@ -287,7 +294,7 @@ interface OpenUrlFormProps {
 }
 
 /** Asks a person to open a URL. It opens only by their click, which is the answer. */
-export function OpenUrlForm({ url, hidden, onDecide }: OpenUrlFormProps) {
+function OpenUrlForm({ url, hidden, onDecide }: OpenUrlFormProps) {
   const { question } = useAdkLabels()
   return (
     <div className="adk-approval-form" hidden={hidden}>
@@ -302,13 +309,9 @@ export function OpenUrlForm({ url, hidden, onDecide }: OpenUrlFormProps) {
         >
           {question.openUrl(toLiteral(url.host))}
         </a>
-        <button
-          type="button"
-          className="adk-button adk-outlined"
-          onClick={() => onDecide({ approved: false })}
-        >
+        <OutlinedButton onClick={() => onDecide({ approved: false })}>
           {question.decline}
-        </button>
+        </OutlinedButton>
       </div>
     </div>
   )

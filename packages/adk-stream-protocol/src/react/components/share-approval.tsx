@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'react'
 
-import { type SharedLink, useAdkLabels, useShareApproval } from '../provider.tsx'
+import { type SharedLink, useAdkLabels, useAdkSettings } from '../provider.tsx'
 import { Time } from './approval-parts.tsx'
+import { OutlinedButton } from './buttons.tsx'
 
 type Sharing =
   | { readonly state: 'closed' | 'loading' | 'failed' }
@@ -10,7 +11,7 @@ type Sharing =
 /** A button that creates a link for another person, and shows it as text and as a QR code. */
 export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
   const { share } = useAdkLabels()
-  const create = useShareApproval()
+  const { shareApproval: create } = useAdkSettings()
   const [sharing, setSharing] = useState<Sharing>({ state: 'closed' })
   const id = useId()
   const inputRef = useRef<HTMLInputElement>(null)
@@ -38,14 +39,12 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
   return (
     <div className="adk-share">
       {sharing.state !== 'shown' && (
-        <button
-          type="button"
-          className="adk-button adk-outlined"
+        <OutlinedButton
           aria-disabled={sharing.state === 'loading'}
           onClick={() => void (sharing.state !== 'loading' && show())}
         >
           {share.open}
-        </button>
+        </OutlinedButton>
       )}
       {sharing.state === 'shown' && (
         <div className="adk-share-link" role="group" aria-labelledby={id}>
@@ -60,13 +59,11 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
               value={sharing.link.url}
               onFocus={(event) => event.target.select()}
             />
-            <button
-              type="button"
-              className="adk-button adk-outlined"
+            <OutlinedButton
               onClick={() => void copy(sharing.link).catch(() => inputRef.current?.select())}
             >
               {sharing.isCopied ? share.copied : share.copy}
-            </button>
+            </OutlinedButton>
           </p>
           <p className="adk-hint">
             {share.validUntil} <Time at={sharing.link.expiresAt} />

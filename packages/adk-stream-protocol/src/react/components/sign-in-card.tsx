@@ -3,7 +3,7 @@ import { useId, useState } from 'react'
 
 import type { SignInRequest } from '../../client/api/adk-api.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
-import { useAdkLabels, useSignInApi } from '../provider.tsx'
+import { useAdkLabels, useAdkSettings } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { getToolName } from '../reading/call.ts'
@@ -12,6 +12,7 @@ import { toServerError } from '../reading/problem.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
 import { LiteralText, CallDetails } from './call-details.tsx'
 import { QuestionFrame } from './question-card.tsx'
+import { OutlinedButton } from './buttons.tsx'
 
 /** Shows a call that waits until the person has signed in to a service. */
 export function SignInCard(props: ApprovalCardProps) {
@@ -64,17 +65,11 @@ type Progress =
 /** Begins a sign-in, or declines it. */
 export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: SignInFormProps) {
   const { signIn: labels, tool } = useAdkLabels()
-  const api = useSignInApi()
+  const { api } = useAdkSettings()
   const [progress, setProgress] = useState<Progress>({ state: 'idle' })
   const service = toLiteral(signIn.label)
   const decline = (
-    <button
-      type="button"
-      className="adk-button adk-outlined"
-      onClick={() => onDecide({ approved: false })}
-    >
-      {labels.decline}
-    </button>
+    <OutlinedButton onClick={() => onDecide({ approved: false })}>{labels.decline}</OutlinedButton>
   )
   const begin = async (request: SignInRequest): Promise<void> => {
     if (!api) return
@@ -119,14 +114,12 @@ export function SignInForm({ approvalId, signIn, toolName, hidden, onDecide }: S
           >
             {labels.start(service)}
           </button>
-          <button
-            type="button"
-            className="adk-button adk-outlined"
+          <OutlinedButton
             disabled={!api || progress.state === 'opening'}
             onClick={() => void begin({ prompt: 'login' })}
           >
             {labels.another}
-          </button>
+          </OutlinedButton>
           {decline}
         </div>
       )}

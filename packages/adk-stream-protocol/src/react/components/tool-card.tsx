@@ -4,7 +4,8 @@ import { useAdkLabels } from '../provider.tsx'
 import { type Call, getToolName, isUnfinished, readFailure } from '../reading/call.ts'
 import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import { CallDetails, LiteralText } from './call-details.tsx'
-import { describeCallState, summarise } from './call-labels.ts'
+import type { AdkLabels } from '../labels/labels.ts'
+import type { Approval } from '../reading/approval.ts'
 
 /**
  * Props of `ToolCard`.
@@ -45,22 +46,14 @@ export function ToolCard({ call, waitsFor, summary, children }: ToolCardProps) {
     >
       <header className="adk-tool-header">
         <span className="adk-dot" aria-hidden="true" />
-        <span className="adk-title">
-          <LiteralText text={title} />
-        </span>
-        <span className="adk-tool-input">
-          <LiteralText text={summary ?? summarise(call.input)} />
-        </span>
+        <LiteralText in="span" className="adk-title" text={title} />
+        <LiteralText in="span" className="adk-tool-input" text={summary ?? summarise(call.input)} />
         <span className="adk-tool-state">
           {waitsFor === undefined ? state : labels.tool.waitingInside}
         </span>
       </header>
       <WaitsForNote waitsFor={waitsFor} />
-      {failure?.reason && (
-        <p className="adk-failure">
-          <LiteralText text={failure.reason} />
-        </p>
-      )}
+      {failure?.reason && <LiteralText in="p" className="adk-failure" text={failure.reason} />}
       {children}
       <CallDetails call={call} />
     </div>
@@ -70,9 +63,38 @@ export function ToolCard({ call, waitsFor, summary, children }: ToolCardProps) {
 /** Says what a call waits for inside it. The log announces it. */
 export function WaitsForNote({ waitsFor }: Pick<ToolCardProps, 'waitsFor'>) {
   if (waitsFor === undefined) return null
-  return (
-    <p className="adk-waits-for">
-      <LiteralText text={waitsFor} />
-    </p>
+  return <LiteralText in="p" className="adk-waits-for" text={waitsFor} />
+}
+
+/** Returns the state of a call in one or two words. */
+export function describeCallState(
+  call: Call,
+  { tool }: AdkLabels,
+  outcome?: Approval['outcome'],
+): string {
+  if (readFailure(call, outcome)) return tool.failed
+  switch (call.state) {
+    case 'input-streaming':
+      return tool.preparing
+    case 'input-available':
+    case 'approval-responded':
+      return tool.running
+    case 'approval-requested':
+      return tool.waiting
+    case 'output-available':
+      return isUnfinished(call) ? tool.running : tool.done
+    case 'output-error':
+      return tool.failed
+    case 'output-denied':
+      return tool.denied
+  }
+}
+
+/** Joins the strings and numbers of the arguments to one line. */
+function summarise(input: unknown): string {
+  if (typeof input !== 'object' || input === null) return ''
+  const values = Object.values(input).filter(
+    (value) => typeof value === 'number' || (typeof value === 'string' && value !== ''),
   )
+  return values.join(', ')
 }

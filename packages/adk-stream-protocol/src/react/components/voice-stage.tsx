@@ -8,6 +8,7 @@ import { getArguments, getToolName } from '../reading/call.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { findUndecided, type UndecidedCall } from '../reading/approval.ts'
 import { type DecidableChat, PinnedApproval } from './pinned-approval.tsx'
+import { OutlinedButton } from './buttons.tsx'
 
 /** The part of a `Voice` state that the stage shows. */
 export interface StageView {
@@ -187,14 +188,9 @@ function StageActions({ voice, view }: PartProps) {
   return (
     <>
       {!(isOn && view.mode === 'hands-free') && (
-        <button
-          type="button"
-          className="adk-button adk-outlined adk-voice-button"
-          aria-pressed={held}
-          {...handlers}
-        >
+        <OutlinedButton className="adk-voice-button" aria-pressed={held} {...handlers}>
           {labels.hold}
-        </button>
+        </OutlinedButton>
       )}
       {view.state === 'model-speaking' && (
         <button

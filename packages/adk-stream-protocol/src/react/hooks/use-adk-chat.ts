@@ -7,16 +7,31 @@ import type { RefusedDecision, WaitingDecisions } from '../../client/api/decisio
 import { DECISION_CANCELLED, type ResponseChannel } from '../../client/transports/transport.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
-import { type ConnectionState, isBrowserOffline, onNetworkBack, retryConnections } from '../../client/transports/connection-state.ts'
+import {
+  type ConnectionState,
+  isBrowserOffline,
+  onNetworkBack,
+  retryConnections,
+} from '../../client/transports/connection-state.ts'
 import type { ApprovalDetails, Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { markStopped, sendDecision, recoverChat } from './chat-actions.ts'
 import { type Refusals, useAttachedChat } from './use-attached-chat.ts'
-import { type BrowserToolsOf, type TypedAttachedChat, useBrowserTools, useLocalBrowserTools } from './use-browser-tools.ts'
+import {
+  type BrowserToolsOf,
+  type TypedAttachedChat,
+  useBrowserTools,
+  useLocalBrowserTools,
+} from './use-browser-tools.ts'
 import { useConnection } from './use-connection.ts'
 import { useLatest, useStableApi } from './use-stable.ts'
-import { type AnyChatTransport, bindChat, useChatInstance, useReplayedMessages } from './use-chat-instance.ts'
+import {
+  type AnyChatTransport,
+  bindChat,
+  useChatInstance,
+  useReplayedMessages,
+} from './use-chat-instance.ts'
 import { usePendingIds, useRefusedDecisions, useWaitingDecisions } from './decisions-in-progress.ts'
 import { useVotes } from './use-votes.ts'
 

@@ -1,12 +1,13 @@
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useIsOnline } from '../hooks/use-connection.ts'
-import type { AdkLabels } from '../labels/labels.ts'
+import type { AdkLabels, ProblemLabels } from '../labels/labels.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { toLiteral } from '../reading/shown-text.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import { readLoss, toServerError } from '../reading/problem.ts'
+import { readLoss, toServerError, type Problem } from '../reading/problem.ts'
 import { useCountdown } from './countdown.tsx'
 import type { ConnectionState } from '../../client/transports/connection-state.ts'
+import { OutlinedButton } from './buttons.tsx'
 
 /**
  * Props of `ConnectionNotice`.
@@ -52,9 +53,7 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
           </span>
         )}
         {title !== undefined && isOnline && (
-          <button type="button" className="adk-button adk-outlined" onClick={reconnect}>
-            {tryNow}
-          </button>
+          <OutlinedButton onClick={reconnect}>{tryNow}</OutlinedButton>
         )}
       </div>
     </>
@@ -80,13 +79,9 @@ function RefusedDecisions({ chat }: ConnectionNoticeProps) {
           {action !== undefined && <p>{action}</p>}
           <p>{approvalLabels.refusals[code] ?? message}</p>
         </div>
-        <button
-          type="button"
-          className="adk-button adk-outlined"
-          onClick={() => chat.dismissRefused?.(approvalId)}
-        >
+        <OutlinedButton onClick={() => chat.dismissRefused?.(approvalId)}>
           {labels.dismiss}
-        </button>
+        </OutlinedButton>
       </div>
     )
   })
@@ -129,4 +124,86 @@ export function ConnectionBadge({ connection }: { readonly connection: Connectio
       {seconds !== undefined && seconds > 0 && <span aria-hidden="true">{seconds}</span>}
     </span>
   )
+}
+
+/**
+ * Props of `ProblemCard`.
+ *
+ * @inline
+ */
+export interface ProblemCardProps {
+  /** The `problem` of `useAdkChat`. */
+  readonly problem: Problem
+  /** Called to recover. Pass `recover` of `useAdkChat`. */
+  readonly onRecover: () => void
+  /** Called if the person is signed out. Default: reloads the page. */
+  readonly onReload?: () => void
+}
+
+/** Shows why there is no reply, with a button for the action that helps. */
+export function ProblemCard({ problem, onRecover, onReload = reload }: ProblemCardProps) {
+  const labels = useAdkLabels()
+  const retryAt = problem.kind === 'rate-limited' ? problem.retryAt : undefined
+  const seconds = useCountdown(retryAt)
+  const { title, text, action } = describeProblem(problem, seconds, labels.problem)
+  return (
+    <div className="adk-problem" data-kind={problem.kind}>
+      {/* Announced once. The countdown is outside the alert, because it changes every second. */}
+      <div role="alert">
+        <p className="adk-problem-title">{title}</p>
+        {seconds === undefined && <p className="adk-problem-text">{text}</p>}
+      </div>
+      {seconds !== undefined && <p className="adk-problem-text">{text}</p>}
+      {action && (
+        <OutlinedButton
+          // Until then, the server would reject the request again.
+          disabled={(seconds ?? 0) > 0}
+          onClick={problem.kind === 'signed-out' ? onReload : onRecover}
+        >
+          {action}
+        </OutlinedButton>
+      )}
+    </div>
+  )
+}
+
+interface Description {
+  readonly title: string
+  readonly text: string
+  readonly action?: string
+}
+
+function describeProblem(
+  problem: Problem,
+  seconds: number | undefined,
+  labels: ProblemLabels,
+): Description {
+  switch (problem.kind) {
+    case 'rate-limited':
+      return {
+        title: labels.rateLimited,
+        text: labels.rateLimitedText(seconds === 0 ? undefined : seconds),
+        action: labels.retry,
+      }
+    case 'disconnected':
+      return {
+        ...(problem.lost === 'message' ? labels.unsent : labels.disconnected),
+        action: labels.reconnect,
+      }
+    case 'busy':
+      return { ...labels.busy, action: labels.retry }
+    case 'blocked':
+    case 'unfinished':
+      return labels[problem.kind]
+    case 'signed-out':
+      return { ...labels.signedOut, action: labels.reload }
+    case 'refused':
+      return { title: labels.refused, text: problem.message }
+    case 'unavailable':
+      return { ...labels.unavailable, action: labels.retry }
+  }
+}
+
+function reload(): void {
+  window.location.reload()
 }

@@ -1,7 +1,53 @@
-import type { KeyboardEvent, PointerEvent } from 'react'
+import type { ComponentProps, KeyboardEvent, PointerEvent } from 'react'
 import { useEffect, useId, useRef, useState } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
+
+/** A button with a frame. */
+export function OutlinedButton({ className = '', ...props }: ComponentProps<'button'>) {
+  return (
+    <button type="button" className={`adk-button adk-outlined ${className}`.trim()} {...props} />
+  )
+}
+
+interface FormActionsProps {
+  /** The label of the submit button. */
+  readonly label: string
+  readonly danger?: boolean
+  /** Called when the submit button was held. Without it, a click submits the form. */
+  readonly onHeld?: (() => void) | undefined
+  readonly onClose: () => void
+  /** The label of the second button. Default: to go back. */
+  readonly closeLabel?: string | undefined
+}
+
+/** The submit button and the back button of a form. */
+export function FormActions(props: FormActionsProps) {
+  const { label, danger = false, onHeld, onClose, closeLabel } = props
+  const { back } = useAdkLabels().approval
+  return (
+    <div className="adk-actions">
+      {onHeld ? (
+        <HoldButton label={label} onHeld={onHeld} />
+      ) : (
+        <button
+          type="submit"
+          className={danger ? 'adk-button adk-primary adk-danger' : 'adk-button adk-primary'}
+        >
+          {label}
+        </button>
+      )}
+      <button
+        type="button"
+        // A decision of its own, and not the way back.
+        className={closeLabel === undefined ? 'adk-button adk-quiet' : 'adk-button adk-outlined'}
+        onClick={onClose}
+      >
+        {closeLabel ?? back}
+      </button>
+    </div>
+  )
+}
 
 /** How long a person holds the button, in ms. */
 const HOLD_MS = 800
