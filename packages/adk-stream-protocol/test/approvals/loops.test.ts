@@ -1,5 +1,5 @@
 import { BasePlugin } from '@google/adk'
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { defer } from '../support/agents.ts'
@@ -178,6 +178,66 @@ describe.each(clients)('$name', (client) => {
     expect(testBridge.results).toEqual([TOKYO])
   })
 })
+
+test.each(approvingClients)(
+  '[AP790] $name: a client that sends a decision twice, because two of its streams overlap, receives the outcome twice',
+  async (client) => {
+    const call = defer()
+    await using testBridge = await TestBridge.open({
+      tools: (wallet) => [paymentTool(wallet, { before: () => call.promise })],
+    })
+    const page = testBridge.page()
+    const resumed = new HeldEnd(page.fetch)
+    const chat = await page.open(client, { fetch: resumed.fetch })
+    // With `resume`, `useChat` asks for a running turn when the page opens. If the response is slow, the user has sent a message,
+    // and the client reads its turn twice.
+    const reply = chat.send(`[[say I'll pay.]][[wait resumed]]${PAY}`)
+    await chat.untilShown("I'll pay.")
+    const resumption = chat.resume()
+    await resumed.opened
+    testBridge.emulator.release('resumed')
+    await reply
+    await chat.until(({ status }) => status === 'ready')
+    const [id = ''] = chat.asked
+    await chat.click({ id, approved: true })
+    await page.untilState(id, 'executing')
+    resumed.end()
+    await expect.poll(() => page.sent).toHaveLength(3)
+    call.resolve()
+    await resumption
+    await chat.rest()
+    expect(page.sent).toHaveLength(3)
+    expect(page.sent[2]).toEqual(page.sent[1])
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(chat.error).toBeUndefined()
+    expect(chat.lastMessage).toEqual((await page.messages()).at(-1))
+  },
+)
+
+/** Delays the end of the stream that a `GET` requests. */
+class HeldEnd {
+  readonly #opened = defer()
+  readonly #ended = defer()
+  readonly opened = this.#opened.promise
+  readonly #fetch: typeof globalThis.fetch
+
+  constructor(fetch: typeof globalThis.fetch) {
+    this.#fetch = fetch
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const response = await this.#fetch(input, init)
+    if (new Request(input, init).method !== 'GET' || !response.body) return response
+    this.#opened.resolve()
+    const held = new TransformStream<Uint8Array, Uint8Array>({ flush: () => this.#ended.promise })
+    return new Response(response.body.pipeThrough(held), response)
+  }
+
+  end(): void {
+    this.#ended.resolve()
+  }
+}
 
 /** Ends every run but the first before the agent does anything. */
 class Silence extends BasePlugin {

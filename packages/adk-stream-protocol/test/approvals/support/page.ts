@@ -35,6 +35,15 @@ export type PageSocketClass = new (
   protocols?: string | string[],
 ) => WebSocket
 
+interface OpenOptions {
+  /** The id of the chat. Default `chat-1`. */
+  readonly id?: string
+  /** Default `approvals`. */
+  readonly autoSend?: AutoSend
+  /** Sends the requests of the chat. Default: `fetch` of the page. */
+  readonly fetch?: typeof globalThis.fetch
+}
+
 /** A page in the browser of a principal. It finds the server again after a restart. */
 export class Page {
   /** Everything that was sent, in order: bodies of `POST /stream`, frames `send` and `decide`. */
@@ -90,11 +99,11 @@ export class Page {
   /** Opens a chat as a page does: with the stored messages. */
   async open(
     client: ApprovingClient,
-    { id = 'chat-1', autoSend = 'approvals' }: { id?: string; autoSend?: AutoSend } = {},
+    { id = 'chat-1', autoSend = 'approvals', fetch = this.fetch }: OpenOptions = {},
   ): Promise<ApprovingChat> {
     const messages = await this.messages(id)
     const api = `${this.#address.url}/stream`
-    const { fetch, webSocket } = this
+    const { webSocket } = this
     const loadMessages = (): Promise<readonly ChatMessage[]> => this.messages(id)
     return client.openChat({ id, api, fetch, webSocket, loadMessages, messages, autoSend })
   }
