@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
@@ -9,14 +9,9 @@ import { isFocused } from './support/app-shell.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { readAccount } from './support/account.ts'
 import { OVERLAYS, findViolations } from './support/axe-violations.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 const WIDE = { width: 1440, height: 900 }
 const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true }

@@ -1,20 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { decide } from './support/approvals.ts'
 import { chatPage } from './support/chat-page.ts'
 import { readAccount } from './support/account.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 longTest(
   '[DM451] a second person approves a large payment on a phone, once, with the link from the card',

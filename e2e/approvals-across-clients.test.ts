@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { isLong } from '../test/support/long-run.ts'
 import { longTest } from '../test/support/long-test.ts'
@@ -9,22 +9,18 @@ import { readAccount } from './support/account.ts'
 import { chooseMode } from './support/app-shell.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
 const API_KEY = 'a-key-of-sixteen-characters'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo({ API_KEY })
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo({ variables: { API_KEY } })
 
 /**
  * Opens a demo with the built-in emulator, where a user may become the second approver. Each test opens its own, because the second
  * approver sees the approvals of all users.
  */
 function openDemoWithApprover(): Promise<TestDemo> {
-  return openTestDemo({ GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' })
+  return openTestDemo({ variables: { GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' } })
 }
 
 /** Returns options for a page at the approver link that the terminal shows. */

@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
 const mode = 'direct'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 test('[DM75] a pending approval of the AI SDK is kept after a reload, and the approved payment is made once', async () => {
   const { page, card, account, waitUntilIdle, replies, results } = await requestApproval(

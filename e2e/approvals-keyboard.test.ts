@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import {
@@ -9,14 +9,9 @@ import {
   waitForChangedPreview,
 } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 // No test here uses the mouse. The message is sent with the keyboard, so the input has the focus.
 

@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 test('[DM450] the approvals page lists pending and decided approvals, and keeps its filter in the URL', async () => {
   const { page, card } = await requestApproval(testDemo, 'Send $50 to Alice', { mode: 'sse' })

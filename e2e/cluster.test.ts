@@ -17,7 +17,7 @@ import { longTest } from '../test/support/long-test.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
 import { decide, waitForOutcome, RAN_ONCE } from './support/approvals.ts'
-import { acquireContext, type PooledContext, releaseContext } from './support/browser-contexts.ts'
+import { TestContexts } from './support/browser-contexts.ts'
 import { chatPage } from './support/chat-page.ts'
 import { buildStockPage, serveStockPages, STOCK_VERSIONS } from './support/stock-page.ts'
 
@@ -27,7 +27,7 @@ const History = z.object({ history: z.array(z.object({ type: z.string() })) })
 let directory: TemporaryDirectory
 let emulator: Emulator
 let cluster: Cluster
-const contexts: PooledContext[] = []
+const contexts = new TestContexts()
 
 beforeAll(async () => {
   await builtPage()
@@ -55,10 +55,7 @@ afterAll(async () => {
   await emulator?.close()
   await directory?.[Symbol.asyncDispose]()
 })
-afterEach(async () => {
-  const errors = (await Promise.all(contexts.splice(0).map(releaseContext))).flat()
-  if (errors.length > 0) throw new Error(`The page had errors: ${errors.join(', ')}`)
-})
+afterEach(() => contexts.closeWithoutErrors())
 
 describe.each(STOCK_VERSIONS)('ai %s', (version) => {
   const it = takeTurns({ group: STOCK_VERSIONS.indexOf(version), groups: STOCK_VERSIONS.length })
@@ -140,7 +137,7 @@ describe('the instance with the live socket is killed', () => {
   longTest(
     '[DM550] the page reconnects to the other instance, where the payment is approved and made once',
     async () => {
-      const page = await openPage()
+      const page = await contexts.openPage(cluster.url)
       await page.addInitScript(() => localStorage.setItem('mode', 'live'))
       const sockets = await watchSockets(page)
       await page.goto(cluster.url)
@@ -198,13 +195,6 @@ describe('the instance with the live socket is killed', () => {
   )
 })
 
-async function openPage(): Promise<Page> {
-  const pooled = await acquireContext({ locale: 'en-US', reducedMotion: 'reduce' })
-  contexts.push(pooled)
-  pooled.origins.add(cluster.url)
-  return pooled.context.newPage()
-}
-
 /** Observes the sockets of a page. */
 async function watchSockets(page: Page) {
   const session = await page.context().newCDPSession(page)
@@ -243,7 +233,7 @@ async function readHistory(page: Page, id: string): Promise<string[]> {
 
 /** Opens a chat as a new user, in a page with stock `useChat`. */
 async function openChat(version: '6' | '7', name: string, { isLive = false } = {}) {
-  const page = await openPage()
+  const page = await contexts.openPage(cluster.url)
   const sockets = await watchSockets(page)
   const streams: { readonly method: string; readonly instance: string | undefined }[] = []
   page.on('response', (response) => {

@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { en } from '../apps/demo/src/page/i18n/en.ts'
 import { ja } from '../apps/demo/src/page/i18n/ja.ts'
@@ -9,16 +9,11 @@ import { chatPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { sendAndWait, isFocused, appShell } from './support/app-shell.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
 const PNG = PICTURE.buffer.toString('base64')
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo({}, { live: { recordAudio: true } })
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo({ live: { recordAudio: true } })
 
 describe.each(testModes('sse'))('%s', (mode) => {
   test('[DM64] pictures are chosen, shown, removed and sent', async () => {

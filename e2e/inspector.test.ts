@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
@@ -9,14 +9,9 @@ import { chatPage } from './support/chat-page.ts'
 import { decide } from './support/approvals.ts'
 import { readAccount } from './support/account.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 describe.each(testModes('sse'))('%s', (mode) => {
   longTest(

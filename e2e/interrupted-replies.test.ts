@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
 import { chatPage } from './support/chat-page.ts'
 import { openBreakableProxy } from './support/breakable-proxy.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
 // Shorter than the time after which the server stops a turn without readers, so only the stop request can be the cause.
 const STOP_TIMEOUT_MS = 20_000
@@ -16,12 +16,7 @@ const RATE_LIMIT = {
   live: [{ type: 'close', code: 1011, reason: 'RESOURCE_EXHAUSTED: quota. Please retry in 2.2s.' }],
 } as const
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 describe.each(testModes('live'))('%s', (mode) => {
   test('[DM23] Stop ends the reply in the page and at the model', async () => {

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
+const testDemo = useTestDemo()
 
 test('[DM141] while it loads, the page requests each list once', async () => {
   const page = await testDemo.openPage()
@@ -30,5 +26,4 @@ test('[DM141] while it loads, the page requests each list once', async () => {
     chats: 1,
     events: 1,
   })
-  await testDemo.closePages()
 })

@@ -1,18 +1,13 @@
 import type { JSHandle, Locator } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { chatPage } from './support/chat-page.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { findViolations } from './support/axe-violations.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 // A PNG of one pixel.
 const DOT =

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
@@ -10,14 +10,10 @@ import {
   waitForChangedPreview,
 } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { openTestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 describe.each(testModes('live'))('%s', (mode) => {
   test('[DM37] a pending approval is kept when the server restarts', async () => {
@@ -102,7 +98,9 @@ describe.each(testModes('live'))('%s', (mode) => {
   longTest(
     '[DM34] the card of a payment that nobody decides shows that it has expired, and the payment does not run',
     async () => {
-      await using shortDeadlineDemo = await openTestDemo({ DEMO_APPROVAL_DEADLINE_MS: '4000' })
+      await using shortDeadlineDemo = await openTestDemo({
+        variables: { DEMO_APPROVAL_DEADLINE_MS: '4000' },
+      })
       const { page, card, account, id, waitUntilIdle, replies, results } = await requestApproval(
         shortDeadlineDemo,
         'Send $50 to Alice',

@@ -1,17 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
 import { testModes } from './support/modes.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 longTest(
   '[DM460] a payment of an agent that is used as a tool shows its path, and runs once',

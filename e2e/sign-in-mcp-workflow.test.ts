@@ -2,19 +2,14 @@ import type { Page } from 'playwright-core'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { requestApproval, decide, waitForOutcome } from './support/approvals.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 /** Clicks a button that opens a window, and returns the page in it. */
 async function openWindow(page: Page, name: string): Promise<Page> {

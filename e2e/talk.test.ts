@@ -1,5 +1,5 @@
 import type { Locator } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { chatPage } from './support/chat-page.ts'
@@ -9,14 +9,9 @@ import { readAccount } from './support/account.ts'
 import { takeScreenshot } from './support/screenshot.ts'
 import { voiceControls, openWithMicrophone } from './support/talk-page.ts'
 import { findViolations } from './support/axe-violations.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo({}, { live: { playback: 'real-time' } })
-})
-afterEach(() => testDemo.closePages())
-afterAll(() => testDemo[Symbol.asyncDispose]())
+const testDemo = useTestDemo({ live: { playback: 'real-time' } })
 
 const SILENCE = [{ hertz: 0, ms: 1_000 }]
 /** One second of speech, then a silence long enough that the loop does not repeat during a test. */

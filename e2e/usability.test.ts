@@ -1,18 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 import { chatPage } from './support/chat-page.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
 import { chooseMode, sendAndWait, isFocused, appShell } from './support/app-shell.ts'
 import { takeScreenshot } from './support/screenshot.ts'
-import { openTestDemo, type TestDemo } from './support/test-demo.ts'
+import { useTestDemo } from './support/use-test-demo.ts'
 
-let testDemo: TestDemo
-beforeAll(async () => {
-  testDemo = await openTestDemo()
-})
-afterAll(() => testDemo[Symbol.asyncDispose]())
-afterEach(() => testDemo.closePages())
+const testDemo = useTestDemo()
 
 describe('messages', () => {
   test('[DM370] over HTTP, a message that is written during a reply is sent after it', async () => {

@@ -69,7 +69,7 @@ const only = process.argv.find((argument) => argument.startsWith('--only='))?.sl
 const isWanted = (part: string): boolean => only === undefined || only === part
 await mkdir(FOLDER, { recursive: true })
 await buildPage()
-const testDemo = await openTestDemo({}, { live: { playback: 'real-time' } })
+const testDemo = await openTestDemo({ live: { playback: 'real-time' } })
 for (const [size, options] of Object.entries(SIZES))
   for (const language of ['en', 'ja'] as const)
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { launchChromium } from './launch-chromium.ts'
 
 /** A browser context that several tests use one after the other. */
-export interface PooledContext {
+interface PooledContext {
   readonly key: string
   readonly context: BrowserContext
   /** An empty page that keeps the renderer process and its compiled scripts between tests. */
@@ -11,6 +11,58 @@ export interface PooledContext {
   readonly origins: Set<string>
   /** Exceptions and violations of the security policy in the pages. */
   errors: string[]
+}
+
+/** The browser contexts that a test has opened. */
+export class TestContexts {
+  readonly #pooled: PooledContext[] = []
+  readonly #separate: { readonly browser: Browser; readonly pooled: PooledContext }[] = []
+
+  /** Opens an empty page that may load `url`. With `flags`, it opens in a browser of its own. */
+  async openPage(
+    url: string,
+    { flags, ...options }: BrowserContextOptions & { readonly flags?: readonly string[] } = {},
+  ): Promise<Page> {
+    // With reduced motion, popovers get their colours at once, and the page draws half as many frames.
+    const contextOptions = { locale: 'en-US', reducedMotion: 'reduce' as const, ...options }
+    const pooled = await (flags
+      ? this.#openSeparate(flags, contextOptions)
+      : this.#acquire(contextOptions))
+    pooled.origins.add(new URL(url).origin)
+    return pooled.context.newPage()
+  }
+
+  /** Closes the pages and resolves with their errors. */
+  async close(): Promise<string[]> {
+    const errors = await Promise.all(this.#pooled.splice(0).map(releaseContext))
+    for (const { browser, pooled } of this.#separate.splice(0)) {
+      errors.push(pooled.errors)
+      await browser.close()
+    }
+    return errors.flat()
+  }
+
+  /** Closes the pages. Throws if one of them had an exception or violated the security policy. */
+  async closeWithoutErrors(): Promise<void> {
+    const errors = await this.close()
+    if (errors.length > 0) throw new Error(`The page had errors: ${errors.join(', ')}`)
+  }
+
+  async #acquire(options: BrowserContextOptions): Promise<PooledContext> {
+    const pooled = await acquireContext(options)
+    this.#pooled.push(pooled)
+    return pooled
+  }
+
+  async #openSeparate(
+    flags: readonly string[],
+    options: BrowserContextOptions,
+  ): Promise<PooledContext> {
+    const browser = await launchChromium(flags)
+    const pooled = await openContext(browser, options)
+    this.#separate.push({ browser, pooled })
+    return pooled
+  }
 }
 
 let launched: Promise<Browser> | undefined
@@ -31,7 +83,7 @@ function sharedBrowser(): Promise<Browser> {
  * Returns a context with these options. It may be a context of an earlier test, without its cookies, storage, pages and settings. Only
  * the scripts of the page stay in its cache.
  */
-export async function acquireContext(options: BrowserContextOptions): Promise<PooledContext> {
+async function acquireContext(options: BrowserContextOptions): Promise<PooledContext> {
   const key = JSON.stringify(options)
   const index = pool.findIndex((each) => each.key === key)
   if (index >= 0) return pool.splice(index, 1)[0] ?? acquireContext(options)
@@ -39,7 +91,7 @@ export async function acquireContext(options: BrowserContextOptions): Promise<Po
 }
 
 /** Opens a context that collects exceptions and violations of the security policy in its pages. */
-export async function openContext(
+async function openContext(
   browser: Browser,
   options: BrowserContextOptions,
 ): Promise<PooledContext> {
@@ -64,7 +116,7 @@ export async function openContext(
 }
 
 /** Returns a context to the pool without its pages, cookies and storage. Resolves with the errors of its pages. */
-export async function releaseContext(pooled: PooledContext): Promise<string[]> {
+async function releaseContext(pooled: PooledContext): Promise<string[]> {
   const { context, blankPage, origins } = pooled
   const pages = context.pages().filter((page) => page !== blankPage)
   await Promise.all(pages.map((page) => page.close()))
