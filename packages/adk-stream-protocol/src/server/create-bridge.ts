@@ -175,10 +175,10 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     fetch: (request) => handleFetchRequest(request, router, limits),
     node: (request, response) => handleNodeRequest(request, response, { router, ...limits }),
     upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
-    completeCall: (completion) => services.completeCall(completion),
+    completeCall: services.completeCall,
     audit: (query) => readAudit(backend, query),
-    timeline: (chat, page) => services.timeline(chat, page),
-    deletePrincipal: (principalId, deletion) => services.deletePrincipal(principalId, deletion),
+    timeline: services.timeline,
+    deletePrincipal: services.deletePrincipal,
     handles: (pathname) => router.handles(pathname),
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -223,7 +223,7 @@ function openShared(
     const opened = await openBackend(settings, await openStore(), modelCalls)
     opened.ledger.onChange((approval, event) => {
       afterThis(() => operations.approvalChanged(approval, event))
-      news.changed(approval)
+      news.changed(approval, { elsewhere: false })
       later().approvalChanged(approval)
     })
     await news.skip(opened.ledger)

@@ -81,7 +81,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
   const leases = openLiveLeases({ backend, ask, onError })
   const runs = openRuns(settings, { backend, turnService, leases })
-  const onDecided = (approval: Approval): void => news.changedElsewhere(approval)
+  const onDecided = (approval: Approval): void => news.changed(approval, { elsewhere: true })
   const owners = new LiveOwners({ backend, calls, runs, leases, ask, onDecided })
 
   const isLiveElsewhere = (chat: AppChatRef): Promise<boolean> => owners.isElsewhere(chat)

@@ -67,7 +67,7 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
     start: ({ store, ledger, sessions }) => elsewhere.start(store, { ledger, sessions }),
     timeline: (chat, page) => readTimeline(timelineSources, chat, { ...page, showText: true }),
     routes: [...createRoutes(settings, shared, { parts, timelineSources }), ...completions.routes],
-    completeCall: (completion) => completions.complete(completion),
+    completeCall: completions.complete,
     deletePrincipal: createDeletion(settings, shared, parts),
     openHandlers: (connection) =>
       runs && live

@@ -15,30 +15,22 @@ export interface ApprovalChange {
   readonly elsewhere: boolean
 }
 
-export type OnApprovalChange = (change: ApprovalChange) => void
-
 /** Reports every change of an approval once: changes of this process at once, changes of other processes when the audit record is read. */
 export class ApprovalNews {
-  readonly #notify: OnApprovalChange
+  readonly #notify: (change: ApprovalChange) => void
   /** The newest version that was reported, of recently changed approvals. */
   readonly #reported = new Map<string, number>()
   /** The sequence number up to which the record was read. */
   #seq: number | undefined
 
-  constructor(notify: OnApprovalChange) {
+  constructor(notify: (change: ApprovalChange) => void) {
     this.#notify = notify
   }
 
-  /** Reports a change that this process made. */
-  changed(approval: Approval): void {
+  /** Reports a change that this process made, or one of another process before the record is read. */
+  changed(approval: Approval, where: Pick<ApprovalChange, 'elsewhere'>): void {
     const { version, state } = approval
-    this.#notifyOnce({ approval, state: state.name, elsewhere: false }, version)
-  }
-
-  /** Reports a change of another process before the record is read. */
-  changedElsewhere(approval: Approval): void {
-    const { version, state } = approval
-    this.#notifyOnce({ approval, state: state.name, elsewhere: true }, version)
+    this.#notifyOnce({ approval, state: state.name, ...where }, version)
   }
 
   /** Skips the entries written so far, unless a reader started to wait for them meanwhile. */

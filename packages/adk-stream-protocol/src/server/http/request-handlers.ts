@@ -112,8 +112,8 @@ interface SseOptions {
   readonly dialect: Dialect
 }
 
-/** Sends a turn as the body of a node:http response. Returns false if the turn is too long to be replayed. */
-function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions): boolean {
+/** Sends a turn as the body of a node:http response. */
+function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions): void {
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
   }, options.keepAliveMs)
@@ -149,7 +149,6 @@ function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions)
   response.on('close', leave)
   // If the client disconnected while the turn was prepared, there is no further 'close' event.
   if (response.closed || !attachment) leave()
-  return attachment !== undefined
 }
 
 /** How many bytes may wait in a stream that its host does not read. */

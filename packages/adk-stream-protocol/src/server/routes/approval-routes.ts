@@ -203,7 +203,6 @@ export function viewApproval(
   const { state, votes } = approval
   const { hint, title, severity, icon, payload, kind, schema: answerSchema, signIn, path } = terms
   const { chain, userText } = terms
-  const reply = findReply(approval)
   const own = chat.principalId === principal.id
   const whyNot = whyUndecidable(approval, toDecider(principal))
   const toPerson = (personId: string): ShownPerson => {
@@ -261,7 +260,7 @@ export function viewApproval(
       roles,
     })),
     ...viewEnd(approval, toPerson),
-    ...withoutUndefined({ reply }),
+    ...withoutUndefined({ reply: findReply(approval) }),
     ...(own && 'receipt' in state && state.receipt && { receipt: state.receipt }),
     mayDecide: whyNot === undefined,
     ...withoutUndefined({ whyNot }),
@@ -281,7 +280,7 @@ function viewEnd(
 }
 
 /** Returns the view of an audit entry for a principal that may see the approval. */
-export function viewRecord(
+function viewRecord(
   { at, event }: AuditRecord,
   { toolName, chat }: Approval,
   principal: Principal,

@@ -58,7 +58,7 @@ export interface CallCompletionsOptions {
 export interface CallCompletions {
   readonly routes: readonly Route[]
   /** Completes a call. Resolves when the result is stored. Throws `call-completed` if it has a final result. */
-  complete(completion: CallCompletion): Promise<void>
+  readonly complete: (completion: CallCompletion) => Promise<void>
 }
 
 export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {

@@ -13,7 +13,7 @@ import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { readAgent, readDialect } from '../http/exchange.ts'
 import type { BridgeLimits } from '../limits.ts'
-import type { AudioMode, ReadOptions } from './turn-readers.ts'
+import type { AudioMode, ReadOptions, TurnReaders } from './turn-readers.ts'
 
 /**
  * Handles the frames of one socket: one function per frame type. If a handler throws, the client receives a refusal of that frame.
@@ -41,16 +41,10 @@ export interface Connection {
   /** Authenticates again. Throws if the credentials no longer identify the same principal. */
   readonly checkPrincipal: () => Promise<Principal>
   readonly send: (frame: ServerFrame) => void
-  /** Sends a turn under a request id. Returns false if the turn is too long to be replayed. */
-  readonly read: (requestId: string, turn: Turn, options: ReadOptions) => boolean
-  /** Returns the turn that is read under a request. */
-  readonly turnOf: (requestId: string) => Turn | undefined
-  /** Stops reading a turn, and returns it. */
-  readonly leave: (requestId: string) => Turn | undefined
-  /** Whether a turn is read under this request. */
-  readonly reads: (requestId: string) => boolean
-  /** The number of turns that are read. */
-  readonly reading: () => number
+  /** Sends a turn under a request id. Does nothing if the turn is too long to be replayed. */
+  readonly read: (requestId: string, turn: Turn, options: ReadOptions) => void
+  /** The turns that the client reads. */
+  readonly readers: Pick<TurnReaders, 'turnOf' | 'leave' | 'has' | 'size'>
 }
 
 /** Creates the handlers of a new socket. */
@@ -170,7 +164,7 @@ class SocketRequests {
     const { requestId, id, messages, trigger, messageId, body } = frame
     if (!this.#checkRequest(frame)) return
     const { chats, live, limits } = this.#options
-    const { principal, exchange, checkPrincipal, send, read, leave } = this.#connection
+    const { principal, exchange, checkPrincipal, send, read, readers } = this.#connection
     const opened = exchange()
     const sent = { ...body, id, chatId: id, messages, trigger, messageId }
     const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
@@ -193,7 +187,7 @@ class SocketRequests {
       this.#own.add(requestId)
       read(requestId, turn, { from, dialect, audio: this.#audioOf(frame) })
       // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
-      if (this.#closed || this.#left.has(requestId)) leave(requestId)
+      if (this.#closed || this.#left.has(requestId)) readers.leave(requestId)
     } finally {
       this.#opening.delete(requestId)
       this.#left.delete(requestId)
@@ -223,8 +217,9 @@ class SocketRequests {
   abort({ requestId, stop = false }: ClientFrameOf<'abort'>): void {
     if (this.#opening.delete(requestId) && stop) this.#stopping.add(requestId)
     // While it is still read here: without a reader, a turn of another server continues for its other readers.
-    if (stop) this.#connection.turnOf(requestId)?.stop()
-    const turn = this.#connection.leave(requestId)
+    const { readers } = this.#connection
+    if (stop) readers.turnOf(requestId)?.stop()
+    const turn = readers.leave(requestId)
     const own = this.#own.delete(requestId)
     if (turn && (own || !turn.log.watched)) turn.stop()
   }
@@ -232,7 +227,7 @@ class SocketRequests {
   /** Detaches a reader without stopping the turn, as a lost connection does (TU5). */
   leave({ requestId }: ClientFrameOf<'leave'>): void {
     if (this.#opening.has(requestId)) this.#left.add(requestId)
-    this.#connection.leave(requestId)
+    this.#connection.readers.leave(requestId)
     this.#own.delete(requestId)
   }
 
@@ -248,15 +243,15 @@ class SocketRequests {
   }
 
   #checkRequest({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
-    const { reads, send, reading } = this.#connection
-    for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
-    if (this.#opening.has(requestId) || reads(requestId)) {
+    const { readers, send } = this.#connection
+    for (const own of this.#own) if (!readers.has(own)) this.#own.delete(own)
+    if (this.#opening.has(requestId) || readers.has(requestId)) {
       // Not an `error` frame: its request id belongs to another request, which continues.
       const message = 'This requestId is in use. Use a new one for every request.'
       send({ type: 'refused', frame: type, code: 'bad-request', message })
       return false
     }
-    if (this.#opening.size + reading() >= this.#options.limits.maxRequestsPerSocket) {
+    if (this.#opening.size + readers.size >= this.#options.limits.maxRequestsPerSocket) {
       throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     }
     return true

@@ -18,7 +18,6 @@ export type IncomingFrame = ClientFrame | BidiEvent
 
 /** Reads and writes the text frames of a socket. */
 export interface SocketCodec {
-  readonly name: 'json' | 'bidi'
   readonly read: (bytes: Uint8Array) => IncomingFrame | { readonly fault: FrameFault }
   /** Returns an empty list for frames that this dialect does not have. */
   readonly encode: (frame: ServerFrame) => readonly string[]
@@ -32,7 +31,6 @@ export interface SocketCodec {
 
 /** JSON frames, as in the AI SDK's `WebSocketChatTransport`. */
 export const jsonCodec: SocketCodec = {
-  name: 'json',
   read: readClientFrame,
   encode: (frame) => [serialiseFrame(frame)],
   refuse: ({ frame, requestId, code, message }) => [
@@ -54,7 +52,7 @@ export function audioBytesIn(frame: IncomingFrame): number | undefined {
 }
 
 /** Writes one frame. Returns false if the socket must drain first. */
-export type WriteFrame = (frame: string) => boolean
+type WriteFrame = (frame: string) => boolean
 
 /** Writes a turn as numbered frames of one request. */
 function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): Sink {
@@ -79,7 +77,6 @@ function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): 
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
 export function openBidiCodec(isReading: () => boolean): SocketCodec {
   return {
-    name: 'bidi',
     read: readBidiEvent,
     encode: toTransientFrames,
     refuse: (fault) =>

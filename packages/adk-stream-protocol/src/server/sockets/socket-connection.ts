@@ -4,7 +4,6 @@ import { isBidiShaped } from '../../protocol/bidi-events.ts'
 import type { ClientFrame } from '../../protocol/client-frame.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
-import type { Turn } from '../../turns/turn.ts'
 import type { Principal, Rechecked } from '../auth/authenticate.ts'
 import { recheckCredentials } from '../auth/authenticate.ts'
 import type { Drain } from '../drain.ts'
@@ -18,7 +17,6 @@ import type { IncomingFrame, SocketCodec } from './socket-codecs.ts'
 import { asksForBidi, jsonCodec, openBidiCodec, withoutBidi } from './socket-codecs.ts'
 import type { ClosingSocket, Heartbeats, SocketEvents } from './socket-peer.ts'
 import { SocketPeer } from './socket-peer.ts'
-import type { ReadOptions } from './turn-readers.ts'
 import { TurnReaders } from './turn-readers.ts'
 
 /** The options that all sockets share. */
@@ -156,11 +154,13 @@ export class SocketConnection implements SocketEvents, Rechecked {
       exchange: () => withoutBidi(exchange),
       checkPrincipal: () => this.checkPrincipal(),
       send: (frame) => this.#peer.send(frame),
-      read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
-      turnOf: (requestId) => readers.turnOf(requestId),
-      leave: (requestId) => readers.leave(requestId),
-      reads: (requestId) => readers.has(requestId),
-      reading: () => readers.size,
+      read: (requestId, turn, how) => {
+        // Bidi frames carry no request id, so a turn is sent only once at a time.
+        if (this.#bidi && readers.turns.includes(turn)) return
+        this.#bidi?.noteRead(turn.messageId)
+        readers.read(requestId, turn, how)
+      },
+      readers,
     }
   }
 
@@ -175,16 +175,6 @@ export class SocketConnection implements SocketEvents, Rechecked {
       reading: () => readers.turns,
       findCall: (chatId, id) => this.#options.findCall({ principalId: principal.id, chatId }, id),
     })
-  }
-
-  #read(
-    readers: TurnReaders,
-    { requestId, turn, how }: { requestId: string; turn: Turn; how: ReadOptions },
-  ): boolean {
-    // Bidi frames carry no request id, so a turn is sent only once at a time.
-    if (this.#codec.name === 'bidi' && readers.turns.includes(turn)) return true
-    this.#bidi?.noteRead(turn.messageId)
-    return readers.read(requestId, turn, how)
   }
 
   async #handle(frame: IncomingFrame): Promise<void> {

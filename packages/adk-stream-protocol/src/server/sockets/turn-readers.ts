@@ -54,8 +54,8 @@ export class TurnReaders {
     return [...this.#readers.values()].map(({ turn }) => turn)
   }
 
-  /** Sends a turn. Returns false if it is too long to be replayed. */
-  read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): boolean {
+  /** Sends a turn. Does nothing if it is too long to be replayed. */
+  read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): void {
     const reader: { turn: Turn; attachment?: LogReader } = { turn }
     this.#readers.set(requestId, reader)
     const sink = {
@@ -69,7 +69,6 @@ export class TurnReaders {
     )
     if (attachment) reader.attachment = attachment
     else this.#readers.delete(requestId)
-    return attachment !== undefined
   }
 
   /** Returns where the audio of a turn goes. In `base64` mode it is written like any other chunk. */
