@@ -114,7 +114,7 @@ interface CloseOptions {
 /** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
 export function createBridge(options: AnyBridgeOptions): Bridge {
   checkOptions(options)
-  const { settings, operations } = openOperations(options)
+  const { settings, operations } = resolveOptions(options)
   const { limits, onError } = settings
   const checkToolsets = checkAgents(settings)
   hideSpanContent()
@@ -185,8 +185,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   }
 }
 
-/** Creates the log and the metrics. Reports a lasting error of the store to `onError` once. */
-function openOperations(options: AnyBridgeOptions): {
+/** Resolves the options. The log sees each error before `onError`, so that a lasting error of the store is reported once. */
+function resolveOptions(options: AnyBridgeOptions): {
   readonly settings: BridgeSettings
   readonly operations: Operations
 } {
@@ -213,16 +213,16 @@ function openShared(
   const feeds = new Feeds(limits)
   const events = new ChatEvents()
   // A decided call starts before its log entry is written and before feeds receive the change.
-  const afterThis = (report: () => void): void => void setImmediate().then(report).catch(onError)
+  const reportLater = (report: () => void): void => void setImmediate().then(report).catch(onError)
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
-    afterThis(() => events.approvalChanged(approval, state))
+    reportLater(() => events.approvalChanged(approval, state))
     if (change.elsewhere) later().changedElsewhere(change)
   })
   const backend = new Lazy(async () => {
     const opened = await openBackend(settings, await openStore(), modelCalls)
     opened.ledger.onChange((approval, event) => {
-      afterThis(() => operations.approvalChanged(approval, event))
+      reportLater(() => operations.approvalChanged(approval, event))
       news.changed(approval, { elsewhere: false })
       later().approvalChanged(approval)
     })
