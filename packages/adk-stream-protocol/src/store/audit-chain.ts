@@ -181,3 +181,12 @@ class RemovalCheck {
     return seq === undefined ? undefined : { seq, reason: 'changed' }
   }
 }
+
+/** Returns a sentence that names the damaged entry. */
+export function describeFault({ seq, reason }: NonNullable<AuditVerification['fault']>): string {
+  if (reason === 'removed')
+    return `Entry ${seq} was removed by retention, so its head cannot be checked any more. Use a newer head.`
+  const what =
+    reason === 'changed' ? `Entry ${seq} or one before it was changed` : `Entry ${seq} is missing`
+  return `${what}. The audit record of approvals is not intact. Compare it with a backup.`
+}

@@ -9,8 +9,8 @@ import type { AuditRecord } from '../approvals/audit-entry.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { PendingBrowserCall, Store } from './store.ts'
-import { openStore, readLease } from './open-store.ts'
-import type { CommandOutput } from './sqlite/audit-command.ts'
+import type { CommandOutput } from './commands.ts'
+import { openStore, readLease, runCommand } from './commands.ts'
 
 const USAGE = `Usage:
   adk-stream-protocol doctor <database> [--app <name>]
@@ -38,27 +38,23 @@ const OPTIONS = {
 } as const
 
 /** Runs `doctor`. Returns the exit code. */
-export async function runDoctorCommand(args: string[], output: CommandOutput): Promise<number> {
-  try {
+export function runDoctorCommand(args: string[], output: CommandOutput): Promise<number> {
+  return runCommand(USAGE, output, async () => {
     const { positionals, values } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
     const [, database, ...others] = positionals
-    if (database !== undefined && others.length === 0) {
-      const leaseMs = readLease(values['lease-ms'])
-      await using store = await openStore(database, values.schema)
-      const work = await readWork(store, { appName: values.app, leaseMs })
-      if (values.chat === undefined) return await report(work, output)
-      const chat = findChat(work, values.chat, values)
-      if (chat) return await reportChat(store, chat, { work, output })
-      output.printError(
-        `Nothing is open in a chat with the id ${values.chat}. Pass --principal with the id of its owner to see what happened in it.`,
-      )
-      return 2
-    }
-    output.printError(USAGE)
-  } catch (error) {
-    output.printError(error instanceof Error ? error.message : String(error))
-  }
-  return 2
+    if (database === undefined || others.length > 0) return undefined
+    const leaseMs = readLease(values['lease-ms'])
+    await using store = await openStore(database, values.schema)
+    const work = await readWork(store, { appName: values.app, leaseMs })
+    if (values.chat === undefined) return report(work, output)
+    const chat = findChat(work, values.chat, values)
+    // Awaited before the store is closed.
+    if (chat) return await reportChat(store, chat, { work, output })
+    output.printError(
+      `Nothing is open in a chat with the id ${values.chat}. Pass --principal with the id of its owner to see what happened in it.`,
+    )
+    return 2
+  })
 }
 
 /** What is open in a database. */

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { once } from 'node:events'
 
+import { runAuditCommand, runRetentionCommand } from '../store/commands.ts'
 import { runDoctorCommand } from '../store/doctor-command.ts'
-import { runRetentionCommand } from '../store/retention-command.ts'
-import { runAuditCommand } from '../store/sqlite/audit-command.ts'
 
 const args = process.argv.slice(2)
 const commands: Readonly<Record<string, typeof runAuditCommand>> = {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
-import { runAuditCommand } from '../../src/store/sqlite/audit-command.ts'
+import { runAuditCommand } from '../../src/store/commands.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
 import { type TemporaryFolder, temporaryFolder } from './support/fixture.ts'

@@ -10,8 +10,7 @@ import {
   retentionOf,
   runRetention,
 } from '../../src/store/remove-data.ts'
-import { runRetentionCommand } from '../../src/store/retention-command.ts'
-import { runAuditCommand } from '../../src/store/sqlite/audit-command.ts'
+import { runAuditCommand, runRetentionCommand } from '../../src/store/commands.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { chat, hanako, requestOf, taken } from '../ledger/support/fixture.ts'

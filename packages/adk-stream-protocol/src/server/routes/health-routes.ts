@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { ApprovalStore } from '../../approvals/approval-store.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import { describeFault } from '../../store/sqlite/audit-command.ts'
+import { describeFault } from '../../store/audit-chain.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { Store } from '../../store/store.ts'
 import type { LazyBackend } from '../chats/backend.ts'
