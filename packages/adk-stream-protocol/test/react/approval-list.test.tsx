@@ -10,7 +10,7 @@ import {
   ApprovalInbox,
   useApprovalHistory,
 } from '../../src/react/index.ts'
-import type { HistoryApi } from '../../src/react/hooks/use-approval-history.ts'
+import type { HistoryApi } from '../../src/react/hooks/use-approval-lists.ts'
 
 const user = userEvent.setup()
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { LocalToolResults } from '../../src/react/hooks/use-browser-tools.ts'
+import { createLocalToolResults } from '../../src/react/hooks/use-browser-tools.ts'
 import { NativeServer } from './support/native-server.ts'
 import { TestBrowser } from './support/chat-page.tsx'
 import { answer, payment } from './support/messages.ts'
@@ -109,7 +109,7 @@ describe('the calls that a page runs', () => {
       takes: 1,
     },
   ])('[RE9] $name: $takes', ({ tool, call, takes }) => {
-    const answers = new LocalToolResults()
+    const answers = createLocalToolResults()
     answers.setTools({ process_payment: tool })
     expect(answers.takeCalls(answer(call))).toHaveLength(takes)
     expect(answers.takeCalls(answer(call))).toEqual([])

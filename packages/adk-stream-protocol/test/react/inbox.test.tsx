@@ -11,7 +11,7 @@ import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { TestBrowser } from './support/chat-page.tsx'
-import type { InboxApi, UseInboxOptions } from '../../src/react/hooks/use-inbox.ts'
+import type { InboxApi, UseInboxOptions } from '../../src/react/hooks/use-approval-lists.ts'
 
 afterEach(() => void vi.useRealTimers())
 

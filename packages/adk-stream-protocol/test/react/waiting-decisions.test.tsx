@@ -11,7 +11,7 @@ import {
   MessageList,
   useInbox,
 } from '../../src/react/index.ts'
-import type { InboxApi } from '../../src/react/hooks/use-inbox.ts'
+import type { InboxApi } from '../../src/react/hooks/use-approval-lists.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { TestBrowser } from './support/chat-page.tsx'

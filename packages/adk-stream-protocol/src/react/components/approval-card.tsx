@@ -73,7 +73,6 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const cardRef = useApprovalKeys<HTMLDivElement>()
   const pending = isPending(call, approval)
   const hasVoted = votes?.voted === true
-  const statusRef = useFocusStatus(pending && !hasVoted && !waiting)
   const args = getArguments(call)
   const name = getToolName(call)
   const shownTitle = toShownTitle(approval.title ?? call.title, labels)
@@ -85,7 +84,6 @@ export function ApprovalCard(props: ApprovalCardProps) {
     phase,
     headline,
   })
-  const status = { labels, isOverdue, isRefused: refusal !== undefined, hasVoted, delivery }
   return (
     <div
       ref={cardRef}
@@ -128,22 +126,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         state={pending ? 'open' : 'closed'}
         isWaiting={waiting !== undefined}
       />
-      <div className="adk-ending">
-        {/* While the buttons are visible, only screen readers need the status. The buttons stay after the deadline: the local clock may be wrong, and the server refuses late decisions. */}
-        <p
-          className={pending && !isOverdue && !waiting ? 'adk-hidden' : 'adk-status'}
-          role="status"
-          tabIndex={-1}
-          ref={statusRef}
-        >
-          {toLiteral(
-            waiting
-              ? describeWaiting(waiting, { labels, isQuestion: false })
-              : describeApprovalStatus(call, approval, status),
-          )}
-        </p>
-        {!pending && <DecidedBy approval={approval} />}
-      </div>
+      <ApprovalStatus {...{ call, approval, waiting, refusal, delivery, isOverdue, hasVoted }} />
       <WaitsForNote waitsFor={props.waitsFor} />
       {!pending && <UnderstoodFrom reply={approval.reply} />}
       <CancelDecision
@@ -165,6 +148,41 @@ function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'
       <Receipt approval={approval} />
       <CallDetails call={call} />
     </>
+  )
+}
+
+interface ApprovalStatusProps extends Pick<ApprovalCardProps, 'call' | 'approval' | 'refusal'> {
+  readonly waiting: WaitingDecision | undefined
+  readonly delivery: Delivery
+  /** Whether the deadline has passed by the local clock. */
+  readonly isOverdue: boolean
+  /** Whether the person has already voted on an approval that needs several people. */
+  readonly hasVoted: boolean
+}
+
+/** The status as a sentence, and who decided. */
+function ApprovalStatus(props: ApprovalStatusProps) {
+  const { call, approval, waiting, isOverdue, hasVoted } = props
+  const labels = useAdkLabels()
+  const pending = isPending(call, approval)
+  const statusRef = useFocusStatus(pending && !hasVoted && !waiting)
+  return (
+    <div className="adk-ending">
+      {/* While the buttons are visible, only screen readers need the status. The buttons stay after the deadline: the local clock may be wrong, and the server refuses late decisions. */}
+      <p
+        className={pending && !isOverdue && !waiting ? 'adk-hidden' : 'adk-status'}
+        role="status"
+        tabIndex={-1}
+        ref={statusRef}
+      >
+        {toLiteral(
+          waiting
+            ? describeWaiting(waiting, { labels, isQuestion: false })
+            : describeApprovalStatus(props, labels),
+        )}
+      </p>
+      {!pending && <DecidedBy approval={approval} />}
+    </div>
   )
 }
 
@@ -289,32 +307,21 @@ function readPhase(call: Call, { state, outcome }: Approval): CallPhase {
   return readFailure(call, outcome) ? 'failed' : 'succeeded'
 }
 
-interface StatusOptions {
-  readonly labels: AdkLabels
-  /** Whether the deadline has passed by the local clock. */
-  readonly isOverdue: boolean
-  /** Whether the server refused the last decision. */
-  readonly isRefused: boolean
-  /** Whether the person has already voted on an approval that needs several people. */
-  readonly hasVoted: boolean
-  readonly delivery: Delivery
-}
-
 /** How far a decision has come on its way to the server. `confirmed` if the transport does not report it. */
 export type Delivery = 'waiting-for-connection' | 'sending' | 'confirmed'
 
 /** Returns the status of an approval as a sentence. Screen readers announce it when it changes. */
 function describeApprovalStatus(
-  call: Call,
-  { state, reason, outcome }: Approval,
-  { labels: { approval }, isOverdue, isRefused, hasVoted, delivery }: StatusOptions,
+  { call, approval: { state, reason, outcome }, ...props }: ApprovalStatusProps,
+  { approval }: AdkLabels,
 ): string {
+  const { refusal, delivery, isOverdue, hasVoted } = props
   switch (state) {
     case 'requested':
       if (call.state === 'approval-requested' && hasVoted) return approval.waitingForOthers
       if (call.state === 'approval-requested')
         return isOverdue ? approval.deadlinePassed : approval.waiting
-      if (call.state === 'approval-responded' && isRefused) return approval.refused
+      if (call.state === 'approval-responded' && refusal) return approval.refused
       if (call.state === 'approval-responded' && delivery !== 'confirmed')
         return delivery === 'sending' ? approval.sending : approval.waitingForConnection
       return call.state === 'approval-responded' && !call.approval.approved

@@ -1,6 +1,7 @@
 import { type ReactNode, useRef, useState } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
+import type { ShownPreview } from '../../protocol/preview.ts'
 import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import { type Decision, asksForAnswer } from '../reading/approval.ts'
@@ -177,7 +178,6 @@ function InboxItem(props: InboxItemProps) {
   const { context } = labels.inbox
   const votes = { given: approvals.given, voted }
   const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
-  const [draft, setDraft] = useState(EMPTY_DRAFT)
   const isQuestion = asksForAnswer(approval)
   const { name, description, isDescribed } = useDescription(approval, preview?.headline)
   return (
@@ -207,33 +207,7 @@ function InboxItem(props: InboxItemProps) {
       {approvals.needed > 1 && (
         <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
       )}
-      {approval.signIn && (
-        <SignInForm
-          approvalId={approval.id}
-          signIn={approval.signIn}
-          toolName={toolName}
-          hidden={isSending || !mayDecide}
-          onDecide={onDecide}
-        />
-      )}
-      {!approval.signIn && isQuestion && (
-        <QuestionForm
-          {...{ approval, args, draft, onDecide }}
-          hidden={isSending || !mayDecide}
-          onDraft={setDraft}
-        />
-      )}
-      {!approval.signIn && !isQuestion && (
-        <ApprovalForm
-          {...{ approval, preview, args, draft }}
-          schema={approval.argsSchema}
-          onDraft={setDraft}
-          // Hidden, not removed: the form keeps its input in case the server refuses the decision.
-          hidden={isSending || voted || !mayDecide}
-          editable={approvals.needed === 1 && Object.keys(args).length > 0}
-          onDecide={decide}
-        />
-      )}
+      <InboxForm {...{ approval, preview, decide, onDecide }} hidden={isSending || !mayDecide} />
       {!mayDecide && whyNot !== undefined && context.whyNot[whyNot] !== undefined && (
         <p className="adk-status">{context.whyNot[whyNot]}</p>
       )}
@@ -252,6 +226,35 @@ function InboxItem(props: InboxItemProps) {
       <RefusalNote refusal={refusal} />
       {link}
     </>
+  )
+}
+
+interface InboxFormProps {
+  readonly approval: PendingApproval
+  readonly preview: ShownPreview | undefined
+  readonly hidden: boolean
+  /** Decides a call, with the preview that the person sees. */
+  readonly decide: (decision: Decision) => void
+  readonly onDecide: (decision: Decision) => void
+}
+
+/** The form for the kind of an approval. Hidden, not removed, so that it keeps its input in case the server refuses the decision. */
+function InboxForm({ approval, preview, hidden, decide, onDecide }: InboxFormProps) {
+  const [draft, setDraft] = useState(EMPTY_DRAFT)
+  const { toolName, args, approvals, signIn, voted } = approval
+  if (signIn)
+    return <SignInForm approvalId={approval.id} {...{ signIn, toolName, hidden, onDecide }} />
+  if (asksForAnswer(approval))
+    return <QuestionForm {...{ approval, args, draft, hidden, onDecide }} onDraft={setDraft} />
+  return (
+    <ApprovalForm
+      {...{ approval, preview, args, draft }}
+      schema={approval.argsSchema}
+      onDraft={setDraft}
+      hidden={hidden || voted}
+      editable={approvals.needed === 1 && Object.keys(args).length > 0}
+      onDecide={decide}
+    />
   )
 }
 

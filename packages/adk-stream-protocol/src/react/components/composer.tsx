@@ -39,7 +39,7 @@ export function Composer(props: ComposerProps) {
   const { ref, inputId, placeholder, focusOnMount = false, before, children, onPaste } = props
   const { composer: labels } = useAdkLabels()
   const composer = useComposer(props)
-  const { inputRef, focus, write, text, setText, isEmpty, isRunning, queue } = composer
+  const { inputRef, focus, write, text, setText, isRunning, queue } = composer
   const hintId = useId()
   useImperativeHandle(ref, () => ({ focus, write }))
   useEffect(() => {
@@ -59,7 +59,6 @@ export function Composer(props: ComposerProps) {
       composer.submit()
     }
   }
-  const canStop = isRunning && props.onStop !== undefined
   const interrupts = isRunning && props.onInterrupt !== undefined
   return (
     <form
@@ -97,33 +96,48 @@ export function Composer(props: ComposerProps) {
           <p id={hintId} className="adk-composer-hint">
             {describeEnter({ isRunning, interrupts }, labels)}
           </p>
-          {canStop && (
-            <button
-              // Never a submit button: Stop must not send the draft.
-              type="button"
-              className="adk-stop"
-              aria-label={labels.stop}
-              title={labels.stop}
-              onClick={composer.stop}
-            >
-              {props.stopIcon ?? labels.stop}
-            </button>
-          )}
-          {/* While a reply runs, an empty draft needs no button: the one that stops takes its place. */}
-          {!(canStop && isEmpty) && (
-            <button
-              type="submit"
-              className="adk-send"
-              aria-label={labels.send}
-              title={labels.send}
-              disabled={isEmpty}
-            >
-              {props.sendIcon ?? labels.send}
-            </button>
-          )}
+          <ComposerButtons {...props} composer={composer} />
         </div>
       </div>
     </form>
+  )
+}
+
+interface ComposerButtonsProps extends Pick<ComposerProps, 'onStop' | 'stopIcon' | 'sendIcon'> {
+  readonly composer: Pick<ReturnType<typeof useComposer>, 'isRunning' | 'isEmpty' | 'stop'>
+}
+
+function ComposerButtons({ composer, onStop, stopIcon, sendIcon }: ComposerButtonsProps) {
+  const { composer: labels } = useAdkLabels()
+  const { isRunning, isEmpty, stop } = composer
+  const canStop = isRunning && onStop !== undefined
+  return (
+    <>
+      {canStop && (
+        <button
+          // Never a submit button: Stop must not send the draft.
+          type="button"
+          className="adk-stop"
+          aria-label={labels.stop}
+          title={labels.stop}
+          onClick={stop}
+        >
+          {stopIcon ?? labels.stop}
+        </button>
+      )}
+      {/* While a reply runs, an empty draft needs no button: the one that stops takes its place. */}
+      {!(canStop && isEmpty) && (
+        <button
+          type="submit"
+          className="adk-send"
+          aria-label={labels.send}
+          title={labels.send}
+          disabled={isEmpty}
+        >
+          {sendIcon ?? labels.send}
+        </button>
+      )}
+    </>
   )
 }
 

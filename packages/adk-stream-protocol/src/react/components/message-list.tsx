@@ -49,40 +49,8 @@ const IGNORE = (): void => undefined
 /** Shows a conversation. A chunk renders only its own message. */
 export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions, voice } = props
-  const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
-  const { hints = EMPTY, details = EMPTY, onRefresh } = props
-  const { unconfirmed = NO_IDS, isConnected = true, onCancelDecision } = props
-  const { waitingDecisions = NONE_WAITING } = props
   const { message: labels } = useAdkLabels()
-  const sums = useSums(messages, details)
-  const context = useMemo(
-    () => ({
-      onDecide,
-      onRefresh,
-      refusals,
-      votes,
-      hints,
-      details,
-      unconfirmed,
-      waitingDecisions,
-      isConnected,
-      sums,
-      onCancelDecision,
-    }),
-    [
-      onDecide,
-      onRefresh,
-      refusals,
-      votes,
-      hints,
-      details,
-      unconfirmed,
-      waitingDecisions,
-      isConnected,
-      sums,
-      onCancelDecision,
-    ],
-  )
+  const context = useCardContext(props)
   const busy = isBusy({ status })
   const last = messages.at(-1)
   const hasReply = last?.role === 'assistant' && hasContent(last)
@@ -112,6 +80,43 @@ export function MessageList(props: MessageListProps) {
         <p className="adk-stopped">{labels.stopped}</p>
       )}
     </div>
+  )
+}
+
+/** Returns what the cards need. The same object until something of it changes. */
+function useCardContext(props: MessageListProps) {
+  const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
+  const { hints = EMPTY, details = EMPTY, onRefresh } = props
+  const { unconfirmed = NO_IDS, isConnected = true, onCancelDecision } = props
+  const { waitingDecisions = NONE_WAITING } = props
+  const sums = useSums(props.messages, details)
+  return useMemo(
+    () => ({
+      onDecide,
+      onRefresh,
+      refusals,
+      votes,
+      hints,
+      details,
+      unconfirmed,
+      waitingDecisions,
+      isConnected,
+      sums,
+      onCancelDecision,
+    }),
+    [
+      onDecide,
+      onRefresh,
+      refusals,
+      votes,
+      hints,
+      details,
+      unconfirmed,
+      waitingDecisions,
+      isConnected,
+      sums,
+      onCancelDecision,
+    ],
   )
 }
 

@@ -49,12 +49,55 @@ const toRem = (height: number): string => `${height / 16}rem`
 /** Draws the nodes of a workflow in columns, with its edges as lines. The list of the steps says the same to assistive technology. */
 function StepGraph({ progress, layout }: StepGraphProps) {
   const { steps: labels, tool } = useAdkLabels()
-  const { columns, rows, nodes, lines, returns } = layout
+  const { width, height, margin, nodes, paths, routes } = measureGraph(layout)
+  const toLeft = (left: number): string => `${(left / width) * 100}%`
+  return (
+    <div
+      className="adk-step-graph"
+      data-wide={layout.columns > 4 || undefined}
+      style={{ height: toRem(height) }}
+      aria-hidden="true"
+    >
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none">
+        {paths.map(({ d, returns }, index) => (
+          <path key={index} d={d} data-returns={returns || undefined} />
+        ))}
+      </svg>
+      {progress.steps.map(({ name, state }, index) => {
+        const node = nodes[index]
+        if (!node) return null
+        const style = {
+          left: toLeft(node.left),
+          top: toRem(node.top),
+          width: toLeft(node.width),
+          height: toRem(NODE_HEIGHT),
+        }
+        return (
+          <div key={name} data-state={state} data-arrow={node.hasArrow || undefined} style={style}>
+            <span dir="auto">{toDisplayName(name, tool.names)}</span>
+            <span className="adk-step-state">{labels[state]}</span>
+          </div>
+        )
+      })}
+      {routes.map(({ route, left, top }, index) => (
+        <span
+          key={index}
+          className="adk-step-route"
+          dir="auto"
+          style={{ left: toLeft(left), top: toRem(top), maxWidth: toLeft(margin * 1.7) }}
+        >
+          {toDisplayName(route, tool.names)}
+        </span>
+      ))}
+    </div>
+  )
+}
+
+/** Returns the coordinates of everything that is drawn. */
+function measureGraph({ columns, rows, nodes, lines, returns }: StepLayout) {
   const hasRoutes = lines.some(({ route }) => route !== undefined)
   // The space between two nodes, in which lines and routes are, is twice as wide.
   const margin = hasRoutes ? 16 : 11
-  const height = rows * ROW + returns.length * LANE
-  const width = columns * COLUMN
   const laneOf = (index: number): number => rows * ROW + (index + 0.5) * LANE
   const leftOf = ({ column }: StepPlace): number => column * COLUMN + margin
   const rightOf = ({ column }: StepPlace): number => (column + 1) * COLUMN - margin
@@ -72,67 +115,38 @@ function StepGraph({ progress, layout }: StepGraphProps) {
     from && to
       ? `M${rightOf(from)},${middleOf(from)} h${margin / 2} V${lane} H${leftOf(to) - margin / 2} V${middleOf(to)} H${leftOf(to)}`
       : ''
-  const routes = [
-    ...lines.map(({ route, places: [from, to] }) => ({
-      route,
-      left: from && (from.column + 1) * COLUMN,
-      top: from && to && (middleOf(from) + middleOf(to)) / 2,
-    })),
-    ...returns.map(({ route, places: [from, to] }, index) => ({
-      route,
-      left: from && to && (leftOf(to) + rightOf(from)) / 2,
-      top: laneOf(index),
-    })),
-  ]
-  const hasArrow = (node: StepPlace): boolean =>
+  const isReached = (node: StepPlace): boolean =>
     [...lines, ...returns].some(({ places }) => places.at(-1) === node)
-  const toLeft = (left = 0): string => `${(left / width) * 100}%`
-
-  return (
-    <div
-      className="adk-step-graph"
-      data-wide={columns > 4 || undefined}
-      style={{ height: toRem(height) }}
-      aria-hidden="true"
-    >
-      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none">
-        {lines.map(({ places }, index) => (
-          <path key={index} d={toLine(places)} />
-        ))}
-        {returns.map(({ places }, index) => (
-          <path key={index} d={toReturn(places, laneOf(index))} data-returns />
-        ))}
-      </svg>
-      {progress.steps.map(({ name, state }, index) => {
-        const node = nodes[index]
-        if (!node) return null
-        const style = {
-          left: toLeft(leftOf(node)),
-          top: toRem(middleOf(node) - NODE_HEIGHT / 2),
-          width: toLeft(rightOf(node) - leftOf(node)),
-          height: toRem(NODE_HEIGHT),
-        }
-        return (
-          <div key={name} data-state={state} data-arrow={hasArrow(node) || undefined} style={style}>
-            <span dir="auto">{toDisplayName(name, tool.names)}</span>
-            <span className="adk-step-state">{labels[state]}</span>
-          </div>
-        )
-      })}
-      {routes.map(({ route, left, top = 0 }, index) =>
-        route === undefined ? null : (
-          <span
-            key={index}
-            className="adk-step-route"
-            dir="auto"
-            style={{ left: toLeft(left), top: toRem(top), maxWidth: toLeft(margin * 1.7) }}
-          >
-            {toDisplayName(route, tool.names)}
-          </span>
-        ),
-      )}
-    </div>
-  )
+  return {
+    width: columns * COLUMN,
+    height: rows * ROW + returns.length * LANE,
+    margin,
+    nodes: nodes.map((node) => ({
+      left: leftOf(node),
+      top: middleOf(node) - NODE_HEIGHT / 2,
+      width: rightOf(node) - leftOf(node),
+      hasArrow: isReached(node),
+    })),
+    paths: [
+      ...lines.map(({ places }) => ({ d: toLine(places), returns: false })),
+      ...returns.map(({ places }, index) => ({
+        d: toReturn(places, laneOf(index)),
+        returns: true,
+      })),
+    ],
+    routes: [
+      ...lines.flatMap(({ route, places: [from, to] }) =>
+        route !== undefined && from && to
+          ? { route, left: (from.column + 1) * COLUMN, top: (middleOf(from) + middleOf(to)) / 2 }
+          : [],
+      ),
+      ...returns.flatMap(({ route, places: [from, to] }, index) =>
+        route !== undefined && from && to
+          ? { route, left: (leftOf(to) + rightOf(from)) / 2, top: laneOf(index) }
+          : [],
+      ),
+    ],
+  }
 }
 
 function middleOf({ row }: StepPlace): number {

@@ -1,6 +1,13 @@
 import { type Chat, useChat, type UseChatHelpers } from '@ai-sdk/react'
 import type { UITools } from 'ai'
-import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import {
+  type RefObject,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useSyncExternalStore,
+} from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { RefusedDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
@@ -25,7 +32,7 @@ import {
   useLocalBrowserTools,
 } from './use-browser-tools.ts'
 import { useConnection } from './use-connection.ts'
-import { useLatest, useStableApi } from './use-stable.ts'
+import { type ChatApi, useLatest, useStableApi } from './use-stable.ts'
 import {
   type AnyChatTransport,
   bindChat,
@@ -129,40 +136,12 @@ export function useAdkChat<Tools extends UITools = UITools>(
   useBrowserTools(attached, tools)
   useLocalBrowserTools({ chat, results, tools: tools as BrowserTools | undefined }, last)
 
-  const latestConnection = useLatest(connection)
   const latestApi = useLatest(options.api)
   const waitingDecisions = useWaitingDecisions(options.api)
   const refusedDecisions = useRefusedDecisions(options.api)
-  const shownChat = useShown(chat)
-  const { add, remove } = usePendingIds()
-  const decide = useCallback(
-    async (approvalId: string, decision: Decision): Promise<void> => {
-      if (!add(approvalId)) return
-      clearRefusal(approvalId)
-      try {
-        const isConnected = latestConnection.current.state !== 'lost' && !isBrowserOffline()
-        await sendDecision({ chat, attached, api, isConnected }, approvalId, decision)
-      } catch (reason) {
-        if (reason !== DECISION_CANCELLED) refuse([approvalId], reason)
-        // The card says why.
-        if (shownChat.current === chat) latestApi.current?.dismissRefused?.(approvalId)
-      }
-      onApproval()
-      remove(approvalId)
-    },
-    [
-      chat,
-      attached,
-      api,
-      latestApi,
-      latestConnection,
-      shownChat,
-      clearRefusal,
-      refuse,
-      onApproval,
-      add,
-      remove,
-    ],
+  const decide = useDecide(
+    { chat, attached, api, connection },
+    { clearRefusal, refuse, onDecided: onApproval, outbox: latestApi },
   )
   // `retryAt` counts from the moment of the error. The messages do not change after it.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
@@ -213,6 +192,60 @@ export function useAdkChat<Tools extends UITools = UITools>(
     refusedDecisions,
     problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
+}
+
+interface DecidableChat<Tools extends UITools> {
+  readonly chat: Chat<AdkUIMessage<Tools>>
+  readonly attached: TypedAttachedChat<Tools> | undefined
+  readonly api: ChatApi | undefined
+  readonly connection: ConnectionState
+}
+
+/** Stable functions that a decision calls. */
+interface DecisionEvents {
+  readonly clearRefusal: (approvalId: string) => void
+  readonly refuse: (approvalIds: readonly string[], reason: unknown) => void
+  readonly onDecided: () => void
+  readonly outbox: RefObject<Pick<AdkApi, 'dismissRefused'> | undefined>
+}
+
+/** Returns a function that decides an approval. A second decision is ignored while the first one is being sent. */
+function useDecide<Tools extends UITools>(
+  { chat, attached, api, connection }: DecidableChat<Tools>,
+  { clearRefusal, refuse, onDecided, outbox }: DecisionEvents,
+): AdkChat<Tools>['decide'] {
+  const latestConnection = useLatest(connection)
+  const shownChat = useShown(chat)
+  const { add, remove } = usePendingIds()
+  return useCallback(
+    async (approvalId, decision) => {
+      if (!add(approvalId)) return
+      clearRefusal(approvalId)
+      try {
+        const isConnected = latestConnection.current.state !== 'lost' && !isBrowserOffline()
+        await sendDecision({ chat, attached, api, isConnected }, approvalId, decision)
+      } catch (reason) {
+        if (reason !== DECISION_CANCELLED) refuse([approvalId], reason)
+        // The card says why.
+        if (shownChat.current === chat) outbox.current?.dismissRefused?.(approvalId)
+      }
+      onDecided()
+      remove(approvalId)
+    },
+    [
+      chat,
+      attached,
+      api,
+      outbox,
+      latestConnection,
+      shownChat,
+      clearRefusal,
+      refuse,
+      onDecided,
+      add,
+      remove,
+    ],
+  )
 }
 
 /** Returns the chat that the page shows. Undefined after it has left the page. */

@@ -105,42 +105,46 @@ async function runTool<Message extends UIMessage>(
 }
 
 /** The browser tool calls of a chat over a plain AI SDK transport, and whether their results are complete. */
-export class LocalToolResults {
-  readonly #started = new Set<string>()
-  #tools: BrowserTools = {}
-
+export interface LocalToolResults {
   /** For `sendAutomaticallyWhen`: true if every approval has a decision and every browser tool call has a result. */
-  readonly areComplete = ({ messages }: { messages: UIMessage[] }): boolean => {
-    const step = lastStep(messages.at(-1))
-    if (step.some((call) => this.#isForPage(call))) return false
-    // The server knows the results of its own tools. Only results of the page are sent.
-    const hasLocalResult = step.some(({ toolCallId }) => this.#started.has(toolCallId))
-    return (
-      lastAssistantMessageIsCompleteWithApprovalResponses({ messages }) ||
-      (hasLocalResult && lastAssistantMessageIsCompleteWithToolCalls({ messages }))
-    )
-  }
-
+  readonly areComplete: (chat: { messages: UIMessage[] }) => boolean
   /** Sets the browser tools that the page has now. */
-  setTools(tools: BrowserTools): void {
-    this.#tools = tools
-  }
-
+  setTools(tools: BrowserTools): void
   /** Returns the calls of a finished message that the page has to run. Returns each call once. */
-  takeCalls(message: UIMessage | undefined): Call[] {
-    const calls = lastStep(message).filter(
-      (call) => this.#isForPage(call) && !this.#started.has(call.toolCallId),
-    )
-    for (const { toolCallId } of calls) this.#started.add(toolCallId)
-    return calls
-  }
+  takeCalls(message: UIMessage | undefined): Call[]
+}
 
-  #isForPage(call: Call): boolean {
+export function createLocalToolResults(): LocalToolResults {
+  const started = new Set<string>()
+  let current: BrowserTools = {}
+  const isForPage = (call: Call): boolean => {
     const name = getToolName(call)
-    const tool = Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined
+    const tool = Object.hasOwn(current, name) ? current[name] : undefined
     if (!tool) return false
     if (call.state === 'approval-responded') return call.approval.approved
     return call.state === 'input-available' && !isGated(tool)
+  }
+  return {
+    areComplete: ({ messages }) => {
+      const step = lastStep(messages.at(-1))
+      if (step.some(isForPage)) return false
+      // The server knows the results of its own tools. Only results of the page are sent.
+      const hasLocalResult = step.some(({ toolCallId }) => started.has(toolCallId))
+      return (
+        lastAssistantMessageIsCompleteWithApprovalResponses({ messages }) ||
+        (hasLocalResult && lastAssistantMessageIsCompleteWithToolCalls({ messages }))
+      )
+    },
+    setTools: (tools) => {
+      current = tools
+    },
+    takeCalls: (message) => {
+      const calls = lastStep(message).filter(
+        (call) => isForPage(call) && !started.has(call.toolCallId),
+      )
+      for (const { toolCallId } of calls) started.add(toolCallId)
+      return calls
+    },
   }
 }
 

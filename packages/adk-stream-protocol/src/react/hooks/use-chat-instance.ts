@@ -4,7 +4,7 @@ import { useState } from 'react'
 
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { ResponseChannel } from '../../client/transports/transport.ts'
-import { LocalToolResults } from './use-browser-tools.ts'
+import { createLocalToolResults, type LocalToolResults } from './use-browser-tools.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 
 /** Any AI SDK transport. Only `webSocketTransport` and `sseTransport` send decisions and tool results at any time. */
@@ -49,7 +49,7 @@ function createInstance<Tools extends UITools>(
 ): ChatInstance<Tools> {
   const { id, transport, messages = [], onError } = options
   const channel = isChannel(transport) ? transport : undefined
-  const results = channel ? undefined : new LocalToolResults()
+  const results = channel ? undefined : createLocalToolResults()
   const chat = new Chat<AdkUIMessage<Tools>>({
     id,
     messages: [...messages],
