@@ -1,5 +1,18 @@
-/** A value outside of React, for `useSyncExternalStore`: a component that reads it renders when it is set. */
-export class ObservableValue<Value> {
+import { useSyncExternalStore } from 'react'
+
+/** A value outside of React with its listeners. */
+interface Observable<Value> {
+  readonly read: () => Value
+  readonly subscribe: (listener: () => void) => () => void
+}
+
+/** Returns the current value. The component renders when it changes. */
+export function useValue<Value>({ subscribe, read }: Observable<Value>): Value {
+  return useSyncExternalStore(subscribe, read)
+}
+
+/** A value that everything may set. */
+export class ObservableValue<Value> implements Observable<Value> {
   readonly #listeners = new Set<() => void>()
   #value: Value
 

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { useValue } from './observable-value.ts'
 
 interface StoredChoiceOptions<Value extends string> {
   /** The key in `localStorage`. */
@@ -51,7 +51,7 @@ export class StoredChoice<Value extends string> {
 export function useChoice<Value extends string>(
   choice: StoredChoice<Value>,
 ): readonly [Value, (value: Value) => void] {
-  return [useSyncExternalStore(choice.subscribe, choice.read), choice.choose]
+  return [useValue(choice), choice.choose]
 }
 
 /** The agent over HTTP, the agent over a WebSocket, or Gemini without the agent. */

@@ -4,11 +4,10 @@ import { Captions, MessageSquare, ChevronDown, Mic } from 'lucide-react'
 import { useEffect, useState, useMemo } from 'react'
 
 import { IconButton } from '../icon-button.tsx'
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo, live } from '../wire/wire.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { useCaptions, useMode, type Mode } from '../settings.ts'
 import { music } from '../music/music.ts'
-import { live } from '../wire/wire.ts'
 
 interface VoicePanelProps {
   readonly voice: Voice

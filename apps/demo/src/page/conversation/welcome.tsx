@@ -1,6 +1,6 @@
 import { AudioLines, CircleCheck, ImagePlus, type LucideIcon, Users } from 'lucide-react'
 
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo } from '../wire/wire.ts'
 import { useLabels } from '../i18n/language.tsx'
 import type { Suggestion, SuggestionGroup } from '../i18n/labels.ts'
 import { useMode } from '../settings.ts'

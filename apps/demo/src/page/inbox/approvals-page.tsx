@@ -1,5 +1,5 @@
-import type { Inbox } from 'adk-stream-protocol/react'
 import {
+  type Inbox,
   ApprovalFilters,
   ApprovalHistoryList,
   ApprovalInbox,
@@ -9,10 +9,9 @@ import {
 import { ArrowLeft } from 'lucide-react'
 import { useCallback, useEffect, useRef } from 'react'
 
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo, api } from '../wire/wire.ts'
 import type { Chats } from '../chats/chats-store.ts'
 import { useLabels } from '../i18n/language.tsx'
-import { api } from '../wire/wire.ts'
 import { ChatLink } from './inbox.tsx'
 import { closeApprovals, useApprovalsLocation } from '../shell/location.ts'
 

@@ -1,5 +1,5 @@
 import type { AdkApi, Timeline } from 'adk-stream-protocol/client'
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useEffect, useRef, useState } from 'react'
 
 import { describeCall } from '../conversation/describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
@@ -23,6 +23,7 @@ import {
   type TurnRows,
 } from './timeline-rows.ts'
 import type { TurnTrace } from './trace.ts'
+import { useValue } from '../observable-value.ts'
 
 export interface ChatTimelineProps {
   readonly timeline: Timeline
@@ -78,7 +79,7 @@ export function ChatTimeline(props: ChatTimelineProps) {
 
 /** Follows the place in the conversation that was clicked, focused or asked for. */
 function useInspected(turns: readonly TurnRows[], select: (id: string) => void): void {
-  const inspected = useSyncExternalStore(inspection.subscribe, inspection.read)
+  const inspected = useValue(inspection)
   const newest = useRef(turns)
   useEffect(() => {
     newest.current = turns

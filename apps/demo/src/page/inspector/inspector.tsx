@@ -15,11 +15,10 @@ import { type ApprovalEntry, ApprovalPictures } from './approval-picture.tsx'
 import { ChatTimeline } from './chat-timeline.tsx'
 import { inspection } from './inspection.ts'
 import { RecordingPanel } from './recording-panel.tsx'
-import { Streams } from './streams.tsx'
+import { Streams, WireList } from './traffic.tsx'
 import { useInspectorLabels } from './parts.tsx'
 import type { TokenPrices } from './timeline-rows.ts'
 import { WaitingNote } from './waiting-note.tsx'
-import { WireList } from './wire-list.tsx'
 import type { WireLog, WireView } from './wire-log.ts'
 
 const TABS = ['timeline', 'approvals', 'streams', 'wire', 'recording'] as const

@@ -1,8 +1,10 @@
-import { memo } from 'react'
+import { memo, useState } from 'react'
+import { ArrowDown, ArrowUp } from 'lucide-react'
 
-import { formatMs } from './format.ts'
+import { formatMs, formatBytes } from './format.ts'
 import type { Entry, Span, TurnTrace } from './trace.ts'
 import { ScrolledText, useInspectorLabels } from './parts.tsx'
+import type { SoundCount, WireLine } from './wire-log.ts'
 
 /** The replies of the conversation, newest first, with their chunks and times. */
 export function Streams({ turns }: { readonly turns: readonly TurnTrace[] }) {
@@ -72,7 +74,7 @@ function Lanes({ turn }: { readonly turn: TurnTrace }) {
   const percent = (at: number): string => `${((at - startedAt) / (end - startedAt)) * 100}%`
   if (spans.length === 0) return null
   return (
-    <figure className="lanes" role="img" aria-label={describe(spans, labels.spans)}>
+    <figure className="lanes" role="img" aria-label={describeSpans(spans, labels.spans)}>
       {spans.map((span) => (
         <div className="lane" key={`${span.kind}-${span.id}`}>
           <span className="lane-label">{span.label || labels.spans[span.kind]}</span>
@@ -93,7 +95,10 @@ function Lanes({ turn }: { readonly turn: TurnTrace }) {
   )
 }
 
-function describe(spans: readonly Span[], names: Readonly<Record<Span['kind'], string>>): string {
+function describeSpans(
+  spans: readonly Span[],
+  names: Readonly<Record<Span['kind'], string>>,
+): string {
   const said = spans.map(
     ({ kind, label, from, to }) =>
       `${names[kind]} ${label} ${to === undefined ? '…' : formatMs(to - from)}`,
@@ -118,6 +123,71 @@ const EntryLine = memo(function EntryLine({ entry, count, offset }: EntryLinePro
           {count > 1 && <span className="entry-count">×{count}</span>}
         </summary>
         <ScrolledText>{entry.detail}</ScrolledText>
+      </details>
+    </li>
+  )
+})
+
+interface WireListProps {
+  readonly lines: readonly WireLine[]
+  readonly sound: SoundCount
+}
+
+/** The number of lines to show. Thousands would be slow to render. */
+const SHOWN = 200
+
+/** The frames and requests, newest first. */
+export function WireList({ lines, sound }: WireListProps) {
+  const labels = useInspectorLabels()
+  const [filter, setFilter] = useState('')
+  const found = lines.filter(({ type }) => type.toLowerCase().includes(filter.trim().toLowerCase()))
+  return (
+    <>
+      <div className="wire-head">
+        <label>
+          {labels.filter}
+          <input type="search" value={filter} onChange={({ target }) => setFilter(target.value)} />
+        </label>
+        {sound.in + sound.out > 0 && (
+          <span>{labels.sound(formatBytes(sound.out), formatBytes(sound.in))}</span>
+        )}
+      </div>
+      {found.length === 0 && (
+        <p className="inspector-empty" role="status">
+          {lines.length === 0 ? labels.nothingYet : labels.noMatch(filter.trim())}
+        </p>
+      )}
+      <ol className="wire" reversed>
+        {found
+          .slice(-SHOWN)
+          .toReversed()
+          .map((line) => (
+            <WireLineView key={line.number} line={line} />
+          ))}
+      </ol>
+    </>
+  )
+}
+
+const WireLineView = memo(function WireLineView({ line }: { readonly line: WireLine }) {
+  const labels = useInspectorLabels()
+  const [isOpen, setOpen] = useState(false)
+  const { direction, type, at, content, count } = line
+  const Arrow = direction === 'in' ? ArrowDown : ArrowUp
+  return (
+    <li className="wire-line" data-direction={direction}>
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>
+          <Arrow size={14} aria-label={direction === 'in' ? labels.received : labels.sent} />
+          <code>{type}</code>
+          {count > 1 && <span className="entry-count">×{count}</span>}
+          <time dateTime={new Date(at).toISOString()}>
+            {new Date(at).toLocaleTimeString(labels.locale)}
+          </time>
+        </summary>
+        {isOpen && (
+          <ScrolledText>{JSON.stringify(content, undefined, 2).slice(0, 20_000)}</ScrolledText>
+        )}
       </details>
     </li>
   )

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { X } from 'lucide-react'
 
 import { IconButton } from '../icon-button.tsx'
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo } from '../wire/wire.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { describeShortcut, SHORTCUT_NAMES } from './shortcuts.ts'
 

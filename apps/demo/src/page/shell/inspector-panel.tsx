@@ -1,13 +1,13 @@
 import { useConnection } from 'adk-stream-protocol/react'
 import { X } from 'lucide-react'
-import { lazy, Suspense, useSyncExternalStore } from 'react'
+import { lazy, Suspense } from 'react'
 
 import { IconButton } from '../icon-button.tsx'
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo, api, log, recorder, transports } from '../wire/wire.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { storesChats, useMode } from '../settings.ts'
 import { isReplying } from '../inspector/inspection.ts'
-import { api, log, recorder, transports } from '../wire/wire.ts'
+import { useValue } from '../observable-value.ts'
 
 interface InspectorPanelProps {
   readonly chatId: string
@@ -66,7 +66,7 @@ function Facts({ chatId }: { readonly chatId: string }) {
 /** The traffic and the record of the open chat. */
 function LiveInspector({ chatId, onReplay }: Pick<InspectorPanelProps, 'chatId' | 'onReplay'>) {
   const [mode] = useMode()
-  const busy = useSyncExternalStore(isReplying.subscribe, isReplying.read)
+  const busy = useValue(isReplying)
   const connection = useConnection(transports[mode])
   const stored = storesChats(mode) ? chatId : undefined
   const prices = useDemo()?.prices ?? NO_PRICES

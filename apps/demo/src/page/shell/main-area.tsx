@@ -15,6 +15,7 @@ import type { PanelState } from './panel.tsx'
 import { useMode } from '../settings.ts'
 import { transports, lastInstance } from '../wire/wire.ts'
 import { music } from '../music/music.ts'
+import { useValue } from '../observable-value.ts'
 
 interface MainAreaProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspector'> {
   readonly workspace: Workspace
@@ -133,7 +134,7 @@ function subscribe(listener: () => void): () => void {
 /** Shows which of several server instances responded last. Shows nothing if the server has no name. */
 function InstanceMark() {
   const { instance } = useLabels().shell
-  const name = useSyncExternalStore(lastInstance.subscribe, lastInstance.read)
+  const name = useValue(lastInstance)
   return name === undefined ? null : (
     <p className="instance" title={instance.explanation}>
       {instance.name(name)}
@@ -144,7 +145,7 @@ function InstanceMark() {
 /** A mute button. Shown while music plays. */
 function MusicControl() {
   const labels = useLabels()
-  const playing = useSyncExternalStore(music.subscribe, music.read)
+  const playing = useValue(music)
   if (playing.state === 'silent') return null
   const { track, muted } = playing
   return (

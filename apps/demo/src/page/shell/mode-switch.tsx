@@ -1,6 +1,6 @@
 import { useId } from 'react'
 
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo } from '../wire/wire.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { MODES, useMode } from '../settings.ts'
 

@@ -1,14 +1,14 @@
 import { Keyboard, Settings2 } from 'lucide-react'
-import { useState, useSyncExternalStore, useEffect, type ReactNode } from 'react'
+import { useState, useEffect, type ReactNode } from 'react'
 import type { SignedInService } from 'adk-stream-protocol/client'
 
 import { IconButton } from '../icon-button.tsx'
-import { useDemo } from '../wire/use-demo.ts'
+import { useDemo, api } from '../wire/wire.ts'
 import { useLanguage, useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
 import { type Notifications, useNotifications, THEMES, useTheme } from '../settings.ts'
 import { ConnectionChoice, Segmented } from './mode-switch.tsx'
-import { api } from '../wire/wire.ts'
+import { useValue } from '../observable-value.ts'
 
 const POPOVER_ID = 'settings'
 
@@ -111,7 +111,7 @@ function NotificationsChoice() {
 function MusicChoice() {
   const labels = useLabels()
   const { settings } = labels.shell
-  const playing = useSyncExternalStore(music.subscribe, music.read)
+  const playing = useValue(music)
   return (
     <Setting name={settings.music}>
       <Segmented

@@ -1,5 +1,5 @@
 import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 
 import { focusComposer } from '../composer/composer.tsx'
 import { useLanguage } from '../i18n/language.tsx'
@@ -8,6 +8,7 @@ import { api } from '../wire/wire.ts'
 import { deleteDirectChat, readDirectChat } from '../conversation/direct-chat.ts'
 import { type ChatLocation, useChatLocation } from './location.ts'
 import { ChatsStore } from '../chats/chats-store.ts'
+import { useValue } from '../observable-value.ts'
 
 export type Workspace = ReturnType<typeof useWorkspace>
 
@@ -89,7 +90,7 @@ const MERGE_MS = 50
 /** Returns the chats of the person. Loads them when the feed opens, so that no change is missed, and when it reports a change. */
 function useChats() {
   const [store] = useState(() => new ChatsStore(api))
-  const list = useSyncExternalStore(store.subscribe, store.read)
+  const list = useValue(store)
   useEffect(() => follow(store), [store])
   return { store, list }
 }

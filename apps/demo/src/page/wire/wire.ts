@@ -9,12 +9,12 @@ import {
 } from 'adk-stream-protocol/client'
 import { DefaultChatTransport } from 'ai'
 import { z } from 'zod'
+import { useSyncExternalStore } from 'react'
 
-import { INSTANCE_HEADER } from '../../demo-info.ts'
+import { INSTANCE_HEADER, DemoInfo } from '../../demo-info.ts'
 import { ObservableValue } from '../observable-value.ts'
 import { type Via, WireLog } from '../inspector/wire-log.ts'
 import type { Mode } from '../settings.ts'
-import { observeTransport } from './observe-transport.ts'
 
 /** The name of the server instance that sent the last response. Undefined if the server has no name. */
 export const lastInstance = new ObservableValue<string | undefined>(undefined)
@@ -96,13 +96,101 @@ export const live = webSocketTransport({
 export const transports = {
   sse: sseTransport({ url: '', headers, observe, fetch: observedFetch }),
   live,
-  direct: observeTransport(
-    new DefaultChatTransport<AdkUIMessage>({ api: '/direct', headers }),
-    observe,
-  ),
+  direct: observeTransport(new DefaultChatTransport<AdkUIMessage>({ api: '/direct', headers })),
 } satisfies Record<Mode, AnyTransport>
 
 function socketUrl(): string {
   const { protocol, host } = window.location
   return `${protocol === 'https:' ? 'wss' : 'ws'}://${host}/live`
+}
+
+type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
+type ChunkStream = Awaited<ReturnType<AnyTransport['sendMessages']>>
+
+/** Observes an AI SDK transport. It resumes nothing, because its server stores no replies. */
+function observeTransport(transport: AnyTransport): AnyTransport {
+  return {
+    sendMessages: async (options) => {
+      const { chatId, trigger, messageId, messages } = options
+      const request = crypto.randomUUID()
+      const message = messages.at(-1)
+      observe({
+        type: 'request',
+        request,
+        chatId,
+        trigger,
+        ...(message && { message }),
+        ...(messageId !== undefined && { messageId }),
+      })
+      const end = (error?: unknown): void =>
+        observe({
+          type: 'end',
+          request,
+          chatId,
+          ...(error !== undefined && { error: String(error) }),
+        })
+      try {
+        const stream = await transport.sendMessages(options)
+        // The bridge's chunk types are a subset of the AI SDK's. The observer ignores unknown chunks.
+        const onChunk = (chunk: unknown): void =>
+          observe({ type: 'chunk', request, chatId, chunk: chunk as Chunk })
+        return tap(stream, { onChunk, end })
+      } catch (error) {
+        end(error)
+        throw error
+      }
+    },
+    reconnectToStream: async () => null,
+  }
+}
+
+interface Tap {
+  readonly onChunk: (chunk: unknown) => void
+  readonly end: (error?: unknown) => void
+}
+
+function tap(stream: ChunkStream, { onChunk, end }: Tap): ChunkStream {
+  const reader = stream.getReader()
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) {
+          onChunk(value)
+          return controller.enqueue(value)
+        }
+        end()
+        controller.close()
+      } catch (error) {
+        end(error)
+        throw error
+      }
+    },
+    async cancel(reason) {
+      end()
+      await reader.cancel(reason)
+    },
+  })
+}
+
+const demoInfo = new ObservableValue<DemoInfo | undefined>(undefined)
+let isRequested = false
+
+/** Returns the server's description of the demo, or undefined until it is loaded. Loads it once. */
+export function useDemo(): DemoInfo | undefined {
+  return useSyncExternalStore(subscribeToDemo, demoInfo.read)
+}
+
+function subscribeToDemo(listener: () => void): () => void {
+  if (!isRequested) {
+    isRequested = true
+    // If this fails, the page offers every mode and shows nothing about the model.
+    void loadDemo().catch(() => undefined)
+  }
+  return demoInfo.subscribe(listener)
+}
+
+async function loadDemo(): Promise<void> {
+  const response = await fetch('/demo')
+  demoInfo.set(DemoInfo.safeParse(await response.json()).data)
 }
