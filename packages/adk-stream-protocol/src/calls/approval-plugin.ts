@@ -19,8 +19,7 @@ import {
 import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
 import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
-import { controlRemoteAgents } from '../agent/adk-workarounds/remote-agent.ts'
-import { confineRemoteEvent } from '../agent/adk-workarounds/remote-events.ts'
+import { controlRemoteAgents, confineRemoteEvent } from '../agent/adk-workarounds/remote-agents.ts'
 import { prepareNodeCall, untilStored } from '../agent/adk-workarounds/workflow-run.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
 import {

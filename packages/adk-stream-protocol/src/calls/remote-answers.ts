@@ -1,4 +1,4 @@
-import type { RemoteMessage } from '../agent/adk-workarounds/remote-agent.ts'
+import type { RemoteMessage } from '../agent/adk-workarounds/remote-agents.ts'
 import { describeEnding, toResponse } from '../agent/call-responses.ts'
 import type { RemoteCallNote } from '../agent/history/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'

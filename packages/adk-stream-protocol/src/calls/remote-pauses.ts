@@ -17,17 +17,19 @@ import type {
   RemoteEvents,
   RemoteMessage,
   RunRemote,
-} from '../agent/adk-workarounds/remote-agent.ts'
-import { cancelRemoteTask, getRemoteTask } from '../agent/adk-workarounds/remote-agent.ts'
-import type { RemotePause, RemoteTask } from '../agent/adk-workarounds/remote-events.ts'
+  RemotePause,
+  RemoteTask,
+} from '../agent/adk-workarounds/remote-agents.ts'
 import {
+  cancelRemoteTask,
+  getRemoteTask,
   confineRemoteEvent,
   isRemoteEvent,
   readPause,
   readTask,
   readTaskStatus,
   toRemoteCall,
-} from '../agent/adk-workarounds/remote-events.ts'
+} from '../agent/adk-workarounds/remote-agents.ts'
 import { PENDING, toResponse } from '../agent/call-responses.ts'
 import { hasFinalResponse } from '../agent/history/cut-events.ts'
 import type { RemoteCallNote } from '../agent/history/event-notes.ts'

@@ -1,5 +1,5 @@
-import type { RemotePause, RemoteRequest } from '../agent/adk-workarounds/remote-events.ts'
-import { isRequest } from '../agent/adk-workarounds/remote-events.ts'
+import type { RemotePause, RemoteRequest } from '../agent/adk-workarounds/remote-agents.ts'
+import { isRequest } from '../agent/adk-workarounds/remote-agents.ts'
 import type { RemoteCallNote } from '../agent/history/event-notes.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import { isDeeperThan } from '../approvals/digest.ts'

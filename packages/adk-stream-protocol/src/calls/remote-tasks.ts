@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import { readTask } from '../agent/adk-workarounds/remote-events.ts'
+import { readTask } from '../agent/adk-workarounds/remote-agents.ts'
 import { readNotes } from '../agent/history/event-notes.ts'
 
 /** The ids of calls that stand for what a remote agent asks begin with this. */

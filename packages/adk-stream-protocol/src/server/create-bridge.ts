@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 
-import { shareToolsets } from '../agent/adk-workarounds/shared-toolsets.ts'
+import { shareToolsets } from '../agent/adk-workarounds/mcp-sessions.ts'
 import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Timeline } from '../protocol/timeline.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'

@@ -1,4 +1,4 @@
-import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
+import { checkSessions } from '../agent/adk-workarounds/session-services.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ProtocolError } from '../protocol/errors.ts'

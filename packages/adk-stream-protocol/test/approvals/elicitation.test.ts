@@ -3,7 +3,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 
-import { CallClock } from '../../src/agent/adk-workarounds/mcp-call.ts'
+import { CallClock } from '../../src/agent/adk-workarounds/mcp-sessions.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { readElicitation } from '../../src/calls/elicitation-terms.ts'
 import { defer } from '../../src/shared/async.ts'

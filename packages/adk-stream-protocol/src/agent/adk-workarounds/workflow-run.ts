@@ -34,10 +34,12 @@ import {
 } from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
 import type { ToolCall } from '../tool-call.ts'
-import { intercept } from './checked-sessions.ts'
-import { viewEntryRuns, viewRuns } from './dynamic-nodes.ts'
-import { controlTool, ToolNodeCalls } from './tool-nodes.ts'
+import { intercept } from './session-services.ts'
 import {
+  viewEntryRuns,
+  viewRuns,
+  controlTool,
+  ToolNodeCalls,
   refuseInterrupted,
   runsCode,
   listOwnEdges,

@@ -12,15 +12,14 @@ import type {
 import { Runner, StreamingMode, createEvent, isBaseAgent } from '@google/adk'
 import type { Content, FunctionCall } from '@google/genai'
 
-import { intercept } from '../../../agent/adk-workarounds/checked-sessions.ts'
+import { intercept, scopeArtifacts } from '../../../agent/adk-workarounds/session-services.ts'
 import {
   hasEarlyCallbacks,
   skipTokenCallbacks,
 } from '../../../agent/adk-workarounds/plugin-callbacks.ts'
-import { relayRemoteAgents } from '../../../agent/adk-workarounds/remote-agent.ts'
+import { relayRemoteAgents } from '../../../agent/adk-workarounds/remote-agents.ts'
 import { controlNodes } from '../../../agent/adk-workarounds/run-nodes.ts'
 import { controlSteps } from '../../../agent/adk-workarounds/run-steps.ts'
-import { scopeArtifacts } from '../../../agent/adk-workarounds/scope-artifacts.ts'
 import type { EventNotes } from '../../../agent/history/event-notes.ts'
 import { writeNotes } from '../../../agent/history/event-notes.ts'
 import type { NotedContent } from '../../../agent/history/input-calls.ts'

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
-import { intercept } from '../../../agent/adk-workarounds/checked-sessions.ts'
+import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ChatLockRequest, TurnRegistryOptions } from '../../../turns/turn-registry.ts'

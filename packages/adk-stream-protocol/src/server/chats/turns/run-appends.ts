@@ -1,6 +1,6 @@
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
-import { intercept } from '../../../agent/adk-workarounds/checked-sessions.ts'
+import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import type { PartialReply } from '../../../agent/history/repair-session.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
 import { keepNewest } from '../../../shared/collections.ts'

@@ -1,13 +1,19 @@
-import type { BaseSessionService, Event, Session } from '@google/adk'
+import type {
+  BaseSessionService,
+  Event,
+  Session,
+  BaseArtifactService,
+  InvocationContext,
+} from '@google/adk'
 import { getFunctionCalls } from '@google/adk'
 
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { ApprovalUnavailableError } from '../call-responses.ts'
-import { asksForApproval } from '../history/open-questions.ts'
 import { toStoredEvent } from '../history/input-calls.ts'
+import { asksForApproval } from '../history/open-questions.ts'
 import { readOriginalCall } from '../tool-call.ts'
-import { confineRemoteEvent } from './remote-events.ts'
+import { confineRemoteEvent } from './remote-agents.ts'
 
 export interface CheckedSessionsOptions {
   readonly appName: string
@@ -85,4 +91,21 @@ export function intercept<Service extends BaseSessionService>(
       return method
     },
   })
+}
+
+/** Returns the artifact service of one session, as ADK's Runner passes it to tools. ADK 2.0.0 does not export its own version. */
+export function scopeArtifacts(
+  service: BaseArtifactService,
+  { appName, userId, id: sessionId }: Session,
+): NonNullable<InvocationContext['artifactService']> {
+  const key = { appName, userId, sessionId }
+  return {
+    saveArtifact: async (request) => service.saveArtifact({ ...key, ...request }),
+    loadArtifact: async (request) => service.loadArtifact({ ...key, ...request }),
+    listArtifactKeys: async () => service.listArtifactKeys(key),
+    deleteArtifact: async (filename) => service.deleteArtifact({ ...key, filename }),
+    listVersions: async (filename) => service.listVersions({ ...key, filename }),
+    listArtifactVersions: async (filename) => service.listArtifactVersions({ ...key, filename }),
+    getArtifactVersion: async (request) => service.getArtifactVersion({ ...key, ...request }),
+  }
 }
