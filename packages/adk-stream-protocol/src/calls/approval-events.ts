@@ -8,7 +8,7 @@ import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-n
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
-import type { PreviewResult } from '../approvals/preview.ts'
+import type { PreviewResult } from '../approvals/policy.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { RunState } from './run-state.ts'
 

@@ -40,13 +40,18 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { annotateEndings, noteModelTimes, storeHandover } from './approval-events.ts'
-import { storeNodeQuestions, storeRequests } from './approval-requests.ts'
+import {
+  storeNodeQuestions,
+  storeRequests,
+  restorePause,
+  findPausedAgain,
+  pauseAgain,
+} from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
 import { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
 import { Elicitations } from './elicitations.ts'
-import { restorePause, findPausedAgain, pauseAgain } from './nested-pauses.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
 import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
@@ -57,7 +62,7 @@ import { RunRegistry } from './run-state.ts'
 import type { RunState } from './run-state.ts'
 import type { CredentialSource } from './sign-in-calls.ts'
 import { SignInCalls } from './sign-in-calls.ts'
-import { ToolErrors } from './tool-errors.ts'
+import { ToolErrors } from './run-call.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger

@@ -27,13 +27,12 @@ import type { CallEffect, CallState } from './next-call.ts'
 import { nextCall } from './next-call.ts'
 import type { JudgeOptions } from './approved-call.ts'
 import type { RunState } from './run-state.ts'
-import { toAnswerOutcome } from './input-terms.ts'
-import type { CallOutcome } from './run-call.ts'
+import { toAnswerOutcome } from './question-terms.ts'
+import type { CallOutcome, ToolErrors } from './run-call.ts'
 import { runCall } from './run-call.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { SignInCalls } from './sign-in-calls.ts'
-import type { ToolErrors } from './tool-errors.ts'
 
 /** A call that was started when it was approved. */
 interface StartedCall {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { BaseTool, Event, Session } from '@google/adk'
 
 import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
-import { UNTRANSCRIBED, shorten } from '../agent/history/chat-title.ts'
+import { UNTRANSCRIBED, shorten } from '../agent/user-message.ts'
 import { readNotes } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
@@ -11,7 +11,7 @@ import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'
 import { readAnnotations } from '../approvals/approval.ts'
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
-import { isInputTool, readInputRequest, toInputTerms } from './input-terms.ts'
+import { isInputTool, readInputRequest, toInputTerms } from './question-terms.ts'
 import { isRecord } from '../protocol/guards.ts'
 
 export interface TermsOptions {

@@ -19,8 +19,8 @@ import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { resolveQuestionTerms, readToolClaims } from './call-terms.ts'
-import type { ElicitationRequest } from './elicitation-terms.ts'
-import { ELICITATION_CALL, readElicitation } from './elicitation-terms.ts'
+import type { ElicitationRequest } from './question-terms.ts'
+import { ELICITATION_CALL, readElicitation } from './question-terms.ts'
 import type { RunState } from './run-state.ts'
 
 interface ElicitationsOptions extends TermsOptions {

@@ -45,12 +45,17 @@ import { parseOriginalCall } from './approval-events.ts'
 import type { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, resolveQuestionTerms } from './call-terms.ts'
-import type { RemoteCall, Unsent } from './remote-answers.ts'
-import { describeUnsent, HELD, NOT_SENT, SENT, toAnswer } from './remote-answers.ts'
-import type { RemoteQuestion } from './remote-questions.ts'
-import { isShownInQuestion, toQuestions } from './remote-questions.ts'
-import type { WaitingTask } from './remote-tasks.ts'
-import { REMOTE_CALL } from './remote-tasks.ts'
+import type { RemoteCall, Unsent, RemoteQuestion, WaitingTask } from './remote-questions.ts'
+import {
+  describeUnsent,
+  HELD,
+  NOT_SENT,
+  SENT,
+  toAnswer,
+  isShownInQuestion,
+  toQuestions,
+  REMOTE_CALL,
+} from './remote-questions.ts'
 import type { CallOutcome } from './run-call.ts'
 import type { RunState } from './run-state.ts'
 

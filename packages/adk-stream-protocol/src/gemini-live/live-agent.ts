@@ -19,10 +19,9 @@ import { APPROVAL_UNAVAILABLE, toResponse } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { TermsOptions } from '../calls/call-terms.ts'
 import { checkCall } from '../calls/call-terms.ts'
-import type { CallOutcome } from '../calls/run-call.ts'
+import type { CallOutcome, ToolErrors } from '../calls/run-call.ts'
 import { runCall } from '../calls/run-call.ts'
 import type { SignInCalls } from '../calls/sign-in-calls.ts'
-import type { ToolErrors } from '../calls/tool-errors.ts'
 
 /**
  * Returns a copy of the agent for a live run: with the live model, and without tool callbacks. ADK would invoke those when the

@@ -5,7 +5,7 @@ import type {
   Session,
 } from '@google/genai'
 
-import { describeResult } from './describe-history.ts'
+import { describeResult } from './replay-buffer.ts'
 import type { Outgoing, ReplayBuffer } from './replay-buffer.ts'
 
 /** `projects/…/models/gemini-x` and `models/gemini-x` are `gemini-x`. */

@@ -10,12 +10,11 @@ import type {
   LiveServerMessage,
 } from '@google/genai'
 
-import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
+import { LiveConnectionError, toConnectionError, openGeminiSocket } from './gemini-socket.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import { MessageReceiver } from './message-receiver.ts'
 import { takesTextAsRealtime, chooseMediaField, sendHistory, sendOutgoing } from './live-models.ts'
-import type { GeminiSocket } from './open-socket.ts'
-import { openGeminiSocket } from './open-socket.ts'
+import type { GeminiSocket } from './gemini-socket.ts'
 import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'
 import { ReplayBuffer } from './replay-buffer.ts'
 

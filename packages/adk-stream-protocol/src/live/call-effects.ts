@@ -31,7 +31,7 @@ import {
   toApprovalEvents,
   toPauseEvents,
 } from '../calls/approval-events.ts'
-import { toAnswerOutcome } from '../calls/input-terms.ts'
+import { toAnswerOutcome } from '../calls/question-terms.ts'
 import type { LateSignIn } from '../calls/late-sign-ins.ts'
 import {
   findLateSignIn,
@@ -49,7 +49,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
-import { previewApproval } from '../approvals/preview.ts'
+import { previewApproval } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { RecordOutcome } from '../gemini-live/live-agent.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'

@@ -12,7 +12,7 @@ import { Context, LiveRequestQueue, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse, Part } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
-import { isUnstoredMedia } from '../agent/history/repair-session.ts'
+import { isUnstoredMedia } from '../agent/history/interrupted-turn.ts'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
@@ -21,7 +21,7 @@ import type { Reply } from '../approvals/understand-reply.ts'
 import type { RunState } from '../calls/run-state.ts'
 import type { CredentialSource } from '../calls/sign-in-calls.ts'
 import { SignInCalls } from '../calls/sign-in-calls.ts'
-import type { ToolErrors } from '../calls/tool-errors.ts'
+import type { ToolErrors } from '../calls/run-call.ts'
 import {
   LivePlugin,
   declareNonBlocking,
@@ -30,7 +30,7 @@ import {
   wrapTools,
   runLiveCall,
 } from '../gemini-live/live-agent.ts'
-import { toClientError } from '../gemini-live/live-connection-error.ts'
+import { toClientError } from '../gemini-live/gemini-socket.ts'
 import type { LiveHooks, LiveStatus } from '../gemini-live/live-hooks.ts'
 import { AudioEpochs } from '../gemini-live/live-hooks.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'

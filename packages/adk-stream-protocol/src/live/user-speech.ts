@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import { UNTRANSCRIBED } from '../agent/history/chat-title.ts'
+import { UNTRANSCRIBED } from '../agent/user-message.ts'
 import type { Reply } from '../approvals/understand-reply.ts'
 import { LiveMessage } from './live-message.ts'
 import type { TurnTaking } from './turn-taking.ts'

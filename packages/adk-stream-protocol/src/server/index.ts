@@ -1,6 +1,6 @@
 export type { ApprovalPolicy, PolicyCall, PolicyVerdict } from '../approvals/policy.ts'
 export { browserTool } from '../calls/browser-tool.ts'
-export { callAddress, idempotencyKey } from '../calls/call-ids.ts'
+export { callAddress, idempotencyKey } from '../agent/tool-call.ts'
 export { ProtocolError } from '../protocol/errors.ts'
 export type { Preview } from '../protocol/preview.ts'
 export {

@@ -1,5 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
-import { isElicitation } from '../calls/elicitation-terms.ts'
+import { isElicitation } from '../calls/question-terms.ts'
 import type { TurnChange } from '../relay/relay.ts'
 import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'

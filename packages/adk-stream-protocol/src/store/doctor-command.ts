@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util'
 
-import { buildTimeline } from '../agent/timeline/build-timeline.ts'
+import { buildTimeline, readApprovalWait } from '../agent/timeline/build-timeline.ts'
 import { describeCall, describeWait, shortenArgs } from '../agent/timeline/timeline-text.ts'
-import { readApprovalWait } from '../agent/timeline/timeline-approvals.ts'
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import type { WorkerLease } from '../approvals/approval-store.ts'
 import type { AuditRecord } from '../approvals/audit-entry.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { describeWaits } from '../../src/agent/timeline/timeline-text.ts'
-import { readApprovals } from '../../src/agent/timeline/timeline-approvals.ts'
+import { readApprovals } from '../../src/agent/timeline/build-timeline.ts'
 import type { AuditEvent, AuditRecord } from '../../src/approvals/audit-entry.ts'
 import type { Timeline, TimelineEntry, TimelineWait } from '../../src/protocol/timeline.ts'
 import { browserTool } from '../../src/server/index.ts'

@@ -1,7 +1,7 @@
 import { startEmulator, type Emulator, type LiveSession } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/gemini-live/live-connection-error.ts'
+import { LiveConnectionError } from '../../src/gemini-live/gemini-socket.ts'
 import {
   allClosed,
   FLASH_LIVE,

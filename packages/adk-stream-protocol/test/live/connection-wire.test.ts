@@ -3,7 +3,7 @@ import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { AUDIO_END } from '../../src/gemini-live/reconnecting-model.ts'
-import { describeHistory } from '../../src/gemini-live/describe-history.ts'
+import { describeHistory } from '../../src/gemini-live/replay-buffer.ts'
 import { takesNonBlockingCalls } from '../../src/gemini-live/live-models.ts'
 import {
   allClosed,

@@ -2,7 +2,7 @@ import { createEvent, FunctionTool, InMemorySessionService } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { createTitle } from '../../src/agent/history/chat-title.ts'
+import { createTitle } from '../../src/agent/user-message.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { speak } from '../live/support/voice.ts'
 import {

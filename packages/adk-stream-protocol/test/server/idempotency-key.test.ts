@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { idempotencyKey } from '../../src/calls/call-ids.ts'
+import { idempotencyKey } from '../../src/agent/tool-call.ts'
 
 const call = { userId: 'u1', sessionId: 's1', functionCallId: 'c1' }
 

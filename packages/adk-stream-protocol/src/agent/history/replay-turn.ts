@@ -10,7 +10,7 @@ import type { TranslationOptions } from '../translate/translate-event.ts'
 import { translateEvent, finishTranslation } from '../translate/translate-event.ts'
 import type { Call, Translation } from '../translate/translation.ts'
 import { isOpenElicitation } from '../translate/translation.ts'
-import { readUserContent } from '../translate/user-content.ts'
+import { readUserContent } from '../user-message.ts'
 import { readNotes } from './event-notes.ts'
 
 /** A turn as the ADK session stores it. */

@@ -13,7 +13,7 @@ import { describeModelError, isFinishReason } from '../translate/model-outcome.t
 import type { Translation } from '../translate/translation.ts'
 import { isWaiting } from '../translate/translation.ts'
 import { shortenArgs, shortenText } from './timeline-text.ts'
-import type { ApprovalEntry } from './timeline-approvals.ts'
+import type { ApprovalEntry } from './build-timeline.ts'
 
 type ModelEntry = Extract<TimelineEntry, { type: 'model' }>
 type ToolEntry = Extract<TimelineEntry, { type: 'tool' | 'browser-tool' }>

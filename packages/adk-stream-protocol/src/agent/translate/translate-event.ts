@@ -10,8 +10,12 @@ import { readNotes } from '../history/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
 import { describeModelError, isFinishReason, readFinishReason } from './model-outcome.ts'
-import { translateNested, translateParts } from './translate-parts.ts'
-import { translateCitations, translateGrounding } from './translate-sources.ts'
+import {
+  translateNested,
+  translateParts,
+  translateCitations,
+  translateGrounding,
+} from './translate-parts.ts'
 import type { Translation } from './translation.ts'
 import { isCallWaiting, isWaiting } from './translation.ts'
 

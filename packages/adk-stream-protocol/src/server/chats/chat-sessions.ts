@@ -4,17 +4,17 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { hasReadableText } from '../../agent/history/chat-title.ts'
+import { hasReadableText, toUserContent } from '../../agent/user-message.ts'
 import type { Cut } from '../../agent/history/cut-events.ts'
 import { cutEvents } from '../../agent/history/cut-events.ts'
 import type { EventNotes, RepliedNote } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
-import { repeatsReplies } from '../../agent/history/interrupted-turn.ts'
 import {
+  repeatsReplies,
   findUnstored,
   respondToDanglingCalls,
   storePartialReply,
-} from '../../agent/history/repair-session.ts'
+} from '../../agent/history/interrupted-turn.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
 import {
   findTurn,
@@ -22,7 +22,6 @@ import {
   replayTurn,
   splitTurns,
 } from '../../agent/history/replay-turn.ts'
-import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'

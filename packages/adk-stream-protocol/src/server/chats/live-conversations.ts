@@ -3,7 +3,7 @@ import { Gemini, isBaseAgent, isLlmAgent, PluginManager } from '@google/adk'
 import { Modality } from '@google/genai'
 
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
-import { ToolErrors } from '../../calls/tool-errors.ts'
+import { ToolErrors } from '../../calls/run-call.ts'
 import { toLiveAgent } from '../../gemini-live/live-agent.ts'
 import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/live-models.ts'
 import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'

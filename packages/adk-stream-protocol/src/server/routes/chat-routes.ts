@@ -2,7 +2,7 @@ import type { BaseArtifactService, Session } from '@google/adk'
 import type { Part } from '@google/genai'
 import { z } from 'zod'
 
-import { createTitle, toLine } from '../../agent/history/chat-title.ts'
+import { createTitle, toLine } from '../../agent/user-message.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatEvent, ChatSummary, FeedEvent } from '../../protocol/server-views.ts'
 import { ChatId, readStreamRequest } from '../../protocol/stream-request.ts'

@@ -10,7 +10,7 @@ import type {
   ListSessionsRequest,
   Session,
 } from '@google/adk'
-import { hasReadableText } from '../../agent/history/chat-title.ts'
+import { hasReadableText } from '../../agent/user-message.ts'
 import type { Append, ListedSession, ListedSessions, ListPage } from '../stored-session-service.ts'
 import {
   checkTimestamp,

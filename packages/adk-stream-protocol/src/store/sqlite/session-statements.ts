@@ -1,4 +1,4 @@
-import { UNTRANSCRIBED } from '../../agent/history/chat-title.ts'
+import { UNTRANSCRIBED } from '../../agent/user-message.ts'
 import type { ListedSession } from '../stored-session-service.ts'
 import type { Connection } from './connection.ts'
 

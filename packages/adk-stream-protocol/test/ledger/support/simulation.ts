@@ -8,7 +8,7 @@ import { type Decider } from '../../../src/approvals/deciders.ts'
 import type { Call } from '../../../src/approvals/digest.ts'
 import type { Ledger, LedgerOptions } from '../../../src/approvals/ledger.ts'
 import { argsToRun, type Decision } from '../../../src/approvals/next-approval.ts'
-import { toInputTerms } from '../../../src/calls/input-terms.ts'
+import { toInputTerms } from '../../../src/calls/question-terms.ts'
 import { settleQuestions } from '../../../src/server/chats/turns/question-answers.ts'
 import {
   DEADLINE_MS,

@@ -4,10 +4,14 @@ import { findAnswerFault } from '../../../approvals/answer-schema.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import type { Decider } from '../../../approvals/deciders.ts'
 import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
-import type { ApprovalPolicy } from '../../../approvals/policy.ts'
-import { resolvePolicy, resolveVerdict, toPolicyCall } from '../../../approvals/policy.ts'
-import type { PreviewResult } from '../../../approvals/preview.ts'
-import { makePreview, previewApproval } from '../../../approvals/preview.ts'
+import type { ApprovalPolicy, PreviewResult } from '../../../approvals/policy.ts'
+import {
+  resolvePolicy,
+  resolveVerdict,
+  toPolicyCall,
+  makePreview,
+  previewApproval,
+} from '../../../approvals/policy.ts'
 import { readArgumentsSchema } from '../../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'

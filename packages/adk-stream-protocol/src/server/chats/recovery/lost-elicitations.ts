@@ -3,7 +3,7 @@ import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
-import { isElicitation } from '../../../calls/elicitation-terms.ts'
+import { isElicitation } from '../../../calls/question-terms.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 
 const LOST = 'the server that ran the call has stopped'

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 
 import type { Approval } from '../../../approvals/approval.ts'
-import { isElicitation } from '../../../calls/elicitation-terms.ts'
+import { isElicitation } from '../../../calls/question-terms.ts'
 import type { SignalRequest } from '../../../relay/relay-signals.ts'
 import { RequestChat } from '../../../relay/relay-signals.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'

@@ -1,7 +1,7 @@
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
-import type { PartialReply } from '../../../agent/history/repair-session.ts'
+import type { PartialReply } from '../../../agent/history/interrupted-turn.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
 import { keepNewest } from '../../../shared/collections.ts'
 
