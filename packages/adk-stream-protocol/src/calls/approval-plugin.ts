@@ -51,7 +51,7 @@ import { recordOutcome } from './approved-call.ts'
 import { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
-import { Elicitations } from './elicitations.ts'
+import { allowElicitation } from './elicitations.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
 import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
@@ -92,7 +92,6 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly runs = new RunRegistry()
   readonly #options: ApprovalPluginOptions
   readonly #signIns: SignInCalls | undefined
-  readonly #elicitations: Elicitations | undefined
 
   constructor(options: ApprovalPluginOptions) {
     super('adk-stream-protocol:approval-gate')
@@ -100,7 +99,6 @@ export class ApprovalPlugin extends QuietPlugin {
     const { ledger, exposeErrors, onError, credentials } = options
     this.#signIns =
       credentials && new SignInCalls(credentials, (call, approval) => this.#askLate(call, approval))
-    this.#elicitations = options.elicits ? new Elicitations(options) : undefined
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
@@ -120,7 +118,7 @@ export class ApprovalPlugin extends QuietPlugin {
 
   /** Whether events can be shown while a call runs. */
   get elicits(): boolean {
-    return this.#elicitations !== undefined
+    return this.#options.elicits
   }
 
   /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */
@@ -156,7 +154,7 @@ export class ApprovalPlugin extends QuietPlugin {
     this.#signIns?.prepare(call)
     if (this.runner.ranHere(toolContext)) return undefined
     const run = this.runs.find(toolContext.invocationContext)
-    if (run) this.#elicitations?.prepare(call, run)
+    if (run && this.elicits) allowElicitation(call, run, this.#options)
     const hasId = toolContext.functionCallId !== undefined
     if (run && hasId && (await this.#nest(call, run))) return undefined
     if (toolContext.toolConfirmation) {
@@ -210,7 +208,7 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
   nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
     const { canWait: canCallWait = false } = outer.live ?? {}
-    this.#elicitations?.prepare(call, outer)
+    if (this.elicits) allowElicitation(call, outer, this.#options)
     const agent = findNestedAgent(call.tool)
     if (!agent) return
     this.#replace(call, outer, { agent, pause: findPauseOf(call), canWait: canCallWait, plugins })

@@ -1,5 +1,3 @@
-import { createEvent } from '@google/adk'
-
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import {
@@ -10,13 +8,13 @@ import {
   toNestedEnding,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
-import { writeNotes } from '../agent/history/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import { toAskedNote } from './approval-events.ts'
 import type { RunState } from './run-state.ts'
+import { findRoot, storeNote } from './run-state.ts'
 
 type Response = Record<string, unknown>
 
@@ -123,10 +121,6 @@ export async function storeSignInEnding(
   { approval, question, note }: LateSignIn & { readonly note: DecidedNote },
 ): Promise<DecidedNote> {
   const { toolCallId: id, toolName: name } = question
-  const { invocationContext, agentName } = toolContext
-  const { invocationId, branch, session, sessionService: sessions } = invocationContext
-  const author = { invocationId, author: agentName, ...(branch !== undefined && { branch }) }
-  const root = run.nested?.root ?? { run, session, sessions, author }
   const isSignedIn = note.state === 'approved' || note.state === 'unknown'
   const response = isSignedIn ? { status: 'signed-in' } : describeEnding(question)?.response
   const { outcome, receipt, at, ...shown } = note
@@ -134,14 +128,7 @@ export async function storeSignInEnding(
     { id, name, response: response ?? {} },
     isSignedIn ? { ...shown, state: 'approved' } : note,
   )
-  const nested = { session: question.id, event: ending }
-  const customMetadata = writeNotes({ messageId: run.messageId, nested })
-  const event = createEvent({ ...root.author, customMetadata })
-  if (root.run.live) await root.run.live.store(event)
-  else {
-    await root.sessions?.appendEvent({ session: root.session, event })
-    root.run.append(event)
-  }
+  await storeNote(findRoot(run, toolContext), { nested: { session: question.id, event: ending } })
   run.markEndingPending(id)
   return {
     ...toPendingNote(approval),

@@ -33,7 +33,7 @@ import { chatOf } from '../agent/tool-call.ts'
 import { isDecided } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { NestedRun } from './run-state.ts'
-import { RunState } from './run-state.ts'
+import { findRoot, RunState, storeNote } from './run-state.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 
 type Request = Parameters<BaseTool['runAsync']>[0]
@@ -130,23 +130,18 @@ export async function runNestedAgent(
 const STOPPED = { error: 'Stopped before the result arrived.' }
 
 function describeRun(
-  { invocationContext, functionCallId: toolCallId = '' }: Context,
+  toolContext: Context,
   { agent, outer, canWait, pause }: NestedAgentOptions,
 ): NestedRun {
-  const { session, sessionService: sessions, agent: caller } = invocationContext
-  if (!sessions) throw new TypeError('An agent that is used as a tool needs a session service.')
-  const { invocationId, branch } = invocationContext
-  const author = {
-    invocationId,
-    author: caller?.name ?? 'model',
-    ...(branch !== undefined && { branch }),
-  }
+  const { sessionService, agent: caller } = toolContext.invocationContext
+  if (!sessionService)
+    throw new TypeError('An agent that is used as a tool needs a session service.')
   return {
     agent,
     path: [...(outer.nested?.path ?? [caller?.name ?? '']), agent.name],
     canWait: canWait && outer.nested?.canWait !== false,
-    root: outer.nested?.root ?? { run: outer, session, sessions, author },
-    toolCallId,
+    root: findRoot(outer, toolContext),
+    toolCallId: toolContext.functionCallId ?? '',
     sessionId: pause?.session ?? randomUUID(),
   }
 }
@@ -156,19 +151,14 @@ function openSession(
   { state }: Context,
   { root, sessionId, toolCallId }: NestedRun,
 ): NestedSession {
-  const { run, session, sessions, author } = root
   return new NestedSession({
-    session,
+    session: root.session,
     id: sessionId,
     state: state.toRecord(),
-    store: async (event) => {
-      const nested = { session: sessionId, toolCallId, event: structuredClone(event) }
-      const customMetadata = writeNotes({ messageId: run.messageId, nested })
-      const kept = createEvent({ ...author, customMetadata })
-      if (run.live) return run.live.store(kept)
-      await sessions.appendEvent({ session, event: kept })
-      run.append(kept)
-    },
+    store: (event) =>
+      storeNote(root, {
+        nested: { session: sessionId, toolCallId, event: structuredClone(event) },
+      }),
   })
 }
 

@@ -1,6 +1,20 @@
-import type { BaseAgent, BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
+import type {
+  BaseAgent,
+  BaseSessionService,
+  Context,
+  Event,
+  InvocationContext,
+  Session,
+} from '@google/adk'
+import { createEvent } from '@google/adk'
 
-import type { DecidedNote, ModelTimes, NestedQuestion } from '../agent/history/event-notes.ts'
+import type {
+  DecidedNote,
+  EventNotes,
+  ModelTimes,
+  NestedQuestion,
+} from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -12,11 +26,12 @@ import { SparseMap, SparseSet } from '../shared/collections.ts'
 /** Why the agent runs: for a new message, or for the responses that its turn waited for. */
 export type RunCause = 'message' | 'responses'
 
-/** The run of the chat's agent that an agent used as a tool runs in. */
-interface RootRun {
+/** The run of the chat's agent, in which agents used as tools run. */
+export interface RootRun {
   readonly run: RunState
   readonly session: Session
-  readonly sessions: BaseSessionService
+  /** Undefined if the run has no session service. ADK allows that. */
+  readonly sessions: BaseSessionService | undefined
   /** The fields of an event that the agent of the chat writes. */
   readonly author: Pick<Event, 'invocationId' | 'author' | 'branch'>
 }
@@ -240,6 +255,30 @@ export class RunRegistry {
   findByInvocation(invocationId: string): RunState | undefined {
     return this.#byInvocation.get(invocationId)
   }
+}
+
+/** Returns the run of the chat's agent that a call is part of. */
+export function findRoot(run: RunState, { invocationContext }: Context): RootRun {
+  if (run.nested) return run.nested.root
+  const { session, sessionService: sessions, invocationId, agent, branch } = invocationContext
+  const author = agent?.name ?? 'model'
+  const from = { invocationId, author, ...(branch !== undefined && { branch }) }
+  return { run, session, sessions, author: from }
+}
+
+/** Creates an event without content for the session of the chat. */
+export function createNote({ run, author }: RootRun, notes: EventNotes): Event {
+  const customMetadata = writeNotes({ messageId: run.messageId, ...notes })
+  return createEvent({ ...author, customMetadata })
+}
+
+/** Stores an event without content in the session of the chat. */
+export async function storeNote(root: RootRun, notes: EventNotes): Promise<void> {
+  const { run, session, sessions } = root
+  const event = createNote(root, notes)
+  if (run.live) return run.live.store(event)
+  await sessions?.appendEvent({ session, event })
+  run.append(event)
 }
 
 /** Yields the events of ADK, and `undefined` when the run shows an event before the next one: a call runs and asks a question. */

@@ -97,16 +97,15 @@ export class SignInCalls {
     const signedIn = this.#signedIn.get(toolContext.actions)
     if (signedIn && !signedIn.isApproved) await this.#removeConfirmation(call)
     const owner = chatOf(toolContext.invocationContext.session)
-    const filter = new SecretFilter(toolContext)
-    const access = new Access(toolContext, filter, this.#source)
-    access.give(await this.#source.load(owner))
+    const access = giveAccess(toolContext, this.#source, await this.#source.load(owner))
     for (let isRenewed = false; ; isRenewed = true) {
-      const result = await filter.run(run)
-      const signIn = access.takeRequest()
+      const result = await runWithoutSecrets(toolContext, access.secrets, run)
+      const signIn = access.requested
       if (!signIn) return result
-      const rejected = access.used(signIn)
+      access.requested = undefined
+      const rejected = access.used.get(nameOf(signIn))
       const renewed = isRenewed ? undefined : await this.#source.renew(owner, signIn, rejected)
-      if (renewed) access.add(signIn, renewed)
+      if (renewed) access.renewed.set(nameOf(signIn), renewed)
       else if (signedIn) return describeUseless(signIn)
       else if (!approval) return this.#wait(toolContext, signIn)
       else {
@@ -132,53 +131,50 @@ export class SignInCalls {
   }
 }
 
+/** The credentials that a call uses. */
+interface Access {
+  readonly renewed: Map<string, AuthCredential>
+  readonly used: Map<string, AuthCredential>
+  /** The secrets of the credentials that the tool received. */
+  readonly secrets: Set<string>
+  /** The sign-in that the tool has requested in its last run. */
+  requested: SignInTerms | undefined
+}
+
 /** Replaces the credential methods of a context. Those of ADK would write client secrets and tokens into events. */
-class Access {
-  readonly #added = new Map<string, AuthCredential>()
-  readonly #used = new Map<string, AuthCredential>()
-  #find: (signIn: SignInTerms) => AuthCredential | undefined = () => undefined
-  #request: SignInTerms | undefined
-
-  constructor(toolContext: Context, filter: SecretFilter, source: CredentialSource) {
-    const original = toolContext.getAuthResponse.bind(toolContext)
-    const getAuthResponse: Context['getAuthResponse'] = (authConfig) => {
-      const signIn = source.resolve(authConfig)
-      if (!signIn) return original(authConfig)
-      const credential = this.#added.get(nameOf(signIn)) ?? this.#find(signIn)
-      if (!credential) return undefined
-      this.#used.set(nameOf(signIn), credential)
-      filter.add(credential)
-      return structuredClone(credential)
-    }
-    const requestCredential: Context['requestCredential'] = (authConfig) => {
-      this.#request = source.resolve(authConfig)
-      if (this.#request) return
-      throw new Error(
-        `A tool requests a credential with the key ${JSON.stringify(authConfig.credentialKey)} and scopes that createBridge's \`signIn.providers\` does not have.`,
-      )
-    }
-    const methods = { getAuthResponse, requestCredential }
-    for (const [name, value] of Object.entries(methods))
-      Object.defineProperty(toolContext, name, { value, configurable: true, writable: true })
+function giveAccess(
+  toolContext: Context,
+  source: CredentialSource,
+  find: (signIn: SignInTerms) => AuthCredential | undefined,
+): Access {
+  const access: Access = {
+    renewed: new Map(),
+    used: new Map(),
+    secrets: new Set(),
+    requested: undefined,
   }
-
-  give(find: (signIn: SignInTerms) => AuthCredential | undefined): void {
-    this.#find = find
+  const original = toolContext.getAuthResponse.bind(toolContext)
+  const getAuthResponse: Context['getAuthResponse'] = (authConfig) => {
+    const signIn = source.resolve(authConfig)
+    if (!signIn) return original(authConfig)
+    const credential = access.renewed.get(nameOf(signIn)) ?? find(signIn)
+    if (!credential) return undefined
+    access.used.set(nameOf(signIn), credential)
+    for (const secret of [credential.apiKey, credential.oauth2?.accessToken])
+      if (secret !== undefined && secret !== '') access.secrets.add(secret)
+    return structuredClone(credential)
   }
-
-  add(signIn: SignInTerms, credential: AuthCredential): void {
-    this.#added.set(nameOf(signIn), credential)
+  const requestCredential: Context['requestCredential'] = (authConfig) => {
+    access.requested = source.resolve(authConfig)
+    if (access.requested) return
+    throw new Error(
+      `A tool requests a credential with the key ${JSON.stringify(authConfig.credentialKey)} and scopes that createBridge's \`signIn.providers\` does not have.`,
+    )
   }
-
-  used(signIn: SignInTerms): AuthCredential | undefined {
-    return this.#used.get(nameOf(signIn))
-  }
-
-  takeRequest(): SignInTerms | undefined {
-    const request = this.#request
-    this.#request = undefined
-    return request
-  }
+  const methods = { getAuthResponse, requestCredential }
+  for (const [name, value] of Object.entries(methods))
+    Object.defineProperty(toolContext, name, { value, configurable: true, writable: true })
+  return access
 }
 
 /** Identifies a credential of a principal: the provider and the scopes. */
@@ -194,73 +190,64 @@ function describeUseless({ label }: SignInTerms): Record<string, unknown> {
 
 const REMOVED = '[removed: a credential]'
 
+type Secrets = ReadonlySet<string>
+
 /**
  * Removes the credentials that a tool received from everything that would be stored or sent: its result, its error and the
  * session state that it changes. ADK's OpenAPI tools write the credential into the session state.
  */
-class SecretFilter {
-  readonly #toolContext: Context
-  readonly #secrets = new Set<string>()
-
-  constructor(toolContext: Context) {
-    this.#toolContext = toolContext
+async function runWithoutSecrets(
+  toolContext: Context,
+  secrets: Secrets,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
+  try {
+    return clean(await run(), secrets)
+  } catch (thrown) {
+    throw cleanError(toError(thrown), secrets)
+  } finally {
+    cleanState(toolContext, secrets)
   }
+}
 
-  add({ apiKey, oauth2 }: AuthCredential): void {
-    for (const secret of [apiKey, oauth2?.accessToken])
-      if (secret !== undefined && secret !== '') this.#secrets.add(secret)
-  }
+function clean(value: unknown, secrets: Secrets): unknown {
+  if (secrets.size === 0 || !contains(value, secrets)) return value
+  if (typeof value === 'string') return replace(value, secrets)
+  if (Array.isArray(value)) return value.map((item) => clean(item, secrets))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [replace(name, secrets), clean(item, secrets)]),
+  )
+}
 
-  async run(run: () => Promise<unknown>): Promise<unknown> {
-    try {
-      return this.#clean(await run())
-    } catch (thrown) {
-      throw this.#cleanError(toError(thrown))
-    } finally {
-      this.#cleanState()
-    }
-  }
+function cleanError(error: Error, secrets: Secrets): Error {
+  const texts = [error.message, error.stack ?? '', describe(error.cause)]
+  if (!texts.some((text) => contains(text, secrets))) return error
+  const cleaned = new Error(replace(error.message, secrets))
+  cleaned.name = error.name
+  cleaned.stack = replace(error.stack ?? '', secrets)
+  return cleaned
+}
 
-  #clean(value: unknown): unknown {
-    if (this.#secrets.size === 0 || !this.#contains(value)) return value
-    if (typeof value === 'string') return this.#replace(value)
-    if (Array.isArray(value)) return value.map((item) => this.#clean(item))
-    if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [this.#replace(name), this.#clean(item)]),
-    )
+function cleanState({ actions, invocationContext }: Context, secrets: Secrets): void {
+  for (const [name, value] of Object.entries(actions.stateDelta)) {
+    if (!contains(value, secrets)) continue
+    Reflect.deleteProperty(actions.stateDelta, name)
+    Reflect.deleteProperty(invocationContext.session.state, name)
   }
+}
 
-  #cleanError(error: Error): Error {
-    const texts = [error.message, error.stack ?? '', describe(error.cause)]
-    if (!texts.some((text) => this.#contains(text))) return error
-    const cleaned = new Error(this.#replace(error.message))
-    cleaned.name = error.name
-    cleaned.stack = this.#replace(error.stack ?? '')
-    return cleaned
-  }
+function contains(value: unknown, secrets: Secrets): boolean {
+  const text = typeof value === 'string' ? value : describe(value)
+  for (const secret of secrets)
+    if (text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1))) return true
+  return false
+}
 
-  #cleanState(): void {
-    const { actions, invocationContext } = this.#toolContext
-    for (const [name, value] of Object.entries(actions.stateDelta)) {
-      if (!this.#contains(value)) continue
-      Reflect.deleteProperty(actions.stateDelta, name)
-      Reflect.deleteProperty(invocationContext.session.state, name)
-    }
-  }
-
-  #contains(value: unknown): boolean {
-    const text = typeof value === 'string' ? value : describe(value)
-    for (const secret of this.#secrets)
-      if (text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1))) return true
-    return false
-  }
-
-  #replace(text: string): string {
-    let replaced = text
-    for (const secret of this.#secrets) replaced = replaced.replaceAll(secret, REMOVED)
-    return replaced
-  }
+function replace(text: string, secrets: Secrets): string {
+  let replaced = text
+  for (const secret of secrets) replaced = replaced.replaceAll(secret, REMOVED)
+  return replaced
 }
 
 function describe(value: unknown): string {
