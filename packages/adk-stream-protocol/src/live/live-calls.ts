@@ -1,4 +1,3 @@
-import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { findPausedNote } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
@@ -13,11 +12,12 @@ import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { nextCall } from '../calls/next-call.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
-import type { CallEffectsOptions, Calls } from './call-effects.ts'
-import { CallEffects, isAnyRoot } from './call-effects.ts'
+import { performEffects, resumeIfDecided, startTimer } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type { OpenCall, Parking } from './open-call.ts'
+import type { LiveRun, LiveRunOptions, OpenCall, Parking } from './open-call.ts'
 import {
+  addInside,
+  canCallWait,
   contextOf,
   createOpenCall,
   isAsking,
@@ -25,11 +25,7 @@ import {
   wasAsked,
   toParkedResponse,
 } from './open-call.ts'
-
-export interface LiveCallsOptions extends CallEffectsOptions {
-  /** Whether the user had stopped the reply before the model made a call. */
-  readonly isUnwanted: (toolCallId: string) => boolean
-}
+import { askForSignIn } from './run-open-call.ts'
 
 /** The result of a call that the user stopped before the model made it. */
 const UNWANTED = {
@@ -39,19 +35,17 @@ const UNWANTED = {
 
 /**
  * The calls of a live run. They are independent: several may wait for approval at once and be decided in any order.
- * `nextCall` is their lifecycle, and `CallEffects` performs its effects.
+ * `nextCall` is their lifecycle, and `performEffects` performs its effects.
  */
-export class LiveCalls implements Calls {
-  readonly #options: LiveCallsOptions
+export class LiveCalls {
+  readonly #live: LiveRun
   readonly #open = new SparseMap<string, OpenCall>()
   /** Work on calls that is in progress. */
   readonly #work = new SparseSet<Promise<void>>()
-  readonly #effects: CallEffects
   #isClosed = false
 
-  constructor(options: LiveCallsOptions) {
-    this.#options = options
-    this.#effects = new CallEffects(options, this)
+  constructor(options: LiveRunOptions) {
+    this.#live = { ...options, calls: this, elicitations: { last: Promise.resolve() } }
   }
 
   /** Whether an approval was requested for an open call. */
@@ -88,13 +82,13 @@ export class LiveCalls implements Calls {
     const call = this.#create(toolCall)
     const { id } = call
     this.#runWork(call, async () => {
-      const check: CallCheck = this.#options.isUnwanted(id)
+      const check: CallCheck = this.#live.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
-        : await checkCall(toolCall, this.#options.terms)
+        : await checkCall(toolCall, this.#live.terms)
       await this.advance(call, {
         type: 'checked',
         check,
-        canWait: check.verdict === 'ask' && canWait(toolCall, isAnyRoot),
+        canWait: check.verdict === 'ask' && canCallWait(toolCall),
       })
     })
   }
@@ -106,8 +100,8 @@ export class LiveCalls implements Calls {
     const call = this.#create(toolCall, isParked)
     if (expiresAt !== undefined) {
       call.state = { name: 'delivered', isWaiting: true }
-      this.#effects.startTimer(call, expiresAt - Date.now())
-      return this.#options.onStateChange(call.id, 'waiting')
+      startTimer(this.#live, call, expiresAt - Date.now())
+      return this.#live.onStateChange(call.id, 'waiting')
     }
     call.approvalId = approvalId ?? ''
     // The effects read the approval again: it may have been decided meanwhile.
@@ -116,8 +110,8 @@ export class LiveCalls implements Calls {
       approvalId: call.approvalId,
     })
     call.state = state
-    this.#options.onStateChange(call.id, 'waiting')
-    this.#runWork(call, () => this.#effects.performAll(call, effects))
+    this.#live.onStateChange(call.id, 'waiting')
+    this.#runWork(call, () => performEffects(this.#live, call, effects))
   }
 
   /** Continues a call that waited for approvals inside its agent. */
@@ -127,12 +121,12 @@ export class LiveCalls implements Calls {
     if (!pause) return
     const call = this.#create(toolCall, isParked)
     call.pause = pause
-    for (const { toolCallId } of pause.asked) this.#effects.addInside(call, toolCallId)
+    for (const { toolCallId } of pause.asked) addInside(this.#live, call, toolCallId)
     const paused = { name: 'paused', isWaiting: false } as const
     const [state, effects] = nextCall(paused, { type: 'pause-shown' })
     call.state = state
-    this.#options.onStateChange(call.id, 'waiting')
-    this.#runWork(call, () => this.#effects.performAll(call, effects))
+    this.#live.onStateChange(call.id, 'waiting')
+    this.#runWork(call, () => performEffects(this.#live, call, effects))
   }
 
   /** Whether all open calls wait for a client, and none is being worked on. */
@@ -144,7 +138,7 @@ export class LiveCalls implements Calls {
   get waiting(): readonly WaitingCall[] {
     const waiting: WaitingCall[] = []
     for (const call of this.#open.values()) {
-      const found = toWaitingCall(call, this.#options.messageOf)
+      const found = toWaitingCall(call, this.#live.messageOf)
       if (found) waiting.push(found)
     }
     return waiting
@@ -162,12 +156,12 @@ export class LiveCalls implements Calls {
     if (call) this.apply(call, { type: 'approval-changed', approval })
     const outer = this.#findOuter(approval.toolCallId)
     if (outer && approval.state.name !== 'requested')
-      this.#runWork(outer, () => this.#effects.readInside(outer))
+      this.#runWork(outer, () => resumeIfDecided(this.#live, outer))
   }
 
   /** Records a decision. If it completes the approval, claims the call in the same commit and runs it. */
   async decide(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
-    const { ledger } = this.#options
+    const { ledger } = this.#live
     const call = this.#open.get(approval.toolCallId)
     const isAsked = call && this.apply(call, { type: 'decision-received', approvalId: approval.id })
     if (!isAsked) return this.#decideInside(approval, decision)
@@ -182,7 +176,7 @@ export class LiveCalls implements Calls {
 
   /** Records a decision about a call inside an agent, which the agent then runs, or about a call that does not wait here. */
   async #decideInside(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
-    const decided = await this.#options.ledger.decide(approval.id, decision, approval)
+    const decided = await this.#live.ledger.decide(approval.id, decision, approval)
     if (!isRefusal(decided)) this.approvalChanged(decided)
     return decided
   }
@@ -204,7 +198,7 @@ export class LiveCalls implements Calls {
     )
     for (const call of calls) {
       call.parking = 'sent'
-      this.#options.sendResult(call.id, call.tool.name, toParkedResponse(!isAsking(call)))
+      this.#live.sendResult(call.id, call.tool.name, toParkedResponse(!isAsking(call)))
     }
     return calls.length > 0
   }
@@ -249,8 +243,8 @@ export class LiveCalls implements Calls {
     call.state = state
     if (state.name === 'left') this.remove(call)
     else if (effects.length > 0) {
-      if (isResponse(event, effects)) this.#options.onResponse(call.id)
-      this.#runWork(call, () => this.#effects.performAll(call, effects))
+      if (isResponse(event, effects)) this.#live.onResponse(call.id)
+      this.#runWork(call, () => performEffects(this.#live, call, effects))
     }
     return state !== before
   }
@@ -259,18 +253,18 @@ export class LiveCalls implements Calls {
   async advance(call: OpenCall, event: CallEvent): Promise<void> {
     const [state, effects] = nextCall(call.state, event)
     call.state = state
-    await this.#effects.performAll(call, effects)
+    await performEffects(this.#live, call, effects)
   }
 
   /** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
   async askForSignIn(toolCall: ToolCall, approval: Approval): Promise<Record<string, unknown>> {
-    return this.#effects.askForSignIn(toolCall, approval, this.#open.get(approval.toolCallId))
+    return askForSignIn(this.#live, toolCall, approval, this.#open.get(approval.toolCallId))
   }
 
   remove(call: OpenCall): void {
     clearTimeout(call.timer)
     this.#open.delete(call.id)
-    this.#options.onStateChange(call.id, 'ended')
+    this.#live.onStateChange(call.id, 'ended')
   }
 
   /** Runs work in the background. A failure ends the call, and not the conversation. */
@@ -280,10 +274,10 @@ export class LiveCalls implements Calls {
     const { state } = call
     const isWaiting = state.name === 'asked' || (state.name === 'paused' && state.isWaiting)
     if (!isWaiting || state.isCancelled)
-      this.#options.onStateChange(call.id, isExecuting ? 'executing' : 'running')
+      this.#live.onStateChange(call.id, isExecuting ? 'executing' : 'running')
     const done = work()
       .catch((error: unknown) => {
-        this.#options.onError(error)
+        this.#live.onError(error)
         return this.#isClosed || !this.#open.has(call.id)
           ? undefined
           : this.advance(call, { type: 'failed' })

@@ -40,7 +40,6 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { SparseMap } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { LiveCallsOptions } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
 import {
   SourcesPerMessage,
@@ -54,7 +53,7 @@ import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
 import { LiveMessage, LiveMessages } from './live-message.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
-import type { EndedCall } from './open-call.ts'
+import type { EndedCall, LiveRunOptions } from './open-call.ts'
 import { describeParkedResult } from './open-call.ts'
 import { SessionWriter } from './session-writer.ts'
 import { SnapshotSaver } from './live-snapshot.ts'
@@ -63,7 +62,7 @@ import type { ShownQuestion } from './user-speech.ts'
 import { TurnTaking } from './turn-taking.ts'
 
 export interface LiveConversationOptions extends Pick<
-  LiveCallsOptions,
+  LiveRunOptions,
   'ledger' | 'terms' | 'browserCalls' | 'cancelRemoteTasks' | 'onError'
 > {
   readonly chat: AppChatRef
@@ -384,7 +383,7 @@ export class LiveConversation implements LiveHooks {
       cancelRemoteTasks,
       onError,
       signIns,
-      run: (call, record, outer) =>
+      runTool: (call, record, outer) =>
         runLiveCall(call, { ...host, nest: (nested) => this.#options.nest(nested, outer) }, record),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       stream: (toolCallId, event) => {

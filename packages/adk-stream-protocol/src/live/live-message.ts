@@ -7,7 +7,7 @@ import type { AudioCount } from '../protocol/message.ts'
 import { AsyncQueue } from '../shared/async.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { LiveCallState } from './call-effects.ts'
+import type { LiveCallState } from './open-call.ts'
 import type { TurnTaking } from './turn-taking.ts'
 
 export interface LiveMessageOptions {

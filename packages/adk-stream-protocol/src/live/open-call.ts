@@ -1,13 +1,19 @@
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
+import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import type { ToolQuestion } from '../calls/call-terms.ts'
-import type { CallState } from '../calls/next-call.ts'
-import type { Pause } from '../calls/run-state.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { TermsOptions } from '../calls/call-terms.ts'
+import type { CallEvent, CallState } from '../calls/next-call.ts'
+import type { CallOutcome } from '../calls/run-call.ts'
+import type { ElicitationQueue, Pause, RunState } from '../calls/run-state.ts'
+import type { SignInCalls } from '../calls/sign-in-calls.ts'
+import type { RecordOutcome } from '../gemini-live/live-agent.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 
 /** A call of a live session that has not ended. `LiveCalls` changes it. */
@@ -40,6 +46,81 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   isEliciting: boolean
   /** Aborted when nothing waits for the call any more. Ends the questions of its MCP server. */
   readonly unwanted: AbortController
+}
+
+/**
+ * Whether a call is parked: its function response is a status, and its result follows as text. `sent`: the model may not have read the
+ * status. `known`: the model has reacted to it.
+ */
+export type Parking = 'sent' | 'known'
+
+/** What the calls of a live run need of the conversation. */
+export interface LiveRunOptions {
+  readonly chat: AppChatRef
+  readonly ledger: Ledger
+  readonly terms: TermsOptions
+  /** The credentials of people who signed in. Undefined if no tool may ask for any. */
+  readonly signIns?: SignInCalls | undefined
+  /** Runs a tool with the host's plugins and callbacks. `outer` is the run that an agent used as a tool runs in. */
+  readonly runTool: (call: ToolCall, record: RecordOutcome, outer: RunState) => Promise<CallOutcome>
+  /** Stores an event of a call, and streams it. */
+  readonly write: (toolCallId: string, event: Event) => Promise<void>
+  /** Stores an event of an agent that a call runs, and streams it if the message is streaming. */
+  readonly writeInside: (toolCallId: string, event: Event) => Promise<void>
+  /** A call inside an agent that a call runs is about to ask for approval. */
+  readonly onAskInside: (toolCallId: string, insideId: string) => void
+  /** Streams an event of a call without storing it. Does nothing if the message is not streaming. */
+  readonly stream: (toolCallId: string, event: Event) => void
+  /** Sends the result of a call, or its status, to the model as its function response. */
+  readonly sendResult: (toolCallId: string, name: string, response: Record<string, unknown>) => void
+  /** Sends the result of a parked call to the model. */
+  readonly sendParkedResult: (call: EndedCall) => void
+  /** Tells the model that a call waits for a person. */
+  readonly sendPending: (toolCallId: string, name: string) => void
+  /** Returns the id of the message that made a call. */
+  readonly messageOf: (toolCallId: string) => string
+  /** Cancels the tasks of remote agents that asked what these calls stand for. */
+  readonly cancelRemoteTasks: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
+  /** Records which calls wait for a client, and for how long. The records outlive this run. */
+  readonly browserCalls: {
+    add(call: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
+    drop(toolCallId: string): Promise<void>
+  }
+  /** Whether the run knows all events of its chat. */
+  readonly isCurrent: () => Promise<boolean>
+  /** Whether the user had stopped the reply before the model made a call. */
+  readonly isUnwanted: (toolCallId: string) => boolean
+  /** The decision or output that a call waited for has arrived. */
+  readonly onResponse: (toolCallId: string) => void
+  /** Another process has settled a call of this run and continues the conversation. */
+  readonly onLost: () => void
+  readonly onStateChange: (toolCallId: string, state: LiveCallState) => void
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * - `executing`: it runs after an approval, so clients saw it wait before.
+ * - `asking`: it runs, and its MCP server waits for the answer of a person.
+ */
+export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
+
+/** The live run that calls are part of. */
+export interface LiveRun extends LiveRunOptions {
+  readonly calls: Calls
+  /** The questions of MCP servers. */
+  readonly elicitations: ElicitationQueue
+}
+
+/** The calls of a live run, as the work on one of them sees them. */
+interface Calls {
+  /** Applies an event that the work on a call produced, and performs its effects as part of that work. */
+  advance(call: OpenCall, event: CallEvent): Promise<void>
+  /** Applies an event to a call, and performs its effects in the background. Returns false if the event changed nothing. */
+  apply(call: OpenCall, event: CallEvent): boolean
+  isOpen(call: OpenCall): boolean
+  remove(call: OpenCall): void
+  /** Whether the run has ended. */
+  readonly isClosed: boolean
 }
 
 export function createOpenCall(toolCall: ToolCall, isParked: boolean): OpenCall {
@@ -77,8 +158,55 @@ export function toWaitingCall(
   return { ...call, ...(isAsked ? { approvalId } : { expiresAt }) }
 }
 
+/** Tells the model that a call waits for a person. */
+export function sendPending(run: LiveRun, { id, tool, state }: OpenCall): void {
+  if (!state.isCancelled && !run.calls.isClosed) run.sendPending(id, tool.name)
+}
+
+/** Stores the result of a call, sends it to the model, and ends the call. */
+export async function settleCall(
+  run: LiveRun,
+  call: OpenCall,
+  response: Record<string, unknown>,
+  note?: DecidedNote,
+): Promise<void> {
+  const { id } = call
+  const event = toResultEvent(call, { response, note, messageId: run.messageOf(id) })
+  if (!call.isStored) await run.write(id, event)
+  call.isStored = true
+  await reportEndings(run, call, note)
+  if (call.isBrowserCall) await run.browserCalls.drop(id)
+  if (!call.state.isCancelled && !run.calls.isClosed) sendResult(run, call, response)
+  run.calls.remove(call)
+}
+
+export function sendResult(
+  run: LiveRun,
+  { id, tool: { name }, toolArgs: args, parking }: OpenCall,
+  response: Record<string, unknown>,
+): void {
+  if (parking) run.sendParkedResult({ id, name, args, response })
+  else run.sendResult(id, name, response)
+}
+
+/** Records that the conversation shows the outcomes of approvals. */
+export async function reportEndings(
+  { ledger, chat }: LiveRun,
+  call: OpenCall,
+  note: DecidedNote | undefined,
+): Promise<void> {
+  const endings = [...call.endings.splice(0), ...(note ? [call.id] : [])]
+  if (endings.length > 0) await ledger.markReported(chat, endings)
+}
+
+/** Records a call inside the agent that a call runs, for which an approval is requested. */
+export function addInside({ onAskInside }: LiveRun, call: OpenCall, toolCallId: string): void {
+  call.inside.add(toolCallId)
+  onAskInside(call.id, toolCallId)
+}
+
 /** Creates the event with the result of a call. */
-export function toResultEvent(
+function toResultEvent(
   call: OpenCall,
   {
     response,
@@ -120,23 +248,14 @@ export function isAsking({ state, isEliciting }: OpenCall): boolean {
   )
 }
 
+/** Whether a call can wait for an approval. A live run uses a copy of the agent, and never runs a workflow. */
+export function canCallWait(call: ToolCall): boolean {
+  return canWait(call, () => true)
+}
+
 export function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
 }
-
-/** Returns the confirmation that a tool has requested itself. */
-export function readOwnQuestion({
-  actions,
-  functionCallId = '',
-}: Context): ToolQuestion | undefined {
-  return actions.requestedToolConfirmations[functionCallId]
-}
-
-/**
- * Whether a call is parked: its function response is a status, and its result follows as text. `sent`: the model may not have read the
- * status. `known`: the model has reacted to it.
- */
-export type Parking = 'sent' | 'known'
 
 /** The status of a call that was approved and has not ended. */
 const UNDER_WAY = {

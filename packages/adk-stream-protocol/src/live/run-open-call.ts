@@ -1,0 +1,201 @@
+import { ToolConfirmation } from '@google/adk'
+
+import type { Ending } from '../agent/call-responses.ts'
+import {
+  APPROVAL_UNAVAILABLE,
+  ApprovalUnavailableError,
+  describeEnding,
+  toApprovedNote,
+  toResponse,
+} from '../agent/call-responses.ts'
+import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { isRefusal } from '../approvals/approval.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import { confirmCall, recordOutcome, withEditedArgs, withEdits } from '../calls/approved-call.ts'
+import { asBrowserTool } from '../calls/browser-tool.ts'
+import type { ToolQuestion } from '../calls/call-terms.ts'
+import { needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
+import type { LateSignIn } from '../calls/late-sign-ins.ts'
+import {
+  findLateSignIn,
+  pauseForSignIn,
+  readLateSignIn,
+  requestLateSignIn,
+  storeSignInEnding,
+} from '../calls/late-sign-ins.ts'
+import { toAnswerOutcome } from '../calls/question-terms.ts'
+import type { CallOutcome } from '../calls/run-call.ts'
+import type { LiveElicitation } from '../calls/run-state.ts'
+import { RunState } from '../calls/run-state.ts'
+import type { LiveRun, OpenCall } from './open-call.ts'
+import { addInside, canCallWait, sendPending, settleCall } from './open-call.ts'
+
+/** The result that the model receives from a tool that runs on. */
+const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
+
+/** Runs a call. `late`: the approval of a call that was approved before the sign-in that it runs after. */
+export async function runOpenCall(live: LiveRun, call: OpenCall, approval?: Approval, late?: Approval): Promise<void> {
+  const { runTool, terms, ledger } = live
+  await confirm(live, call, approval, late)
+  let ended: Approval | undefined
+  let signIn: Approval | undefined
+  const record = async (made: CallOutcome): Promise<void> => {
+    signIn = readLateSignIn(made.result)
+    if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
+  }
+  const answered = approval && toAnswerOutcome(approval)
+  if (answered) await record(answered)
+  const outer = createRun(live, call)
+  const edited = late && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
+  const outcome = answered ?? (await runTool(edited ?? withEdits(call, approval), record, outer))
+  if (signIn && ended) pauseForSignIn(call, outer, { approval: ended, question: signIn })
+  const signedIn = late && ended && (await storeSignIn(live, call, late, ended))
+  outer.markStored()
+  call.endings.push(...outer.endingsStored)
+  // An agent that the call ran has lost a call to another process.
+  const isRecorded = (!approval || ended !== undefined) && !outer.loss
+  const pause = outer.takePause(call.id)
+  if (
+    isRecorded &&
+    outcome.by === 'failure' &&
+    !(outcome.error instanceof ApprovalUnavailableError)
+  )
+    live.onError(outcome.error)
+  call.hidesError = outcome.by === 'failure' && outcome.hidden
+  const result = withEditedArgs(outcome, approval)
+  const isLeftOpen = result === undefined && call.tool.isLongRunning
+  const isOpen = isLeftOpen && asBrowserTool(call.tool) !== undefined
+  const question = approval || pause ? undefined : readOwnQuestion(call)
+  await live.calls.advance(call, {
+    type: 'ran',
+    // Only a browser tool waits for its result in a live session.
+    response: isLeftOpen ? PENDING : toResponse(result),
+    isRecorded,
+    ended,
+    pause,
+    signedIn,
+    isOpen,
+    question:
+      question &&
+      (canCallWait(call) ? await resolveQuestion(live, call, question) : 'unavailable'),
+  })
+}
+
+/** Confirms a call for its tool, if it was approved or if its tool would ask otherwise. */
+async function confirm(
+  { signIns }: LiveRun,
+  call: OpenCall,
+  approval: Approval | undefined,
+  late: Approval | undefined,
+): Promise<void> {
+  const { toolContext } = call
+  if (approval?.terms.kind === 'sign-in')
+    signIns?.markSignedIn(toolContext, { isApproved: late !== undefined })
+  else if (approval) signIns?.markApproved(toolContext, approval)
+  if (approval) confirmCall(toolContext, late ?? approval)
+  // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
+  else if (await needsConfirmation(call))
+    toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+  if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
+}
+
+/** Returns the confirmation that a tool has requested itself. */
+function readOwnQuestion({ id, toolContext }: OpenCall): ToolQuestion | undefined {
+  return toolContext.actions.requestedToolConfirmations[id]
+}
+
+/** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
+export async function askForSignIn(live: LiveRun,
+  toolCall: ToolCall,
+  approval: Approval,
+  call: OpenCall | undefined,
+): Promise<Record<string, unknown>> {
+  const { ledger } = live
+  const terms = await resolveQuestion(live, toolCall, { hint: '' })
+  if (!terms) return APPROVAL_UNAVAILABLE
+  const onAskLive = (id: string): void => {
+    if (call) addInside(live, call, id)
+  }
+  return requestLateSignIn(toolCall, { approval, terms, ledger, onAskLive })
+}
+
+/** Continues an approved call whose sign-in has ended: runs it, or settles it without running it. */
+export async function resumeSignIn(live: LiveRun, call: OpenCall): Promise<void> {
+  const { ledger } = live
+  const late = await findLateSignIn(call, ledger)
+  let { question } = late ?? {}
+  if (late && question?.state.name === 'approved') {
+    const claimed = await ledger.claim(question.id, question)
+    if (!isRefusal(claimed)) return runOpenCall(live, call, claimed, late.approval)
+    question = await ledger.get(question.id)
+  }
+  const hasRun = question?.state.name === 'succeeded' || question?.state.name === 'failed'
+  const ending = question && !hasRun ? describeEnding(question) : undefined
+  if (late && question && ending)
+    return settleSignIn(live, call, { approval: late.approval, question }, ending)
+  // Another process runs the call and reports its result.
+  await live.calls.advance(call, { type: 'claim-refused', approval: undefined })
+}
+
+/** Settles an approved call with the end of its sign-in. */
+export async function settleSignIn(live: LiveRun,
+  call: OpenCall,
+  { approval, question }: LateSignIn,
+  { response, note }: Ending,
+): Promise<void> {
+  await settleCall(live, call, response, await storeSignIn(live, call, approval, question, note))
+}
+
+/** Stores how the sign-in of an approved call ended. Returns the note for the call. */
+async function storeSignIn(live: LiveRun,
+  call: OpenCall,
+  approval: Approval,
+  question: Approval,
+  note = toApprovedNote(question),
+): Promise<DecidedNote> {
+  call.endings.push(question.toolCallId)
+  return storeSignInEnding(call, createRun(live, call), { approval, question, note })
+}
+
+/** Creates the run that an agent used as a tool runs in. */
+function createRun(live: LiveRun, call: OpenCall): RunState {
+  const { terms, messageOf, writeInside } = live
+  return new RunState(messageOf(call.id), 'message', undefined, {
+    deadlineMs: terms.deadlineMs,
+    canWait: canCallWait(call),
+    store: (event) => writeInside(call.id, event),
+    onAsk: (toolCallId) => addInside(live, call, toolCallId),
+    elicitation: createElicitation(live, call),
+  })
+}
+
+/** Lets the MCP server of a call ask a person. The message pauses meanwhile, as for any other question. */
+function createElicitation(live: LiveRun, call: OpenCall): LiveElicitation {
+  const { write, onResponse, onStateChange } = live
+  return {
+    // Node.js creates the signal when it is read first. Most calls ask nothing.
+    get signal() {
+      return call.unwanted.signal
+    },
+    queue: live.elicitations,
+    show: (event) => write(call.id, event),
+    onStateChange: (state) => {
+      if (live.calls.isClosed) return
+      call.isEliciting = state === 'asked'
+      if (state === 'asked') sendPending(live, call)
+      else onResponse(call.id)
+      onStateChange(call.id, state === 'asked' ? 'asking' : 'running')
+    },
+  }
+}
+
+async function resolveQuestion(live: LiveRun,
+  call: ToolCall,
+  question: ToolQuestion,
+): Promise<ResolvedTerms | undefined> {
+  const { terms, signIns } = live
+  const resolved = await resolveQuestionTerms(call, question, terms)
+  return resolved && (signIns?.toTerms(call.toolContext, resolved) ?? resolved)
+}
