@@ -28,32 +28,3 @@ export interface LiveHooks {
   /** An error that the session recovered from: an invalid frame, a failed attempt, a message that the SDK rejected. */
   readonly onError: (error: unknown) => void
 }
-
-/**
- * Distinguishes audio from before and after an interruption. An interruption is reported at once, while audio still waits in ADK's
- * queue. The queue keeps the order and does not mark the audio, but it keeps the same `Part` objects.
- */
-export class AudioEpochs {
-  /** Created with the first audio. */
-  #epochs: WeakMap<Part, number> | undefined
-  #current = 0
-
-  /** Records the epoch of new model output. */
-  record(parts: readonly Part[]): void {
-    for (const part of parts) {
-      if (!part.inlineData) continue
-      this.#epochs ??= new WeakMap()
-      this.#epochs.set(part, this.#current)
-    }
-  }
-
-  /** Starts a new epoch. */
-  interrupt(): void {
-    this.#current += 1
-  }
-
-  /** Whether the audio is from before an interruption. */
-  isStale(parts: readonly Part[]): boolean {
-    return parts.some((part) => (this.#epochs?.get(part) ?? Infinity) < this.#current)
-  }
-}

@@ -8,16 +8,12 @@ import type {
   RunConfig,
   RunnerConfig,
 } from '@google/adk'
-import { Context, LiveRequestQueue, Runner } from '@google/adk'
-import type { Blob, Content, FunctionResponse, Part } from '@google/genai'
-import { FunctionResponseScheduling } from '@google/genai'
+import { Context, Runner } from '@google/adk'
+import type { Blob, Content, Part } from '@google/genai'
 
-import { isUnstoredMedia } from '../agent/history/interrupted-turn.ts'
-import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import type { Decision } from '../approvals/next-approval.ts'
-import type { Reply } from '../approvals/understand-reply.ts'
 import type { RunState } from '../calls/run-state.ts'
 import type { CredentialSource } from '../calls/sign-in-calls.ts'
 import { SignInCalls } from '../calls/sign-in-calls.ts'
@@ -32,34 +28,27 @@ import {
 } from '../gemini-live/live-agent.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
 import type { LiveHooks, LiveStatus } from '../gemini-live/live-hooks.ts'
-import { AudioEpochs } from '../gemini-live/live-hooks.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
-import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import type { ShownReply } from '../protocol/message.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
+import { defer } from '../shared/async.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { SparseMap } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
 import { LiveCalls } from './live-calls.ts'
-import {
-  SourcesPerMessage,
-  kindOf,
-  prepareEvent,
-  toRepliedEvent,
-  toUserEvent,
-  withoutStoring,
-} from './live-events.ts'
+import { LiveInput } from './live-input.ts'
 import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
 import { LiveMessage, LiveMessages } from './live-message.ts'
+import { LiveOutput, toRepliedEvent, toUserEvent } from './live-output.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
-import type { LiveListener } from './live-watchers.ts'
-import type { EndedCall, LiveRunOptions } from './open-call.ts'
-import { describeParkedResult } from './open-call.ts'
-import { SessionWriter } from './session-writer.ts'
 import { SnapshotSaver } from './live-snapshot.ts'
-import { SpeechTranscript, partialUserMessage, transcriptOf, SpokenReplies } from './user-speech.ts'
-import type { ShownQuestion } from './user-speech.ts'
+import type { LiveListener } from './live-watchers.ts'
+import type { LiveRunOptions } from './open-call.ts'
+import { SessionWriter } from './session-writer.ts'
 import { TurnTaking } from './turn-taking.ts'
+import type { ShownQuestion } from './user-speech.ts'
+import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveRunOptions,
@@ -95,7 +84,10 @@ export interface LiveConversationOptions extends Pick<
 }
 
 /** Lets the words of a person decide the open approval of the chat, if it is in reach. */
-type DecideSpoken = (reply: Reply, isInReach: (approval: Approval) => boolean) => Promise<unknown>
+type DecideSpoken = (
+  reply: ShownReply,
+  isInReach: (approval: Approval) => boolean,
+) => Promise<unknown>
 
 /** How long `close` waits for running calls. */
 const ABANDON_AFTER_MS = 1_000
@@ -106,35 +98,23 @@ const NO_CALLS: Pick<LiveCalls, 'waiting' | 'isWaiting'> = { waiting: [], isWait
 /** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…` are for its model. */
 export class LiveConversation implements LiveHooks {
   readonly #options: LiveConversationOptions
-  readonly #queue = new LiveRequestQueue()
   readonly #turnTaking: TurnTaking<LiveMessage>
   /** Created with the first call, because most conversations wait for a person and have none. */
   #calls: LiveCalls | undefined
   readonly #messages: LiveMessages
-  readonly #transcript: SpeechTranscript
+  readonly #input: LiveInput
+  readonly #output: LiveOutput
   /** Created with the first words of the user. */
-  #spokenReplies: SpokenReplies | undefined
+  #speech: UserSpeech | undefined
   /** When the calls that wait were shown to clients: call → time. */
   readonly #shownAt = new SparseMap<string, number>()
   #decideSpoken: DecideSpoken | undefined
   readonly #loop: Promise<void>
   #request: LlmRequest | undefined
   #model: ReconnectingLiveModel | undefined
-  /** The message of the event that ADK yields next. */
-  #target: LiveMessage | undefined
-  readonly #sources = new SourcesPerMessage()
   readonly #session = new SessionWriter()
   /** Resolves when the model is connected. Messages from then on are not part of its history. */
-  readonly #ready: Promise<void>
-  #resolveReady: () => void = () => undefined
-  #rejectReady: (error: unknown) => void = () => undefined
-  readonly #audio = new AudioEpochs()
-  /** Turns that were cut off by a lost connection, and whose end ADK has not yielded yet. */
-  #cutOffTurns = 0
-  /** Errors of dropped messages that wait for the end of cut-off turns. */
-  readonly #dropErrors: unknown[] = []
-  /** Results of parked calls that wait until the model has the results of its other calls: a text would cancel those. */
-  readonly #unsentResults: string[] = []
+  readonly #ready = defer<void>()
   #lostError: ProtocolError | undefined
   readonly #snapshots: SnapshotSaver
   /** Messages that are being stored and are not sent to the model yet. */
@@ -143,13 +123,8 @@ export class LiveConversation implements LiveHooks {
 
   constructor(options: LiveConversationOptions) {
     this.#options = options
-    this.#ready = new Promise((resolve, reject) => {
-      this.#resolveReady = resolve
-      this.#rejectReady = reject
-    })
-    this.#ready.catch(() => undefined)
+    this.#ready.promise.catch(() => undefined)
     this.#turnTaking = new TurnTaking(options)
-    this.#transcript = new SpeechTranscript(this.#turnTaking)
     this.#messages = new LiveMessages({
       turnTaking: this.#turnTaking,
       openTurn: options.openTurn,
@@ -158,6 +133,22 @@ export class LiveConversation implements LiveHooks {
         if (this.#turnTaking.speaker === message) this.interrupt()
       },
       onError: options.onError,
+    })
+    this.#input = new LiveInput({
+      turnTaking: this.#turnTaking,
+      hasNonBlockingCalls: options.hasNonBlockingCalls,
+      park: () => {
+        if (this.#calls?.park()) this.#snapshots.saveCalls()
+      },
+    })
+    this.#output = new LiveOutput({
+      turnTaking: this.#turnTaking,
+      messages: this.#messages,
+      session: this.#session,
+      listener: options.listener,
+      hasNonBlockingCalls: options.hasNonBlockingCalls,
+      findTool: (name) => this.#findTool(name),
+      onSpeech: (text, isFinished) => this.#receiveSpeech(text, isFinished),
     })
     this.#snapshots = new SnapshotSaver({
       take: () => (this.#state === 'open' ? this.#takeSnapshot() : undefined),
@@ -173,7 +164,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Resolves when the conversation has taken the calls of an earlier session, or has failed to start. Never rejects. */
   get adopted(): Promise<void> {
-    return this.#ready.catch(() => undefined)
+    return this.#ready.promise.catch(() => undefined)
   }
 
   /** Whether a call runs or the model replies. */
@@ -195,7 +186,7 @@ export class LiveConversation implements LiveHooks {
     options: LiveMessageOptions,
     decide?: () => Promise<Approval | undefined>,
   ): Promise<Turn> {
-    await this.#ready
+    await this.#ready.promise
     this.#messages.pauseOthers()
     const message = new LiveMessage(options)
     this.#sending += 1
@@ -207,10 +198,7 @@ export class LiveConversation implements LiveHooks {
       message.isPromptKnown = true
       const decided = await decide?.()
       if (decided) return await this.#showDecision(message, decided)
-      this.#prepareInput()
-      this.#sendUnsentResults()
-      this.#turnTaking.apply({ type: 'message-sent', message })
-      this.#queue.sendContent(content)
+      this.#input.sendMessage(message, content)
     } finally {
       this.#sending -= 1
     }
@@ -230,20 +218,17 @@ export class LiveConversation implements LiveHooks {
   /** Sends a chunk of audio, or an image. `decideSpoken` lets what the person says decide an approval. */
   sendMedia(blob: Blob, decideSpoken?: DecideSpoken): void {
     if (decideSpoken) this.#decideSpoken = decideSpoken
-    this.#prepareInput()
-    this.#queue.sendRealtime(blob)
+    this.#input.sendMedia(blob)
   }
 
   /** Marks the start or end of the user's speech, for a model without activity detection. */
   sendActivity(activity: 'start' | 'end'): void {
-    if (activity === 'end') return this.#queue.sendActivityEnd()
-    this.#prepareInput()
-    this.#queue.sendActivityStart()
+    this.#input.sendActivity(activity)
   }
 
   /** Ends the audio stream, because the user muted the microphone. */
   endAudio(): void {
-    this.#queue.sendRealtime(AUDIO_END)
+    this.#input.endAudio()
   }
 
   /** Interrupts the model's speech. */
@@ -302,7 +287,7 @@ export class LiveConversation implements LiveHooks {
     if (this.#state === 'open') {
       this.#state = 'closing'
       this.#openCalls().close()
-      this.#queue.close()
+      this.#input.queue.close()
     }
     await this.#loop
     await this.#model?.disconnected
@@ -388,14 +373,16 @@ export class LiveConversation implements LiveHooks {
       write: (toolCallId, event) => this.#write(toolCallId, event),
       stream: (toolCallId, event) => {
         const message = this.#messages.ofCall(toolCallId)
-        if (message.isStreaming) this.#stream(message, event)
+        if (message.isStreaming) message.push(event)
       },
       writeInside: (toolCallId, event) => this.#writeInside(toolCallId, event),
       onAskInside: (toolCallId, insideId) =>
         this.#messages.addCalls(this.#messages.ofCall(toolCallId), [insideId], false),
-      sendResult: (toolCallId, name, response) => this.#sendResult(toolCallId, name, response),
-      sendParkedResult: (call) => this.#sendParkedResult(call),
-      sendPending: (toolCallId, name) => this.#sendPending(toolCallId, name),
+      sendResult: (id, name, response) =>
+        this.#input.sendResult(this.#messages.ofCall(id), { id, name, response }),
+      sendParkedResult: (call) =>
+        this.#input.sendParkedResult(this.#messages.ofCall(call.id), call),
+      sendPending: (id, name) => this.#input.sendPending(id, name),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
       isCurrent: () => this.isCurrent(),
       isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
@@ -415,7 +402,7 @@ export class LiveConversation implements LiveHooks {
   #closeAsLost(): void {
     this.#lostError ??= new ProtocolError('turn-lost')
     this.#openCalls().close()
-    this.#queue.close()
+    this.#input.queue.close()
   }
 
   async #run(): Promise<void> {
@@ -426,7 +413,7 @@ export class LiveConversation implements LiveHooks {
       hostPlugins: this.#options.hostPlugins,
       terms: this.#options.terms,
       onRun: (context) => this.#session.start(context),
-      prepare: (event) => this.#prepareEvent(event),
+      prepare: (event) => this.#output.prepare(event),
     })
     const runner = new Runner({ ...services, agent: toLiveAgent(agent, model), plugins: [plugin] })
     let failure: unknown
@@ -434,10 +421,10 @@ export class LiveConversation implements LiveHooks {
       const events = runner.runLive({
         userId: chat.principalId,
         sessionId: chat.chatId,
-        liveRequestQueue: this.#queue,
+        liveRequestQueue: this.#input.queue,
         runConfig,
       })
-      for await (const event of events) this.#handleEvent(event)
+      for await (const event of events) this.#output.handle(event)
     } catch (error) {
       const isOurs = await this.#options.ledger.locks.stillHolds(chat).catch(() => true)
       failure = isOurs ? toClientError(error) : new ProtocolError('turn-lost', { cause: error })
@@ -454,7 +441,7 @@ export class LiveConversation implements LiveHooks {
 
   onConnected(): void {
     this.#adoptCalls()
-    this.#resolveReady()
+    this.#ready.resolve()
   }
 
   onHandle(): void {
@@ -462,17 +449,22 @@ export class LiveConversation implements LiveHooks {
   }
 
   onOutput(parts: readonly Part[]): void {
-    this.#audio.record(parts)
+    this.#output.recordAudio(parts)
     this.#calls?.confirmParked()
   }
 
   onInterrupted(): void {
-    this.#audio.interrupt()
+    this.#output.interrupt()
     this.#options.listener.onInterrupted()
   }
 
   onReplyLost(): void {
-    this.#cutOffTurns += 1
+    this.#output.cutOff()
+  }
+
+  onDropped(error: unknown): void {
+    this.#options.onError(error)
+    this.#output.drop(error)
   }
 
   onStatus(status: LiveStatus): void {
@@ -487,109 +479,20 @@ export class LiveConversation implements LiveHooks {
     this.#state = 'closed'
     this.#snapshots.close()
     this.#openCalls().close()
-    this.#rejectReady(failure ?? new ProtocolError('unavailable'))
+    this.#ready.reject(failure ?? new ProtocolError('unavailable'))
     this.#messages.end(failure)
     this.#options.listener.onStatus('closed')
   }
 
-  /** Finds the message that an event belongs to, and converts the event into its stored form. */
-  async #prepareEvent(event: Event): Promise<Event> {
-    const kind = kindOf(event)
-    this.#target = undefined
-    if (kind === 'user-transcript') return withoutStoring(event)
-    const isOutput = kind === 'output' || kind === 'audio' || kind === 'call'
-    const message = isOutput ? this.#receiveOutput() : this.#turnTaking.speaker
-    if (kind === 'turn-end' && !this.#sources.has(event, message)) return withoutStoring(event)
-    this.#target = message
-    if (!message || message.isStopped) return withoutStoring(event)
-    if (kind === 'audio' || event.partial) return event
-    await this.#storeUserSpeech(message)
-    const own = this.#sources.filter(event, message)
-    const prepared = prepareEvent(own, message, (name) => this.#findTool(name))
-    // ADK does not store pictures and other files of a live model. Clients show them, so they must be stored (LV16).
-    if (isUnstoredMedia(prepared)) await this.#session.append(prepared)
-    return prepared
-  }
-
-  #handleEvent(event: Event): void {
-    this.#messages.resetIdleTimer()
-    const message = this.#target
-    const kind = kindOf(event)
-    if (kind === 'user-transcript') return this.#receiveTranscript(event)
-    if (message) this.#recordCalls(message, event)
-    // After `interrupted`, clients receive no audio from before it (LV41).
-    const isStale = kind === 'audio' && this.#audio.isStale(event.content?.parts ?? [])
-    if (message && !message.isStopped && !isStale) this.#stream(message, event)
-    if (kind === 'turn-end') this.#endTurn(event)
-  }
-
-  #endTurn({ interrupted }: Event): void {
-    if (interrupted === true && this.#cutOffTurns > 0) {
-      this.#cutOffTurns -= 1
-      const isRepeated = this.#turnTaking.isReplying
-      this.#turnTaking.apply({ type: 'turn-cut-off' })
-      if (this.#cutOffTurns === 0 && this.#dropErrors.length > 0) {
-        for (const error of this.#dropErrors.splice(0)) this.#failNextReply(error)
-        return
-      }
-      if (isRepeated) return
-    }
-    const message = this.#completeTurn()
-    if (message) this.#messages.closeIfDone(message)
-  }
-
-  /** Ends the model's turn. Returns the message that it belonged to. */
-  #completeTurn(): LiveMessage | undefined {
-    const message = this.#turnTaking.current
-    this.#turnTaking.apply({ type: 'turn-completed' })
-    return message
-  }
-
-  /** Fails the reply to a message that could not be sent, after the output that ADK has not yielded yet. */
-  onDropped(error: unknown): void {
-    this.#options.onError(error)
-    if (this.#cutOffTurns > 0) this.#dropErrors.push(error)
-    else this.#failNextReply(error)
-  }
-
-  #failNextReply(error: unknown): void {
-    const message = this.#completeTurn()
-    message?.fail(toClientError(error))
-    if (message) this.#messages.closeIfDone(message)
-  }
-
-  /** Records every call, also those of a stopped reply: the model expects a result for each. */
-  #recordCalls(message: LiveMessage, { content, partial = false }: Event): void {
-    const toolCallIds = (content?.parts ?? []).flatMap(({ functionCall }) =>
-      functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '')
-        ? functionCall.id
-        : [],
-    )
-    this.#messages.addCalls(message, toolCallIds, partial)
-    if (!this.#options.hasNonBlockingCalls)
-      this.#turnTaking.apply({ type: 'calls-made', toolCallIds })
-  }
-
-  #stream(message: LiveMessage, event: Event): void {
-    this.#messages.openIfNeeded(message)
-    message.push(event)
-  }
-
-  #receiveTranscript(event: Event): void {
-    const { text = '', finished = false } = event.inputTranscription ?? {}
-    this.#options.listener.onTranscript({ text, final: finished })
-    this.#transcript.add(event)
-    this.#spokenReplies ??= this.#createSpokenReplies()
-    this.#spokenReplies.add(text, finished)
-  }
-
-  #createSpokenReplies(): SpokenReplies {
-    return new SpokenReplies({
+  #receiveSpeech(text: string, isFinished: boolean): void {
+    this.#speech ??= new UserSpeech({
+      turnTaking: this.#turnTaking,
       listQuestions: () => this.#listQuestions(),
       decide: (reply, approvalIds) => {
         this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(this.#options.onError)
       },
     })
+    this.#speech.add(text, isFinished)
   }
 
   /** Returns the questions that clients see. */
@@ -602,36 +505,13 @@ export class LiveConversation implements LiveHooks {
     })
   }
 
-  /** Returns the message that new output belongs to. It is a new one if there is no pending message, or the transcript has not arrived yet. */
-  #receiveOutput(): LiveMessage {
-    this.#turnTaking.apply({ type: 'output-received' })
-    const { speaker } = this.#turnTaking
-    if (speaker) return speaker
-    const message = new LiveMessage()
-    this.#turnTaking.apply({ type: 'unprompted-output-received', message })
-    return message
-  }
-
-  /** Stores the user's speech as a message, before the reply to it. */
-  async #storeUserSpeech(message: LiveMessage): Promise<void> {
-    if (message.isUserMessageStored) return
-    message.isUserMessageStored = true
-    const text = transcriptOf(message)
-    await this.#session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))
-    this.#options.listener.onUserMessage({
-      id: message.userMessageId,
-      role: 'user',
-      parts: [{ type: 'text', text }],
-    })
-  }
-
   /** Stores an event of a call, and streams it in its message. */
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
     if (this.#messages.isUnstored(toolCallId)) return
     if (this.#state !== 'open') return this.#session.appendResponse(event)
     await this.#session.append(event)
-    if (this.#state === 'open') this.#stream(message, event)
+    if (this.#state === 'open') this.#messages.stream(message, event)
   }
 
   /** Stores an event of an agent that a call runs. A message that is not being streamed shows it later. */
@@ -641,48 +521,6 @@ export class LiveConversation implements LiveHooks {
     await this.#session.append(event)
     const message = this.#messages.ofCall(toolCallId)
     if (message.isStreaming) message.push(event)
-  }
-
-  #sendResult(toolCallId: string, name: string, response: Record<string, unknown>): void {
-    const functionResponse: FunctionResponse = { id: toolCallId, name, response }
-    if (this.#options.hasNonBlockingCalls)
-      functionResponse.scheduling = FunctionResponseScheduling.WHEN_IDLE
-    this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
-    const message = this.#messages.ofCall(toolCallId)
-    this.#turnTaking.apply({ type: 'result-sent', toolCallId, message })
-    if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
-  }
-
-  /** Parks the calls that wait for people, before input reaches a model that would cancel them. */
-  #prepareInput(): void {
-    if (!this.#options.hasNonBlockingCalls && this.#calls?.park()) this.#snapshots.saveCalls()
-  }
-
-  /** Sends the result of a parked call as text. Other calls of the model stay unaffected. */
-  #sendParkedResult(call: EndedCall): void {
-    this.#prepareInput()
-    const message = this.#messages.ofCall(call.id)
-    this.#turnTaking.apply({ type: 'result-sent', toolCallId: call.id, message })
-    this.#unsentResults.push(describeParkedResult(call))
-    if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
-  }
-
-  #sendUnsentResults(): void {
-    for (const text of this.#unsentResults.splice(0))
-      this.#queue.sendContent({ role: 'user', parts: [{ text }] })
-  }
-
-  /** Tells the model that a call waits for a person. A model that waits for its calls is silent meanwhile, so it needs no status. */
-  #sendPending(toolCallId: string, name: string): void {
-    if (!this.#options.hasNonBlockingCalls) return
-    const functionResponse: FunctionResponse = {
-      id: toolCallId,
-      name,
-      response: { ...AWAITING_APPROVAL },
-      willContinue: true,
-      scheduling: FunctionResponseScheduling.SILENT,
-    }
-    this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
   }
 
   onCancelled(toolCallIds: readonly string[]): void {
@@ -698,7 +536,7 @@ export class LiveConversation implements LiveHooks {
         })
     }
     this.#calls?.cancel(withdrawn)
-    if (!this.#turnTaking.hasBlockingCalls) this.#sendUnsentResults()
+    this.#input.flushResults()
   }
 
   #findTool(name: string) {

@@ -274,8 +274,14 @@ export class LiveMessages {
     return message.turn
   }
 
+  /** Streams an event in its message. Opens a turn if the message has none. */
+  stream(message: LiveMessage, event: Event): void {
+    this.#openIfNeeded(message)
+    message.push(event)
+  }
+
   /** Opens a turn for a message that has output and no turn. Does nothing if the user stopped the message. */
-  openIfNeeded(message: LiveMessage): void {
+  #openIfNeeded(message: LiveMessage): void {
     if (message.isStreaming || message.isStopped) return
     this.pauseOthers()
     const resumes = message.turn !== undefined || message.isContinued

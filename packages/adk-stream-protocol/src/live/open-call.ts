@@ -275,9 +275,3 @@ export interface EndedCall {
   readonly args: Readonly<Record<string, unknown>>
   readonly response: Readonly<Record<string, unknown>>
 }
-
-/** Returns the text that gives the model the result of a parked call. It names the call, because several may be parked. */
-export function describeParkedResult({ id, name, args, response }: EndedCall): string {
-  const call = `${name}(${JSON.stringify(args)})`
-  return `[Result of the call ${id}, ${call}, which waited for a person: ${JSON.stringify(response)}]`
-}

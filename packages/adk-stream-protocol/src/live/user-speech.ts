@@ -1,10 +1,7 @@
-import type { Event } from '@google/adk'
-
 import { UNTRANSCRIBED } from '../agent/user-message.ts'
-import type { Reply } from '../approvals/understand-reply.ts'
+import type { Message, ShownReply } from '../protocol/message.ts'
 import { LiveMessage } from './live-message.ts'
 import type { TurnTaking } from './turn-taking.ts'
-import type { Message } from '../protocol/message.ts'
 
 /** A question that clients see, and that speech may decide. */
 export interface ShownQuestion {
@@ -15,10 +12,11 @@ export interface ShownQuestion {
   readonly isPromptKnown: boolean
 }
 
-interface SpokenRepliesOptions {
+interface UserSpeechOptions {
+  readonly turnTaking: TurnTaking<LiveMessage>
   readonly listQuestions: () => readonly ShownQuestion[]
   /** Decides one of these approvals by the words of the person. Never rejects. */
-  readonly decide: (reply: Reply, approvalIds: ReadonlySet<string>) => void
+  readonly decide: (reply: ShownReply, approvalIds: ReadonlySet<string>) => void
 }
 
 /**
@@ -27,26 +25,32 @@ interface SpokenRepliesOptions {
  */
 const TRANSCRIPT_DELAY_MS = 1_000
 
-/** Finds spoken replies in the transcript of the user's speech. The speech of the model never reaches this class. */
-export class SpokenReplies {
-  readonly #options: SpokenRepliesOptions
+/** Assigns the transcript of the user's speech to messages, and finds replies to questions in it. The speech of the model never reaches this class. */
+export class UserSpeech {
+  readonly #options: UserSpeechOptions
+  /** The message that receives the transcript. */
+  #message: LiveMessage | undefined
   /** The questions that the person saw when they began to speak. Undefined between two utterances. */
   #seen: ReadonlySet<string> | undefined
 
-  constructor(options: SpokenRepliesOptions) {
+  constructor(options: UserSpeechOptions) {
     this.#options = options
   }
 
   /** Adds a piece of the transcript. The last piece (`isFinished`) repeats everything since the previous last one. */
   add(text: string, isFinished: boolean): void {
-    if (!isFinished) {
-      this.#seen ??= this.#listSeen()
-      return
-    }
+    if (isFinished) return this.#finish(text)
+    if (!this.#message || this.#message.isUserMessageStored) this.#message = this.#findMessage()
+    this.#message.transcript += text
+    this.#seen ??= this.#listSeen()
+  }
+
+  #finish(text: string): void {
+    if (this.#message) this.#message.isPromptKnown = true
     const seen = this.#seen
     this.#seen = undefined
-    const words = text.trim()
-    if (seen && seen.size > 0) this.#options.decide({ words, channel: 'spoken' }, seen)
+    const reply = { words: text.trim(), channel: 'spoken' } as const
+    if (seen && seen.size > 0) this.#options.decide(reply, seen)
   }
 
   #listSeen(): ReadonlySet<string> {
@@ -56,39 +60,17 @@ export class SpokenReplies {
       .filter(({ shownAt, isPromptKnown }) => isPromptKnown && shownAt <= latest)
     return new Set(seen.map(({ approvalId }) => approvalId))
   }
-}
-
-/** Collects the transcript of the user's speech, and assigns it to the message that replies to it. */
-export class SpeechTranscript {
-  readonly #turnTaking: TurnTaking<LiveMessage>
-  /** The message that receives the transcript. */
-  #current: LiveMessage | undefined
-
-  constructor(turnTaking: TurnTaking<LiveMessage>) {
-    this.#turnTaking = turnTaking
-  }
-
-  /** Adds a piece of the transcript. */
-  add({ inputTranscription }: Event): void {
-    const { text = '', finished = false } = inputTranscription ?? {}
-    // The last piece repeats the whole transcript.
-    if (finished) {
-      if (this.#current) this.#current.isPromptKnown = true
-      return
-    }
-    if (!this.#current || this.#current.isUserMessageStored) this.#current = this.#findMessage()
-    this.#current.transcript += text
-  }
 
   /** Finds the message for new speech. The model may have started its reply before the transcript arrives. */
   #findMessage(): LiveMessage {
-    const { speaker } = this.#turnTaking
-    if (speaker && !speaker.isUserMessageStored && speaker !== this.#current) {
-      this.#turnTaking.apply({ type: 'prompt-recognized' })
+    const { turnTaking } = this.#options
+    const { speaker } = turnTaking
+    if (speaker && !speaker.isUserMessageStored && speaker !== this.#message) {
+      turnTaking.apply({ type: 'prompt-recognized' })
       return speaker
     }
     const message = new LiveMessage()
-    this.#turnTaking.apply({ type: 'message-sent', message })
+    turnTaking.apply({ type: 'message-sent', message })
     return message
   }
 }

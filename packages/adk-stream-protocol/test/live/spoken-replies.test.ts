@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { SpokenReplies, type ShownQuestion } from '../../src/live/user-speech.ts'
+import { TurnTaking } from '../../src/live/turn-taking.ts'
+import { UserSpeech, type ShownQuestion } from '../../src/live/user-speech.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import {
@@ -72,14 +73,15 @@ test('[AP515] what the model says, and what is not a reply, decides nothing', as
 test('[AP515] words that may have been spoken before the question was shown decide nothing', () => {
   const decided: (readonly string[])[] = []
   let questions: ShownQuestion[] = []
-  const replies = new SpokenReplies({
+  const speech = new UserSpeech({
+    turnTaking: new TurnTaking({ completesCalls: true }),
     listQuestions: () => questions,
     decide: ({ words }, ids) => decided.push([words, ...ids]),
   })
   const say = (): void => {
-    replies.add('yes', false)
-    replies.add(' please', false)
-    replies.add('yes please', true)
+    speech.add('yes', false)
+    speech.add(' please', false)
+    speech.add('yes please', true)
   }
   const question = { approvalId: 'a', shownAt: performance.now() - 60_000, isPromptKnown: true }
   // Without a question, shortly after one was shown, and while the words that led to it are not known.
@@ -90,11 +92,11 @@ test('[AP515] words that may have been spoken before the question was shown deci
   say()
   // The person began to speak before the question was shown.
   questions = []
-  replies.add('yes', false)
+  speech.add('yes', false)
   questions = [question]
-  replies.add('yes', true)
+  speech.add('yes', true)
   // A last piece without a first one.
-  replies.add('yes', true)
+  speech.add('yes', true)
   expect(decided).toEqual([])
   say()
   expect(decided).toEqual([['yes please', 'a']])

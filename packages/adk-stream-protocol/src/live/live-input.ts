@@ -1,0 +1,107 @@
+import { LiveRequestQueue } from '@google/adk'
+import type { Blob, Content, FunctionResponse } from '@google/genai'
+import { FunctionResponseScheduling } from '@google/genai'
+
+import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
+import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
+import type { LiveMessage } from './live-message.ts'
+import type { EndedCall } from './open-call.ts'
+import type { TurnTaking } from './turn-taking.ts'
+
+interface LiveInputOptions {
+  readonly turnTaking: TurnTaking<LiveMessage>
+  /** Whether the model continues to speak while its calls wait. */
+  readonly hasNonBlockingCalls: boolean
+  /** Parks the calls that wait for people. Called before input reaches a model that would cancel them. */
+  readonly park: () => void
+}
+
+/** Sends the messages, media and results of a live conversation to the model. */
+export class LiveInput {
+  /** What ADK sends to the model. */
+  readonly queue = new LiveRequestQueue()
+  readonly #options: LiveInputOptions
+  /** Results of parked calls that wait until the model has the results of its other calls: a text would cancel those. */
+  readonly #unsentResults: string[] = []
+
+  constructor(options: LiveInputOptions) {
+    this.#options = options
+  }
+
+  sendMessage(message: LiveMessage, content: Content): void {
+    this.#park()
+    this.#sendUnsentResults()
+    this.#options.turnTaking.apply({ type: 'message-sent', message })
+    this.queue.sendContent(content)
+  }
+
+  /** Sends a chunk of audio, or an image. */
+  sendMedia(blob: Blob): void {
+    this.#park()
+    this.queue.sendRealtime(blob)
+  }
+
+  sendActivity(activity: 'start' | 'end'): void {
+    if (activity === 'end') return this.queue.sendActivityEnd()
+    this.#park()
+    this.queue.sendActivityStart()
+  }
+
+  endAudio(): void {
+    this.queue.sendRealtime(AUDIO_END)
+  }
+
+  /** Sends the result of a call, or its status, as its function response. */
+  sendResult(
+    message: LiveMessage,
+    { id, name, response }: Pick<EndedCall, 'id' | 'name'> & { response: Record<string, unknown> },
+  ): void {
+    const functionResponse: FunctionResponse = { id, name, response }
+    if (this.#options.hasNonBlockingCalls)
+      functionResponse.scheduling = FunctionResponseScheduling.WHEN_IDLE
+    this.queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
+    this.#options.turnTaking.apply({ type: 'result-sent', toolCallId: id, message })
+    this.flushResults()
+  }
+
+  /** Sends the result of a parked call as text. Other calls of the model stay unaffected. */
+  sendParkedResult(message: LiveMessage, call: EndedCall): void {
+    this.#park()
+    this.#options.turnTaking.apply({ type: 'result-sent', toolCallId: call.id, message })
+    this.#unsentResults.push(describeParkedResult(call))
+    this.flushResults()
+  }
+
+  /** Tells the model that a call waits for a person. A model that waits for its calls is silent meanwhile, so it needs no status. */
+  sendPending(id: string, name: string): void {
+    if (!this.#options.hasNonBlockingCalls) return
+    const functionResponse: FunctionResponse = {
+      id,
+      name,
+      response: { ...AWAITING_APPROVAL },
+      willContinue: true,
+      scheduling: FunctionResponseScheduling.SILENT,
+    }
+    this.queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
+  }
+
+  /** Sends the results of parked calls, if the model waits for no other result. */
+  flushResults(): void {
+    if (!this.#options.turnTaking.hasBlockingCalls) this.#sendUnsentResults()
+  }
+
+  #sendUnsentResults(): void {
+    for (const text of this.#unsentResults.splice(0))
+      this.queue.sendContent({ role: 'user', parts: [{ text }] })
+  }
+
+  #park(): void {
+    if (!this.#options.hasNonBlockingCalls) this.#options.park()
+  }
+}
+
+/** Returns the text that gives the model the result of a parked call. It names the call, because several may be parked. */
+function describeParkedResult({ id, name, args, response }: EndedCall): string {
+  const call = `${name}(${JSON.stringify(args)})`
+  return `[Result of the call ${id}, ${call}, which waited for a person: ${JSON.stringify(response)}]`
+}

@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto'
+
+import type { BaseTool, Event } from '@google/adk'
+import { createEvent } from '@google/adk'
+import type { Content, Part } from '@google/genai'
+
+import { toRepliedNote } from '../agent/call-responses.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import { isPcm } from '../agent/translate/count-usage.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { asBrowserTool } from '../calls/browser-tool.ts'
+import { toClientError } from '../gemini-live/gemini-socket.ts'
+import { LiveMessage } from './live-message.ts'
+import type { LiveMessages } from './live-message.ts'
+import type { LiveListener } from './live-watchers.ts'
+import type { SessionWriter } from './session-writer.ts'
+import type { TurnTaking } from './turn-taking.ts'
+import { transcriptOf } from './user-speech.ts'
+
+interface LiveOutputOptions {
+  readonly turnTaking: TurnTaking<LiveMessage>
+  readonly messages: LiveMessages
+  readonly session: SessionWriter
+  readonly listener: LiveListener
+  /** Whether the model continues to speak while its calls wait. */
+  readonly hasNonBlockingCalls: boolean
+  readonly findTool: (name: string) => BaseTool | undefined
+  /** Receives a piece of the transcript of the user's speech. The last piece (`isFinished`) repeats the whole transcript. */
+  readonly onSpeech: (text: string, isFinished: boolean) => void
+}
+
+/** Assigns the events of a live run to messages, and converts and streams them. */
+export class LiveOutput {
+  readonly #options: LiveOutputOptions
+  /** The message of the event that ADK yields next. */
+  #target: LiveMessage | undefined
+  /** The messages of sources. Created with the first ones. */
+  #sources: WeakMap<object, LiveMessage> | undefined
+  /** How many interruptions there were before a piece of audio. Created with the first audio. */
+  #audio: WeakMap<Part, number> | undefined
+  #interruptions = 0
+  /** Turns that were cut off by a lost connection, and whose end ADK has not yielded yet. */
+  #cutOffTurns = 0
+  /** Errors of dropped messages that wait for the end of cut-off turns. */
+  readonly #dropErrors: unknown[] = []
+
+  constructor(options: LiveOutputOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Records audio that ADK yields later. An interruption is reported at once, while audio still waits in ADK's queue. The queue does not
+   * mark the audio, but it keeps the same `Part` objects.
+   */
+  recordAudio(parts: readonly Part[]): void {
+    for (const part of parts) {
+      if (!part.inlineData) continue
+      this.#audio ??= new WeakMap()
+      this.#audio.set(part, this.#interruptions)
+    }
+  }
+
+  /** The model was interrupted. */
+  interrupt(): void {
+    this.#interruptions += 1
+  }
+
+  /** The connection was lost during a turn of the model. */
+  cutOff(): void {
+    this.#cutOffTurns += 1
+  }
+
+  /** Fails the reply to a message that could not be sent, after the output that ADK has not yielded yet. */
+  drop(error: unknown): void {
+    if (this.#cutOffTurns > 0) this.#dropErrors.push(error)
+    else this.#failNextReply(error)
+  }
+
+  /** Finds the message that an event belongs to, and converts the event into its stored form. */
+  async prepare(event: Event): Promise<Event> {
+    const { turnTaking, session, findTool } = this.#options
+    const kind = kindOf(event)
+    this.#target = undefined
+    if (kind === 'user-transcript') return withoutStoring(event)
+    const isOutput = kind === 'output' || kind === 'audio' || kind === 'call'
+    const message = isOutput ? this.#receiveOutput() : turnTaking.speaker
+    if (kind === 'turn-end' && !this.#hasOwnSources(event, message)) return withoutStoring(event)
+    this.#target = message
+    if (!message || message.isStopped) return withoutStoring(event)
+    if (kind === 'audio' || event.partial) return event
+    await this.#storeUserSpeech(message)
+    const prepared = toStoredEvent(this.#withOwnSources(event, message), message, findTool)
+    // ADK does not store pictures and other files of a live model. Clients show them, so they must be stored (LV16).
+    if (isUnstoredMedia(prepared)) await session.append(prepared)
+    return prepared
+  }
+
+  /** Streams an event that ADK has yielded. */
+  handle(event: Event): void {
+    const { messages, listener, onSpeech } = this.#options
+    messages.resetIdleTimer()
+    const message = this.#target
+    const kind = kindOf(event)
+    if (kind === 'user-transcript') {
+      const { text = '', finished = false } = event.inputTranscription ?? {}
+      listener.onTranscript({ text, final: finished })
+      return onSpeech(text, finished)
+    }
+    if (message) this.#recordCalls(message, event)
+    // After `interrupted`, clients receive no audio from before it (LV41).
+    const isStale = kind === 'audio' && this.#isStale(event.content?.parts ?? [])
+    if (message && !message.isStopped && !isStale) messages.stream(message, event)
+    if (kind === 'turn-end') this.#endTurn(event)
+  }
+
+  #endTurn({ interrupted }: Event): void {
+    const { turnTaking, messages } = this.#options
+    if (interrupted === true && this.#cutOffTurns > 0) {
+      this.#cutOffTurns -= 1
+      const isRepeated = turnTaking.isReplying
+      turnTaking.apply({ type: 'turn-cut-off' })
+      if (this.#cutOffTurns === 0 && this.#dropErrors.length > 0) {
+        for (const error of this.#dropErrors.splice(0)) this.#failNextReply(error)
+        return
+      }
+      if (isRepeated) return
+    }
+    const message = this.#completeTurn()
+    if (message) messages.closeIfDone(message)
+  }
+
+  /** Ends the model's turn. Returns the message that it belonged to. */
+  #completeTurn(): LiveMessage | undefined {
+    const { turnTaking } = this.#options
+    const message = turnTaking.current
+    turnTaking.apply({ type: 'turn-completed' })
+    return message
+  }
+
+  #failNextReply(error: unknown): void {
+    const message = this.#completeTurn()
+    message?.fail(toClientError(error))
+    if (message) this.#options.messages.closeIfDone(message)
+  }
+
+  /** Records every call, also those of a stopped reply: the model expects a result for each. */
+  #recordCalls(message: LiveMessage, { content, partial = false }: Event): void {
+    const { messages, turnTaking, findTool, hasNonBlockingCalls } = this.#options
+    const toolCallIds = (content?.parts ?? []).flatMap(({ functionCall }) =>
+      functionCall?.id !== undefined && findTool(functionCall.name ?? '') ? functionCall.id : [],
+    )
+    messages.addCalls(message, toolCallIds, partial)
+    if (!hasNonBlockingCalls) turnTaking.apply({ type: 'calls-made', toolCallIds })
+  }
+
+  /** Returns the message that new output belongs to. It is a new one if there is no pending message, or the transcript has not arrived yet. */
+  #receiveOutput(): LiveMessage {
+    const { turnTaking } = this.#options
+    turnTaking.apply({ type: 'output-received' })
+    const { speaker } = turnTaking
+    if (speaker) return speaker
+    const message = new LiveMessage()
+    turnTaking.apply({ type: 'unprompted-output-received', message })
+    return message
+  }
+
+  /** Stores the user's speech as a message, before the reply to it. */
+  async #storeUserSpeech(message: LiveMessage): Promise<void> {
+    const { session, listener } = this.#options
+    if (message.isUserMessageStored) return
+    message.isUserMessageStored = true
+    const text = transcriptOf(message)
+    await session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))
+    listener.onUserMessage({
+      id: message.userMessageId,
+      role: 'user',
+      parts: [{ type: 'text', text }],
+    })
+  }
+
+  /** Whether audio is from before an interruption. */
+  #isStale(parts: readonly Part[]): boolean {
+    return parts.some((part) => (this.#audio?.get(part) ?? Infinity) < this.#interruptions)
+  }
+
+  /** Whether an event carries sources of this message. New sources belong to it. */
+  #hasOwnSources({ groundingMetadata }: Event, message: LiveMessage | undefined): boolean {
+    if (!groundingMetadata || !message) return false
+    return (this.#sources?.get(groundingMetadata) ?? message) === message
+  }
+
+  /** Removes the sources of earlier replies: ADK 2.0.0 repeats `groundingMetadata` in every later event. */
+  #withOwnSources(event: Event, message: LiveMessage): Event {
+    if (!event.groundingMetadata) return event
+    if (this.#hasOwnSources(event, message)) {
+      this.#sources ??= new WeakMap()
+      this.#sources.set(event.groundingMetadata, message)
+      return event
+    }
+    const { groundingMetadata: _, ...rest } = event
+    return rest
+  }
+}
+
+/** `output` is text, a thought, a transcript of the model's speech, a file, code, or an error. `audio` is PCM audio. `other` carries metadata such as usage. */
+type EventKind = 'user-transcript' | 'audio' | 'output' | 'call' | 'turn-end' | 'other'
+
+/** Classifies an ADK event of a live run. */
+function kindOf(event: Event): EventKind {
+  if (event.inputTranscription) return 'user-transcript'
+  if (event.turnComplete) return 'turn-end'
+  const parts = event.content?.parts ?? []
+  if (parts.some(({ inlineData }) => isPcm(inlineData?.mimeType ?? ''))) return 'audio'
+  if (parts.some(({ functionCall }) => functionCall)) return 'call'
+  if (parts.length > 0 || event.outputTranscription || event.errorCode) return 'output'
+  return 'other'
+}
+
+/**
+ * Returns an event in the form in which it is stored and streamed: a transcript becomes text, because ADK stores it where no model reads
+ * it; the event names its message; and only calls of browser tools are long-running, because ADK marks every call of a live run so.
+ */
+function toStoredEvent(
+  event: Event,
+  { messageId, audio }: Pick<LiveMessage, 'messageId' | 'audio'>,
+  findTool: (name: string) => BaseTool | undefined,
+): Event {
+  if (event.partial) return event
+  // In a stored event, `interrupted` means that the user stopped the reply.
+  const { interrupted: _, ...whole } = event
+  const customMetadata = writeNotes({ messageId, ...(audio && { audio }) }, event.customMetadata)
+  if (whole.outputTranscription) {
+    const { outputTranscription, ...rest } = whole
+    const content = { role: 'model', parts: [{ text: outputTranscription.text ?? '' }] }
+    return withFields(rest, { content, customMetadata })
+  }
+  const longRunningToolIds = (whole.content?.parts ?? []).flatMap(({ functionCall }) => {
+    const tool = functionCall && findTool(functionCall.name ?? '')
+    return tool && asBrowserTool(tool) ? (functionCall.id ?? []) : []
+  })
+  return withFields(whole, { customMetadata, longRunningToolIds })
+}
+
+/** Marks an event so that ADK yields it and does not store it. */
+function withoutStoring(event: Event): Event {
+  return withFields(event, { partial: true })
+}
+
+// A spread of an object that rest properties made, as ADK's events are, gives each copy a hidden class of its own, which
+// takes 600 bytes.
+function withFields(event: Event, fields: Partial<Event>): Event {
+  return Object.assign({}, event, fields)
+}
+
+/** Creates the event of a user message, in the form that ADK gives it over SSE. */
+export function toUserEvent(
+  { messageId, userMessageId, state }: LiveMessage,
+  content: Content,
+): Event {
+  return createEvent({
+    actions: { stateDelta: { ...state } },
+    author: 'user',
+    invocationId: randomUUID(),
+    content,
+    customMetadata: writeNotes({ messageId, userMessageId }),
+  })
+}
+
+/** Creates the event that tells clients which approval a user message has decided. */
+export function toRepliedEvent(
+  { messageId }: LiveMessage,
+  author: string,
+  approval: Approval,
+): Event {
+  const replied = toRepliedNote(approval)
+  const customMetadata = writeNotes({ messageId, replied })
+  return createEvent({ author, invocationId: randomUUID(), customMetadata })
+}
+
+const UNSTORED = /^(?:image|audio|video)\//i
+
+/** Whether ADK 2.0.0 does not store an event of a live run because it contains media. */
+function isUnstoredMedia({ content, partial = false }: Event): boolean {
+  if (partial) return false
+  return (
+    content?.parts?.some(({ inlineData }) => UNSTORED.test(inlineData?.mimeType ?? '')) === true
+  )
+}
