@@ -36,7 +36,12 @@ import { addInside, canCallWait, sendPending, settleCall } from './open-call.ts'
 const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
 
 /** Runs a call. `late`: the approval of a call that was approved before the sign-in that it runs after. */
-export async function runOpenCall(live: LiveRun, call: OpenCall, approval?: Approval, late?: Approval): Promise<void> {
+export async function runOpenCall(
+  live: LiveRun,
+  call: OpenCall,
+  approval?: Approval,
+  late?: Approval,
+): Promise<void> {
   const { runTool, terms, ledger } = live
   await confirm(live, call, approval, late)
   let ended: Approval | undefined
@@ -78,8 +83,7 @@ export async function runOpenCall(live: LiveRun, call: OpenCall, approval?: Appr
     signedIn,
     isOpen,
     question:
-      question &&
-      (canCallWait(call) ? await resolveQuestion(live, call, question) : 'unavailable'),
+      question && (canCallWait(call) ? await resolveQuestion(live, call, question) : 'unavailable'),
   })
 }
 
@@ -107,7 +111,8 @@ function readOwnQuestion({ id, toolContext }: OpenCall): ToolQuestion | undefine
 }
 
 /** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
-export async function askForSignIn(live: LiveRun,
+export async function askForSignIn(
+  live: LiveRun,
   toolCall: ToolCall,
   approval: Approval,
   call: OpenCall | undefined,
@@ -140,7 +145,8 @@ export async function resumeSignIn(live: LiveRun, call: OpenCall): Promise<void>
 }
 
 /** Settles an approved call with the end of its sign-in. */
-export async function settleSignIn(live: LiveRun,
+export async function settleSignIn(
+  live: LiveRun,
   call: OpenCall,
   { approval, question }: LateSignIn,
   { response, note }: Ending,
@@ -149,7 +155,8 @@ export async function settleSignIn(live: LiveRun,
 }
 
 /** Stores how the sign-in of an approved call ended. Returns the note for the call. */
-async function storeSignIn(live: LiveRun,
+async function storeSignIn(
+  live: LiveRun,
   call: OpenCall,
   approval: Approval,
   question: Approval,
@@ -191,7 +198,8 @@ function createElicitation(live: LiveRun, call: OpenCall): LiveElicitation {
   }
 }
 
-async function resolveQuestion(live: LiveRun,
+async function resolveQuestion(
+  live: LiveRun,
   call: ToolCall,
   question: ToolQuestion,
 ): Promise<ResolvedTerms | undefined> {
