@@ -54,7 +54,7 @@ export class Conversation {
     const config = {
       ...this.#state.config,
       ...(systemInstruction && { systemInstruction: readText(systemInstruction) }),
-      ...(tools && { functions: readFunctions(tools) }),
+      ...(tools && { functions: readFunctions(tools.tools ?? []) }),
     }
     this.#state = { ...this.#state, config }
   }

@@ -81,7 +81,8 @@ const ToolResponse = z.strictObject({ functionResponses: z.array(FunctionRespons
 
 const ContextUpdate = z.strictObject({
   systemInstruction: Content.optional(),
-  tools: z.array(Tool).optional(),
+  // An object around the list: an empty list removes all tools, and no object leaves them unchanged.
+  tools: z.strictObject({ tools: z.array(Tool).optional() }).optional(),
 })
 export type ContextUpdate = z.infer<typeof ContextUpdate>
 

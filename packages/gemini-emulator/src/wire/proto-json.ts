@@ -16,7 +16,9 @@ export function canonicalJson(value: unknown): unknown {
       const name = camelCase(key)
       if (FREE_FORM.has(name)) return [name, field]
       const inner = canonicalJson(field)
-      return [name, REPEATED.has(name) && isObject(inner) ? [inner] : inner]
+      // In a context update, `tools` is an object around the list `tools`.
+      const isSingle = REPEATED.has(name) && isObject(inner) && !(name in inner)
+      return [name, isSingle ? [inner] : inner]
     }),
   )
 }
