@@ -1,7 +1,6 @@
 import {
   type Event,
   FunctionTool,
-  Gemini,
   InMemoryRunner,
   LlmAgent,
   LogLevel,
@@ -12,28 +11,15 @@ import { GoogleGenAI } from '@google/genai'
 import { afterEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 
-import { startEmulator, type Emulator } from '../src/index.ts'
-import { MODEL } from './support.ts'
+import { EmulatedGemini } from '../../../test/support/emulated-gemini.ts'
+import { startEmulator } from '../src/index.ts'
+import { MODEL } from './support/rest-client.ts'
 
 setLogLevel(LogLevel.ERROR)
 
 afterEach(() => {
   vi.unstubAllEnvs()
 })
-
-/** ADK's Gemini model with the URL of the emulator. */
-class EmulatedGemini extends Gemini {
-  readonly #baseUrl: string
-
-  constructor(emulator: Emulator, model = MODEL) {
-    super({ apiKey: 'test-key', model })
-    this.#baseUrl = emulator.baseUrl
-  }
-
-  protected override getHttpOptions() {
-    return { ...super.getHttpOptions(), baseUrl: this.#baseUrl }
-  }
-}
 
 const weather = new FunctionTool({
   name: 'get_weather',
@@ -42,7 +28,8 @@ const weather = new FunctionTool({
   execute: ({ location }) => ({ location, sky: '晴れ' }),
 })
 
-async function run(model: Gemini | string, text: string, signal?: AbortSignal) {
+/** Runs an agent with one tool, and returns its events. */
+async function run(model: EmulatedGemini | string, text: string, signal?: AbortSignal) {
   const agent = new LlmAgent({ name: 'assistant', model, tools: [weather] })
   const runner = new InMemoryRunner({ agent, appName: 'test' })
   const session = await runner.sessionService.createSession({ appName: 'test', userId: 'u' })
@@ -71,7 +58,7 @@ test.each([MODEL, 'gemini-3-pro-preview'])(
   async (model) => {
     await using emulator = await startEmulator()
     const events = await run(
-      new EmulatedGemini(emulator, model),
+      new EmulatedGemini(emulator.baseUrl, model),
       '[[say 調べます。]] [[call get_weather {"location": "東京"}]] [[call get_weather {"location": "大阪"}]] [[then]] [[say どちらも晴れです。]]',
     )
     expect(events.filter((event) => event.errorCode)).toEqual([])
@@ -93,24 +80,24 @@ test.each([MODEL, 'gemini-3-pro-preview'])(
 
 test('[EM56] ADK’s Runner reports a quota and an error in an open stream as error events', async () => {
   await using emulator = await startEmulator()
-  const quota = await run(new EmulatedGemini(emulator), '[[fail 429 retry=5 Slow down.]]')
+  const quota = await run(new EmulatedGemini(emulator.baseUrl), '[[fail 429 retry=5 Slow down.]]')
   expect(quota.at(-1)?.errorCode).toBe('429')
   expect(quota.at(-1)?.errorMessage).toContain('Slow down.')
-  const broken = await run(new EmulatedGemini(emulator), '[[say half a]] [[fail 503]]')
+  const broken = await run(new EmulatedGemini(emulator.baseUrl), '[[say half a]] [[fail 503]]')
   expect(partialText(broken)).toBe('half a')
   expect(broken.some((event) => event.errorMessage?.includes('The model is overloaded'))).toBe(true)
 })
 
 test('[EM56] an aborted run stops the generation', async () => {
   await using emulator = await startEmulator()
-  const leaving = new AbortController()
+  const controller = new AbortController()
   const running = run(
-    new EmulatedGemini(emulator),
+    new EmulatedGemini(emulator.baseUrl),
     '[[say one]] [[wait never]] [[say two]]',
-    leaving.signal,
+    controller.signal,
   )
   const request = await emulator.nextRequest()
-  leaving.abort()
+  controller.abort()
   await running
   await request.done
   expect(request.aborted).toBe(true)
@@ -118,7 +105,7 @@ test('[EM56] an aborted run stops the generation', async () => {
 
 test('[EM46] a script continues in the agent that it transfers to', async () => {
   await using emulator = await startEmulator()
-  const model = new EmulatedGemini(emulator)
+  const model = new EmulatedGemini(emulator.baseUrl)
   const helper = new LlmAgent({ name: 'helper', description: 'Helps.', model })
   const agent = new LlmAgent({ name: 'root', model, subAgents: [helper] })
   const runner = new InMemoryRunner({ agent, appName: 'test' })

@@ -9,7 +9,7 @@ import { beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { startEmulator } from '../src/index.ts'
-import { MODEL } from './support.ts'
+import { MODEL } from './support/rest-client.ts'
 
 let cli = ''
 

@@ -1,6 +1,5 @@
 import {
   FunctionTool,
-  Gemini,
   InMemoryRunner,
   LiveRequestQueue,
   LlmAgent,
@@ -15,6 +14,7 @@ import { Modality } from '@google/genai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { EmulatedGemini } from '../../../test/support/emulated-gemini.ts'
 import {
   audio,
   call,
@@ -29,23 +29,9 @@ import {
   voice,
   wait,
   type LiveServer,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
 setLogLevel(LogLevel.ERROR)
-
-/** ADK's Gemini model with the URL of the emulator. */
-class EmulatedGemini extends Gemini {
-  readonly #baseUrl: string
-
-  constructor(baseUrl: string, model: string) {
-    super({ model, apiKey: 'key' })
-    this.#baseUrl = baseUrl
-  }
-
-  protected override getLiveHttpOptions() {
-    return { ...super.getLiveHttpOptions(), baseUrl: this.#baseUrl }
-  }
-}
 
 interface LiveRunOptions {
   readonly model?: string
@@ -62,9 +48,9 @@ async function runLive(server: LiveServer, options: LiveRunOptions = {}) {
     model: new EmulatedGemini(server.baseUrl, model),
     tools,
   })
-  const runner = new InMemoryRunner({ agent, appName: 'server' })
+  const runner = new InMemoryRunner({ agent, appName: 'test' })
   const { id: sessionId } = await runner.sessionService.createSession({
-    appName: 'server',
+    appName: 'test',
     userId: 'u',
   })
   const queue = new LiveRequestQueue()
@@ -188,7 +174,7 @@ test('[EL55] ADK’s older models send mediaChunks, which are transcribed', asyn
   expect(textOf(await run.until(isTurnComplete))).toBe('You said: Hello.')
 })
 
-test('[EL55] ADK sees a barge-in as interrupted', async () => {
+test('[EL55] ADK reports a barge-in as `interrupted`', async () => {
   const respond = replies({ story: [say('Once upon a time'), wait('never')] })
   await using server = await startLive({ respond })
   await using run = await runLive(server, { runConfig: { responseModalities: [Modality.AUDIO] } })
@@ -230,28 +216,30 @@ test('[EL56] ADK reconnects after goAway and finds its call still pending', asyn
     handle = (await client.until((message) => message.sessionResumptionUpdate)).at(-1)
       ?.sessionResumptionUpdate?.newHandle
   }
-  const gate = new LongRunningFunctionTool({
+  // Its result arrives later.
+  const look = new LongRunningFunctionTool({
     name: 'look',
-    description: 'Looks, some time.',
+    description: 'Looks somewhere.',
     parameters: z.object({ at: z.string() }),
     execute: () => undefined,
   })
-  await using run = await runLive(server, { model: FLASH_LIVE, handle, tools: [gate] })
+  await using run = await runLive(server, { model: FLASH_LIVE, handle, tools: [look] })
   run.say('look')
   await run.until((event) => event.content?.parts?.[0]?.functionCall)
   await run.until((event) => event.liveSessionResumptionUpdate)
   const first = server.live.sessions[1]
   first?.goAway(60_000)
+  // The connections of the SDK and of ADK so far.
   await server.live.nextSession()
   await server.live.nextSession()
-  const afterwards = server.live.nextSession()
-  const answered = run.until((event) => textOf([event]) === 'A cat.')
-  const second = await afterwards
+  const reconnected = server.live.nextSession()
+  const reply = run.until((event) => textOf([event]) === 'A cat.')
+  const second = await reconnected
   expect(second.pendingCalls.map(({ id }) => id)).toEqual(['look'])
   run.queue.sendContent({
     role: 'user',
     parts: [{ functionResponse: { id: 'look', name: 'look', response: { seen: 'a cat' } } }],
   })
-  await answered
+  await reply
   await first?.ended
 })

@@ -24,7 +24,7 @@ import {
   voice,
   wait,
   type Client,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
 const { INTERRUPT, SILENT, WHEN_IDLE } = FunctionResponseScheduling
 
@@ -51,7 +51,7 @@ const sendResponse = (
     },
   })
 
-test('[EL38] the model continues to speak and replies to the user meanwhile', async () => {
+test('[EL38] the model continues to speak and replies to the user while a call is pending', async () => {
   await using server = await startLive({ respond: replies(booking) })
   await using client = await connect(server, { config: NON_BLOCKING })
   client.say('book')
@@ -64,7 +64,7 @@ test('[EL38] the model continues to speak and replies to the user meanwhile', as
   expect(session.pendingCalls.map(({ name }) => name)).toEqual(['book'])
 })
 
-test('[EL38] a barge-in does not cancel them', async () => {
+test('[EL38] a barge-in does not cancel a non-blocking call', async () => {
   await using server = await startLive({ respond: replies(booking) })
   await using client = await connect(server, { config: NON_BLOCKING })
   client.say('book')
@@ -75,7 +75,7 @@ test('[EL38] a barge-in does not cancel them', async () => {
   expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
 })
 
-test('[EL39] INTERRUPT starts a reply immediately', async () => {
+test('[EL39] an INTERRUPT response starts a reply immediately', async () => {
   const respond = replies({ ...booking, story: [say('Once upon '), wait('never')] })
   await using server = await startLive({ respond })
   await using client = await connect(server, { config: NON_BLOCKING })
@@ -89,7 +89,7 @@ test('[EL39] INTERRUPT starts a reply immediately', async () => {
   expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
 })
 
-test('[EL39] WHEN_IDLE waits for the end of the turn', async () => {
+test('[EL39] a WHEN_IDLE response waits for the end of the turn', async () => {
   const respond = replies({ ...booking, story: [say('Once upon '), wait('on'), say('a time')] })
   await using server = await startLive({ respond })
   await using client = await connect(server, { config: NON_BLOCKING })
@@ -107,7 +107,7 @@ test('[EL39] WHEN_IDLE waits for the end of the turn', async () => {
   expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
 })
 
-test('[EL39] SILENT is added to the history without a reply', async () => {
+test('[EL39] a SILENT response is added to the history without a reply', async () => {
   await using server = await startLive({ respond: replies(booking) })
   await using client = await connect(server, { config: NON_BLOCKING })
   client.say('book')
@@ -196,18 +196,18 @@ test('[EL490] calls of gemini-3.8-live are non-blocking unless they are declared
   await using server = await startLive({ respond: replies(booking) })
   const model = 'gemini-3.8-live'
   const tools = [{ functionDeclarations: [{ name: 'book' }] }]
-  await using free = await connect(server, { model, config: { tools } })
-  free.say('book')
-  await free.until(turnComplete)
-  free.say('And?')
-  expect(textOf(await free.until(turnComplete))).toBe('You said: And?')
+  await using nonBlocking = await connect(server, { model, config: { tools } })
+  nonBlocking.say('book')
+  await nonBlocking.until(turnComplete)
+  nonBlocking.say('And?')
+  expect(textOf(await nonBlocking.until(turnComplete))).toBe('You said: And?')
   const declared = [{ functionDeclarations: [{ name: 'book', behavior: Behavior.BLOCKING }] }]
-  await using blocked = await connect(server, { model, config: { tools: declared } })
-  blocked.say('book')
-  await blocked.until(turnComplete)
-  blocked.say('And?')
-  sendResponse(blocked, WHEN_IDLE)
-  expect(textOf(await blocked.until(turnComplete))).toBe('It is booked.')
+  await using blocking = await connect(server, { model, config: { tools: declared } })
+  blocking.say('book')
+  await blocking.until(turnComplete)
+  blocking.say('And?')
+  sendResponse(blocking, WHEN_IDLE)
+  expect(textOf(await blocking.until(turnComplete))).toBe('It is booked.')
 })
 
 test.each([

@@ -16,7 +16,7 @@ import {
   turnComplete,
   wait,
   type Client,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
 const RESUMABLE = { sessionResumption: {} }
 

@@ -17,7 +17,7 @@ import {
   voice,
   wait,
   type Client,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
 const sendResponses = (client: Client, ...ids: string[]) =>
   client.session.sendToolResponse({
@@ -212,7 +212,7 @@ test.each([
   [FLASH_LIVE, true, true],
   [NATIVE_AUDIO, false, false],
 ] as const)(
-  '[EL36] %s with toolTurnComplete %s: the turn of a call completes immediately: %s',
+  '[EL36] %s with toolTurnComplete %s: whether the turn of a call completes immediately is %s',
   async (model, toolTurnComplete, completed) => {
     const respond = replies({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
     await using server = await startLive(
@@ -229,13 +229,13 @@ test.each([
   },
 )
 
-test('[EL37] a cancel action cancels pending calls', async () => {
-  const respond = replies({ pay: [call('pay'), wait('regret'), { type: 'cancel' }] })
+test('[EL37] `cancel` cancels pending calls and ends the turn', async () => {
+  const respond = replies({ pay: [call('pay'), wait('cancel'), { type: 'cancel' }] })
   await using server = await startLive({ respond })
   await using client = await connect(server, { model: FLASH_LIVE })
   client.say('pay')
   await client.until(toolCall)
-  server.core.gates.release('regret')
+  server.core.gates.release('cancel')
   const messages = await client.until(turnComplete)
   expect(messages[0]?.toolCallCancellation?.ids).toEqual(['pay'])
   expect(kinds(messages)).not.toContain('interrupted')

@@ -15,7 +15,7 @@ import {
   textOf,
   turnComplete,
   wait,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
 test('[EL12] a TEXT turn is sent in pieces and ends with generationComplete and turnComplete', async () => {
   await using server = await startLive({ respond: replies({ hi: [say('Good morning, Hanako.')] }) })
@@ -176,10 +176,10 @@ test('[EL18] thoughts are sent on request, counted separately, and not part of t
   ])
   expect(messages.at(-1)?.usageMetadata?.thoughtsTokenCount).toBeGreaterThan(0)
   expect(server.live.sessions[0]?.history.at(-1)?.parts).toEqual([{ text: 'Hello.' }])
-  await using quiet = await connect(server)
-  quiet.say('hi')
+  await using withoutThoughts = await connect(server)
+  withoutThoughts.say('hi')
   expect(
-    kinds(await quiet.until(turnComplete)).filter((kind) => kind === 'modelTurn'),
+    kinds(await withoutThoughts.until(turnComplete)).filter((kind) => kind === 'modelTurn'),
   ).toHaveLength(1)
 })
 

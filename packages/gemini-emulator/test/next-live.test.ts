@@ -14,7 +14,7 @@ import { planTurn, type TurnStep } from '../src/live/plan-turn.ts'
 import type { Action } from '../src/responders/responder.ts'
 import type { Part } from '../src/wire/content.ts'
 import type { ServerMessage } from '../src/wire/live-messages.ts'
-import { call, TURN_SETTINGS, FLASH_LIVE, NATIVE_AUDIO, say } from './live-server.ts'
+import { call, TURN_SETTINGS, FLASH_LIVE, NATIVE_AUDIO, say } from './support/live-server.ts'
 
 /** Creates a pseudo-random generator. The same seed gives the same numbers. */
 function createRandom(seed: number) {

@@ -2,7 +2,7 @@ import { ApiError } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import { startEmulator, type Emulator } from '../src/index.ts'
-import { ask, connect, MODEL, post, stream, user } from './support.ts'
+import { ask, connect, MODEL, post, stream, user } from './support/rest-client.ts'
 
 interface ErrorBody {
   readonly error: {
@@ -28,7 +28,7 @@ async function readErrorBody(request: Promise<unknown>): Promise<ErrorBody> {
     : outer
 }
 
-test('[EM20] 429 has the quota and the retry delay', async () => {
+test('[EM20] a 429 response has the quota and the retry delay', async () => {
   await using emulator = await startEmulator()
   const { error } = await readErrorBody(ask(emulator, '[[fail 429 retry=26 Slow down.]]'))
   expect(error).toMatchObject({ code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' })
@@ -55,21 +55,21 @@ test.each([
   [503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'],
   [504, 'DEADLINE_EXCEEDED', 'The request timed out.'],
 ])(
-  '[EM21] %i is %s, with Google’s message unless the script sets one',
-  async (code, status, words) => {
+  '[EM21] the error %i has the status %s, and Google’s message unless the script sets one',
+  async (code, status, message) => {
     await using emulator = await startEmulator()
-    const usual = await readErrorBody(ask(emulator, `[[fail ${code}]]`))
-    expect(usual.error).toMatchObject({
+    const byDefault = await readErrorBody(ask(emulator, `[[fail ${code}]]`))
+    expect(byDefault.error).toMatchObject({
       code,
       status,
-      message: expect.stringContaining(words) as string,
+      message: expect.stringContaining(message) as string,
     })
-    const own = await readErrorBody(ask(emulator, `[[fail ${code} 混んでいます]]`))
-    expect(own.error).toMatchObject({ code, status, message: '混んでいます' })
+    const scripted = await readErrorBody(ask(emulator, `[[fail ${code} 混んでいます]]`))
+    expect(scripted.error).toMatchObject({ code, status, message: '混んでいます' })
   },
 )
 
-test('[EM22] the error of an event stream is plain JSON labelled as a stream', async () => {
+test('[EM22] an error before the first chunk is plain JSON, labelled as an event stream', async () => {
   await using emulator = await startEmulator()
   const request = { contents: [user('[[fail 503]]')] }
   const sse = await post(emulator, 'streamGenerateContent?alt=sse', request)
@@ -80,7 +80,7 @@ test('[EM22] the error of an event stream is plain JSON labelled as a stream', a
   expect(JSON.parse(array.text)).toMatchObject([{ error: { code: 503 } }])
 })
 
-test('[EM22] the real client reads the retry delay of a streaming call', async () => {
+test('[EM22] the SDK reads the retry delay of a streaming call', async () => {
   await using emulator = await startEmulator()
   const { error } = await readErrorBody(stream(emulator, '[[fail 429 retry=7]]'))
   expect(error.details).toContainEqual(expect.objectContaining({ retryDelay: '7s' }))
@@ -106,7 +106,7 @@ test('[EM25] a missing key is rejected', async () => {
 test('[EM25] only the configured key is accepted, in a header or in the URL', async () => {
   await using emulator = await startEmulator({ apiKey: 'right' })
   const withKey = (apiKey: string) =>
-    connect(emulator, apiKey).models.generateContent({ model: MODEL, contents: '[[say in]]' })
+    connect(emulator, apiKey).models.generateContent({ model: MODEL, contents: '[[say accepted]]' })
   const { error } = await readErrorBody(withKey('wrong'))
   expect(error).toMatchObject({
     code: 400,
@@ -114,12 +114,12 @@ test('[EM25] only the configured key is accepted, in a header or in the URL', as
     status: 'INVALID_ARGUMENT',
   })
   expect(error.details?.[0]).toMatchObject({ reason: 'API_KEY_INVALID' })
-  expect((await withKey('right')).text).toBe('in')
-  const address = `${emulator.baseUrl}/v1beta/models?key=right`
-  expect((await fetch(address)).status).toBe(200)
+  expect((await withKey('right')).text).toBe('accepted')
+  const url = `${emulator.baseUrl}/v1beta/models?key=right`
+  expect((await fetch(url)).status).toBe(200)
 })
 
-test('[EM26] an unknown model gets a 404 that names the API version', async () => {
+test('[EM26] an unknown model gets a 404 with Gemini’s message', async () => {
   await using emulator = await startEmulator()
   const { error } = await readErrorBody(ask(emulator, 'Hi', 'palm-2'))
   expect(error).toMatchObject({
@@ -146,7 +146,7 @@ test.each([
   ['GET', '/%E0%A4%A?key=%'],
   ['POST', '/v1beta/models/%E0%A4%A:stop'],
   ['DELETE', `/v1beta/models/${MODEL}`],
-])('[EM27] %s %s gets a 404 with the supported paths', async (method, path) => {
+])('[EM27] %s %s gets a 404 with a list of the supported paths', async (method, path) => {
   await using emulator = await startEmulator()
   const response = await fetch(emulator.baseUrl + path, {
     method,
@@ -165,11 +165,11 @@ test('[EM27] v1, v1alpha and double slashes are supported', async () => {
   expect(await status(`//v1beta/models/${MODEL}`)).toBe(200)
 })
 
-test('[EM50] without a reply the error says what to do', async () => {
+test('[EM50] if no responder replies, the error says what to do', async () => {
   await using emulator = await startEmulator({ respond: () => undefined })
-  const { error } = await readErrorBody(ask(emulator, 'Anybody there?'))
+  const { error } = await readErrorBody(ask(emulator, 'Hello?'))
   expect(error).toMatchObject({ code: 500, status: 'INTERNAL' })
-  expect(error.message).toContain('Anybody there?')
+  expect(error.message).toContain('Hello?')
   expect(error.message).toContain('firstOf')
 })
 
@@ -177,12 +177,12 @@ test('[EM51] if a responder throws, only that request fails', async () => {
   const lines: string[] = []
   await using emulator: Emulator = await startEmulator({
     respond: ({ contents }) => {
-      if (contents[0]?.parts?.[0]?.text === 'boom') throw new Error('a bug in my responder')
+      if (contents[0]?.parts?.[0]?.text === 'throw') throw new Error('a bug in my responder')
       return [{ type: 'say', text: 'fine' }]
     },
     log: (line) => lines.push(line),
   })
-  const { error } = await readErrorBody(ask(emulator, 'boom'))
+  const { error } = await readErrorBody(ask(emulator, 'throw'))
   expect(error).toMatchObject({ code: 500, status: 'INTERNAL' })
   expect(error.message).toContain('a bug in my responder')
   expect(lines.join('\n')).toContain('rest-errors.test.ts')

@@ -2,15 +2,25 @@ import { FunctionCallingConfigMode } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import { scriptResponder, startEmulator } from '../src/index.ts'
-import { ask, connect, MODEL, partsOf, post, results, stream, textOf, user } from './support.ts'
+import {
+  ask,
+  connect,
+  MODEL,
+  partsOf,
+  post,
+  results,
+  stream,
+  textOf,
+  user,
+} from './support/rest-client.ts'
 
 test('[EM1] generateContent returns one complete candidate', async () => {
   await using emulator = await startEmulator()
-  const response = await ask(emulator, '[[say Hello, core.]]')
-  expect(response.text).toBe('Hello, core.')
+  const response = await ask(emulator, '[[say Hello, Hanako.]]')
+  expect(response.text).toBe('Hello, Hanako.')
   expect(response.candidates).toEqual([
     {
-      content: { role: 'model', parts: [{ text: 'Hello, core.' }] },
+      content: { role: 'model', parts: [{ text: 'Hello, Hanako.' }] },
       finishReason: 'STOP',
       index: 0,
     },
@@ -19,7 +29,7 @@ test('[EM1] generateContent returns one complete candidate', async () => {
   expect(response.responseId).toMatch(/./)
 })
 
-test('[EM190] an idle connection stays open for minutes', async () => {
+test('[EM190] an idle connection stays open for four minutes', async () => {
   await using emulator = await startEmulator()
   const response = await fetch(emulator.baseUrl)
   await response.text()
@@ -38,7 +48,7 @@ test('[EM2] streamGenerateContent sends the text in pieces, with the finish reas
   expect(new Set(chunks.map((chunk) => chunk.responseId)).size).toBe(1)
 })
 
-test('[EM2] `pieces` sets the split', async () => {
+test('[EM2] `pieces` sets the pieces', async () => {
   await using emulator = await startEmulator({
     respond: () => [{ type: 'say', text: 'abc', pieces: ['a', 'bc'] }],
   })
@@ -61,25 +71,26 @@ test('[EM6] adjacent calls are sent together, a separate one alone', async () =>
   expect((await ask(emulator, script)).functionCalls).toHaveLength(3)
 })
 
-test('[EM7] thoughts are sent on request and always counted', async () => {
+test('[EM7] thoughts are sent only on request, and always counted', async () => {
   await using emulator = await startEmulator()
   const contents = '[[think Hmm, well.]] [[say Yes.]]'
-  const quiet = await ask(emulator, contents)
-  expect(quiet.candidates?.[0]?.content?.parts).toEqual([{ text: 'Yes.' }])
-  const open = await connect(emulator).models.generateContent({
+  const withoutThoughts = await ask(emulator, contents)
+  expect(withoutThoughts.candidates?.[0]?.content?.parts).toEqual([{ text: 'Yes.' }])
+  const withThoughts = await connect(emulator).models.generateContent({
     model: MODEL,
     contents,
     config: { thinkingConfig: { includeThoughts: true } },
   })
-  expect(open.candidates?.[0]?.content?.parts).toEqual([
+  expect(withThoughts.candidates?.[0]?.content?.parts).toEqual([
     { text: 'Hmm, well.', thought: true },
     { text: 'Yes.' },
   ])
-  expect(quiet.usageMetadata?.thoughtsTokenCount).toBeGreaterThan(0)
-  expect(open.usageMetadata?.thoughtsTokenCount).toBe(quiet.usageMetadata?.thoughtsTokenCount)
+  const thoughtTokens = withoutThoughts.usageMetadata?.thoughtsTokenCount
+  expect(thoughtTokens).toBeGreaterThan(0)
+  expect(withThoughts.usageMetadata?.thoughtsTokenCount).toBe(thoughtTokens)
 })
 
-test('[EM8] Gemini 3 gives calls an id, and the first one a thought signature', async () => {
+test('[EM8] Gemini 3 gives every call an id, and the first one a thought signature', async () => {
   await using emulator = await startEmulator()
   const parts = partsOf(await stream(emulator, '[[call a]] [[call b]]', 'gemini-3-pro-preview'))
   expect(parts.map((part) => typeof part.functionCall?.id)).toEqual(['string', 'string'])
@@ -93,12 +104,12 @@ test('[EM8] Gemini 3 rejects a turn that lacks the signature of its call', async
   const { models } = connect(emulator)
   const model = 'gemini-3-pro-preview'
   const first = await models.generateContent({ model, contents: '[[call a]]' })
-  const kept = first.candidates?.[0]?.content?.parts ?? []
-  await expect(models.generateContent({ model, contents: afterCall(kept) })).resolves.toMatchObject(
-    { text: 'a -> {"ok":true}' },
-  )
-  const lost = kept.map(({ functionCall }) => ({ functionCall }))
-  await expect(models.generateContent({ model, contents: afterCall(lost) })).rejects.toThrow(
+  const signed = first.candidates?.[0]?.content?.parts ?? []
+  await expect(
+    models.generateContent({ model, contents: afterCall(signed) }),
+  ).resolves.toMatchObject({ text: 'a -> {"ok":true}' })
+  const unsigned = signed.map(({ functionCall }) => ({ functionCall }))
+  await expect(models.generateContent({ model, contents: afterCall(unsigned) })).rejects.toThrow(
     'Function call is missing a thought_signature in functionCall parts.',
   )
 })
@@ -137,13 +148,13 @@ test('[EM11] the last chunk of a grounded reply has its sources', async () => {
   })
 })
 
-test('[EM12] every chunk has usage, which grows and adds up', async () => {
+test('[EM12] every chunk has the usage so far, and its total is the sum', async () => {
   await using emulator = await startEmulator()
   const chunks = await stream(emulator, '[[think Well.]] [[say one two three four five]]')
   const usages = chunks.map((chunk) => chunk.usageMetadata ?? {})
-  const made = usages.map((usage) => usage.candidatesTokenCount ?? 0)
-  expect(made.toSorted((a, b) => a - b)).toEqual(made)
-  expect(made.at(-1)).toBeGreaterThan(made[0] ?? 0)
+  const candidateTokens = usages.map((usage) => usage.candidatesTokenCount ?? 0)
+  expect(candidateTokens.toSorted((a, b) => a - b)).toEqual(candidateTokens)
+  expect(candidateTokens.at(-1)).toBeGreaterThan(candidateTokens[0] ?? 0)
   for (const usage of usages) {
     expect(usage.promptTokenCount).toBeGreaterThan(0)
     expect(usage.totalTokenCount).toBe(
@@ -167,19 +178,26 @@ test('[EM13] cached content is counted', async () => {
   )
 })
 
-test('[EM14] another finish reason ends the candidate; a blocked one has ratings and no content', async () => {
+test('[EM14] a finish reason other than STOP ends the response', async () => {
   await using emulator = await startEmulator()
-  const cut = await stream(emulator, '[[say A long]] [[finish MAX_TOKENS]] [[say never said]]')
-  expect(textOf(cut)).toBe('A long')
-  expect(cut.at(-1)?.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
+  const truncated = await stream(
+    emulator,
+    '[[say A long]] [[finish MAX_TOKENS]] [[say never said]]',
+  )
+  expect(textOf(truncated)).toBe('A long')
+  expect(truncated.at(-1)?.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
+})
 
-  const blocked = (await stream(emulator, '[[say So]] [[finish SAFETY]]')).at(-1)?.candidates?.[0]
+test('[EM14] a candidate that was stopped for its content has safety ratings and no content', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await stream(emulator, '[[say So]] [[finish SAFETY]]')
+  const blocked = chunks.at(-1)?.candidates?.[0]
   expect(blocked?.finishReason).toBe('SAFETY')
   expect(blocked?.content).toBeUndefined()
   expect(blocked?.safetyRatings).toContainEqual(expect.objectContaining({ blocked: true }))
 })
 
-test('[EM15] a blocked prompt has feedback and no candidate', async () => {
+test('[EM15] a blocked prompt gets feedback and no candidate', async () => {
   await using emulator = await startEmulator()
   const response = await ask(emulator, '[[block PROHIBITED_CONTENT]]')
   expect(response.promptFeedback?.blockReason).toBe('PROHIBITED_CONTENT')
@@ -187,7 +205,7 @@ test('[EM15] a blocked prompt has feedback and no candidate', async () => {
   expect(response.usageMetadata?.promptTokenCount).toBeGreaterThan(0)
 })
 
-test('[EM16] countTokens counts English by letters and Japanese by characters', async () => {
+test('[EM16] countTokens counts four English letters, or one Japanese character, as one token', async () => {
   await using emulator = await startEmulator()
   const { models } = connect(emulator)
   const count = async (contents: string) =>
@@ -196,7 +214,7 @@ test('[EM16] countTokens counts English by letters and Japanese by characters', 
   expect(await count('東京の天気は')).toBe(6)
 })
 
-test('[EM17] models are listed page by page and described one by one', async () => {
+test('[EM17] models are listed in pages, and one model can be read', async () => {
   await using emulator = await startEmulator({
     models: ['gemini-a', 'gemini-b', 'gemini-c'],
     respond: scriptResponder,
@@ -239,7 +257,7 @@ test('[EM18] with calling mode NONE no function is called', async () => {
 
 test('[EM19] with calling mode ANY an allowed function is called', async () => {
   await using emulator = await startEmulator()
-  const force = (contents: string, allowedFunctionNames?: string[]) =>
+  const generate = (contents: string, allowedFunctionNames?: string[]) =>
     connect(emulator).models.generateContent({
       model: MODEL,
       contents,
@@ -253,11 +271,11 @@ test('[EM19] with calling mode ANY an allowed function is called', async () => {
         },
       },
     })
-  expect((await force('[[say Just talk]]', ['weather'])).functionCalls).toEqual([
+  expect((await generate('[[say Just talk]]', ['weather'])).functionCalls).toEqual([
     { name: 'weather', args: { city: '', days: 0, unit: 'C' } },
   ])
-  expect((await force('[[call other]]', ['weather'])).functionCalls?.[0]?.name).toBe('weather')
-  expect((await force('[[call weather {"city": "東京"}]]')).functionCalls).toEqual([
+  expect((await generate('[[call other]]', ['weather'])).functionCalls?.[0]?.name).toBe('weather')
+  expect((await generate('[[call weather {"city": "東京"}]]')).functionCalls).toEqual([
     { name: 'weather', args: { city: '東京' } },
   ])
 })
@@ -277,8 +295,7 @@ test('[EM36] snake_case and a single message in place of a list are accepted', a
     tools: { function_declarations: { name: 'look_up', parameters: { snake_key: 1 } } },
     generation_config: { thinking_config: { include_thoughts: true } },
   })
-  const said: unknown = JSON.parse(text)
-  expect(said).toMatchObject({
+  expect(JSON.parse(text)).toMatchObject({
     candidates: [
       {
         content: {

@@ -12,7 +12,16 @@ import {
   type Action,
   type Scenario,
 } from '../src/index.ts'
-import { ask, calls, connect, MODEL, partsOf, results, stream, user } from './support.ts'
+import {
+  ask,
+  calls,
+  connect,
+  MODEL,
+  partsOf,
+  results,
+  stream,
+  user,
+} from './support/rest-client.ts'
 
 const YAML = `
 exchanges:
@@ -30,6 +39,9 @@ exchanges:
     do: [{ fail: 429, message: later, retryAfterSeconds: 3 }]
 `
 
+type Step = Scenario['exchanges'][number]['do'][number]
+
+/** Writes a file and removes it after `use`. */
 async function withFile<T>(name: string, text: string, use: (path: string) => Promise<T>) {
   const folder = await mkdtemp(join(tmpdir(), 'scenario-'))
   try {
@@ -48,17 +60,17 @@ test('[EM47] an exchange is chosen by text, by pattern and by tool result', asyn
   const asked = await ask(emulator, '東京の天気は？')
   expect(asked.text).toBe('見てみます。')
   expect(asked.functionCalls).toEqual([{ name: 'get_weather', args: { location: '東京' } }])
-  const chunks = await connect(emulator).models.generateContent({
+  const reply = await connect(emulator).models.generateContent({
     model: MODEL,
     contents: [user('天気'), calls('get_weather'), results('get_weather')],
   })
-  expect(chunks.text).toBe('晴れです。')
-  expect(chunks.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
+  expect(reply.text).toBe('晴れです。')
+  expect(reply.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
   await expect(ask(emulator, 'fail')).rejects.toMatchObject({ status: 429 })
   await expect(ask(emulator, 'hello again')).rejects.toThrow('no responder replied to this prompt')
 })
 
-test('[EM47] the first matching exchange is used, and a pattern has no state', async () => {
+test('[EM47] the first matching exchange is used, however often its pattern has matched', async () => {
   await using emulator = await startEmulator({
     respond: scenarioResponder({
       exchanges: [
@@ -71,7 +83,7 @@ test('[EM47] the first matching exchange is used, and a pattern has no state', a
   expect((await ask(emulator, 'no')).text).toBe('first')
 })
 
-test.each<readonly [Scenario['exchanges'][number]['do'][number], Action]>([
+test.each<readonly [Step, Action]>([
   ['Hello', { type: 'say', text: 'Hello' }],
   [
     { say: 'ab', pieces: ['a', 'b'] },
@@ -108,7 +120,7 @@ test.each<readonly [Scenario['exchanges'][number]['do'][number], Action]>([
   [{ 'go-away': 100 }, { type: 'go-away', timeLeftMs: 100 }],
   [{ cancel: true }, { type: 'cancel' }],
   [{ raw: { any: 1 } }, { type: 'raw', message: { any: 1 } }],
-])('[EM47] the step %j', async (step, action) => {
+])('[EM47] the step %j becomes one action', async (step, action) => {
   const respond = scenarioResponder({ exchanges: [{ when: 'x', do: [step] }] })
   const prompt = { mode: 'rest', model: MODEL, systemInstruction: '', functions: [] } as const
   expect(await respond({ ...prompt, contents: [user('x')], includeThoughts: false })).toEqual([
@@ -116,7 +128,7 @@ test.each<readonly [Scenario['exchanges'][number]['do'][number], Action]>([
   ])
 })
 
-test('[EM47] `pieces` sets the streamed pieces', async () => {
+test('[EM47] `pieces` sets the pieces of a streamed text', async () => {
   await using emulator = await startEmulator({
     respond: scenarioResponder({
       exchanges: [{ when: 'x', do: [{ say: 'abc', pieces: ['ab', 'c'] }] }],
@@ -137,10 +149,10 @@ test.each([
   [{ exchanges: [{ when: 'x', do: [{ image: 'clear' }] }] }, 'image must be a colour'],
   [{ exchanges: [{ when: 'x', do: [7] }] }, 'a step must be a text or an object'],
   [{ exchanges: [{ wehn: 'x', do: ['x'] }] }, 'Unrecognized key: "wehn"'],
-])('[EM48] %j is rejected with the path of the mistake', (scenario, fault) => {
-  const build = () => scenarioResponder(scenario as unknown as Scenario)
-  expect(build).toThrow(EmulatorError)
-  expect(build).toThrow(fault)
+])('[EM48] %j is rejected with %j', (scenario, message) => {
+  const create = () => scenarioResponder(scenario as unknown as Scenario)
+  expect(create).toThrow(EmulatorError)
+  expect(create).toThrow(message)
 })
 
 test('[EM49] a scenario is read from JSON', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { firstOf, scriptResponder, startEmulator, type Action } from '../src/index.ts'
 import { parseScript } from '../src/responders/script-responder.ts'
-import { ask, calls, connect, MODEL, rejection, results, user } from './support.ts'
+import { ask, calls, connect, MODEL, rejection, results, user } from './support/rest-client.ts'
 
 test.each<readonly [string, Action]>([
   ['[[say Hello]]', { type: 'say', text: 'Hello' }],
@@ -35,7 +35,7 @@ test.each<readonly [string, Action]>([
   ['[[go-away 100]]', { type: 'go-away', timeLeftMs: 100 }],
   ['[[cancel]]', { type: 'cancel' }],
   ['[[raw {"a": [[1]]}]]', { type: 'raw', message: { a: [[1]] } }],
-])('[EM41] %s is one action', (script, action) => {
+])('[EM41] %j becomes one action', (script, action) => {
   expect(parseScript(script)).toEqual([[action]])
 })
 
@@ -63,7 +63,7 @@ test('[EM41] a text without directives goes to the next responder', async () => 
   expect((await ask(emulator, '[[say the script]]')).text).toBe('the script')
 })
 
-test('[EM41] raw is sent unchanged', async () => {
+test('[EM41] `raw` is sent unchanged', async () => {
   await using emulator = await startEmulator()
   const response = await ask(
     emulator,
@@ -88,19 +88,19 @@ test.each([
   ])
 })
 
-test('[EM43] then separates the steps of a script', async () => {
+test('[EM43] `then` separates the steps of a script', async () => {
   await using emulator = await startEmulator()
   const { models } = connect(emulator)
   const script = user('[[call a]] [[then]] [[say more]] [[call b]] [[then]] [[say done]]')
-  const say = async (...after: object[]) =>
+  const generate = async (...after: object[]) =>
     models.generateContent({ model: MODEL, contents: [script, ...after] })
-  expect((await say()).functionCalls?.[0]?.name).toBe('a')
-  const second = await say(calls('a'), results('a'))
+  expect((await generate()).functionCalls?.[0]?.name).toBe('a')
+  const second = await generate(calls('a'), results('a'))
   expect(second.candidates?.[0]?.content?.parts).toEqual([
     { text: 'more' },
     { functionCall: { name: 'b', args: {} } },
   ])
-  expect((await say(calls('a'), results('a'), calls('b'), results('b'))).text).toBe('done')
+  expect((await generate(calls('a'), results('a'), calls('b'), results('b'))).text).toBe('done')
 })
 
 test('[EM43] a new user message starts a new script', async () => {
@@ -137,12 +137,12 @@ test.each([
   ['[[image transparent]]', 'write [[image red]]'],
   ['[[constructor x]]', 'unknown directive'],
   ['[[then what]]', 'it is not closed; write [[then]]'],
-])('[EM45] %s is rejected: %s', async (script, error) => {
+])('[EM45] %j is rejected with %j', async (script, message) => {
   await using emulator = await startEmulator()
-  expect(await rejection(emulator, { contents: [user(`ok ${script}`)] })).toContain(error)
+  expect(await rejection(emulator, { contents: [user(`ok ${script}`)] })).toContain(message)
 })
 
-test('[EM45] the error shows the position', async () => {
+test('[EM45] the error shows the position of the mistake', async () => {
   await using emulator = await startEmulator()
   const message = await rejection(emulator, {
     contents: [user('[[say fine]]\nand [[pause soon]] ok')],
@@ -164,7 +164,7 @@ test('[EM50] the first responder that returns actions replies', async () => {
   expect((await ask(emulator, 'Hello')).text).toBe('third')
 })
 
-test('[EM220] a prompt without a script is repeated with a hint', async () => {
+test('[EM220] by default, the reply to a prompt without a script repeats it and explains scripts', async () => {
   await using emulator = await startEmulator()
   expect((await ask(emulator, 'Hello')).text).toBe(
     'The emulator received: Hello\nTo script the reply, send [[say Hello.]] or load a scenario.',

@@ -1,31 +1,14 @@
 import type { BaseTool, LlmAgentConfig, LlmRequest, LlmResponse } from '@google/adk'
-import { BaseLlm, FunctionTool, Gemini, LlmAgent, setLogger } from '@google/adk'
+import { BaseLlm, FunctionTool, LlmAgent, setLogger } from '@google/adk'
 import { z } from 'zod'
 
+import { EmulatedGemini } from '../../../../test/support/emulated-gemini.ts'
 import { defer } from '../../src/shared/async.ts'
 
-export { defer }
+export { defer, EmulatedGemini }
 
 // ADK prints every failure that a test provokes.
 setLogger(null)
-
-/** ADK's own Gemini, pointed at an emulator. */
-export class EmulatedGemini extends Gemini {
-  readonly #baseUrl: string
-
-  constructor(baseUrl: string, model = 'gemini-2.5-flash') {
-    super({ model, apiKey: 'a key' })
-    this.#baseUrl = baseUrl
-  }
-
-  protected override getHttpOptions() {
-    return { ...super.getHttpOptions(), baseUrl: this.#baseUrl }
-  }
-
-  protected override getLiveHttpOptions() {
-    return { ...super.getLiveHttpOptions(), baseUrl: this.#baseUrl }
-  }
-}
 
 /** An agent that follows the scripts of the emulator. */
 export function assistant(model: BaseLlm, config: Partial<LlmAgentConfig> = {}): LlmAgent {

@@ -1,6 +1,5 @@
 import {
   AsyncQueue,
-  Gemini,
   InMemoryRunner,
   LiveRequestQueue,
   LlmAgent,
@@ -12,6 +11,7 @@ import {
 import { Modality, type Content } from '@google/genai'
 import type { Emulator, LiveSession } from 'gemini-emulator'
 
+import { EmulatedGemini } from '../../../../../test/support/emulated-gemini.ts'
 import {
   ReconnectingLiveModel,
   type ReconnectingLiveModelOptions,
@@ -23,24 +23,6 @@ setLogger(null)
 
 export const NATIVE_AUDIO = 'gemini-2.5-flash-native-audio-preview-12-2025'
 export const FLASH_LIVE = 'gemini-3.1-flash-live-preview'
-
-/** ADK's own Gemini, connected to an emulator. */
-class LiveGemini extends Gemini {
-  readonly #baseUrl: string
-
-  constructor(baseUrl: string, { model = NATIVE_AUDIO, apiKey = 'a key' } = {}) {
-    super({ model, apiKey })
-    this.#baseUrl = baseUrl
-  }
-
-  protected override getHttpOptions() {
-    return { ...super.getHttpOptions(), baseUrl: this.#baseUrl }
-  }
-
-  protected override getLiveHttpOptions() {
-    return { ...super.getLiveHttpOptions(), baseUrl: this.#baseUrl }
-  }
-}
 
 /** The events that the hooks received. */
 interface Reported {
@@ -68,10 +50,11 @@ export async function runReconnecting(
 ) {
   const { model = NATIVE_AUDIO, apiKey, tools = [], runConfig, history = [], ...rest } = options
   const reported: Reported = { statuses: [], cancelled: [], errors: [], interruptions: 0 }
-  const reconnecting = new ReconnectingLiveModel(
-    new LiveGemini(baseUrl, { model, ...(apiKey !== undefined && { apiKey }) }),
-    { retryDelayMs: 1, ...rest, hooks: { ...listen(reported), ...rest.hooks } },
-  )
+  const reconnecting = new ReconnectingLiveModel(new EmulatedGemini(baseUrl, model, apiKey), {
+    retryDelayMs: 1,
+    ...rest,
+    hooks: { ...listen(reported), ...rest.hooks },
+  })
   const agent = new LlmAgent({ name: 'assistant', model: reconnecting, tools })
   const runner = new InMemoryRunner({ agent, appName: 'lab' })
   const { sessionService } = runner

@@ -2,10 +2,14 @@ import { ActivityHandling, MediaModality, type LiveConnectConfig } from '@google
 import { expect, test } from 'vitest'
 
 import type { Speech } from '../src/emulator-core.ts'
+import { concatPcm } from '../src/live/audio.ts'
+import { createAutomaticSegmenter } from '../src/live/audio-input.ts'
 import {
   audio,
   call,
   connect,
+  INPUT_BYTES_PER_MS,
+  INPUT_RATE,
   kinds,
   replies,
   say,
@@ -16,7 +20,7 @@ import {
   turnComplete,
   voice,
   wait,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
 const TRANSCRIBED: LiveConnectConfig = { inputAudioTranscription: {} }
 const MANUAL: LiveConnectConfig = {
@@ -76,7 +80,7 @@ test.each([1, 10, 37, 100, 1000])(
         (samples) => Buffer.from(samples.buffer),
       ),
     )
-    const step = frameMs * 32
+    const step = frameMs * INPUT_BYTES_PER_MS
     for (let at = 0; at < stream.length; at += step) {
       const data = stream.subarray(at, at + step).toString('base64')
       client.session.sendRealtimeInput({ audio: { mimeType: 'audio/pcm;rate=16000', data } })
@@ -103,9 +107,9 @@ test('[EL23] other sample rates are accepted', async () => {
   expect(textOf(await client.until(turnComplete))).toBe('You said: Hello.')
 })
 
-test('[EL24] a queued transcript precedes transcribe, and transcribe the default', async () => {
+test('[EL24] a queued transcript is used first, then `transcribe`, then the default', async () => {
   await using server = await startLive({
-    defaultTranscript: 'Usual.',
+    defaultTranscript: 'Default.',
     core: { transcribe: async () => 'Transcribed.' },
   })
   await using client = await connect(server)
@@ -115,10 +119,10 @@ test('[EL24] a queued transcript precedes transcribe, and transcribe the default
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Transcribed.')
 
-  await using plain = await startLive({ defaultTranscript: 'Usual.' })
+  await using plain = await startLive({ defaultTranscript: 'Default.' })
   await using other = await connect(plain)
   other.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
-  expect(textOf(await other.until(turnComplete))).toBe('You said: Usual.')
+  expect(textOf(await other.until(turnComplete))).toBe('You said: Default.')
 })
 
 test('[EL24] an empty transcript is ignored as noise', async () => {
@@ -131,18 +135,18 @@ test('[EL24] an empty transcript is ignored as noise', async () => {
 })
 
 test.each([
-  ['rejects', () => Promise.reject(new Error('no ears'))],
+  ['rejects', () => Promise.reject(new Error('cannot transcribe'))],
   [
     'throws',
     () => {
-      throw new Error('no ears')
+      throw new Error('cannot transcribe')
     },
   ],
 ])('[EL24] if transcribe %s, the connection closes with 1011', async (_how, transcribe) => {
   await using server = await startLive({ core: { transcribe } })
   await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
-  expect(await client.closed).toEqual({ code: 1011, reason: 'no ears' })
+  expect(await client.closed).toEqual({ code: 1011, reason: 'cannot transcribe' })
 })
 
 test('[EL25] audioStreamEnd ends the utterance immediately', async () => {
@@ -183,7 +187,7 @@ test('[EL27] audio that is not PCM closes the connection with 1007', async () =>
   expect(formatClose(await client.closed)).toMatch(/^1007 .*audio\/webm/)
 })
 
-test('[EL28] with detection disabled the client marks its speech', async () => {
+test('[EL28] with detection disabled, an utterance is the audio between the marks of the client', async () => {
   const speeches: Speech[] = []
   await using server = await startLive({
     core: {
@@ -202,7 +206,7 @@ test('[EL28] with detection disabled the client marks its speech', async () => {
   client.session.sendRealtimeInput({ activityEnd: {} })
   client.session.sendRealtimeInput({ activityEnd: {} })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Pressed to talk.')
-  expect(speeches.map(({ pcm }) => pcm.length / 32)).toEqual([1300])
+  expect(speeches.map(({ pcm }) => pcm.length / INPUT_BYTES_PER_MS)).toEqual([1300])
   expect(server.prompts).toHaveLength(1)
 })
 
@@ -295,4 +299,58 @@ test('[EL17] input speech counts as audio tokens', async () => {
   )
   // 1 s of speech and the 500 ms of silence that ended it, at 25 tokens a second.
   expect(audioTokens?.tokenCount).toBe(38)
+})
+
+/** Returns deterministic noise with a given level. */
+function noise(seconds: number, loudness: number): Int16Array {
+  let seed = 1
+  return Int16Array.from({ length: INPUT_RATE * seconds }, () => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
+    return (seed / 2 ** 31 - 1) * loudness * Math.sqrt(3)
+  })
+}
+
+/** Returns five syllables per second with short gaps, over noise. */
+function syllables(
+  seconds: number,
+  { loudness, noiseLevel }: { loudness: number; noiseLevel: number },
+): Int16Array {
+  return noise(seconds, noiseLevel).map((sample, at) => {
+    const inSyllable = (at / INPUT_RATE) % 0.2 < 0.15
+    const tone = inSyllable
+      ? Math.sin((at / INPUT_RATE) * 2 * Math.PI * 180) * loudness * Math.SQRT2
+      : 0
+    return sample + tone
+  })
+}
+
+/** Returns the events that the speech detection reports for each piece of audio. */
+function detect(pieces: readonly Int16Array[]) {
+  const segmenter = createAutomaticSegmenter({
+    sampleRate: INPUT_RATE,
+    onsetMs: 40,
+    silenceMs: 500,
+  })
+  return pieces.map((piece) => segmenter.push(piece).map(({ type }) => type))
+}
+
+test('[EL58] continuous noise is classified as noise, and a voice above it is detected', () => {
+  const [first, later, aboveNoise] = detect([
+    noise(10, 1_000),
+    noise(20, 1_000),
+    concatPcm([syllables(2, { loudness: 6_000, noiseLevel: 1_000 }), noise(2, 1_000)]),
+  ])
+  // The noise level is unknown at first.
+  expect(first).toEqual(['speech-start', 'speech-end'])
+  expect(later).toEqual([])
+  expect(aboveNoise).toEqual(['speech-start', 'speech-end'])
+})
+
+test('[EL58] a quiet room is silent, and a long sentence is one utterance', () => {
+  const [room, sentence] = detect([
+    noise(30, 150),
+    concatPcm([syllables(20, { loudness: 2_500, noiseLevel: 150 }), noise(1, 150)]),
+  ])
+  expect(room).toEqual([])
+  expect(sentence).toEqual(['speech-start', 'speech-end'])
 })

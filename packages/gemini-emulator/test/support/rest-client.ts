@@ -1,18 +1,20 @@
 import { type GenerateContentResponse, GoogleGenAI } from '@google/genai'
 
-import type { Emulator } from '../src/index.ts'
+import type { Emulator } from '../../src/index.ts'
 
 export const MODEL = 'gemini-2.5-flash'
 
-/** The real client, pointed at the emulator. */
+/** Returns the Gen AI SDK, connected to the emulator. */
 export function connect(emulator: Emulator, apiKey = 'test-key'): GoogleGenAI {
   return new GoogleGenAI({ apiKey, httpOptions: { baseUrl: emulator.baseUrl } })
 }
 
+/** Sends a prompt and returns the whole response. */
 export async function ask(emulator: Emulator, contents: string, model = MODEL) {
   return connect(emulator).models.generateContent({ model, contents })
 }
 
+/** Sends a prompt and returns all chunks of the response. */
 export async function stream(emulator: Emulator, contents: string, model = MODEL) {
   const chunks = await connect(emulator).models.generateContentStream({ model, contents })
   return collect(chunks)
@@ -34,7 +36,7 @@ export function partsOf(chunks: readonly GenerateContentResponse[]) {
   return chunks.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? [])
 }
 
-/** For what the real client cannot send. */
+/** Sends a request that the SDK would not send. */
 export async function post(emulator: Emulator, method: string, body: string | object) {
   const response = await fetch(`${emulator.baseUrl}/v1beta/models/${MODEL}:${method}`, {
     method: 'POST',
@@ -44,7 +46,7 @@ export async function post(emulator: Emulator, method: string, body: string | ob
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** The sentence in Google's error body. */
+/** Sends an invalid request and returns the message of the error. Throws if it is not an `INVALID_ARGUMENT`. */
 export async function rejection(emulator: Emulator, body: string | object): Promise<string> {
   const { status, text } = await post(emulator, 'generateContent', body)
   const { error } = JSON.parse(text) as { error: { code: number; message: string; status: string } }
@@ -54,14 +56,17 @@ export async function rejection(emulator: Emulator, body: string | object): Prom
   return error.message
 }
 
+/** A message of the user. */
 export function user(text: string) {
   return { role: 'user', parts: [{ text }] }
 }
 
+/** A turn of the model that calls these functions. */
 export function calls(...names: readonly string[]) {
   return { role: 'model', parts: names.map((name) => ({ functionCall: { name, args: {} } })) }
 }
 
+/** The turn that responds to calls of these functions. */
 export function results(...names: readonly string[]) {
   return {
     role: 'user',

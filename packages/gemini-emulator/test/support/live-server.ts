@@ -9,15 +9,15 @@ import {
 } from '@google/genai'
 import { WebSocket } from 'ws'
 
-import { listen } from '../../../test/support/listen.ts'
-import { defer } from '../src/deferred.ts'
-import { createCore, type CoreOptions, type EmulatorCore } from '../src/emulator-core.ts'
-import { attachLive, type LiveControls } from '../src/live/attach-live.ts'
-import { synthesizeTone } from '../src/live/audio.ts'
-import type { CloseInfo } from '../src/live/connection.ts'
-import type { LiveOptions } from '../src/live/live-options.ts'
-import type { TurnSettings } from '../src/live/plan-turn.ts'
-import type { Action, Prompt, Responder } from '../src/responders/responder.ts'
+import { listen } from '../../../../test/support/listen.ts'
+import { defer } from '../../src/deferred.ts'
+import { createCore, type CoreOptions, type EmulatorCore } from '../../src/emulator-core.ts'
+import { attachLive, type LiveControls } from '../../src/live/attach-live.ts'
+import { synthesizeTone } from '../../src/live/audio.ts'
+import type { CloseInfo } from '../../src/live/connection.ts'
+import type { LiveOptions } from '../../src/live/live-options.ts'
+import type { TurnSettings } from '../../src/live/plan-turn.ts'
+import type { Action, Prompt, Responder } from '../../src/responders/responder.ts'
 
 export const NATIVE_AUDIO = 'gemini-2.5-flash-native-audio-preview-12-2025'
 export const FLASH_LIVE = 'gemini-3.1-flash-live-preview'
@@ -83,6 +83,7 @@ function lastInput({ contents }: Prompt): string {
 
 export const say = (text: string): Action => ({ type: 'say', text })
 export const wait = (gate: string): Action => ({ type: 'wait', gate })
+/** Calls a function. The id of the call is the name of the function. */
 export const call = (
   name: string,
   more: Partial<Extract<Action, { type: 'call' }>> = {},
@@ -116,6 +117,7 @@ export interface ClientOptions {
 
 type Matches = (message: LiveServerMessage) => unknown
 
+/** A session of the Gen AI SDK that keeps its unread messages. */
 export interface Client extends AsyncDisposable {
   readonly session: Session
   readonly closed: Promise<CloseInfo>
@@ -246,22 +248,28 @@ export async function connectRaw(server: LiveServer, path = `${PATH}?key=key`) {
   return { socket, closed, rejected, send }
 }
 
+/** The setup of a session that replies in text. */
 export const TEXT_SETUP = {
   setup: { model: `models/${NATIVE_AUDIO}`, generationConfig: { responseModalities: ['TEXT'] } },
 }
 
-const RATE = 16_000
+/** The sample rate of the microphone. */
+export const INPUT_RATE = 16_000
+/** 16 bit samples. */
+export const INPUT_BYTES_PER_MS = (INPUT_RATE * 2) / 1_000
 
-/** A tone that the speech detection classifies as a voice. */
+/** Returns a tone that the speech detection classifies as a voice. */
 export function voice(ms: number): Int16Array {
-  return new Int16Array((RATE * ms) / 1000).map((_, index) => Math.sin(index / 5) * 8000)
+  return new Int16Array((INPUT_RATE * ms) / 1_000).map((_, index) => Math.sin(index / 5) * 8000)
 }
 
+/** Returns samples without sound. */
 export function silence(ms: number): Int16Array {
-  return new Int16Array((RATE * ms) / 1000)
+  return new Int16Array((INPUT_RATE * ms) / 1_000)
 }
 
-export function audio(...stretches: Int16Array[]) {
-  const data = Buffer.concat(stretches.map((samples) => Buffer.from(samples.buffer)))
-  return { mimeType: `audio/pcm;rate=${RATE}`, data: data.toString('base64') }
+/** Joins samples to the audio of one message. */
+export function audio(...parts: Int16Array[]) {
+  const data = Buffer.concat(parts.map((samples) => Buffer.from(samples.buffer)))
+  return { mimeType: `audio/pcm;rate=${INPUT_RATE}`, data: data.toString('base64') }
 }

@@ -13,8 +13,10 @@ import {
   turnComplete,
   type Client,
   TURN_SETTINGS,
-} from './live-server.ts'
+} from './support/live-server.ts'
 
+/** 16 bit samples at 24 kHz. */
+const OUTPUT_BYTES_PER_MS = 48
 const AUDIO = { responseModalities: [Modality.AUDIO] }
 
 function soundOf(messages: readonly LiveServerMessage[]) {
@@ -30,7 +32,9 @@ test('[EL16] a spoken turn is 24 kHz PCM in frames of at most 100 ms', async () 
   client.say('hi')
   const sound = soundOf(await client.until(turnComplete))
   expect(new Set(sound.map(({ mimeType }) => mimeType))).toEqual(new Set(['audio/pcm;rate=24000']))
-  const lengthsMs = sound.map(({ data = '' }) => Buffer.from(data, 'base64').length / 48)
+  const lengthsMs = sound.map(
+    ({ data = '' }) => Buffer.from(data, 'base64').length / OUTPUT_BYTES_PER_MS,
+  )
   expect(Math.max(...lengthsMs)).toBeLessThanOrEqual(100)
   expect(Math.min(...lengthsMs.slice(0, -1))).toBeGreaterThanOrEqual(40)
   const samples = new Int16Array(
@@ -75,20 +79,20 @@ test('[EL16] the transcript of a word follows the frame in which it starts', () 
   expect(order).toEqual([1920, 'a ', 'b ', 1920, 'c', 160, '!'])
 })
 
-const seconds = (samples: Int16Array | undefined) => (samples?.length ?? 0) / 24_000
+const secondsOf = (samples: Int16Array | undefined) => (samples?.length ?? 0) / 24_000
 
 test('[EL220] by default, letters are tones and everything else is silence', () => {
   const [word, pause, japanese] = synthesizeTone(['abc ', '... ', '東京'])
-  expect(seconds(word)).toBeCloseTo(0.3)
-  expect(seconds(japanese)).toBeCloseTo(0.26)
+  expect(secondsOf(word)).toBeCloseTo(0.3)
+  expect(secondsOf(japanese)).toBeCloseTo(0.26)
   expect(word?.some((sample) => Math.abs(sample) > 1000)).toBe(true)
   expect(word?.slice(-1800).every((sample) => sample === 0)).toBe(true)
   expect(pause?.every((sample) => sample === 0)).toBe(true)
   const [long, rest] = synthesizeTone(['a'.repeat(10_000), 'b'])
-  expect([seconds(long), seconds(rest)]).toEqual([60, 0])
+  expect([secondsOf(long), secondsOf(rest)]).toEqual([60, 0])
 })
 
-test('[EL220] synthesize replaces the tone', async () => {
+test('[EL220] `synthesize` replaces the tone', async () => {
   await using server = await startLive({
     core: { synthesize: (pieces) => pieces.map(() => new Int16Array(24).fill(7)) },
   })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 
 import { startEmulator } from '../src/index.ts'
-import { calls, connect, MODEL, post, rejection, results, user } from './support.ts'
+import { calls, connect, MODEL, post, rejection, results, user } from './support/rest-client.ts'
 
-test('[EM28] a body that is not JSON is rejected', async () => {
+test('[EM28] a body that is not a JSON object is rejected', async () => {
   await using emulator = await startEmulator()
   expect(await rejection(emulator, '{"contents": [')).toMatch(/^Invalid JSON payload received\. /)
   expect(await rejection(emulator, '5')).toBe(
@@ -19,9 +19,9 @@ test('[EM29] an unknown field is rejected with its name and path', async () => {
   expect(await rejection(emulator, { contents: [user('Hi')], messages: [] })).toBe(
     'Invalid JSON payload received. Unknown name "messages": Cannot find field.',
   )
-  const body = { contents: [{ rôle: 'user', parts: [{ text: 'Hi', txet: 'Hi' }] }] }
+  const body = { contents: [{ rolle: 'user', parts: [{ text: 'Hi', txet: 'Hi' }] }] }
   expect(await rejection(emulator, body)).toBe(
-    'Invalid JSON payload received. Unknown name "rôle" at \'contents[0]\': Cannot find field.\nInvalid JSON payload received. Unknown name "txet" at \'contents[0].parts[0]\': Cannot find field.',
+    'Invalid JSON payload received. Unknown name "rolle" at \'contents[0]\': Cannot find field.\nInvalid JSON payload received. Unknown name "txet" at \'contents[0].parts[0]\': Cannot find field.',
   )
   const { text } = await post(emulator, 'generateContent', body)
   expect(JSON.parse(text)).toMatchObject({
@@ -51,22 +51,22 @@ test('[EM30] a value of the wrong type is rejected with its path', async () => {
 
 test('[EM31] a body over 20 MiB is rejected', async () => {
   await using emulator = await startEmulator()
-  const asking = connect(emulator).models.generateContent({
+  const request = connect(emulator).models.generateContent({
     model: MODEL,
     contents: [{ inlineData: { mimeType: 'image/png', data: 'A'.repeat(21 * 1024 * 1024) } }],
   })
-  await expect(asking).rejects.toThrow('Request payload size exceeds the limit: 20971520 bytes.')
+  await expect(request).rejects.toThrow('Request payload size exceeds the limit: 20971520 bytes.')
 })
 
-test('[EM32] only user, model and function are roles', async () => {
+test('[EM32] roles other than user, model and function are rejected', async () => {
   await using emulator = await startEmulator()
   const { models } = connect(emulator)
   const contents = [{ role: 'assistant', parts: [{ text: 'Hi' }] }]
   await expect(models.generateContent({ model: MODEL, contents })).rejects.toThrow(
     'Please use a valid role: user, model.',
   )
-  const answered = [user('[[call a]]'), calls('a'), { ...results('a'), role: 'function' }]
-  expect((await models.generateContent({ model: MODEL, contents: answered })).text).toBe(
+  const asFunction = [user('[[call a]]'), calls('a'), { ...results('a'), role: 'function' }]
+  expect((await models.generateContent({ model: MODEL, contents: asFunction })).text).toBe(
     'a -> {"ok":true}',
   )
 })
@@ -93,7 +93,7 @@ test('[EM33] empty contents, parts and data are rejected', async () => {
 
 test.each([
   [
-    'one of two calls is answered',
+    'one of two calls has no response',
     [user('Hi'), calls('a', 'b'), results('a')],
     'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
   ],
@@ -103,17 +103,17 @@ test.each([
     'Please ensure that function call turn is followed by a function response turn.',
   ],
   [
-    'a call comes last',
+    'a call has no response',
     [user('Hi'), calls('a')],
     'Please ensure that function call turn is followed by a function response turn.',
   ],
   [
-    'a response answers nothing',
+    'a response has no call',
     [user('Hi'), results('a')],
     'Please ensure that function response turn comes immediately after a function call turn.',
   ],
   [
-    'a response comes late',
+    'a response follows a user message',
     [user('Hi'), calls('a'), results('a'), user('And?'), results('a')],
     'Please ensure that function response turn comes immediately after a function call turn.',
   ],
@@ -123,12 +123,12 @@ test.each([
     'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
   ],
   [
-    'call and response share a turn',
+    'a turn has a call and a response',
     [user('Hi'), { role: 'model', parts: [...calls('a').parts, ...results('a').parts] }],
     'Please ensure that function call turn contains at least one function_call part which can not be mixed with function_response parts.',
   ],
   [
-    'the model has the last word',
+    'the last turn is text of the model',
     [user('Hi'), { role: 'model', parts: [{ text: 'Hello' }] }],
     'Please ensure that multiturn requests end with a user role or a function response.',
   ],
@@ -138,7 +138,7 @@ test.each([
   await expect(models.generateContent({ model: MODEL, contents })).rejects.toThrow(message)
 })
 
-test('[EM34] accepts calls that follow text of the model', async () => {
+test('[EM34] calls may follow text of the model', async () => {
   await using emulator = await startEmulator()
   const contents = [
     user('[[say a]]'),
@@ -171,17 +171,19 @@ test('[EM35] function declarations must have valid, unique names', async () => {
 test('[EM35] the calling config must match the declarations', async () => {
   await using emulator = await startEmulator()
   const tools = [{ functionDeclarations: [{ name: 'a' }] }]
-  const config = (functionCallingConfig: object, declared: object[] = tools) =>
+  const rejectConfig = (functionCallingConfig: object, declared: object[] = tools) =>
     rejection(emulator, {
       contents: [user('Hi')],
       tools: declared,
       toolConfig: { functionCallingConfig },
     })
-  expect(await config({ mode: 'ANY' }, [])).toBe(
+  expect(await rejectConfig({ mode: 'ANY' }, [])).toBe(
     'Function calling config is set without function_declarations.',
   )
-  expect(await config({ mode: 'AUTO', allowedFunctionNames: ['a'] })).toBe(
+  expect(await rejectConfig({ mode: 'AUTO', allowedFunctionNames: ['a'] })).toBe(
     '`allowed_function_names` should be set only when function calling mode is ANY.',
   )
-  expect(await config({ mode: 'ANY', allowedFunctionNames: ['b'] })).toContain('b is not declared')
+  expect(await rejectConfig({ mode: 'ANY', allowedFunctionNames: ['b'] })).toContain(
+    'b is not declared',
+  )
 })

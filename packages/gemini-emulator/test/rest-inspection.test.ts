@@ -3,9 +3,9 @@ import { connect as openSocket } from 'node:net'
 import { expect, test } from 'vitest'
 
 import { startEmulator } from '../src/index.ts'
-import { ask, MODEL, stream } from './support.ts'
+import { ask, MODEL, stream } from './support/rest-client.ts'
 
-test('[EM52] a complete request is recorded, without its key', async () => {
+test('[EM52] a request is recorded without its key', async () => {
   await using emulator = await startEmulator({ apiKey: 'secret' })
   const response = await fetch(
     `${emulator.baseUrl}/v1beta/models/${MODEL}:streamGenerateContent?alt=sse&key=secret`,
@@ -41,7 +41,7 @@ test('[EM52] each request is logged without its key', async () => {
   ])
 })
 
-test('[EM53] nextRequest returns each request once, earlier ones first', async () => {
+test('[EM53] `nextRequest` returns each request once, earlier ones first', async () => {
   await using emulator = await startEmulator()
   await ask(emulator, '[[say first]]')
   await ask(emulator, '[[say second]]')
@@ -66,7 +66,7 @@ test('[EM53] a predicate that throws rejects only its own call', async () => {
   ])
 })
 
-test('[EM54] only the latest requests are kept', async () => {
+test('[EM54] only the latest requests are kept, and `reset` removes them', async () => {
   await using emulator = await startEmulator({ keepRequests: 2 })
   for (const word of ['a', 'b', 'c']) await ask(emulator, `[[say ${word}]]`)
   expect(JSON.stringify(emulator.requests.map((request) => request.body))).not.toContain('say a')
@@ -75,7 +75,7 @@ test('[EM54] only the latest requests are kept', async () => {
   expect(emulator.requests).toHaveLength(0)
 })
 
-test('[EM55] close ends connections, rejects pending waits, and can be called twice', async () => {
+test('[EM55] `close` ends connections, rejects pending waits, and can be called twice', async () => {
   const emulator = await startEmulator()
   const open = ask(emulator, '[[wait forever]]')
   const idle = openSocket(emulator.port, '127.0.0.1')
