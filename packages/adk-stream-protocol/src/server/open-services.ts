@@ -13,7 +13,6 @@ import { openChats } from './open-chats.ts'
 import type { BridgeSettings } from './options.ts'
 import { approvalLinkRoutes } from './routes/approval-link-routes.ts'
 import { approvalRoutes, createNameLookup } from './routes/approval-routes.ts'
-import type { TimelineSources } from './routes/audit-and-timeline.ts'
 import { auditAndTimelineRoutes, readTimeline } from './routes/audit-and-timeline.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 import { openCallCompletions } from './routes/call-completion.ts'
@@ -46,39 +45,32 @@ export interface Services {
   readonly close: () => Promise<void>
 }
 
+/** The settings of a bridge and its parts. */
+type AllParts = Omit<BridgeSettings, 'live'> & SharedParts & ChatParts
+
 /** Creates the parts that serve the chats: what runs them, their endpoints, their frames, and the work in the background. */
 export function openServices(settings: BridgeSettings, shared: SharedParts): Services {
-  const { limits, exposeState, mayCompleteCalls, onError } = settings
-  const { backend, modelCalls } = shared
-  const parts = openChats(settings, shared)
-  const { chats, turns, turnService, calls, toolResults, decisions, runs, live, elsewhere } = parts
-  const completions = openCallCompletions({
-    calls,
-    toolResults,
-    decisions,
-    runs,
-    limits,
-    mayCompleteCalls,
-  })
-  const timelineSources = { backend, turns, elsewhere, exposeState, modelCalls }
-  const recovery = openRecovery(settings, shared, parts)
-  const retention = openRetention(settings, shared, parts)
+  const all = { ...settings, ...shared, ...openChats(settings, shared) }
+  const { backend, chats, turns, turnService, runs, live, elsewhere, limits, onError } = all
+  const completions = openCallCompletions(all)
+  const recovery = openRecovery(all)
+  const retention = openRetention(all)
   return {
     start: ({ store, ledger, sessions }) => elsewhere.start(store, { ledger, sessions }),
-    timeline: (chat, page) => readTimeline(timelineSources, chat, { ...page, showText: true }),
-    routes: [...createRoutes(settings, shared, { parts, timelineSources }), ...completions.routes],
+    timeline: (chat, page) => readTimeline(all, chat, { ...page, showText: true }),
+    routes: [...createRoutes(all), ...completions.routes],
     completeCall: completions.complete,
-    deletePrincipal: createDeletion(settings, shared, parts),
+    deletePrincipal: createDeletion(all),
     openHandlers: (connection) =>
       runs && live
         ? openLiveHandlers(connection, { runs, chats, live, limits })
         : openTurnHandlers(connection, { chats, limits }),
-    findCall: createCallFinder({ decisions, calls, runs }),
+    findCall: createCallFinder(all),
     approvalChanged: (approval) => {
       runs?.approvalChanged(approval)
       elsewhere.notifyApprovals()
     },
-    changedElsewhere: (change) => parts.remoteTurns.changed(change),
+    changedElsewhere: (change) => all.remoteTurns.changed(change),
     countTurns: () => turns.size,
     countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
@@ -92,9 +84,9 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
       return !isTalking && ![turns, turnService, ledger, host].some((part) => part?.busy === true)
     },
     close: async () => {
-      parts.owners.close()
-      parts.remoteTurns.close()
-      await parts.newsPoll.close()
+      all.owners.close()
+      all.remoteTurns.close()
+      await all.newsPoll.close()
       await runs?.close()
       await recovery.close()
       await retention?.close()
@@ -107,47 +99,23 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
 }
 
 /** Creates the endpoints, except those of the whole bridge. */
-function createRoutes(
-  settings: BridgeSettings,
-  { backend, events, feeds }: SharedParts,
-  {
-    parts,
-    timelineSources,
-  }: { readonly parts: ChatParts; readonly timelineSources: TimelineSources },
-): Route[] {
-  const { chats, turns, elsewhere, asking, runs } = parts
-  const { limits, exposeState, mayReadAudit, signIn, approvalLinks: links, onError } = settings
-  const { artifactService } = settings.services
-  const findNames = createNameLookup(settings.namePrincipal, onError)
+function createRoutes(all: AllParts): Route[] {
+  const { artifactService } = all.services
+  const findNames = createNameLookup(all.namePrincipal, all.onError)
   return [
-    ...chatListRoutes({ backend, turns, events, feeds, limits }),
-    ...chatRoutes({
-      artifactService,
-      backend,
-      turns,
-      elsewhere,
-      asking,
-      events,
-      feeds,
-      chats,
-      runs,
-      limits,
-      exposeState,
-    }),
-    ...approvalRoutes({ backend, chats, limits, findNames }),
-    ...signInRoutes({ backend, chats, limits, signIn, onError }),
-    ...approvalLinkRoutes({ backend, chats, limits, findNames, links }),
-    ...auditAndTimelineRoutes(timelineSources, mayReadAudit),
+    ...chatListRoutes(all),
+    ...chatRoutes({ ...all, artifactService }),
+    ...approvalRoutes({ ...all, findNames }),
+    ...signInRoutes(all),
+    ...approvalLinkRoutes({ ...all, findNames }),
+    ...auditAndTimelineRoutes(all),
   ]
 }
 
 /** Starts to recover the work of processes that have crashed. */
-function openRecovery(
-  { limits, elicitation, onError }: BridgeSettings,
-  { backend, operations }: SharedParts,
-  { resume, elsewhere, turns, toolResults }: ChatParts,
-): Sweeper {
-  const sweepElicitations = elicitation ? createElicitationSweep(backend) : undefined
+function openRecovery(all: AllParts): Sweeper {
+  const { backend, operations, elsewhere, turns, toolResults, resume, limits, onError } = all
+  const sweepElicitations = all.elicitation ? createElicitationSweep(backend) : undefined
   return startRecovery({
     backend,
     intervalMs: limits.sweepMs,
@@ -164,11 +132,8 @@ function openRecovery(
 }
 
 /** Starts to remove old data. Returns undefined without the option `retention`. */
-function openRetention(
-  { retention, sessionService, onError }: BridgeSettings,
-  { backend, events }: SharedParts,
-  { runs }: ChatParts,
-): Sweeper | undefined {
+function openRetention(all: AllParts): Sweeper | undefined {
+  const { retention, sessionService, backend, events, runs, onError } = all
   if (!retention) return undefined
   return startRetention({
     ...retention,
@@ -181,11 +146,8 @@ function openRetention(
 }
 
 /** Returns the function that deletes the data of a principal. */
-function createDeletion(
-  { sessionService }: BridgeSettings,
-  { backend, events, modelCalls }: SharedParts,
-  { runs, turns }: ChatParts,
-): Bridge['deletePrincipal'] {
+function createDeletion(all: AllParts): Bridge['deletePrincipal'] {
+  const { sessionService, backend, events, modelCalls, runs, turns } = all
   return async (principalId, { audit, waitMs = DRAIN_MS }) => {
     const { store, ledger, host, sessions, appName } = await backend.get()
     modelCalls?.forget(principalId)

@@ -6,7 +6,7 @@ import { withoutUndefined } from '../shared/collections.ts'
 import type { Store } from '../store/store.ts'
 import type { Authenticate } from './auth/authenticate.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
-import { ONLY } from './chats/chat-agents.ts'
+import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import type { RecordModelCalls } from './chats/model-calls.ts'
 import type { NamePrincipal } from './routes/approval-routes.ts'
@@ -217,7 +217,7 @@ export function toSettings(options: AnyBridgeOptions, observers: Observers): Bri
     exposeToolErrors: options.exposeToolErrors ?? false,
     elicitation: options.elicitation ?? false,
     drainMs: options.drainMs ?? DRAIN_MS,
-    agents: new Map(isNamed ? Object.entries(options.agents) : [[ONLY, options.agent]]),
+    agents: new Map(isNamed ? Object.entries(options.agents) : [[UNNAMED_AGENT, options.agent]]),
     chooseAgent: isNamed ? options.chooseAgent : undefined,
     services: withoutUndefined({ plugins, artifactService, memoryService, credentialService }),
     limits: toLimits(options.limits),

@@ -51,7 +51,7 @@ export interface ChosenAgent {
 }
 
 /** The name of the only agent of a bridge with `agent`. */
-export const ONLY = ''
+export const UNNAMED_AGENT = ''
 
 export interface ChatAgentsOptions {
   /** The names of the agents, the default agent first. */
@@ -75,26 +75,24 @@ export class ChatAgents {
   constructor(options: ChatAgentsOptions) {
     this.#options = options
     this.#names = new Set(options.names)
-    this.#first = options.names[0] ?? ONLY
+    this.#first = options.names[0] ?? UNNAMED_AGENT
   }
 
   /** Whether the bridge has one agent without a name, for all chats. */
   get #isSingle(): boolean {
-    return this.#first === ONLY
+    return this.#first === UNNAMED_AGENT
   }
 
   /** Returns the name of the agent of a chat. Throws `unknown-agent` if the bridge does not have it. */
   async of(chat: AppChatRef): Promise<string> {
-    if (this.#isSingle) return ONLY
-    const name = (await this.#recorded(chat)) ?? this.#first
+    const name = await this.#nameOf(chat)
     if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
     return name
   }
 
   /** Returns false if the bridge does not have the agent of a chat. Reports each missing agent once: another server may have it. */
   async has(chat: AppChatRef): Promise<boolean> {
-    if (this.#isSingle) return true
-    const name = (await this.#recorded(chat)) ?? this.#first
+    const name = await this.#nameOf(chat)
     if (this.#names.has(name)) return true
     if (!this.#reported.has(name)) {
       this.#reported.add(name)
@@ -110,7 +108,7 @@ export class ChatAgents {
     chat: AppChatRef,
     { context = { body: {} }, exists, ...asked }: AgentRequest & { exists: Exists },
   ): Promise<ChosenAgent> {
-    if (this.#isSingle) return { name: ONLY, isNamed: false }
+    if (this.#isSingle) return { name: UNNAMED_AGENT, isNamed: false }
     const { chooseAgent } = this.#options
     const named = readName(context.body['agent']) ?? asked.named
     // With `chooseAgent`, the server chooses, and the client only makes a request.
@@ -132,13 +130,17 @@ export class ChatAgents {
   /** Records the agent of a new chat. Throws `other-agent` if the client named this agent and the chat has got another one meanwhile. */
   async record(chat: AppChatRef, { name, isNamed }: ChosenAgent): Promise<void> {
     if (this.#isSingle || (await this.#recorded(chat)) === name) return
-    const has = await this.#options.chats.assignAgent(chat, name)
-    if (has !== name && isNamed) throw new ProtocolError('other-agent')
+    const assigned = await this.#options.chats.assignAgent(chat, name)
+    if (assigned !== name && isNamed) throw new ProtocolError('other-agent')
   }
 
   /** Returns the agent of a chat for the chat list. */
   describe({ agent = this.#first }: ChatEntry): { readonly agent?: string } {
     return this.#isSingle ? {} : { agent }
+  }
+
+  async #nameOf(chat: AppChatRef): Promise<string> {
+    return this.#isSingle ? UNNAMED_AGENT : ((await this.#recorded(chat)) ?? this.#first)
   }
 
   /** Returns the agent of a chat, or undefined if the chat does not exist. */

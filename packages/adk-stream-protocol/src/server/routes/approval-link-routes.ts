@@ -62,14 +62,14 @@ interface LinkRoutesOptions {
   readonly chats: ChatService
   readonly limits: BridgeLimits
   readonly findNames: FindNames
-  readonly links: ApprovalLinkOptions | undefined
+  readonly approvalLinks?: ApprovalLinkOptions
 }
 
 const DEFAULT_EXPIRES_MS = 10 * 60_000
 
 /** The routes of links: create one, open it once, read the approval, and decide it once. */
 export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, links } = options
+  const { backend, chats, limits, approvalLinks: links } = options
   if (!links) return []
 
   const create = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {

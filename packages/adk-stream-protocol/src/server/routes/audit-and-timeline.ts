@@ -32,10 +32,9 @@ export interface TimelineSources {
  * recorded model calls of a chat for its owner.
  */
 export function auditAndTimelineRoutes(
-  sources: TimelineSources,
-  mayReadAudit: MayReadAudit | undefined,
+  sources: TimelineSources & { readonly mayReadAudit?: MayReadAudit },
 ): readonly Route[] {
-  const { backend, modelCalls } = sources
+  const { backend, modelCalls, mayReadAudit } = sources
 
   const listAudit = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     await checkMayReadAudit(principal, mayReadAudit)

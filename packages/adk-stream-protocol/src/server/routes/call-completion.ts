@@ -51,7 +51,7 @@ export interface CallCompletionsOptions {
   readonly decisions: Pick<ApprovalDecisions, 'findQuestion' | 'decideById'>
   readonly runs: LiveRuns | undefined
   readonly limits: BridgeLimits
-  readonly mayCompleteCalls: MayCompleteCalls | undefined
+  readonly mayCompleteCalls?: MayCompleteCalls
 }
 
 /** Completes long-running calls, for the application and over HTTP. */

@@ -21,7 +21,7 @@ interface SignInRoutesOptions {
   readonly backend: LazyBackend
   readonly chats: ChatService
   readonly limits: BridgeLimits
-  readonly signIn: SignInOptions | undefined
+  readonly signIn?: SignInOptions
   readonly onError: (error: unknown) => void
 }
 
