@@ -161,6 +161,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     pool: store.opened?.poolStats?.(),
   }))
   operations.started()
+  const handling = { router, keepAliveMs: limits.keepAliveMs }
   const close = createClose(settings, {
     drain,
     operations,
@@ -172,8 +173,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     closeToolsets,
   })
   return {
-    fetch: (request) => handleFetchRequest(request, router, limits),
-    node: (request, response) => handleNodeRequest(request, response, { router, ...limits }),
+    fetch: (request) => handleFetchRequest(request, handling),
+    node: (request, response) => handleNodeRequest(request, response, handling),
     upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
     completeCall: services.completeCall,
     audit: (query) => readAudit(backend, query),

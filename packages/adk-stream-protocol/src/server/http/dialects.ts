@@ -10,7 +10,7 @@ export const DIALECTS = ['ui', 'confirmation'] as const
 export type Dialect = (typeof DIALECTS)[number]
 
 /** Returns a sink that converts a turn to a dialect. */
-export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom = 'start'): Sink {
+export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom): Sink {
   if (dialect === 'ui') return sink
   const confirm = new ConfirmationDialect({ resumes: from !== 'start' })
   return {

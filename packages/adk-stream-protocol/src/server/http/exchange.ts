@@ -44,23 +44,25 @@ export interface FeedClient {
 /** A stream of events that lasts until the client disconnects or the server ends it. Returns a function that unsubscribes. */
 export type Feed = (client: FeedClient) => () => void
 
+/** A turn that the client reads as SSE. */
+export interface TurnReply {
+  readonly type: 'turn'
+  readonly turn: Turn
+  /** The position from which the client reads. */
+  readonly from: ReadFrom
+  readonly dialect: Dialect
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Events that the client reads as SSE. */
+export interface FeedReply {
+  readonly type: 'feed'
+  readonly feed: Feed
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** The reply to a request. The host writes it. */
-export type Reply =
-  | JsonReply
-  | FileReply
-  | {
-      readonly type: 'turn'
-      readonly turn: Turn
-      /** The position from which the client reads. */
-      readonly from: ReadFrom
-      readonly dialect: Dialect
-      readonly headers: Readonly<Record<string, string>>
-    }
-  | {
-      readonly type: 'feed'
-      readonly feed: Feed
-      readonly headers: Readonly<Record<string, string>>
-    }
+export type Reply = JsonReply | FileReply | TurnReply | FeedReply
 
 /** Creates a reply with JSON, or without a body. */
 export function reply(status: number, body?: unknown): JsonReply {

@@ -8,32 +8,34 @@ import {
   sseKeepAlive,
 } from '../../protocol/sse.ts'
 import type { LogReader, Sink } from '../../turns/log-reader.ts'
-import type { ReadFrom } from '../../turns/turn-log.ts'
-import type { Turn } from '../../turns/turn.ts'
-import type { Dialect } from './dialects.ts'
 import { toDialect } from './dialects.ts'
-import type { Exchange, Feed, FileReply, JsonReply } from './exchange.ts'
+import type { Exchange, FeedReply, FileReply, JsonReply, TurnReply } from './exchange.ts'
 import { readBody, SECURITY_HEADERS } from './exchange.ts'
 import type { HttpRouter } from './http-router.ts'
+
+interface RequestHandling {
+  readonly router: HttpRouter
+  /** The interval of the comments that keep a stream open. */
+  readonly keepAliveMs: number
+}
 
 /** Handles a node:http request, without web streams. */
 export async function handleNodeRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { router, keepAliveMs }: { router: HttpRouter; keepAliveMs: number },
+  { router, keepAliveMs }: RequestHandling,
 ): Promise<void> {
   const reply = await router.respond(readExchange(request))
   if (reply.type === 'json') writeJson(response, reply)
   else if (reply.type === 'file') writeFile(response, reply)
-  else if (reply.type === 'feed') feedToNode(reply.feed, response, { keepAliveMs, ...reply })
-  else streamToNode(reply.turn, response, { keepAliveMs, ...reply })
+  else if (reply.type === 'feed') feedToNode(reply, response, keepAliveMs)
+  else streamToNode(reply, response, keepAliveMs)
 }
 
 /** Handles a web `Request`. */
 export async function handleFetchRequest(
   request: Request,
-  router: HttpRouter,
-  { keepAliveMs }: { keepAliveMs: number },
+  { router, keepAliveMs }: RequestHandling,
 ): Promise<Response> {
   const reply = await router.respond({
     method: request.method,
@@ -41,8 +43,8 @@ export async function handleFetchRequest(
     headers: request.headers,
     readBody: (maxBytes) => readBody(request.body ?? [], maxBytes),
   })
-  if (reply.type === 'turn') return streamToWeb(reply.turn, request, { keepAliveMs, ...reply })
-  if (reply.type === 'feed') return feedToWeb(reply.feed, request, { keepAliveMs, ...reply })
+  if (reply.type === 'turn') return streamToWeb(reply, request, keepAliveMs)
+  if (reply.type === 'feed') return feedToWeb(reply, request, keepAliveMs)
   const headers = new Headers({ ...SECURITY_HEADERS, ...reply.headers })
   if (reply.type === 'file')
     return new Response(Uint8Array.from(reply.bytes), { status: reply.status, headers })
@@ -103,20 +105,15 @@ function writeJson(response: ServerResponse, { status, headers, body }: JsonRepl
   response.end(json)
 }
 
-interface SseOptions {
-  /** Additional response headers. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly keepAliveMs: number
-  /** The position from which the client reads. */
-  readonly from: ReadFrom
-  readonly dialect: Dialect
-}
-
 /** Sends a turn as the body of a node:http response. */
-function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions): void {
+function streamToNode(
+  { turn, from, dialect, headers }: TurnReply,
+  response: ServerResponse,
+  keepAliveMs: number,
+): void {
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
-  }, options.keepAliveMs)
+  }, keepAliveMs)
   let held: string | undefined
   const sink: Sink = {
     write: (json) => {
@@ -139,8 +136,8 @@ function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions)
     },
     abandon: () => response.destroy(),
   }
-  response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
-  const attachment = turn.attach(toDialect(options.dialect, sink, options.from), options.from)
+  response.writeHead(200, { ...SSE_HEADERS, ...headers })
+  const attachment = turn.attach(toDialect(dialect, sink, from), from)
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
     clearInterval(keepAlive)
@@ -155,7 +152,11 @@ function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions)
 const HIGH_WATER_BYTES = 65_536
 
 /** Sends a turn as a web `Response`. */
-function streamToWeb(turn: Turn, request: Request, options: SseOptions): Response {
+function streamToWeb(
+  { turn, from, dialect, headers }: TurnReply,
+  request: Request,
+  keepAliveMs: number,
+): Response {
   const encoder = new TextEncoder()
   let attachment: LogReader | undefined
   let keepAlive: NodeJS.Timeout | undefined
@@ -184,8 +185,8 @@ function streamToWeb(turn: Turn, request: Request, options: SseOptions): Respons
         }
         keepAlive = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
-        }, options.keepAliveMs)
-        attachment = turn.attach(toDialect(options.dialect, sink, options.from), options.from)
+        }, keepAliveMs)
+        attachment = turn.attach(toDialect(dialect, sink, from), from)
       },
       pull: () => attachment?.drained(),
       cancel: leave,
@@ -195,23 +196,22 @@ function streamToWeb(turn: Turn, request: Request, options: SseOptions): Respons
   // Some hosts do not cancel the body when the client disconnects. They abort the request instead.
   if (request.signal.aborted) leave()
   else request.signal.addEventListener('abort', leave, { once: true })
-  return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })
-}
-
-interface FeedOptions {
-  readonly headers: Readonly<Record<string, string>>
-  readonly keepAliveMs: number
+  return new Response(body, { headers: { ...SSE_HEADERS, ...headers } })
 }
 
 /** Sends a feed as the body of a node:http response. Disconnects a client that does not read. */
-function feedToNode(feed: Feed, response: ServerResponse, options: FeedOptions): void {
+function feedToNode(
+  { feed, headers }: FeedReply,
+  response: ServerResponse,
+  keepAliveMs: number,
+): void {
   const write = (text: string): void => {
     if (!response.writableEnded && !response.write(text)) response.destroy()
   }
-  const comment = sseKeepAlive(options.keepAliveMs)
-  response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
+  const comment = sseKeepAlive(keepAliveMs)
+  response.writeHead(200, { ...SSE_HEADERS, ...headers })
   response.write(comment)
-  const keepAlive = startKeepAlive(() => write(comment), options)
+  const keepAlive = startKeepAlive(() => write(comment), keepAliveMs)
   const stop = feed({ send: (json) => write(sseFrame(json)), end: () => response.end() })
   const leave = (): void => {
     clearInterval(keepAlive)
@@ -222,9 +222,9 @@ function feedToNode(feed: Feed, response: ServerResponse, options: FeedOptions):
 }
 
 /** Sends a feed as a web `Response`. Disconnects a client that does not read. */
-function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response {
+function feedToWeb({ feed, headers }: FeedReply, request: Request, keepAliveMs: number): Response {
   const encoder = new TextEncoder()
-  const comment = sseKeepAlive(options.keepAliveMs)
+  const comment = sseKeepAlive(keepAliveMs)
   let isOver = false
   let stop: (() => void) | undefined
   let keepAlive: NodeJS.Timeout | undefined
@@ -248,18 +248,18 @@ function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response
         controller.close()
       }
       write(comment)
-      keepAlive = startKeepAlive(() => write(comment), options)
+      keepAlive = startKeepAlive(() => write(comment), keepAliveMs)
       stop = feed({ send: (json) => write(sseFrame(json)), end })
     },
     cancel: leave,
   })
   if (request.signal.aborted) leave()
   else request.signal.addEventListener('abort', leave, { once: true })
-  return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })
+  return new Response(body, { headers: { ...SSE_HEADERS, ...headers } })
 }
 
 // The timer does not keep the process alive.
-function startKeepAlive(send: () => void, { keepAliveMs }: FeedOptions): NodeJS.Timeout {
+function startKeepAlive(send: () => void, keepAliveMs: number): NodeJS.Timeout {
   return setInterval(send, keepAliveMs).unref()
 }
 
