@@ -118,9 +118,7 @@ function readPrincipal(
   name: string,
   { key, verified }: SignatureCheck,
 ): string | undefined {
-  for (const pair of (headers.get('cookie') ?? '').split(';')) {
-    const [cookieName, value = ''] = pair.trim().split('=', 2)
-    if (cookieName !== name) continue
+  for (const value of readCookies(headers, name)) {
     const [id = '', signature = ''] = value.split('.', 2)
     const signed = `${id}.${signature}`
     if (!verified.has(signed) && !isSignature(signature, sign(id, key))) continue
@@ -129,6 +127,14 @@ function readPrincipal(
     return id
   }
   return undefined
+}
+
+/** Returns the values of all cookies with a name. */
+export function readCookies(headers: Headers, name: string): string[] {
+  return (headers.get('cookie') ?? '').split(';').flatMap((pair) => {
+    const [key, value = ''] = pair.trim().split('=', 2)
+    return key === name ? [value] : []
+  })
 }
 
 interface SignatureCheck {

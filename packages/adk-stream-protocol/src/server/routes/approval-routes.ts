@@ -37,45 +37,6 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
       names: await findNames(listPeople(approval)),
     })
 
-  const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
-    const query = Object.fromEntries(exchange.url.searchParams)
-    const {
-      limit,
-      after,
-      state: states,
-      tool: toolName,
-      requester,
-    } = checkInput(Query, query, BAD_QUERY)
-    const filter = withoutUndefined({ states, toolName, requester })
-    const { ledger, refresh, findTool } = await backend.get()
-    const reader = toDecider(principal)
-    if (after !== undefined && !(await ledger.get(after, reader))) {
-      throw new ProtocolError('bad-request', { message: 'There is no page after this approval.' })
-    }
-    // One extra entry shows whether there is a next page.
-    const paging = { limit: limit + 1, ...(after !== undefined && { after }) }
-    const isFiltered = Object.keys(filter).length > 0
-    const found = isFiltered
-      ? await ledger.listVisible({ reader, ...filter, ...paging })
-      : await ledger.list({ waitsFor: reader, ...paging })
-    if (!found) throw new ProtocolError('bad-request', { message: NO_HISTORY })
-    const page = found.slice(0, limit)
-    const approvals = await Promise.all(
-      page.map(async (approval) => ({
-        ...(await refresh(approval, principal.id)),
-        schema: await readSchema(approval, findTool),
-      })),
-    )
-    const next = found.length > limit ? page.at(-1)?.id : undefined
-    const known = await findNames(page.flatMap(listPeople))
-    return reply(200, {
-      approvals: approvals.map((current) =>
-        viewApproval(current.approval, principal, { ...current, names: known }),
-      ),
-      ...(next !== undefined && { next }),
-    })
-  }
-
   const show = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
     const { ledger, refresh, findTool } = await backend.get()
     const approval = await ledger.get(id, toDecider(principal))
@@ -111,11 +72,54 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
   }
 
   return [
-    { method: 'GET', path: '/approvals', handle: list },
+    { method: 'GET', path: '/approvals', handle: (request) => listApprovals(options, request) },
     { method: 'GET', path: '/approvals/:id', handle: show },
     { method: 'POST', path: '/approvals/:id', handle: decide },
     { method: 'DELETE', path: '/approvals/:id/vote', handle: withdraw },
   ]
+}
+
+/** Lists the approvals that wait for a principal, or those that it may see and that a query selects. */
+async function listApprovals(
+  { backend, findNames }: ApprovalRoutesOptions,
+  { principal, exchange }: AuthenticatedRequest,
+): Promise<Reply> {
+  const query = Object.fromEntries(exchange.url.searchParams)
+  const {
+    limit,
+    after,
+    state: states,
+    tool: toolName,
+    requester,
+  } = checkInput(Query, query, BAD_QUERY)
+  const filter = withoutUndefined({ states, toolName, requester })
+  const { ledger, refresh, findTool } = await backend.get()
+  const reader = toDecider(principal)
+  if (after !== undefined && !(await ledger.get(after, reader))) {
+    throw new ProtocolError('bad-request', { message: 'There is no page after this approval.' })
+  }
+  // One extra entry shows whether there is a next page.
+  const paging = { limit: limit + 1, ...(after !== undefined && { after }) }
+  const isFiltered = Object.keys(filter).length > 0
+  const found = isFiltered
+    ? await ledger.listVisible({ reader, ...filter, ...paging })
+    : await ledger.list({ waitsFor: reader, ...paging })
+  if (!found) throw new ProtocolError('bad-request', { message: NO_HISTORY })
+  const page = found.slice(0, limit)
+  const approvals = await Promise.all(
+    page.map(async (approval) => ({
+      ...(await refresh(approval, principal.id)),
+      schema: await readSchema(approval, findTool),
+    })),
+  )
+  const next = found.length > limit ? page.at(-1)?.id : undefined
+  const known = await findNames(page.flatMap(listPeople))
+  return reply(200, {
+    approvals: approvals.map((current) =>
+      viewApproval(current.approval, principal, { ...current, names: known }),
+    ),
+    ...(next !== undefined && { next }),
+  })
 }
 
 const DecisionBody = z.strictObject({

@@ -6,6 +6,7 @@ import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
 import type { Principal } from '../auth/authenticate.ts'
+import { readCookies } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
@@ -27,35 +28,9 @@ interface SignInRoutesOptions {
 
 /** The routes of sign-ins: begin one for a question, the callback of OAuth providers, list, and revoke. */
 export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
-  const { backend, limits, signIn: configured, onError } = options
+  const { backend, signIn: configured, onError } = options
   if (!configured) return []
   const cookie = cookieOf(configured)
-
-  const begin = async (request: AuthenticatedRequest): Promise<Reply> => {
-    const { principal, id, exchange } = request
-    const { apiKey, prompt } = checkInput(BeginBody, await readJson(exchange, limits), BAD_BODY)
-    const { signIns, owner, signIn } = await findQuestion(await backend.get(), principal, id)
-    if (signIn.type === 'apiKey') {
-      if (apiKey === undefined) throw new ProtocolError('bad-request', { message: BAD_BODY })
-      if (!(await signIns.saveApiKey(owner, signIn, apiKey)))
-        throw new ProtocolError('sign-in-failed', {
-          message: `${signIn.label} does not accept this key. Check it and try again.`,
-        })
-      await answerQuestion(options, { signIns, owner, provider: signIn.provider, approvalId: id })
-      return reply(200, { signedIn: true })
-    }
-    const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
-    const begun = await signIns
-      .begin(owner, signIn, { approvalId: id, browser, prompt })
-      .catch((cause: unknown) => {
-        onError(cause)
-        throw new ProtocolError('sign-in-failed', {
-          message: `${signIn.label} cannot be reached right now. Try again in a moment.`,
-        })
-      })
-    if (!begun) throw new ProtocolError('unknown-approval')
-    return withHeaders(reply(200, begun), { 'set-cookie': cookie.write(browser) })
-  }
 
   const callback = async ({ name: provider, exchange }: PublicRequest): Promise<Reply> => {
     const { search, searchParams } = exchange.url
@@ -101,10 +76,46 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
 
   return [
     { method: 'GET', path: '/sign-ins', handle: list },
-    { method: 'POST', path: '/sign-ins/:id', handle: begin },
+    {
+      method: 'POST',
+      path: '/sign-ins/:id',
+      handle: (request) => beginSignIn(options, cookie, request),
+    },
     { method: 'DELETE', path: '/sign-ins/:name', handle: remove },
     { method: 'GET', path: '/sign-in/:name/callback', public: true, handle: callback },
   ]
+}
+
+/** Begins a sign-in for a question. With an API key, the sign-in ends at once. */
+async function beginSignIn(
+  options: SignInRoutesOptions,
+  cookie: BrowserCookie,
+  request: AuthenticatedRequest,
+): Promise<Reply> {
+  const { backend, limits, onError } = options
+  const { principal, id, exchange } = request
+  const { apiKey, prompt } = checkInput(BeginBody, await readJson(exchange, limits), BAD_BODY)
+  const { signIns, owner, signIn } = await findQuestion(await backend.get(), principal, id)
+  if (signIn.type === 'apiKey') {
+    if (apiKey === undefined) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    if (!(await signIns.saveApiKey(owner, signIn, apiKey)))
+      throw new ProtocolError('sign-in-failed', {
+        message: `${signIn.label} does not accept this key. Check it and try again.`,
+      })
+    await answerQuestion(options, { signIns, owner, provider: signIn.provider, approvalId: id })
+    return reply(200, { signedIn: true })
+  }
+  const browser = cookie.read(exchange) ?? randomBytes(32).toString('base64url')
+  const begun = await signIns
+    .begin(owner, signIn, { approvalId: id, browser, prompt })
+    .catch((cause: unknown) => {
+      onError(cause)
+      throw new ProtocolError('sign-in-failed', {
+        message: `${signIn.label} cannot be reached right now. Try again in a moment.`,
+      })
+    })
+  if (!begun) throw new ProtocolError('unknown-approval')
+  return withHeaders(reply(200, begun), { 'set-cookie': cookie.write(browser) })
 }
 
 const BeginBody = z.strictObject({
@@ -191,13 +202,7 @@ function cookieOf({ baseUrl, attemptMs = 600_000 }: SignInOptions): BrowserCooki
   const name = isSecure ? '__Host-adk_sign_in' : 'adk_sign_in'
   const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${Math.ceil(attemptMs / 1_000)}`
   return {
-    read: ({ headers }) => {
-      for (const pair of (headers.get('cookie') ?? '').split(';')) {
-        const [key, value = ''] = pair.trim().split('=', 2)
-        if (key === name && /^[\w-]{43}$/.test(value)) return value
-      }
-      return undefined
-    },
+    read: ({ headers }) => readCookies(headers, name).find((value) => /^[\w-]{43}$/.test(value)),
     write: (value) => `${name}=${value}; ${attributes}${isSecure ? '; Secure' : ''}`,
   }
 }
