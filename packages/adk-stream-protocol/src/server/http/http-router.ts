@@ -67,10 +67,11 @@ export class HttpRouter {
       const pathname = this.#strip(exchange.url.pathname)
       if (pathname === undefined) throw new ProtocolError('not-found')
       const { route, id, name } = findRoute(this.#routes, exchange.method, pathname)
-      if (route.public) return withHeaders(await route.handle({ id, name, exchange }), headers)
+      if (route.access === 'public')
+        return withHeaders(await route.handle({ id, name, exchange }), headers)
       this.#checkHost(exchange)
       if (isNewWork(route)) this.#options.drain.refuseNewWork()
-      if (route.anonymous) {
+      if (route.access === 'anonymous') {
         const known = await this.#identifyIfPossible(exchange)
         Object.assign(headers, known?.responseHeaders)
         return withHeaders(await route.handle({ principal: known, id, exchange }), headers)
@@ -190,25 +191,22 @@ export interface AuthenticatedRequest {
 /** A request of any client. */
 export type PublicRequest = Pick<AuthenticatedRequest, 'id' | 'name' | 'exchange'>
 
-/** A route of the bridge. `:id` is a chat or approval, `:name` something in it. Only `public` routes need no principal. */
+/** A route of the bridge. `:id` is a chat or approval, `:name` something in it. */
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
 } & (
   | {
-      readonly public: true
-      readonly anonymous?: false
+      readonly access: 'public'
       readonly handle: (request: PublicRequest) => Reply | Promise<Reply>
     }
   /** The body of the request proves what it may do. */
   | {
-      readonly public?: false
-      readonly anonymous: true
+      readonly access: 'anonymous'
       readonly handle: (request: AnonymousRequest) => Promise<Reply>
     }
   | {
-      readonly public?: false
-      readonly anonymous?: false
+      readonly access?: undefined
       readonly handle: (request: AuthenticatedRequest) => Promise<Reply>
     }
 )

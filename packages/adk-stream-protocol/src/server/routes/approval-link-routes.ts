@@ -126,9 +126,9 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
 
   return [
     { method: 'POST', path: '/approvals/:id/links', handle: create },
-    { method: 'POST', path: '/approvals/:id/link/open', anonymous: true, handle: open },
-    { method: 'POST', path: '/approvals/:id/link/read', anonymous: true, handle: read },
-    { method: 'POST', path: '/approvals/:id/link/decide', anonymous: true, handle: decide },
+    { method: 'POST', path: '/approvals/:id/link/open', access: 'anonymous', handle: open },
+    { method: 'POST', path: '/approvals/:id/link/read', access: 'anonymous', handle: read },
+    { method: 'POST', path: '/approvals/:id/link/decide', access: 'anonymous', handle: decide },
   ]
 }
 

@@ -20,19 +20,19 @@ export function healthRoutes(
     {
       method: 'GET',
       path: '/',
-      public: true,
+      access: 'public',
       handle: () => reply(200, { service: 'adk-stream-protocol', status: 'running' }),
     },
     {
       method: 'GET',
       path: '/health',
-      public: true,
+      access: 'public',
       handle: () => reply(200, { status: 'healthy' }),
     },
     {
       method: 'GET',
       path: '/ready',
-      public: true,
+      access: 'public',
       handle: async () => {
         const failed = await readiness.check()
         if (failed) return refuse(failed, onError)
@@ -42,7 +42,7 @@ export function healthRoutes(
     {
       method: 'GET',
       path: LIVE_PATH,
-      public: true,
+      access: 'public',
       handle: () => {
         const error = new ProtocolError('upgrade-required')
         return withHeaders(reply(error.status, error), { upgrade: 'websocket' })

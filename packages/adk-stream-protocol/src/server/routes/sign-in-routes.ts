@@ -82,7 +82,7 @@ export function signInRoutes(options: SignInRoutesOptions): readonly Route[] {
       handle: (request) => beginSignIn(options, cookie, request),
     },
     { method: 'DELETE', path: '/sign-ins/:name', handle: remove },
-    { method: 'GET', path: '/sign-in/:name/callback', public: true, handle: callback },
+    { method: 'GET', path: '/sign-in/:name/callback', access: 'public', handle: callback },
   ]
 }
 

@@ -27,13 +27,13 @@ export interface SocketConnectionOptions {
   readonly drain: Drain
   readonly heartbeats: Heartbeats
   /** Called when a connection is closed. */
-  readonly onClosed?: (connection: SocketConnection) => void
+  readonly onClosed: (connection: SocketConnection) => void
   readonly onError: (error: unknown) => void
   readonly onRefused: (error: ProtocolError) => void
 }
 
 /** A socket and the request that opened it. */
-export interface Connected {
+interface Connected {
   readonly socket: ClosingSocket
   readonly stream: Duplex
   readonly principal: Principal
@@ -115,7 +115,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
   }
 
   onClosed(): void {
-    this.#options.onClosed?.(this)
+    this.#options.onClosed(this)
   }
 
   async checkPrincipal(): Promise<Principal> {

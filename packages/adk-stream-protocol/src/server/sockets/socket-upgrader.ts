@@ -11,27 +11,20 @@ import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import { Quota } from '../../shared/collections.ts'
 import type { AuthenticateRequest, Principal } from '../auth/authenticate.ts'
 import { credentialCheck } from '../auth/authenticate.ts'
-import type { Drain } from '../drain.ts'
 import type { Exchange, JsonReply } from '../http/exchange.ts'
 import { CompactExchange, reply, SECURITY_HEADERS, withHeaders } from '../http/exchange.ts'
 import type { HttpRouter } from '../http/http-router.ts'
 import { readExchange } from '../http/request-handlers.ts'
-import type { BridgeLimits } from '../limits.ts'
-import type { FindCall } from './bidi-conversation.ts'
-import type { OpenHandlers } from './frame-handlers.ts'
 import { findUrlFault } from './socket-codecs.ts'
-import type { Connected, SocketConnectionOptions } from './socket-connection.ts'
+import type { SocketConnectionOptions } from './socket-connection.ts'
 import { SocketConnection } from './socket-connection.ts'
 import { ClosingSocket, Heartbeats } from './socket-peer.ts'
 
-export interface SocketUpgraderOptions {
+export interface SocketUpgraderOptions extends Omit<
+  SocketConnectionOptions,
+  'heartbeats' | 'onClosed'
+> {
   readonly router: HttpRouter
-  readonly limits: BridgeLimits
-  readonly openHandlers: OpenHandlers
-  readonly findCall: FindCall
-  readonly drain: Drain
-  readonly onError: (error: unknown) => void
-  readonly onRefused: (error: ProtocolError) => void
 }
 
 /** In order of preference. */
@@ -116,9 +109,10 @@ export class SocketUpgrader {
     this.#handshakeHeaders.set(request, headers)
     const kept = new CompactExchange(exchange)
     const checkPrincipal = credentialCheck(kept, principal, this.#identify)
-    this.#server.handleUpgrade(request, stream, head, (socket) =>
-      this.#accept({ socket, stream, principal, exchange: kept, checkPrincipal }),
-    )
+    this.#server.handleUpgrade(request, stream, head, (socket) => {
+      const connected = { socket, stream, principal, exchange: kept, checkPrincipal }
+      this.#open.add(new SocketConnection(this.#shared, connected))
+    })
   }
 
   /** The number of open sockets. */
@@ -151,11 +145,6 @@ export class SocketUpgrader {
       this.#perPrincipal.giveBack(principalId)
       if (address !== undefined) this.#perAddress.giveBack(address)
     }
-  }
-
-  #accept(connected: Connected): void {
-    const connection = new SocketConnection(this.#shared, connected)
-    this.#open.add(connection)
   }
 
   #findFault(exchange: Exchange): ProtocolError | undefined {
