@@ -222,98 +222,119 @@ interface AgentGraph {
   readonly isOpaque: boolean
 }
 
+/** A graph while it is read. */
+interface GraphReading extends AgentGraph {
+  readonly root: unknown
+  readonly isLive: boolean
+  readonly tools: FoundTool[]
+  readonly toolsets: FoundToolset[]
+  readonly remotes: string[]
+  isOpaque: boolean
+  /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
+  readonly visited: Map<unknown, Set<string>>
+  /** How many AgentTools the visited part is inside of. */
+  nesting: number
+}
+
 /** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
 function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
-  const graph = {
-    tools: [] as FoundTool[],
-    toolsets: [] as FoundToolset[],
-    remotes: [] as string[],
+  const graph: GraphReading = {
+    root,
+    isLive,
+    tools: [],
+    toolsets: [],
+    remotes: [],
     isOpaque: false,
+    visited: new Map(),
+    nesting: 0,
   }
-  /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
-  const visited = new Map<unknown, Set<string>>()
-  /** How many AgentTools the visited part is inside of. */
-  let nesting = 0
-
-  function visit(part: unknown, obstacle?: ApprovalBlocker): void {
-    const seen = visited.get(part) ?? new Set()
-    const key = `${obstacle?.kind ?? ''} ${nesting > 0}`
-    if (seen.has(key)) return
-    visited.set(part, seen.add(key))
-    if (isBaseAgent(part)) visitAgent(part, obstacle)
-    else if (isBaseTool(part)) visitTool(part, obstacle)
-    else if (isWorkflow(part)) visitWorkflow(part, obstacle)
-    else if (part instanceof ToolNode) visit(part.tool, obstacle)
-    else if (part instanceof ParallelWorker)
-      visit(readInner(part), obstacle ?? { kind: 'workflow', node: part.name })
-    else if (!(part instanceof JoinNode)) graph.isOpaque = true
-  }
-
-  function visitWorkflow(workflow: Workflow, obstacle?: ApprovalBlocker): void {
-    // The nodes of an entry function are known only when it runs.
-    if (!workflow.graph) graph.isOpaque = true
-    for (const own of listOwnNodes(workflow)) {
-      const node = readInner(own)
-      const blocked = { kind: 'workflow', node: own.name } as const
-      if (obstacle || !isWorkflow(root) || !canNodeWait(node, root)) {
-        // The nodes of a nested workflow may wait, and so may a tool.
-        const mayWait = isWorkflow(own) || node instanceof ToolNode
-        visit(node, obstacle ?? (isWorkflow(root) && mayWait ? undefined : blocked))
-        continue
-      }
-      if (isLlmAgent(node)) visitNodeAgent(node, own.name)
-    }
-  }
-
-  /** Visits an agent that is a node, or to which a node transfers, and that can wait. */
-  function visitNodeAgent(agent: LlmAgent, node: string): void {
-    for (const tool of agent.tools) visitToolUnion(tool)
-    for (const subAgent of agent.subAgents)
-      if (isLlmAgent(subAgent) && canNodeWait(subAgent, root)) visitNodeAgent(subAgent, node)
-      else visit(subAgent, { kind: 'node-sub-agent', node, agent: subAgent.name })
-  }
-
-  function visitAgent(agent: BaseAgent, obstacle?: ApprovalBlocker): void {
-    if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(tool, obstacle)
-    else if (agent instanceof RemoteA2AAgent) graph.remotes.push(agent.name)
-    else if (!isKnownAgent(agent)) graph.isOpaque = true
-    for (const subAgent of agent.subAgents)
-      visit(
-        subAgent,
-        obstacle ?? findApprovalBlocker(agent, subAgent, { isLive, isNested: nesting > 0 }),
-      )
-  }
-
-  function visitToolUnion(tool: unknown, obstacle?: ApprovalBlocker): void {
-    if (isBaseTool(tool)) visit(tool, obstacle)
-    else if (isBaseToolset(tool))
-      graph.toolsets.push({
-        listNames: async () => (await tool.getTools()).map(({ name }) => name),
-        obstacle,
-      })
-    else visitNodeTool(undefined, tool, obstacle)
-  }
-
-  function visitTool(tool: BaseTool, obstacle?: ApprovalBlocker): void {
-    // ADK declares the node private.
-    if (tool instanceof NodeTool) return visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
-    graph.tools.push({ name: tool.name, tool, obstacle })
-    // ADK declares the agent private. It can wait wherever the call of the tool can.
-    if (!isAgentTool(tool)) return
-    nesting += 1
-    visit(Reflect.get(tool, 'agent'), obstacle)
-    nesting -= 1
-  }
-
-  function visitNodeTool(tool: NodeTool | undefined, node: unknown, outer?: ApprovalBlocker): void {
-    const name = tool?.name ?? readName(node)
-    const obstacle = outer ?? { kind: 'node-tool', tool: name }
-    graph.tools.push({ name, tool, obstacle })
-    visit(node, obstacle)
-  }
-
-  visit(root)
+  visit(graph, root)
   return graph
+}
+
+function visit(graph: GraphReading, part: unknown, obstacle?: ApprovalBlocker): void {
+  const seen = graph.visited.get(part) ?? new Set()
+  const key = `${obstacle?.kind ?? ''} ${graph.nesting > 0}`
+  if (seen.has(key)) return
+  graph.visited.set(part, seen.add(key))
+  if (isBaseAgent(part)) visitAgent(graph, part, obstacle)
+  else if (isBaseTool(part)) visitTool(graph, part, obstacle)
+  else if (isWorkflow(part)) visitWorkflow(graph, part, obstacle)
+  else if (part instanceof ToolNode) visit(graph, part.tool, obstacle)
+  else if (part instanceof ParallelWorker)
+    visit(graph, readInner(part), obstacle ?? { kind: 'workflow', node: part.name })
+  else if (!(part instanceof JoinNode)) graph.isOpaque = true
+}
+
+function visitWorkflow(graph: GraphReading, workflow: Workflow, obstacle?: ApprovalBlocker): void {
+  // The nodes of an entry function are known only when it runs.
+  if (!workflow.graph) graph.isOpaque = true
+  for (const own of listOwnNodes(workflow)) {
+    const node = readInner(own)
+    const blocked = { kind: 'workflow', node: own.name } as const
+    if (obstacle || !isWorkflow(graph.root) || !canNodeWait(node, graph.root)) {
+      // The nodes of a nested workflow may wait, and so may a tool.
+      const mayWait = isWorkflow(own) || node instanceof ToolNode
+      visit(graph, node, obstacle ?? (isWorkflow(graph.root) && mayWait ? undefined : blocked))
+      continue
+    }
+    if (isLlmAgent(node)) visitNodeAgent(graph, node, own.name)
+  }
+}
+
+/** Visits an agent that is a node, or to which a node transfers, and that can wait. */
+function visitNodeAgent(graph: GraphReading, agent: LlmAgent, node: string): void {
+  for (const tool of agent.tools) visitToolUnion(graph, tool)
+  for (const subAgent of agent.subAgents)
+    if (isLlmAgent(subAgent) && canNodeWait(subAgent, graph.root))
+      visitNodeAgent(graph, subAgent, node)
+    else visit(graph, subAgent, { kind: 'node-sub-agent', node, agent: subAgent.name })
+}
+
+function visitAgent(graph: GraphReading, agent: BaseAgent, obstacle?: ApprovalBlocker): void {
+  if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
+  else if (agent instanceof RemoteA2AAgent) graph.remotes.push(agent.name)
+  else if (!isKnownAgent(agent)) graph.isOpaque = true
+  for (const subAgent of agent.subAgents)
+    visit(
+      graph,
+      subAgent,
+      obstacle ??
+        findApprovalBlocker(agent, subAgent, { isLive: graph.isLive, isNested: graph.nesting > 0 }),
+    )
+}
+
+function visitToolUnion(graph: GraphReading, tool: unknown, obstacle?: ApprovalBlocker): void {
+  if (isBaseTool(tool)) visit(graph, tool, obstacle)
+  else if (isBaseToolset(tool))
+    graph.toolsets.push({
+      listNames: async () => (await tool.getTools()).map(({ name }) => name),
+      obstacle,
+    })
+  else visitNodeTool(graph, { tool: undefined, node: tool }, obstacle)
+}
+
+function visitTool(graph: GraphReading, tool: BaseTool, obstacle?: ApprovalBlocker): void {
+  // ADK declares the node private.
+  if (tool instanceof NodeTool)
+    return visitNodeTool(graph, { tool, node: Reflect.get(tool, 'node') }, obstacle)
+  graph.tools.push({ name: tool.name, tool, obstacle })
+  // ADK declares the agent private. It can wait wherever the call of the tool can.
+  if (!isAgentTool(tool)) return
+  graph.nesting += 1
+  visit(graph, Reflect.get(tool, 'agent'), obstacle)
+  graph.nesting -= 1
+}
+
+function visitNodeTool(
+  graph: GraphReading,
+  { tool, node }: { readonly tool: NodeTool | undefined; readonly node: unknown },
+  outer?: ApprovalBlocker,
+): void {
+  const name = tool?.name ?? readName(node)
+  const obstacle = outer ?? { kind: 'node-tool', tool: name }
+  graph.tools.push({ name, tool, obstacle })
+  visit(graph, node, obstacle)
 }
 
 function isKnownAgent(agent: BaseAgent): boolean {
