@@ -5,7 +5,7 @@ import { Turn } from '../turns/turn.ts'
 import type { Relay, RelayTurn, TurnRows } from './relay.ts'
 import { appendLines } from './relay.ts'
 
-export interface TurnMirrorsOptions extends TurnLogLimits {
+interface TurnMirrorsOptions extends TurnLogLimits {
   readonly relay: Pick<Relay, 'find' | 'read' | 'watch' | 'unwatch'>
   /** The name of this server. */
   readonly worker: string

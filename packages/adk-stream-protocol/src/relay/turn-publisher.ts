@@ -8,7 +8,7 @@ import { START } from '../turns/turn-log.ts'
 import type { Relay, TurnUpdate } from './relay.ts'
 import { markLine } from './relay.ts'
 
-export interface TurnPublisherOptions {
+interface TurnPublisherOptions {
   readonly relay: Pick<Relay, 'write' | 'notify'>
   /** The name of this server. */
   readonly owner: string

@@ -162,9 +162,8 @@ export class TurnRelay {
     await this.#publisher.close()
     await this.#mirrors.close()
     await this.#polling
-    await (
-      await this.#stopListening
-    )?.()
+    const stopListening = await this.#stopListening
+    await stopListening?.()
   }
 
   async #stop({ owner, turnId }: RelayTurn, how: StopKind): Promise<boolean> {

@@ -43,7 +43,7 @@ export function named(column: string, what: string, name: string | undefined): C
 }
 
 /** Returns the condition that a row belongs to this chat, if there is one. */
-export function inChat(chat: AppChatRef | undefined): Condition<string> {
+export function ofChat(chat: AppChatRef | undefined): Condition<string> {
   return (
     chat !== undefined && [
       'app_name = ? AND principal_id = ? AND chat_id = ?',
@@ -58,7 +58,7 @@ export function selectAudit(filter: AuditFilter): Condition<string>[] {
   return [
     named('app_name', 'appName', appName),
     named('approval_id', 'approvalId', approvalId),
-    inChat(chat),
+    ofChat(chat),
   ]
 }
 

@@ -48,6 +48,16 @@ export function applyDelta(state: SessionState, delta: StateDelta): SessionState
   return state
 }
 
+/** Returns the state of a session after its stored deltas. `initial` is an encoded state. */
+export function replayDeltas(
+  initial: string,
+  deltas: readonly { readonly delta: string }[],
+): SessionState {
+  const state = decodeState(initial)
+  for (const { delta } of deltas) applyDelta(state, decodeDelta(delta))
+  return state
+}
+
 /** Adds app and user state to the state of a session under their prefixes, in place. */
 export function mergeScopes(
   session: SessionState,

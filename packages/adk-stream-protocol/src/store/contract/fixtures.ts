@@ -153,7 +153,7 @@ export function idsOf(session: Session): string[] {
   return session.events.map((event) => event.id)
 }
 
-export function lock(token: string, leaseMs: number): ChatLock {
+export function lockOf(token: string, leaseMs: number): ChatLock {
   return { worker: `worker of ${token}`, token, leaseMs, background: false }
 }
 

@@ -20,7 +20,7 @@ import {
   idsOf,
   insert,
   key,
-  lock,
+  lockOf,
   manager,
   NOON,
   numbered,
@@ -103,10 +103,10 @@ function testLocks(test: ContractTest, open: Open): void {
     await using database = await open()
     const [one, two] = [await database.open(), await database.open()]
     const session = await one.sessions.createSession(key)
-    expect(await one.approvals.lockChat(CHAT, lock('first', 60_000))).toBe(true)
+    expect(await one.approvals.lockChat(CHAT, lockOf('first', 60_000))).toBe(true)
     await one.sessions.appendEvent({ session, event: textEvent('e-1') })
     // With a lease of 0 ms, every lock has expired.
-    expect(await two.approvals.lockChat(CHAT, lock('second', 0))).toBe(true)
+    expect(await two.approvals.lockChat(CHAT, lockOf('second', 0))).toBe(true)
     const appendLate = (id: string) => one.sessions.appendEvent({ session, event: textEvent(id) })
     await expectRefusal(appendLate('late'), 'lock-lost')
     await expectRefusal(one.sessions.rewind({ ...key, eventId: 'e-1' }), 'lock-lost')
@@ -134,7 +134,7 @@ function testLocks(test: ContractTest, open: Open): void {
       textEvent(id, { content: { role: 'model', parts: [part] } })
     await sessions.appendEvent({ session, event: eventOf('made', call) })
     for (let round = 0; round < 10; round += 1) {
-      expect(await approvals.lockChat(CHAT, lock(`lock-${round}`, 60_000))).toBe(true)
+      expect(await approvals.lockChat(CHAT, lockOf(`lock-${round}`, 60_000))).toBe(true)
       const event = eventOf(`answered-${round}`, answer)
       const stored = sessions.appendResponse({ session, event }, ['call-1'])
       // The store has begun to write.
@@ -149,12 +149,12 @@ function testLocks(test: ContractTest, open: Open): void {
     await using database = await open()
     const [one, two] = [await database.open(), await database.open()]
     const session = await one.sessions.createSession(key)
-    expect(await one.approvals.lockChat(CHAT, lock('first', 60_000))).toBe(true)
+    expect(await one.approvals.lockChat(CHAT, lockOf('first', 60_000))).toBe(true)
     const appends = Array.from({ length: 10 }, async (_, number) => {
       const append = one.sessions.appendEvent({ session, event: textEvent(`e-${number}`) })
       return append.then(() => true).catch(() => false)
     })
-    expect(await two.approvals.lockChat(CHAT, lock('second', 0))).toBe(true)
+    expect(await two.approvals.lockChat(CHAT, lockOf('second', 0))).toBe(true)
     const seen = idsOf(await readSession(two.sessions))
     const stored = (await Promise.all(appends)).filter(Boolean)
     expect(idsOf(await readSession(two.sessions))).toEqual(seen)
@@ -204,11 +204,11 @@ function testLockedSessions(test: ContractTest, open: Open): void {
       ['append', () => sessions.appendEvent({ session, event: textEvent('e-2') }), ['e-1', 'e-2']],
       ['rewind', () => sessions.rewind({ ...key, eventId: 'e-2' }), ['e-1']],
     ]
-    for (const [token, change, ids] of changes) {
+    for (const [token, change, left] of changes) {
       expect(await approvals.lockChat(CHAT, reading(token))).toBe(true)
       await change()
       const locked = await sessions.getLockedSession(key)
-      expect(locked && idsOf(locked)).toEqual(ids)
+      expect(locked && idsOf(locked)).toEqual(left)
       await approvals.unlockChat(CHAT, token)
     }
   })
@@ -239,7 +239,7 @@ function testLockedSessions(test: ContractTest, open: Open): void {
     if (!canReadLocked(sessions)) return
     expect(await approvals.lockChat(CHAT, reading('first'))).toBe(true)
     const session = await sessions.getOrCreateLockedSession(key)
-    expect(await two.approvals.lockChat(CHAT, lock('second', 0))).toBe(true)
+    expect(await two.approvals.lockChat(CHAT, lockOf('second', 0))).toBe(true)
     await expectRefusal(sessions.appendEvent({ session, event: textEvent('e-1') }), 'lock-lost')
     expect((await two.sessions.getSession(key))?.events ?? []).toEqual([])
     await approvals.unlockChat(CHAT, 'first')
@@ -247,7 +247,7 @@ function testLockedSessions(test: ContractTest, open: Open): void {
 }
 
 function reading(token: string): ChatLock {
-  return { ...lock(token, 60_000), reads: true }
+  return { ...lockOf(token, 60_000), reads: true }
 }
 
 /** Defines the tests of leases, of chat locks, and of calls that another worker reports. */

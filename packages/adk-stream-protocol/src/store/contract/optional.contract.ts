@@ -2,7 +2,7 @@ import type { Signal, Signals } from '../../relay/relay.ts'
 import type { Store } from '../store.ts'
 import type { ContractDatabase, ContractTest, StoreContractOptions } from './contract-test.ts'
 import { expect } from './contract-test.ts'
-import { askedFor, chat, entryOf, key, lock, NOON } from './fixtures.ts'
+import { askedFor, chat, entryOf, key, lockOf, NOON } from './fixtures.ts'
 
 type Open = StoreContractOptions['open']
 
@@ -34,7 +34,7 @@ function testRetention(test: ContractTest, open: Open): void {
     await database.setClocks(Date.now() + 1_000)
     expect(await retention.removeChat(chat, unused)).toBe(false)
     await database.setClocks(Date.now() + 120_000)
-    expect(await one.approvals.lockChat(chat, lock('t', 1_000))).toBe(true)
+    expect(await one.approvals.lockChat(chat, lockOf('t', 1_000))).toBe(true)
     expect(await retention.listUnused({ ...unused, limit: 10 })).toEqual([])
     expect(await retention.removeChat(chat, unused)).toBe(false)
     await one.approvals.unlockChat(chat, 't')
@@ -156,7 +156,7 @@ function testLiveSessions(test: ContractTest, open: Open): void {
       store.liveSessions?.save(chat, state, { lock: { chat: live, token }, maxAgeMs: DAY_MS })
     // Without a lock, nothing is stored.
     expect(await save(one, 'first', bytes)).toBe(false)
-    expect(await one.approvals.lockChat(live, lock('first', 60_000))).toBe(true)
+    expect(await one.approvals.lockChat(live, lockOf('first', 60_000))).toBe(true)
     expect(await save(one, 'first', bytes)).toBe(true)
     expect(await read(two)).toEqual([...bytes])
     expect(await read(two, otherChat)).toBe(undefined)
@@ -164,7 +164,7 @@ function testLiveSessions(test: ContractTest, open: Open): void {
     expect(await save(two, 'another', Uint8Array.of(2))).toBe(false)
     expect(await read(two)).toEqual([1])
     // With a lease of 0 ms, every lock has expired.
-    expect(await two.approvals.lockChat(live, lock('second', 0))).toBe(true)
+    expect(await two.approvals.lockChat(live, lockOf('second', 0))).toBe(true)
     expect(await save(one, 'first', Uint8Array.of(3))).toBe(false)
     expect(await read(one)).toEqual([1])
     expect(await save(two, 'second', Uint8Array.of(4))).toBe(true)
@@ -178,9 +178,9 @@ function testLiveSessions(test: ContractTest, open: Open): void {
     await using database = await open()
     const [one, two] = [await database.open(), await database.open()]
     if (!one.liveSessions) return
-    const held = { chat: live, token: 'first' }
-    expect(await one.approvals.lockChat(live, lock('first', 2 * DAY_MS))).toBe(true)
-    const options = { lock: held, maxAgeMs: 1_000 }
+    const lock = { chat: live, token: 'first' }
+    expect(await one.approvals.lockChat(live, lockOf('first', 2 * DAY_MS))).toBe(true)
+    const options = { lock, maxAgeMs: 1_000 }
     expect(await one.liveSessions.save(otherChat, Uint8Array.of(1), options)).toBe(true)
     await database.setClocks(NOON + 900)
     expect(await one.liveSessions.save(chat, Uint8Array.of(2), options)).toBe(true)

@@ -11,7 +11,7 @@ import {
   entryOf,
   hanako,
   key,
-  lock,
+  lockOf,
   NOON,
   readSession,
   step,
@@ -122,8 +122,8 @@ function testDiagnosis(test: ContractTest, open: Open): void {
     await approvals.heartbeat('silent')
     await database.setClocks(NOON + 500)
     await approvals.heartbeat('busy')
-    await approvals.lockChat(chat, { ...lock('t', 1_000), worker: 'busy', background: true })
-    await approvals.lockChat({ ...chat, chatId: 'other' }, { ...lock('u', 1_000), worker: 'new' })
+    await approvals.lockChat(chat, { ...lockOf('t', 1_000), worker: 'busy', background: true })
+    await approvals.lockChat({ ...chat, chatId: 'other' }, { ...lockOf('u', 1_000), worker: 'new' })
     await approvals.endLease?.('ended')
     await database.setClocks(NOON + 800)
     const workers = await approvals.listWorkers()

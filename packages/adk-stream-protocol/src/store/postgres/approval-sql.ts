@@ -1,5 +1,5 @@
 import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
-import { inChat, joinConditions, named, namesOf, selectAudit } from '../rows.ts'
+import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './database.ts'
@@ -244,7 +244,7 @@ export function listApprovals(schema: string, filter: ApprovalFilter): Query {
   const { conditions, values } = joinConditions<unknown>([
     named('app_name', 'appName', appName),
     named('principal_id', 'principalId', principalId),
-    inChat(chat),
+    ofChat(chat),
     // A literal, because PostgreSQL uses a partial index only if the statement repeats its condition.
     isPending && ["state = 'requested'"],
     states !== undefined && !isPending && ['state = ANY (?::text[])', states],

@@ -147,11 +147,7 @@ export class PostgresApprovalStore implements ApprovalStore {
     const writeId = randomUUID()
     const { id, version } = transition.next
     const row = toRow(transition, writeId)
-    return this.#decisions.retry(async (run, attempt) => {
-      if ((await run(this.#sql.replace, row)).length > 0) return true
-      // An earlier attempt may have been committed although its acknowledgement was lost.
-      return attempt > 0 && this.#hasWritten(run, [id, version, writeId])
-    })
+    return this.#change(this.#sql.replace, row, [id, version, writeId])
   }
 
   async replaceAll(transitions: readonly Transition[]): Promise<boolean> {
@@ -176,11 +172,7 @@ export class PostgresApprovalStore implements ApprovalStore {
     ]
     const values = [...row.slice(0, -lists.length + 1), ...lists]
     const text = this.#sql.replaceSeveral(transitions.length)
-    return this.#decisions.retry(async (run, attempt) => {
-      if ((await run(text, values)).length > 0) return true
-      const write = [first.next.id, first.next.version, writeIds[0]]
-      return attempt > 0 && this.#hasWritten(run, write)
-    })
+    return this.#change(text, values, [first.next.id, first.next.version, writeIds[0]])
   }
 
   async list(filter: ApprovalFilter): Promise<Approval[]> {
@@ -334,6 +326,15 @@ export class PostgresApprovalStore implements ApprovalStore {
 
   async #select(text: string, values: readonly unknown[]): Promise<Approval[]> {
     return (await this.#decisions.query<ApprovalRow>(text, values)).map(decodeApproval)
+  }
+
+  /** Changes an approval. `write` identifies the audit entry of the change. */
+  #change(text: string, values: readonly unknown[], write: readonly unknown[]): Promise<boolean> {
+    return this.#decisions.retry(async (run, attempt) => {
+      if ((await run(text, values)).length > 0) return true
+      // An earlier attempt may have been committed although its acknowledgement was lost.
+      return attempt > 0 && this.#hasWritten(run, write)
+    })
   }
 
   async #hasWritten(run: RunStatement, write: readonly unknown[]): Promise<boolean> {

@@ -31,12 +31,11 @@ import {
 } from '../session-history.ts'
 import { checkName, isStorable, sessionKey, type SessionKey } from '../session-key.ts'
 import {
-  applyDelta,
-  decodeDelta,
   decodeState,
   encodeDelta,
   encodeState,
   mergeScopes,
+  replayDeltas,
   withoutTemp,
 } from '../session-state.ts'
 import type {
@@ -306,9 +305,8 @@ export class PostgresSessionService
 
   async #restore(run: RunStatement, row: RewindRow): Promise<void> {
     const { session, created_at: createdAt, initial_state: initial } = row
-    const state = decodeState(initial)
-    for (const { delta } of await run<{ delta: string }>(this.#sql.readDeltas, [session]))
-      applyDelta(state, decodeDelta(delta))
+    const deltas = await run<{ delta: string }>(this.#sql.readDeltas, [session])
+    const state = replayDeltas(initial, deltas)
     const [last] = await run<{ timestamp: number }>(this.#sql.readLastTimestamp, [session])
     const [ids, keys, values] = toColumns(Object.entries(state))
     await run(this.#sql.clearState, [session])

@@ -8,7 +8,7 @@ import type { Clocks, PostgresPool } from './database.ts'
 import { DATABASE_CLOCKS, Database } from './database.ts'
 import { migrate } from './migrations.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
-import { PostgresRelay } from './postgres-relay.ts'
+import { postgresRelay } from './postgres-relay.ts'
 import { postgresRetention } from './postgres-retention-store.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
 import {
@@ -129,7 +129,7 @@ function createStore(pools: Pools, parts: StoreParts) {
     }),
     browserCalls: postgresBrowserCalls(turns, schema, clocks),
     chats: postgresChats(turns, schema),
-    relay: new PostgresRelay({ database: turns, signals: decisions, schema, createClient }),
+    relay: postgresRelay({ database: turns, signals: decisions, schema, createClient }),
     retention: postgresRetention(turns, schema, clocks),
     liveSessions: postgresLiveSessions(turns, schema, clocks),
     credentials: postgresCredentials(turns, schema, clocks),

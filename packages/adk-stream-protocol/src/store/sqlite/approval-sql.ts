@@ -9,7 +9,7 @@ import type { AuditEntry } from '../../approvals/audit-entry.ts'
 import type { AuditReader, ChainedRow } from '../audit-chain.ts'
 import { GENESIS, hashEntry } from '../audit-chain.ts'
 import type { ApprovalRow, TimedRow, WorkerRow } from '../rows.ts'
-import { inChat, joinConditions, named, namesOf, selectAudit } from '../rows.ts'
+import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
@@ -159,7 +159,7 @@ export function listConditions(filter: ApprovalFilter): Conditions {
   return joinConditions([
     named(app, 'appName', appName),
     named('principal_id', 'principalId', principalId),
-    inChat(chat),
+    ofChat(chat),
     states !== undefined && [inStates(states)],
     // A literal, like the states.
     kind !== undefined && ["asked ->> '$.terms.kind' = 'elicitation'"],

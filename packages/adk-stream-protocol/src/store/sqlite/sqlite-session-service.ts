@@ -30,11 +30,11 @@ import {
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
   applyDelta,
-  decodeDelta,
   decodeState,
   encodeDelta,
   encodeState,
   mergeScopes,
+  replayDeltas,
   type ScopedDelta,
   type StateDelta,
   withoutTemp,
@@ -251,9 +251,7 @@ export class SqliteSessionService
   }
 
   #restore(key: SessionKey, { session, created_at, initial_state }: RewindRow): void {
-    const state = decodeState(initial_state)
-    const deltas = this.#statements.readDeltas.rows(session)
-    for (const { delta } of deltas) applyDelta(state, decodeDelta(delta))
+    const state = replayDeltas(initial_state, this.#statements.readDeltas.rows(session))
     const updatedAt = this.#statements.readLastTimestamp.rows(session)[0]?.timestamp ?? created_at
     this.#statements.changeSession.run(...key, updatedAt, encodeState(state))
   }

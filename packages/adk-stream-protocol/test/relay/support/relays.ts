@@ -1,9 +1,10 @@
 import { Client, Pool } from 'pg'
 
+import type { Relay } from '../../../src/relay/relay.ts'
 import { TurnRelay, type TurnRelayOptions } from '../../../src/relay/turn-relay.ts'
 import { Database } from '../../../src/store/postgres/database.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
-import { PostgresRelay } from '../../../src/store/postgres/postgres-relay.ts'
+import { postgresRelay } from '../../../src/store/postgres/postgres-relay.ts'
 import { Turn } from '../../../src/turns/turn.ts'
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -32,9 +33,9 @@ export async function createRelayDatabase(): Promise<TestDatabase> {
 export function openRelay(
   url: string,
   { listenUrl = url, probeMs = 60_000, timeoutMs = 30_000 } = {},
-): PostgresRelay & AsyncDisposable {
+): Relay & AsyncDisposable {
   const pool = new Pool({ connectionString: url, max: 4, allowExitOnIdle: true })
-  const relay = new PostgresRelay({
+  const relay = postgresRelay({
     database: new Database(pool, { busyTimeoutMs: 5_000, prepare: false }),
     schema: SCHEMA,
     createClient: () => new Client({ connectionString: listenUrl, application_name: 'listen' }),
@@ -45,7 +46,7 @@ export function openRelay(
 
 export interface TestRelay extends AsyncDisposable {
   readonly turns: TurnRelay
-  readonly relay: PostgresRelay
+  readonly relay: Relay
   readonly errors: unknown[]
 }
 
