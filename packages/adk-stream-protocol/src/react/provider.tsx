@@ -1,15 +1,16 @@
 import type { ReactNode } from 'react'
-import { createContext, use, useMemo } from 'react'
+import { createContext, use } from 'react'
 import type { UIMessage } from 'ai'
 
 import type { AdkApi } from '../client/api/adk-api.ts'
+import { useSameObject } from './hooks/use-stable.ts'
 import { en } from './labels/en.ts'
 import { ja } from './labels/ja.ts'
 import type { AdkLabels } from './labels/labels.ts'
 import type { Arguments, Call, CallPhase } from './reading/call.ts'
 
 /** Custom renderers of an application. Pass stable functions: a new function renders every component that uses it again. */
-export interface AdkRenderers {
+interface AdkRenderers {
   /** Renders text of the assistant, for example as Markdown. Default: a paragraph of plain text. */
   readonly renderText?: ((text: string, options: { streaming: boolean }) => ReactNode) | undefined
   /**
@@ -43,7 +44,7 @@ export interface SharedLink {
 }
 
 /** Creates a link for an approval that waits for another person. */
-export type ShareApproval = (approvalId: string) => Promise<SharedLink>
+type ShareApproval = (approvalId: string) => Promise<SharedLink>
 
 /**
  * Language and renderers of all components inside the provider.
@@ -68,7 +69,7 @@ export interface AdkProviderProps extends AdkRenderers {
 }
 
 /** The part of `AdkApi` that begins sign-ins. */
-export type SignInApi = Pick<AdkApi, 'signIn'>
+type SignInApi = Pick<AdkApi, 'signIn'>
 
 interface AdkSettings
   extends AdkRenderers, Pick<AdkProviderProps, 'api' | 'time' | 'shareApproval'> {
@@ -82,30 +83,17 @@ const Settings = createContext<AdkSettings>({ labels: en })
 export function AdkProvider(props: AdkProviderProps) {
   const { children, locale = 'en', labels = BUILT_IN[locale], time, api, shareApproval } = props
   const { renderText, renderCode, describeCall, renderCall, renderData } = props
-  const settings = useMemo(
-    () => ({
-      labels,
-      renderText,
-      renderCode,
-      describeCall,
-      renderCall,
-      renderData,
-      time,
-      api,
-      shareApproval,
-    }),
-    [
-      labels,
-      renderText,
-      renderCode,
-      describeCall,
-      renderCall,
-      renderData,
-      time,
-      api,
-      shareApproval,
-    ],
-  )
+  const settings = useSameObject({
+    labels,
+    renderText,
+    renderCode,
+    describeCall,
+    renderCall,
+    renderData,
+    time,
+    api,
+    shareApproval,
+  })
   return <Settings value={settings}>{children}</Settings>
 }
 

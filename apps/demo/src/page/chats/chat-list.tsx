@@ -187,7 +187,7 @@ interface ChatItemProps {
 }
 
 /** A chat in the list: its title, state and menu. */
-export function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItemProps) {
+function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItemProps) {
   const { untitled } = useLabels().shell.chats
   const [renaming, setRenaming] = useState(false)
   const linkRef = useRef<HTMLAnchorElement>(null)

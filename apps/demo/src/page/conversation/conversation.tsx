@@ -188,7 +188,7 @@ function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement
 type ConversationOptions = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onStarted'>
 
 /** The chat over the transport of its mode, with stable functions for the page. */
-export function useConversation({ id, mode, saved, onStarted }: ConversationOptions) {
+function useConversation({ id, mode, saved, onStarted }: ConversationOptions) {
   const isStored = storesChats(mode)
   const chat = useAdkChat({
     id,
@@ -244,7 +244,7 @@ interface ShownChat {
 type Edit = (message: UIMessage, text: string) => void
 
 /** Restores the text of an edit that the server refused, after the message has its old text again. */
-export function useRefusedEdit(
+function useRefusedEdit(
   { messages, problem }: ShownChat,
   edit: Edit,
   restore: (text: string) => void,

@@ -29,25 +29,21 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
       )
     case 'missing':
       return (
-        <main className="pause">
-          <Notice
-            title={labels.missingTitle}
-            text={labels.missingText}
-            action={labels.newChat}
-            onAction={onNewChat}
-          />
-        </main>
+        <Notice
+          title={labels.missingTitle}
+          text={labels.missingText}
+          action={labels.newChat}
+          onAction={onNewChat}
+        />
       )
     case 'failed':
       return (
-        <main className="pause">
-          <Notice
-            title={labels.unreadableTitle}
-            text={labels.unreadableText}
-            action={labels.reload}
-            onAction={() => window.location.reload()}
-          />
-        </main>
+        <Notice
+          title={labels.unreadableTitle}
+          text={labels.unreadableText}
+          action={labels.reload}
+          onAction={() => window.location.reload()}
+        />
       )
     case 'ready':
       return (
@@ -62,29 +58,29 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
 interface NoticeProps {
   readonly title: string
   readonly text: string
-  readonly action?: string | undefined
-  readonly onAction?: () => void
+  readonly action: string
+  readonly onAction: () => void
 }
 
-/** Shows a problem, with a button for the action that helps. */
+/** Shows a problem instead of the chat, with a button for the action that helps. */
 function Notice({ title, text, action, onAction }: NoticeProps) {
   return (
-    <div className="notice" role="alert">
-      <div>
-        <p className="notice-title">{title}</p>
-        <p className="notice-text">{text}</p>
-      </div>
-      {action && (
+    <main className="pause">
+      <div className="notice" role="alert">
+        <div>
+          <p className="notice-title">{title}</p>
+          <p className="notice-text">{text}</p>
+        </div>
         <button type="button" className="outlined" onClick={onAction}>
           {action}
         </button>
-      )}
-    </div>
+      </div>
+    </main>
   )
 }
 
 /** A stored chat, and the mode for which it was loaded. */
-export type Loading =
+type Loading =
   | { readonly state: 'loading'; readonly mode?: never }
   | { readonly state: 'ready'; readonly chat: LoadedChat; readonly mode: Mode }
   | { readonly state: 'missing' | 'failed'; readonly mode: Mode }

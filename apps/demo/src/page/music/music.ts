@@ -166,16 +166,16 @@ function playVoice(context: OfflineAudioContext, voice: Voice, stepSeconds: numb
   }
 }
 
-export type Track = 1 | 2
+type Track = 1 | 2
 
 /** A short looping piece: tempo and voices, in steps of an eighth note. */
-export interface Loop {
+interface Loop {
   readonly beatsPerMinute: number
   readonly steps: number
   readonly voices: readonly Voice[]
 }
 
-export interface Voice {
+interface Voice {
   readonly wave: OscillatorType
   readonly gain: number
   /** How long a note sounds, in steps. */
@@ -185,7 +185,7 @@ export interface Voice {
 }
 
 /** Two loops: a calm one in C major and a lively one in A minor. */
-export const LOOPS: Readonly<Record<Track, Loop>> = {
+const LOOPS: Readonly<Record<Track, Loop>> = {
   1: {
     beatsPerMinute: 72,
     steps: 32,

@@ -23,7 +23,7 @@ export interface HttpOptions {
   readonly fetch?: typeof globalThis.fetch
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly body?: object
   readonly signal?: AbortSignal | undefined

@@ -193,7 +193,7 @@ function isCallData({ type }: Chunk): boolean {
   return type === 'data-approval' || type === 'data-browser-call'
 }
 
-export function onChunk(
+function onChunk(
   state: AttachedSync,
   { chunk, source, chat }: Extract<SyncEvent, { type: 'chunk' }>,
 ): Step {
@@ -230,7 +230,7 @@ function showReportedDecision(chunk: Chunk, { messages }: ChatView): SyncEffect[
   return [mark('accepted', id), ...(isOpen ? [{ type: 'show-decision', decision } as const] : [])]
 }
 
-export function onIdle(state: AttachedSync, chat: ChatView): Step {
+function onIdle(state: AttachedSync, chat: ChatView): Step {
   const next: AttachedSync = { ...state, stream: 'none' }
   switch (state.stream) {
     case 'none':
@@ -271,7 +271,7 @@ function readOutcome(state: AttachedSync, chat: ChatView): AttachedStep {
   return [{ ...state, outcome: 'resuming' }, [resume('outcome')]]
 }
 
-export function onOutcomeRead(state: AttachedSync, chat: ChatView): Step {
+function onOutcomeRead(state: AttachedSync, chat: ChatView): Step {
   // A stream was read. `chat-idle` follows.
   if (state.stream !== 'none') return [{ ...state, outcome: 'resumed' }, []]
   const next: AttachedSync = { ...state, outcome: 'settled' }
@@ -295,7 +295,7 @@ function isUnreportedDecision({ state, approval }: PartView, responses: Response
 }
 
 /** Records that the server has a response, and reads its outcome if no stream is open. */
-export function onAcknowledged(state: AttachedSync, chat: ChatView, id: string): Step {
+function onAcknowledged(state: AttachedSync, chat: ChatView, id: string): Step {
   const responses = new Map([...chat.responses, [id, 'accepted' as const]])
   return withEffects([mark('accepted', id), NOTIFY], readOutcome(state, { ...chat, responses }))
 }

@@ -1,47 +1,11 @@
 import { AdkError } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { AdkChunkStream, ReconnectOptions } from '../adk-ui-message.ts'
+import type { DecisionGiven } from '../api/adk-api.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { Message, TurnError } from '../../protocol/message.ts'
-
-/** Why a decision that a person took back was not sent. It is not reported as an error. */
-export const DECISION_CANCELLED = new AdkError('unavailable', 'The decision was taken back.')
-
-export interface SentDecision {
-  readonly chatId: string
-  readonly approvalId: string
-  readonly approved: boolean
-  readonly reason?: string
-  /** Arguments to run the call with, instead of those shown. */
-  readonly args?: Record<string, unknown>
-  /** The response to a tool that asked for a payload. */
-  readonly payload?: unknown
-  /** The digest of the preview that the person saw. */
-  readonly preview?: string
-}
-
-export type SentOutput = { readonly chatId: string; readonly toolCallId: string } & (
-  | { readonly output: unknown }
-  | { readonly errorText: string }
-)
-
-/** The stream that a chat reads, on a transport that can send responses while it is open. */
-export interface OpenStream {
-  /** Sends a decision. Resolves with the state of the approval. */
-  decide(decision: SentDecision): Promise<string>
-  /** Ends the stream for the chat, so that it can read another one. Returns the rest of the stream. */
-  detachReader(chatId: string): ServerTurn | undefined
-  /** Adds a chunk to the stream that the server did not send. */
-  pushChunk(chatId: string, chunk: Chunk): void
-}
-
-/** The stored messages of a chat, without the turn that is running. */
-export interface StoredConversation {
-  readonly messages: readonly MessageView[]
-  readonly running: boolean
-}
 
 /** What `attachChat` needs of a transport, besides the AI SDK's `ChatTransport`. */
 export interface ResponseChannel {
@@ -61,6 +25,37 @@ export interface ResponseChannel {
   /** Reports the state of a chat's feed, if the feed is part of the connection. `undefined`: the feed was closed. */
   onFeed?(feed: object, state: ConnectionState | undefined): void
 }
+
+/** The stream that a chat reads, on a transport that can send responses while it is open. */
+export interface OpenStream {
+  /** Sends a decision. Resolves with the state of the approval. */
+  decide(decision: SentDecision): Promise<string>
+  /** Ends the stream for the chat, so that it can read another one. Returns the rest of the stream. */
+  detachReader(chatId: string): ServerTurn | undefined
+  /** Adds a chunk to the stream that the server did not send. */
+  pushChunk(chatId: string, chunk: Chunk): void
+}
+
+/** The stored messages of a chat, without the turn that is running. */
+export interface StoredConversation {
+  readonly messages: readonly MessageView[]
+  readonly running: boolean
+}
+
+/** A decision to send. */
+export interface SentDecision extends Omit<DecisionGiven, 'args'> {
+  readonly chatId: string
+  readonly approvalId: string
+  readonly args?: Record<string, unknown>
+}
+
+export type SentOutput = { readonly chatId: string; readonly toolCallId: string } & (
+  | { readonly output: unknown }
+  | { readonly errorText: string }
+)
+
+/** Why a decision that a person took back was not sent. It is not reported as an error. */
+export const DECISION_CANCELLED = new AdkError('unavailable', 'The decision was taken back.')
 
 /** A turn that a chat did not request. */
 export interface ServerTurn {

@@ -308,7 +308,7 @@ function readPhase(call: Call, { state, outcome }: Approval): CallPhase {
 }
 
 /** How far a decision has come on its way to the server. `confirmed` if the transport does not report it. */
-export type Delivery = 'waiting-for-connection' | 'sending' | 'confirmed'
+type Delivery = 'waiting-for-connection' | 'sending' | 'confirmed'
 
 /** Returns the status of an approval as a sentence. Screen readers announce it when it changes. */
 function describeApprovalStatus(

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo, memo } from 'react'
 import { NONE_WAITING } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
+import { useSameObject } from '../hooks/use-stable.ts'
 import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isWaiting, getArguments, isCall } from '../reading/call.ts'
@@ -85,39 +86,20 @@ export function MessageList(props: MessageListProps) {
 
 /** Returns what the cards need. The same object until something of it changes. */
 function useCardContext(props: MessageListProps) {
-  const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
-  const { hints = EMPTY, details = EMPTY, onRefresh } = props
-  const { unconfirmed = NO_IDS, isConnected = true, onCancelDecision } = props
-  const { waitingDecisions = NONE_WAITING } = props
-  const sums = useSums(props.messages, details)
-  return useMemo(
-    () => ({
-      onDecide,
-      onRefresh,
-      refusals,
-      votes,
-      hints,
-      details,
-      unconfirmed,
-      waitingDecisions,
-      isConnected,
-      sums,
-      onCancelDecision,
-    }),
-    [
-      onDecide,
-      onRefresh,
-      refusals,
-      votes,
-      hints,
-      details,
-      unconfirmed,
-      waitingDecisions,
-      isConnected,
-      sums,
-      onCancelDecision,
-    ],
-  )
+  const { messages, details = EMPTY } = props
+  return useSameObject({
+    onDecide: props.onDecide ?? IGNORE,
+    onRefresh: props.onRefresh,
+    refusals: props.refusals ?? EMPTY,
+    votes: props.votes ?? EMPTY,
+    hints: props.hints ?? EMPTY,
+    details,
+    unconfirmed: props.unconfirmed ?? NO_IDS,
+    waitingDecisions: props.waitingDecisions ?? NONE_WAITING,
+    isConnected: props.isConnected ?? true,
+    sums: useSums(messages, details),
+    onCancelDecision: props.onCancelDecision,
+  })
 }
 
 const NO_SUMS: ReadonlyMap<string, PendingSum> = new Map()

@@ -39,8 +39,12 @@ import {
   useChatInstance,
   useReplayedMessages,
 } from './use-chat-instance.ts'
-import { usePendingIds, useRefusedDecisions, useWaitingDecisions } from './decisions-in-progress.ts'
-import { useVotes } from './use-votes.ts'
+import {
+  usePendingIds,
+  useRefusedDecisions,
+  useWaitingDecisions,
+  useVotes,
+} from './use-pending-approvals.ts'
 
 /** Options of `useAdkChat`. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {

@@ -7,7 +7,7 @@ import { DECISION_CANCELLED } from '../../client/transports/transport.ts'
 import type { ApprovalPage, PendingApproval } from '../../protocol/server-views.ts'
 import { type Decision, mayWait } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
-import { usePendingIds, type OutboxApi, useWaitingDecisions } from './decisions-in-progress.ts'
+import { usePendingIds, type OutboxApi, useWaitingDecisions } from './use-pending-approvals.ts'
 import type { Refusals } from './use-attached-chat.ts'
 import { useLatest } from './use-stable.ts'
 

@@ -24,6 +24,12 @@ export function useStableApi(api: ChatApi | undefined): ChatApi | undefined {
   }, [hasApi, latest])
 }
 
+/** Returns the same object until one of its values changes. The object must always have the same keys. */
+export function useSameObject<Fields extends object>(fields: Fields): Fields {
+  // oxlint-disable-next-line react-hooks/exhaustive-deps
+  return useMemo(() => fields, Object.values(fields))
+}
+
 /** Returns a ref with the value of the latest render, for callbacks that run later. */
 export function useLatest<Value>(value: Value): RefObject<Value> {
   const ref = useRef(value)
