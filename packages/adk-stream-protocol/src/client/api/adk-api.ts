@@ -169,11 +169,7 @@ export class AdkApi {
 
   /** Lists one page of pending approvals: at most `limit` (1 to 100, default 100), after the page whose `next` is `after`. */
   listApprovalsPage({ limit, after }: ApprovalPaging = {}): Promise<ApprovalPage> {
-    const query = new URLSearchParams({
-      ...(limit !== undefined && { limit: String(limit) }),
-      ...(after !== undefined && { after }),
-    })
-    return this.#http.read(query.size === 0 ? '/approvals' : `/approvals?${query}`, isApprovalPage)
+    return this.#http.read(`/approvals${toQuery({ limit, after })}`, isApprovalPage)
   }
 
   /**
@@ -182,14 +178,9 @@ export class AdkApi {
    */
   listApprovalHistory(query: ApprovalQuery = {}): Promise<ApprovalPage> {
     const { state = 'all', toolName, requester, limit, after } = query
-    const search = new URLSearchParams({
-      state: typeof state === 'string' ? state : state.join(','),
-      ...(toolName !== undefined && { tool: toolName }),
-      ...(requester !== undefined && { requester }),
-      ...(limit !== undefined && { limit: String(limit) }),
-      ...(after !== undefined && { after }),
-    })
-    return this.#http.read(`/approvals?${search}`, isApprovalPage)
+    const states = typeof state === 'string' ? state : state.join(',')
+    const search = toQuery({ state: states, tool: toolName, requester, limit, after })
+    return this.#http.read(`/approvals${search}`, isApprovalPage)
   }
 
   readApproval(
@@ -262,14 +253,14 @@ export class AdkApi {
 
   /** Withdraws this user's vote while others still have to decide. Resolves with the state of the approval. */
   async withdrawVote(approvalId: string): Promise<string> {
-    const path = `${approvalPath(approvalId)}/vote`
+    const path = approvalPath(approvalId, 'vote')
     const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
     return approval.state
   }
 
   /** Creates a link with which another person can decide an approval once. Rejects with `not-allowed` if this user may not. */
   createApprovalLink(approvalId: string): Promise<CreatedLink> {
-    const path = `${approvalPath(approvalId)}/links`
+    const path = approvalPath(approvalId, 'links')
     return this.#http.read(path, isCreatedLink, { method: 'POST' })
   }
 
@@ -278,13 +269,13 @@ export class AdkApi {
     approvalId: string,
     token: string,
   ): Promise<LinkedApproval & { readonly key: string }> {
-    const path = `${approvalPath(approvalId)}/link/open`
+    const path = approvalPath(approvalId, 'link/open')
     return this.#http.read(path, isOpenedLink, { method: 'POST', body: { token } })
   }
 
   /** Reads the approval of an opened link. */
   readApprovalLink(approvalId: string, key: string): Promise<LinkedApproval> {
-    const path = `${approvalPath(approvalId)}/link/read`
+    const path = approvalPath(approvalId, 'link/read')
     return this.#http.read(path, isLinkedApproval, { method: 'POST', body: { key } })
   }
 
@@ -294,7 +285,7 @@ export class AdkApi {
     key: string,
     { approved, reason, preview }: Pick<DecisionGiven, 'approved' | 'reason' | 'preview'>,
   ): Promise<string> {
-    const path = `${approvalPath(approvalId)}/link/decide`
+    const path = approvalPath(approvalId, 'link/decide')
     const body = { key, approved, reason, preview }
     const { approval } = await this.#http.read(path, isLinkDecided, { method: 'POST', body })
     return approval.state
@@ -305,12 +296,8 @@ export class AdkApi {
    * the page whose `next` is `before`.
    */
   readTimeline(chatId: string, { limit, before }: TimelinePaging = {}): Promise<Timeline> {
-    const query = new URLSearchParams({
-      ...(limit !== undefined && { limit: String(limit) }),
-      ...(before !== undefined && { before }),
-    })
     const path = chatPath(chatId, 'timeline')
-    return this.#http.read(query.size === 0 ? path : `${path}?${query}`, isTimeline)
+    return this.#http.read(`${path}${toQuery({ limit, before })}`, isTimeline)
   }
 
   /** Reads what the model was asked and replied, by the `callId` of a timeline entry. Only bridges with `recordModelCalls` record it. */
@@ -348,8 +335,16 @@ function chatPath(chatId: string, ...more: readonly string[]): string {
   return ['/chats', encodeURIComponent(chatId), ...more].join('/')
 }
 
-function approvalPath(approvalId: string): string {
-  return `/approvals/${encodeURIComponent(approvalId)}`
+function approvalPath(approvalId: string, ...more: readonly string[]): string {
+  return ['/approvals', encodeURIComponent(approvalId), ...more].join('/')
+}
+
+/** Returns the query of a URL with its question mark, or an empty text if no field is defined. */
+function toQuery(fields: Readonly<Record<string, string | number | undefined>>): string {
+  const defined = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
+  return defined.length === 0 ? '' : `?${new URLSearchParams(defined)}`
 }
 
 /** The secret content of a link: which approval it opens, and its one-time token. */

@@ -104,7 +104,7 @@ export class SocketSession {
   }
 
   #onOpen(): void {
-    for (const { id, audio } of this.#watched.watched()) this.#sendWatch(id, audio)
+    for (const { id, audio } of this.#watched.list()) this.#sendWatch(id, audio)
     // A chat that reads a stream of its own resumes that one.
     const isWanted = (id: string): boolean =>
       this.#watched.audioOf(id) !== undefined && !this.requests.ofChat(id)
@@ -152,10 +152,7 @@ export class SocketSession {
       case 'error':
       case 'no-active': {
         const chatId = this.requests.chatOf(frame.requestId)
-        if (chatId === undefined) {
-          this.#watched.onTurnFrame(frame)
-          return
-        }
+        if (chatId === undefined) return this.#watched.onTurnFrame(frame)
         if (frame.type === 'chunk' && this.#watched.size > 0)
           this.#watched.onChunk(chatId, frame.chunk)
         return this.requests.onFrame(frame)

@@ -78,7 +78,7 @@ export class WatchedChats {
 
   /** The chat that binary audio belongs to: the newest one that is watched with it. */
   get audioChatId(): string | undefined {
-    return this.watched().findLast(({ audio }) => audio === 'binary')?.id
+    return this.list().findLast(({ audio }) => audio === 'binary')?.id
   }
 
   /** Returns a function that unsubscribes. */
@@ -102,7 +102,7 @@ export class WatchedChats {
   }
 
   /** Returns what to subscribe to over a new socket. */
-  watched(): { id: string; audio: AudioMode }[] {
+  list(): { id: string; audio: AudioMode }[] {
     return [...this.#chats.keys()].map((id) => ({ id, audio: this.audioOf(id) ?? 'none' }))
   }
 

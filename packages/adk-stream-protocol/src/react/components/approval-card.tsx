@@ -3,8 +3,8 @@ import { useLayoutEffect, useRef, useState } from 'react'
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import { type Approval, type Decision, type Votes, isPending } from '../reading/approval.ts'
-import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
-import { toShownTitle } from '../reading/question.ts'
+import { toLiteral } from '../reading/shown-text.ts'
+import { toCallTitle } from '../reading/question.ts'
 import {
   type Arguments,
   type Call,
@@ -75,8 +75,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const hasVoted = votes?.voted === true
   const args = getArguments(call)
   const name = getToolName(call)
-  const shownTitle = toShownTitle(approval.title ?? call.title, labels)
-  const title = toDisplayName(name, labels.tool.names, shownTitle)
+  const title = toCallTitle(name, approval.title ?? call.title, labels)
   const phase = readPhase(call, approval)
   const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
   const { headline } = (phase === 'pending' ? preview : approval.receipt) ?? {}

@@ -6,7 +6,7 @@ import { asksForAnswer } from '../reading/approval.ts'
 import type { CallPhase } from '../reading/call.ts'
 import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { toQuestionTitle, toShownTitle } from '../reading/question.ts'
+import { toCallTitle, toQuestionTitle } from '../reading/question.ts'
 import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
 import { ApprovalPeople, Fact, namePerson, Time, UnderstoodFrom } from './approval-parts.tsx'
 import { ArgumentsTable, LiteralText, FunctionName } from './call-details.tsx'
@@ -69,7 +69,7 @@ export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
 
 function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
   const labels = useAdkLabels()
-  const { history, tool } = labels
+  const { history } = labels
   const { toolName, args, editedArgs, title, kind, state, at, requestedAt, requester, receipt } =
     approval
   const { description } = useCallDescription(toolName, editedArgs ?? args, {
@@ -81,7 +81,7 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
       title={
         kind === 'elicitation'
           ? toQuestionTitle(approval, args, labels)
-          : toDisplayName(toolName, tool.names, toShownTitle(title, labels))
+          : toCallTitle(toolName, title, labels)
       }
       description={readQuestion(approval) ?? description}
       mark={

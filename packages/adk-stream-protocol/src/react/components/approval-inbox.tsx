@@ -6,9 +6,9 @@ import type { WaitingDecision, WaitingDecisions } from '../../client/api/decisio
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import { type Decision, asksForAnswer } from '../reading/approval.ts'
 import { QuestionForm } from './question-card.tsx'
-import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../reading/shown-text.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { readAskingTool, toQuestionTitle, toShownTitle } from '../reading/question.ts'
+import { readAskingTool, toQuestionTitle, toCallTitle } from '../reading/question.ts'
 import { ApprovalForm, EMPTY_DRAFT } from './approval-form.tsx'
 import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
 import {
@@ -162,10 +162,7 @@ function useDescription(approval: PendingApproval, headline: string | undefined)
   const described = useCallDescription(toolName, args, { phase: 'pending', headline })
   return asksForAnswer(approval) && hint !== undefined
     ? { name: toQuestionTitle(approval, args, labels), description: hint, isDescribed: true }
-    : {
-        name: toDisplayName(toolName, labels.tool.names, toShownTitle(title, labels)),
-        ...described,
-      }
+    : { name: toCallTitle(toolName, title, labels), ...described }
 }
 
 function InboxItem(props: InboxItemProps) {

@@ -22,8 +22,17 @@ interface TitleLabels {
   readonly tool: { readonly names: Readonly<Record<string, string>> }
 }
 
+/** Returns the name of a call for people: that of the application, the given title, or the name of its tool in words. */
+export function toCallTitle(
+  toolName: string,
+  title: string | undefined,
+  labels: TitleLabels,
+): string {
+  return toDisplayName(toolName, labels.tool.names, toShownTitle(title, labels))
+}
+
 /** Returns the title of an approval. Says in the language of the page what a remote agent asks. */
-export function toShownTitle(
+function toShownTitle(
   title: string | undefined,
   { question }: Pick<TitleLabels, 'question'>,
 ): string | undefined {
