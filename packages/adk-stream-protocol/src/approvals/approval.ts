@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { Reply } from './understand-reply.ts'
+import type { ShownReply } from '../protocol/message.ts'
 
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes`, `links` and `version` change. */
 export interface Approval {
@@ -104,7 +104,7 @@ export interface Vote {
   /** The principal who created the link with which this person was identified. Absent for a person with credentials. */
   readonly linkBy?: string
   /** The message that approved the call. Absent if the person used a form. */
-  readonly reply?: Reply
+  readonly reply?: ShownReply
 }
 
 /** The state of an approval, with what is known about it. */
@@ -125,7 +125,7 @@ export type ApprovalState =
       readonly by: string
       readonly reason?: string
       /** The message that denied the call. Absent if the person used a form. */
-      readonly reply?: Reply
+      readonly reply?: ShownReply
     }
   | { readonly name: 'expired'; readonly at: number }
   | { readonly name: 'cancelled'; readonly at: number; readonly reason: string }
@@ -167,7 +167,10 @@ export type ApprovalState =
 export type ApprovalStateName = ApprovalState['name']
 
 /** Returns the message that decided an approval. Returns undefined if it was decided in a form, or not at all. */
-export function findReply({ state, votes }: Pick<Approval, 'state' | 'votes'>): Reply | undefined {
+export function findReply({
+  state,
+  votes,
+}: Pick<Approval, 'state' | 'votes'>): ShownReply | undefined {
   return state.name === 'denied' ? state.reply : votes.find(({ reply }) => reply)?.reply
 }
 

@@ -1,7 +1,7 @@
 import type { ApprovalTerms } from './approval.ts'
-import type { Reply } from './understand-reply.ts'
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { ShownReply } from '../protocol/message.ts'
 
 /** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
 export interface AuditEntry {
@@ -80,7 +80,7 @@ export type AuditEvent =
       /** The link with which the person was identified. Absent for a person with credentials. */
       readonly via?: UsedLink
       /** The message that decided. Absent if the person used a form. */
-      readonly reply?: Reply
+      readonly reply?: ShownReply
       readonly step: number
       readonly reason?: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
@@ -94,7 +94,7 @@ export type AuditEvent =
       /** The link with which the person was identified. Absent for a person with credentials. */
       readonly via?: UsedLink
       /** The message that decided. Absent if the person used a form. */
-      readonly reply?: Reply
+      readonly reply?: ShownReply
       readonly step: number
       readonly reason?: string
     }

@@ -13,7 +13,7 @@ import {
   maySee,
 } from './deciders.ts'
 import { digestCall } from './digest.ts'
-import type { Reply } from './understand-reply.ts'
+import type { ShownReply } from '../protocol/message.ts'
 
 export interface Decision {
   readonly by: Decider
@@ -30,7 +30,7 @@ export interface Decision {
   /** The id of the link with which the person is identified. The decision uses it up. */
   readonly linkId?: string
   /** The message that decides, if the person used no form. Refused if the terms do not accept replies. */
-  readonly reply?: Reply
+  readonly reply?: ShownReply
 }
 
 /** How many links of one approval may be open at the same time. An older one is dropped. */

@@ -1,11 +1,3 @@
-/** A short reply of a person that decides an approval. */
-export interface Reply {
-  /** The message of the person, as it is in the conversation. */
-  readonly words: string
-  /** Whether the person typed the message, or said it in a live session. */
-  readonly channel: 'typed' | 'spoken'
-}
-
 /**
  * The whole messages that approve. Words that people also use to say that they have read something ("ok", "sure", 「いいです」) are not
  * in the lists: they decide nothing.

@@ -7,6 +7,7 @@ import type {
   LlmRequest,
   LlmResponse,
   PluginManager,
+  RemoteA2AAgent,
 } from '@google/adk'
 import { isAgentTool, isBaseTool, ToolConfirmation } from '@google/adk'
 
@@ -19,6 +20,7 @@ import {
 import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
 import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
+import type { RunRemote } from '../agent/adk-workarounds/remote-agents.ts'
 import { controlRemoteAgents, confineRemoteEvent } from '../agent/adk-workarounds/remote-agents.ts'
 import { prepareNodeCall, untilStored } from '../agent/adk-workarounds/workflow-run.ts'
 import { resumeSteps } from '../agent/adk-workarounds/run-steps.ts'
@@ -56,7 +58,8 @@ import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-i
 import type { NestedAgentOptions } from './nested-agent.ts'
 import { agentOf, runNestedAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
-import { RemotePauses } from './remote-pauses.ts'
+import { cancelTasks, createRemoteRuns } from './remote-runs.ts'
+import type { WaitingTask } from './remote-questions.ts'
 import type { CallOutcome } from './run-call.ts'
 import { RunRegistry } from './run-state.ts'
 import type { RunState } from './run-state.ts'
@@ -88,7 +91,7 @@ export class ApprovalPlugin extends QuietPlugin {
   /** The plugin that responds for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
   /** Runs the remote agents of the runner. */
-  readonly remote: RemotePauses
+  readonly runRemote: RunRemote
   readonly runs = new RunRegistry()
   readonly #options: ApprovalPluginOptions
   readonly #signIns: SignInCalls | undefined
@@ -102,7 +105,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors, { ...options, signIns: this.#signIns })
-    this.remote = new RemotePauses({
+    this.runRemote = createRemoteRuns({
       ledger,
       onError,
       runner: this.runner,
@@ -119,6 +122,14 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Whether events can be shown while a call runs. */
   get elicits(): boolean {
     return this.#options.elicits
+  }
+
+  /** Cancels tasks of remote agents. Never rejects. */
+  async cancelTasks(
+    tasks: readonly WaitingTask[],
+    findAgent: (name: string) => RemoteA2AAgent | undefined,
+  ): Promise<void> {
+    await cancelTasks(tasks, findAgent, this.#options.onError)
   }
 
   /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */

@@ -112,6 +112,8 @@ export class RunState {
   readonly inner = new SparseSet<RunState>()
   /** The agents, by branch and name, whose model is not called before other calls of the turn have a response (AP8). */
   readonly held = new SparseSet<string>()
+  /** The calls whose answers this run has sent to remote agents. A loop may run the same agent again. */
+  readonly remoteAnswers = new SparseSet<string>()
   /** Set for the run of an agent that is used as a tool. */
   readonly nested: NestedRun | undefined
   /** Set for a call of a live session. */

@@ -22,7 +22,7 @@ import { findLateSignIn, toSignInCallId } from '../calls/late-sign-ins.ts'
 import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import type { Pause } from '../calls/run-state.ts'
-import type { LiveRun, OpenCall } from './open-call.ts'
+import type { LiveSession, OpenCall } from './open-call.ts'
 import { contextOf, reportEndings, sendPending, sendResult, settleCall } from './open-call.ts'
 import { resumeSignIn, runOpenCall, settleSignIn } from './run-open-call.ts'
 
@@ -37,14 +37,14 @@ const BROKEN = { error: 'The call could not be carried out.' } as const
 
 /** Performs effects of `nextCall`, one after the other: asks people, runs tools, and sends the results to the model. */
 export async function performEffects(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   effects: readonly CallEffect[],
 ): Promise<void> {
   for (const effect of effects) await perform(live, call, effect)
 }
 
-async function perform(live: LiveRun, call: OpenCall, effect: CallEffect): Promise<void> {
+async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): Promise<void> {
   const { ledger } = live
   switch (effect.type) {
     case 'request':
@@ -100,7 +100,7 @@ async function perform(live: LiveRun, call: OpenCall, effect: CallEffect): Promi
 }
 
 async function requestApproval(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   { deadlineMs, ...terms }: ResolvedTerms,
 ): Promise<void> {
@@ -124,7 +124,7 @@ async function requestApproval(
   )
 }
 
-async function showRequest(live: LiveRun, call: OpenCall, approval: Approval): Promise<void> {
+async function showRequest(live: LiveSession, call: OpenCall, approval: Approval): Promise<void> {
   const { terms } = live
   const made = await previewApproval(approval, approval.chat.principalId, terms)
   for (const event of toApprovalEvents(approval, made, contextOf(call)))
@@ -142,7 +142,7 @@ async function showRequest(live: LiveRun, call: OpenCall, approval: Approval): P
 
 /** Stores that a call waits for approvals inside the agent that it runs. */
 async function pauseCall(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   pause: Pause,
   note: DecidedNote | undefined,
@@ -173,7 +173,7 @@ async function pauseCall(
 }
 
 /** Continues a call when a call inside its agent was decided. */
-export async function resumeIfDecided(live: LiveRun, call: OpenCall): Promise<void> {
+export async function resumeIfDecided(live: LiveSession, call: OpenCall): Promise<void> {
   const { pause, state } = call
   if (state.name !== 'paused' || !state.isWaiting || !pause) return
   const inside = await readInside(live, pause)
@@ -183,7 +183,7 @@ export async function resumeIfDecided(live: LiveRun, call: OpenCall): Promise<vo
 
 /** Settles a call whose agent cannot continue, and the calls inside it. */
 async function endInside(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   reason = CANCELLED_BY_MODEL,
 ): Promise<void> {
@@ -215,7 +215,7 @@ async function endInside(
 
 /** Cancels the approvals inside the agent that a call runs. An earlier decision wins. */
 async function withdrawInside(
-  { ledger }: LiveRun,
+  { ledger }: LiveSession,
   { pause }: OpenCall,
   reason: string,
 ): Promise<void> {
@@ -226,7 +226,7 @@ async function withdrawInside(
 type InsideState = 'waiting' | 'decided' | 'cancelled'
 
 /** Returns the state of the approvals that an agent waits for. */
-async function readInside({ ledger }: LiveRun, { asked }: Pause): Promise<InsideState> {
+async function readInside({ ledger }: LiveSession, { asked }: Pause): Promise<InsideState> {
   const approvals = await Promise.all(asked.map(({ approvalId }) => ledger.get(approvalId)))
   const states = approvals.flatMap((approval) => approval?.state.name ?? 'cancelled')
   const ended = states.filter((state) => state !== 'requested')
@@ -236,7 +236,7 @@ async function readInside({ ledger }: LiveRun, { asked }: Pause): Promise<Inside
 
 /** Hands the call to a browser tool. */
 async function handOver(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   note: DecidedNote | undefined,
 ): Promise<void> {
@@ -259,7 +259,7 @@ async function handOver(
 }
 
 /** Expires a call that waits for a browser. */
-export function startTimer(live: LiveRun, call: OpenCall, timeoutMs: number): void {
+export function startTimer(live: LiveSession, call: OpenCall, timeoutMs: number): void {
   call.isBrowserCall = true
   call.expiresAt = Date.now() + timeoutMs
   call.timer = setTimeout(() => {
@@ -268,7 +268,7 @@ export function startTimer(live: LiveRun, call: OpenCall, timeoutMs: number): vo
 }
 
 /** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */
-async function expireBrowserCall(live: LiveRun, call: OpenCall): Promise<void> {
+async function expireBrowserCall(live: LiveSession, call: OpenCall): Promise<void> {
   const isCurrent = await live.isCurrent()
   if (!live.calls.isOpen(call)) return
   if (!isCurrent) return live.calls.remove(call)
@@ -277,7 +277,7 @@ async function expireBrowserCall(live: LiveRun, call: OpenCall): Promise<void> {
 }
 
 /** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */
-async function recover(live: LiveRun, call: OpenCall): Promise<void> {
+async function recover(live: LiveSession, call: OpenCall): Promise<void> {
   clearTimeout(call.timer)
   try {
     if (!(await live.ledger.locks.stillHolds(live.chat))) {
@@ -304,7 +304,7 @@ async function recover(live: LiveRun, call: OpenCall): Promise<void> {
 
 /** Cancels the approval of a call whose work failed. Returns it as it is then. */
 async function cancelApproval(
-  { chat, ledger }: LiveRun,
+  { chat, ledger }: LiveSession,
   toolCallId: string,
 ): Promise<Approval | undefined> {
   const { id } = (await ledger.findByCall(chat, toolCallId)) ?? {}

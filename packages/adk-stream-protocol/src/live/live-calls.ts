@@ -14,7 +14,7 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import { performEffects, resumeIfDecided, startTimer } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type { LiveRun, LiveRunOptions, OpenCall, Parking } from './open-call.ts'
+import type { LiveSession, LiveCallsOptions, OpenCall, Parking } from './open-call.ts'
 import {
   addInside,
   canCallWait,
@@ -38,13 +38,13 @@ const UNWANTED = {
  * `nextCall` is their lifecycle, and `performEffects` performs its effects.
  */
 export class LiveCalls {
-  readonly #live: LiveRun
+  readonly #live: LiveSession
   readonly #open = new SparseMap<string, OpenCall>()
   /** Work on calls that is in progress. */
   readonly #work = new SparseSet<Promise<void>>()
   #isClosed = false
 
-  constructor(options: LiveRunOptions) {
+  constructor(options: LiveCallsOptions) {
     this.#live = { ...options, calls: this, elicitations: { last: Promise.resolve() } }
   }
 

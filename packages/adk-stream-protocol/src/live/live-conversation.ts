@@ -44,14 +44,14 @@ import { LiveOutput, toRepliedEvent, toUserEvent } from './live-output.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 import { SnapshotSaver } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
-import type { LiveRunOptions } from './open-call.ts'
+import type { LiveCallsOptions } from './open-call.ts'
 import { SessionWriter } from './session-writer.ts'
 import { TurnTaking } from './turn-taking.ts'
 import type { ShownQuestion } from './user-speech.ts'
 import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 export interface LiveConversationOptions extends Pick<
-  LiveRunOptions,
+  LiveCallsOptions,
   'ledger' | 'terms' | 'browserCalls' | 'cancelRemoteTasks' | 'onError'
 > {
   readonly chat: AppChatRef

@@ -54,8 +54,8 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
  */
 export type Parking = 'sent' | 'known'
 
-/** What the calls of a live run need of the conversation. */
-export interface LiveRunOptions {
+/** What the calls of a live session need of its conversation. */
+export interface LiveCallsOptions {
   readonly chat: AppChatRef
   readonly ledger: Ledger
   readonly terms: TermsOptions
@@ -104,8 +104,8 @@ export interface LiveRunOptions {
  */
 export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
 
-/** The live run that calls are part of. */
-export interface LiveRun extends LiveRunOptions {
+/** The live session that calls are part of. */
+export interface LiveSession extends LiveCallsOptions {
   readonly calls: Calls
   /** The questions of MCP servers. */
   readonly elicitations: ElicitationQueue
@@ -159,13 +159,13 @@ export function toWaitingCall(
 }
 
 /** Tells the model that a call waits for a person. */
-export function sendPending(run: LiveRun, { id, tool, state }: OpenCall): void {
+export function sendPending(run: LiveSession, { id, tool, state }: OpenCall): void {
   if (!state.isCancelled && !run.calls.isClosed) run.sendPending(id, tool.name)
 }
 
 /** Stores the result of a call, sends it to the model, and ends the call. */
 export async function settleCall(
-  run: LiveRun,
+  run: LiveSession,
   call: OpenCall,
   response: Record<string, unknown>,
   note?: DecidedNote,
@@ -181,7 +181,7 @@ export async function settleCall(
 }
 
 export function sendResult(
-  run: LiveRun,
+  run: LiveSession,
   { id, tool: { name }, toolArgs: args, parking }: OpenCall,
   response: Record<string, unknown>,
 ): void {
@@ -191,7 +191,7 @@ export function sendResult(
 
 /** Records that the conversation shows the outcomes of approvals. */
 export async function reportEndings(
-  { ledger, chat }: LiveRun,
+  { ledger, chat }: LiveSession,
   call: OpenCall,
   note: DecidedNote | undefined,
 ): Promise<void> {
@@ -200,7 +200,7 @@ export async function reportEndings(
 }
 
 /** Records a call inside the agent that a call runs, for which an approval is requested. */
-export function addInside({ onAskInside }: LiveRun, call: OpenCall, toolCallId: string): void {
+export function addInside({ onAskInside }: LiveSession, call: OpenCall, toolCallId: string): void {
   call.inside.add(toolCallId)
   onAskInside(call.id, toolCallId)
 }

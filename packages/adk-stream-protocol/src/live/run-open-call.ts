@@ -29,7 +29,7 @@ import { toAnswerOutcome } from '../calls/question-terms.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { LiveElicitation } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
-import type { LiveRun, OpenCall } from './open-call.ts'
+import type { LiveSession, OpenCall } from './open-call.ts'
 import { addInside, canCallWait, sendPending, settleCall } from './open-call.ts'
 
 /** The result that the model receives from a tool that runs on. */
@@ -37,7 +37,7 @@ const PENDING = { status: 'pending', note: 'Under way. The result comes later.' 
 
 /** Runs a call. `late`: the approval of a call that was approved before the sign-in that it runs after. */
 export async function runOpenCall(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   approval?: Approval,
   late?: Approval,
@@ -89,7 +89,7 @@ export async function runOpenCall(
 
 /** Confirms a call for its tool, if it was approved or if its tool would ask otherwise. */
 async function confirm(
-  { signIns }: LiveRun,
+  { signIns }: LiveSession,
   call: OpenCall,
   approval: Approval | undefined,
   late: Approval | undefined,
@@ -112,7 +112,7 @@ function readOwnQuestion({ id, toolContext }: OpenCall): ToolQuestion | undefine
 
 /** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
 export async function askForSignIn(
-  live: LiveRun,
+  live: LiveSession,
   toolCall: ToolCall,
   approval: Approval,
   call: OpenCall | undefined,
@@ -127,7 +127,7 @@ export async function askForSignIn(
 }
 
 /** Continues an approved call whose sign-in has ended: runs it, or settles it without running it. */
-export async function resumeSignIn(live: LiveRun, call: OpenCall): Promise<void> {
+export async function resumeSignIn(live: LiveSession, call: OpenCall): Promise<void> {
   const { ledger } = live
   const late = await findLateSignIn(call, ledger)
   let { question } = late ?? {}
@@ -146,7 +146,7 @@ export async function resumeSignIn(live: LiveRun, call: OpenCall): Promise<void>
 
 /** Settles an approved call with the end of its sign-in. */
 export async function settleSignIn(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   { approval, question }: LateSignIn,
   { response, note }: Ending,
@@ -156,7 +156,7 @@ export async function settleSignIn(
 
 /** Stores how the sign-in of an approved call ended. Returns the note for the call. */
 async function storeSignIn(
-  live: LiveRun,
+  live: LiveSession,
   call: OpenCall,
   approval: Approval,
   question: Approval,
@@ -167,7 +167,7 @@ async function storeSignIn(
 }
 
 /** Creates the run that an agent used as a tool runs in. */
-function createRun(live: LiveRun, call: OpenCall): RunState {
+function createRun(live: LiveSession, call: OpenCall): RunState {
   const { terms, messageOf, writeInside } = live
   return new RunState(messageOf(call.id), 'message', undefined, {
     deadlineMs: terms.deadlineMs,
@@ -179,7 +179,7 @@ function createRun(live: LiveRun, call: OpenCall): RunState {
 }
 
 /** Lets the MCP server of a call ask a person. The message pauses meanwhile, as for any other question. */
-function createElicitation(live: LiveRun, call: OpenCall): LiveElicitation {
+function createElicitation(live: LiveSession, call: OpenCall): LiveElicitation {
   const { write, onResponse, onStateChange } = live
   return {
     // Node.js creates the signal when it is read first. Most calls ask nothing.
@@ -199,7 +199,7 @@ function createElicitation(live: LiveRun, call: OpenCall): LiveElicitation {
 }
 
 async function resolveQuestion(
-  live: LiveRun,
+  live: LiveSession,
   call: ToolCall,
   question: ToolQuestion,
 ): Promise<ResolvedTerms | undefined> {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
 import type { Approval } from '../../approvals/approval.ts'
-import type { Reply } from '../../approvals/understand-reply.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
@@ -18,6 +17,7 @@ import { toSessionState } from './request-context.ts'
 import type { Rewinds } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { ShownReply } from '../../protocol/message.ts'
 
 export interface LiveSenderParts {
   readonly runs: LiveRuns
@@ -39,7 +39,7 @@ export interface LiveSender {
   decideSpoken(
     authenticate: () => Promise<Principal>,
     chat: ChatRef,
-    spoken: { readonly reply: Reply; readonly isInReach: (shown: Approval) => boolean },
+    spoken: { readonly reply: ShownReply; readonly isInReach: (shown: Approval) => boolean },
   ): Promise<void>
   /** Sets the agent and the session state of a chat before speech, which carries neither. */
   prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void>

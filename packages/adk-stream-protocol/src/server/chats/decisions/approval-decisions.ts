@@ -7,7 +7,6 @@ import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { isAccepted, isCompletedBy } from '../../../approvals/next-approval.ts'
-import type { Reply } from '../../../approvals/understand-reply.ts'
 import { isElicitation } from '../../../calls/question-terms.ts'
 import type { NamedApproval } from '../../../protocol/bidi-events.ts'
 import { createAwaitingApprovalError, readToolResult } from '../../../protocol/bidi-events.ts'
@@ -31,6 +30,7 @@ import type { DecidedTurns } from './decided-turns.ts'
 import { isConsistent, isDuplicate, isSettled, toDecider, toError } from './decision-results.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkAnswer, checkEdit } from './policy-checks.ts'
+import type { ShownReply } from '../../../protocol/message.ts'
 
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
@@ -225,7 +225,7 @@ export class ApprovalDecisions {
   async decideByReply(
     principal: Principal,
     chat: ChatRef,
-    { decision, reply }: { readonly decision: DecisionResponse; readonly reply: Reply },
+    { decision, reply }: { readonly decision: DecisionResponse; readonly reply: ShownReply },
   ): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
     const { result } = await this.#record(backend, principal, { decision, chat, reply })
@@ -360,7 +360,7 @@ interface GivenDecision {
   /** The link with which its holder decides. */
   readonly linkId?: string | undefined
   /** The message that decides. */
-  readonly reply?: Reply
+  readonly reply?: ShownReply
 }
 
 /** Converts a decision to the form that the ledger records. A denial has neither edited arguments nor a payload. */

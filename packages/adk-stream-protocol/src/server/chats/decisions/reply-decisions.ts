@@ -1,6 +1,5 @@
 import type { Approval } from '../../../approvals/approval.ts'
 import { mayReply } from '../../../approvals/deciders.ts'
-import type { Reply } from '../../../approvals/understand-reply.ts'
 import { understandReply } from '../../../approvals/understand-reply.ts'
 import type { UserMessage } from '../../../protocol/stream-request.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
@@ -10,6 +9,7 @@ import { toAppChat } from '../backend.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import { toDecider } from './decision-results.ts'
+import type { ShownReply } from '../../../protocol/message.ts'
 
 export interface ReplyDecisionsOptions {
   readonly backend: LazyBackend
@@ -35,7 +35,7 @@ export class ReplyDecisions {
   async decide(
     principal: Principal,
     chat: ChatRef,
-    { reply, isInReach }: { readonly reply: Reply; readonly isInReach: IsInReach },
+    { reply, isInReach }: { readonly reply: ShownReply; readonly isInReach: IsInReach },
   ): Promise<Approval | undefined> {
     const meaning = understandReply(reply.words)
     if (meaning === undefined) return undefined
@@ -59,7 +59,7 @@ export class ReplyDecisions {
 }
 
 /** Returns the text of a message that may be a reply to a question: a message of one text. */
-export function readReply({ parts }: UserMessage): Reply | undefined {
+export function readReply({ parts }: UserMessage): ShownReply | undefined {
   const [part, ...others] = parts
   if (part?.type !== 'text' || others.length > 0) return undefined
   return understandReply(part.text) && { words: part.text, channel: 'typed' }

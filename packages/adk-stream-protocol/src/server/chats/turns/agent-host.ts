@@ -165,7 +165,7 @@ export class AgentHost {
       skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
       const findMessageId = gate.messageIdOf.bind(gate)
       controlSteps(agent, runner.pluginManager, findMessageId)
-      relayRemoteAgents(runner.pluginManager, gate.remote.run)
+      relayRemoteAgents(runner.pluginManager, gate.runRemote)
       const isHeld = gate.isHeld.bind(gate)
       controlNodes(runner.agent, runner.pluginManager, { findMessageId, isHeld })
       return { runner, gate }
@@ -318,8 +318,8 @@ export class AgentHost {
     const { runner, gate } = await this.#find(chat)
     const session = await this.#sessions.get(chat)
     const tasks = findWaitingTasks(session?.events ?? [], new Set(ids))
-    const cancelled = gate.remote
-      .cancel(tasks, (name) => findRemoteAgent(runner.agent, name))
+    const cancelled = gate
+      .cancelTasks(tasks, (name) => findRemoteAgent(runner.agent, name))
       .finally(() => this.#cancelling.delete(cancelled))
     this.#cancelling.add(cancelled)
   }
