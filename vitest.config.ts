@@ -30,7 +30,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     environment: 'node',
-    globalSetup: ['temporary-folder.ts', 'postgres-server.ts'].map((file) =>
+    globalSetup: ['test-run-folder.ts', 'postgres-server.ts'].map((file) =>
       fileURLToPath(new URL(`test/support/${file}`, import.meta.url)),
     ),
     // What is waited for comes soon, or on a busy machine late. No test has a shorter time limit of its own. A page that does not

@@ -8,10 +8,7 @@ import { z } from 'zod'
 
 import { type Cluster, startCluster } from '../apps/demo/src/cluster/start-cluster.ts'
 import { demoModel } from '../apps/demo/src/model/demo-model.ts'
-import {
-  type TemporaryDirectory,
-  temporaryDirectory,
-} from '../apps/demo/test/support/temporary-directory.ts'
+import { type TemporaryDirectory, temporaryDirectory } from '../test/support/temporary-directory.ts'
 import { builtPage } from '../test/support/built-page.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { bundleProgram } from '../test/support/bundle-program.ts'

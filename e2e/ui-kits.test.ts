@@ -8,7 +8,7 @@ import { expect } from 'vitest'
 import { longTest } from '../test/support/long-test.ts'
 import { z } from 'zod'
 
-import { temporaryDirectory } from '../apps/demo/test/support/temporary-directory.ts'
+import { temporaryDirectory } from '../test/support/temporary-directory.ts'
 import { writeFiles } from '../test/docs/support/examples.ts'
 import { readPages } from '../test/docs/support/pages.ts'
 import { launchChromium } from './support/launch-chromium.ts'

@@ -8,7 +8,7 @@ import { build } from 'vite'
 
 import { startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { buildPage } from '../../apps/demo/scripts/build-page.ts'
-import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts'
 import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
 import { LONG_BLOCKS } from './long-blocks.ts'
 

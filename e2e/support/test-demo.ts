@@ -16,7 +16,7 @@ import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import {
   type TemporaryDirectory,
   temporaryDirectory,
-} from '../../apps/demo/test/support/temporary-directory.ts'
+} from '../../test/support/temporary-directory.ts'
 import { builtPage } from '../../test/support/built-page.ts'
 import { TestContexts } from './browser-contexts.ts'
 

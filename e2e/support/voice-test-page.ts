@@ -6,7 +6,7 @@ import { type Emulator, startEmulator } from 'gemini-emulator'
 import { type Browser, type Page } from 'playwright-core'
 import { build, type InlineConfig } from 'vite'
 
-import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { temporaryDirectory } from '../../test/support/temporary-directory.ts'
 import { PAGE_TIMEOUT_MS } from './browser-contexts.ts'
 import { launchChromium, microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'

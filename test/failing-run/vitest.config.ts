@@ -8,7 +8,7 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 export default defineConfig({
   root: at('.'),
   test: {
-    globalSetup: [at('../support/temporary-folder.ts'), at('../support/postgres-server.ts')],
+    globalSetup: [at('../support/test-run-folder.ts'), at('../support/postgres-server.ts')],
     include: ['fails.ts'],
     hookTimeout: 60_000,
     testTimeout: 60_000,

@@ -4,7 +4,7 @@ import { builtPage } from '../../../test/support/built-page.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { findLocalUrl } from '../src/server/calendar/calendar-service.ts'
 import { startDemo } from '../src/server/start-demo.ts'
-import { temporaryDirectory } from './support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 beforeAll(builtPage)
 

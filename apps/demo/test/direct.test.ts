@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
-import { temporaryDirectory } from './support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 beforeAll(() => builtPage())
 

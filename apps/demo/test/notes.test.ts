@@ -6,7 +6,7 @@ import { z } from 'zod'
 
 import { builtPage } from '../../../test/support/built-page.ts'
 import { startDemo } from '../src/server/start-demo.ts'
-import { temporaryDirectory } from './support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 beforeAll(builtPage)
 

@@ -15,7 +15,7 @@ import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from '../scripts/build-page.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
-import { temporaryDirectory } from './support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 let program = ''
 

@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 
 import { startDemo } from '../src/server/start-demo.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
-import { temporaryDirectory } from './support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 beforeAll(() => builtPage())
 

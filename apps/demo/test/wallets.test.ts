@@ -10,7 +10,7 @@ import { Cents, toCents } from '../src/agent/wallet/wallets.ts'
 import { createDatabase } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
 import { openPostgresWallets } from '../src/agent/wallet/postgres-wallets.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
-import { temporaryDirectory } from './support/temporary-directory.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 const cents = (value: number) => Cents.parse(value)
 

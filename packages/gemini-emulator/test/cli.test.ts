@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
 
 import { GoogleGenAI } from '@google/genai'
 import { beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 import { startEmulator } from '../src/index.ts'
 import { MODEL } from './support/rest-client.ts'
 
@@ -50,26 +49,22 @@ function run(...args: readonly string[]) {
 test.each(['SIGINT', 'SIGTERM'] as const)(
   '[EM58] the command serves a scenario until %s',
   async (signal) => {
-    const folder = await mkdtemp(join(tmpdir(), 'emulator-'))
-    const file = join(folder, 'scenario.yaml')
+    await using folder = await temporaryDirectory()
+    const file = folder.file('scenario.yaml')
     await writeFile(file, 'exchanges: [{ when: やあ, do: [こんにちは] }]')
-    try {
-      await using command = run('--port', '0', '--scenario', file, '--pace', '0', '--api-key', 'k1')
-      const baseUrl = await command.printed(/GOOGLE_GEMINI_BASE_URL=(\S+)/)
-      const say = (contents: string, apiKey = 'k1') =>
-        new GoogleGenAI({ apiKey, httpOptions: { baseUrl } }).models.generateContent({
-          model: MODEL,
-          contents,
-        })
-      expect((await say('やあ')).text).toBe('こんにちは')
-      expect((await say('[[say scripts work too]]')).text).toBe('scripts work too')
-      await expect(say('やあ', 'k2')).rejects.toMatchObject({ status: 400 })
-      expect(await command.printed(/(generateContent gemini-2\.5-flash 200)/)).toMatch(/200/)
-      command.kill(signal)
-      expect(await command.ended).toMatchObject({ code: 0, errors: '' })
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    await using command = run('--port', '0', '--scenario', file, '--pace', '0', '--api-key', 'k1')
+    const baseUrl = await command.printed(/GOOGLE_GEMINI_BASE_URL=(\S+)/)
+    const ask = (contents: string, apiKey = 'k1') =>
+      new GoogleGenAI({ apiKey, httpOptions: { baseUrl } }).models.generateContent({
+        model: MODEL,
+        contents,
+      })
+    expect((await ask('やあ')).text).toBe('こんにちは')
+    expect((await ask('[[say scripts work too]]')).text).toBe('scripts work too')
+    await expect(ask('やあ', 'k2')).rejects.toMatchObject({ status: 400 })
+    expect(await command.printed(/(generateContent gemini-2\.5-flash 200)/)).toMatch(/200/)
+    command.kill(signal)
+    expect(await command.ended).toMatchObject({ code: 0, errors: '' })
   },
 )
 

@@ -1,9 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
 
 import { expect, test } from 'vitest'
 
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 import {
   EmulatorError,
   loadScenario,
@@ -43,14 +42,9 @@ type Step = Scenario['exchanges'][number]['do'][number]
 
 /** Writes a file and removes it after `use`. */
 async function withFile<T>(name: string, text: string, use: (path: string) => Promise<T>) {
-  const folder = await mkdtemp(join(tmpdir(), 'scenario-'))
-  try {
-    const path = join(folder, name)
-    await writeFile(path, text)
-    return await use(path)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+  await using folder = await temporaryDirectory()
+  await writeFile(folder.file(name), text)
+  return await use(folder.file(name))
 }
 
 test('[EM47] an exchange is chosen by text, by pattern and by tool result', async () => {

@@ -142,15 +142,17 @@ test.each([
   const transfer: Call = { name: 'transfer_to_agent', args: { agentName: 'weekend_trip' } }
   expect(respond(request, { functions })).toMatchObject({ calls: [transfer], text: '' })
   expect(respond(request, { functions, mode: 'live' })).toMatchObject({ calls: [] })
-  const soFar = [user(request), describe('[assistant] called tool `transfer_to_agent`')]
+  const soFar = [user(request), contextOf('[assistant] called tool `transfer_to_agent`')]
   expect(respond(soFar, step('plan')).text).toContain(name)
   const booking: Call = { name: 'book_trip', args: { place: name, nights: 2, price: 240 } }
-  expect(respond([...soFar, describe('[plan] said: Fine.')], step('book')).calls).toEqual([booking])
+  expect(respond([...soFar, contextOf('[plan] said: Fine.')], step('book')).calls).toEqual([
+    booking,
+  ])
   const booked = (result: Readonly<Record<string, unknown>>) =>
     respond(afterCalls(request, [booking], [result]), step('book')).text
   expect(booked({ booked: true })).toMatch(/240\.00/)
   expect(booked({ status: 'denied', error: 'The person denied this call.' })).not.toMatch(/240/)
-  const confirm = (result: string) => respond([...soFar, describe(result)], step('confirm')).text
+  const confirm = (result: string) => respond([...soFar, contextOf(result)], step('confirm')).text
   const [yes, no] = [confirm('result: {"booked":true}'), confirm('result: {"status":"denied"}')]
   expect(yes).toContain(name)
   expect(no).toContain(name)
@@ -162,8 +164,8 @@ function step(name: string) {
   return { systemInstruction: `You do the step "${name}" of a trip.`, functions: [] }
 }
 
-/** What another agent did, as ADK describes it. */
-function describe(text: string) {
+/** Tells what another agent did, as ADK does. */
+function contextOf(text: string) {
   return user(`For context:\n${text}`)
 }
 

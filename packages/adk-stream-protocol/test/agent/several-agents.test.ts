@@ -18,7 +18,7 @@ import { apiKey, browserTool, callAddress, ProtocolError } from '../../src/serve
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { whole, untilAsked } from '../live/support/live-test-bridge.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { Browser, codeOf } from '../support/browser.ts'
 import { type ChatMessage, textOf, toolParts } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
@@ -306,9 +306,9 @@ test('[RQ183] a client cannot move a chat or its pending approvals to another ag
 })
 
 test('[RQ183] of two concurrent first messages on two servers, one selects the agent', async () => {
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('chat.db') })
-  await using two = await openSqliteStore({ path: folder.path('chat.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('chat.db') })
+  await using two = await openSqliteStore({ path: folder.file('chat.db') })
   // The second message waits for the first one instead of being rejected.
   const whileRunning = 'queue'
   await using first = await open({ done: [], store: one, whileRunning })
@@ -329,8 +329,8 @@ test('[RQ183] of two concurrent first messages on two servers, one selects the a
 
 test('[AP180] after a restart, an approval runs the tool of the agent that asked, once', async () => {
   const done: Done = []
-  await using folder = await temporaryFolder()
-  const path = folder.path('chat.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('chat.db')
   {
     await using store = await openSqliteStore({ path })
     await using server = await open({ done, store })
@@ -358,8 +358,8 @@ test('[AP180] after a restart, an approval runs the tool of the agent that asked
 
 test('[AP180] a call that was approved and not run before a crash is run by the right agent', async () => {
   const done: Done = []
-  await using folder = await temporaryFolder()
-  const path = folder.path('chat.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('chat.db')
   {
     await using store = await openSqliteStore({ path })
     await using server = await open({ done, store })
@@ -376,9 +376,9 @@ test('[AP180] a call that was approved and not run before a crash is run by the 
 
 test('[AP180] a decision at another server runs the tool of the right agent, once', async () => {
   const done: Done = []
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('chat.db') })
-  await using two = await openSqliteStore({ path: folder.path('chat.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('chat.db') })
+  await using two = await openSqliteStore({ path: folder.file('chat.db') })
   // The asking server does not sweep, so the other one has to run the call.
   await using first = await open({ done, store: one, limits: { sweepMs: 3_600_000 } })
   await using second = await open({ done, store: two, names: ['sales', 'support'] })
@@ -425,8 +425,8 @@ test('[AP180] results of browser tools and of the application go to the agent of
 
 test('[RQ184] a chat whose agent no longer exists can be read, rejects messages, and continues when the agent is back', async () => {
   const done: Done = []
-  await using folder = await temporaryFolder()
-  const path = folder.path('chat.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('chat.db')
   {
     await using store = await openSqliteStore({ path })
     await using server = await open({ done, store, lax: ['support'] })

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
 import { checkEdit } from '../../src/server/chats/decisions/policy-checks.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -22,8 +22,8 @@ async function toBank(file: string): Promise<MCPToolset> {
 
 /** A test bridge whose agent has the tools of an MCP server in its own process. */
 async function openBank() {
-  const folder = await temporaryFolder()
-  const file = folder.path('calls.jsonl')
+  const folder = await temporaryDirectory()
+  const file = folder.file('calls.jsonl')
   const bank = await toBank(file)
   const testBridge = await TestBridge.open({
     agent: (model) => assistant(model, { tools: [bank] }),

@@ -8,7 +8,7 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { readElicitation } from '../../src/calls/question-terms.ts'
 import { defer } from '../../src/shared/async.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { assistant } from '../support/agents.ts'
 import { MCP_TRANSPORTS, serveHttp } from '../support/mcp-servers.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
@@ -326,8 +326,8 @@ test('[AP507] a question is cancelled when its server does not wait any more', a
 
 test('[AP508] another server can answer the question', async () => {
   await using files = await serveHttp(asks(CITY))
-  await using folder = await temporaryFolder()
-  const openStore = () => openSqliteStore({ path: folder.path('shared.db') })
+  await using folder = await temporaryDirectory()
+  const openStore = () => openSqliteStore({ path: folder.file('shared.db') })
   await using bridge = await openFiles(files, { openStore })
   await using other = await openFiles(files, { openStore })
   const { question } = await ask(bridge.page(), 'one')

@@ -10,28 +10,29 @@ import { TestBridge } from './support/test-bridge.ts'
 import type { Answer } from './support/page.ts'
 import { callPayment } from './support/payments.ts'
 
-const BIG = {
+const MANAGER_THEN_EXECUTIVE = {
   process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },
 } as const
 
-/** Asks for a payment, which waits for a manager and then an executive. */
-async function ask(testBridge: TestBridge) {
+/** Sends a message that leads to a payment, which waits for approval. */
+async function requestPayment(testBridge: TestBridge) {
   const page = testBridge.page()
   const text = `${callPayment(50)}[[then]][[say Paid.]]`
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
   await page.post({ id: 'chat-1', messages: [message] })
-  const [asked] = await page.inbox()
-  return { page, id: asked?.id ?? '' }
+  const [approval] = await page.inbox()
+  return { page, id: approval?.id ?? '' }
 }
 
+/** Returns the status and the error code of a response. */
 async function codeOf(answer: Promise<Answer>) {
   const { status, body } = await answer
   return [status, body.error?.code]
 }
 
 test('[AP140] an approver who does not own the chat sees the outcome of a call, not its result', async () => {
-  await using testBridge = await TestBridge.open({ approvals: BIG })
-  const { page, id } = await ask(testBridge)
+  await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
+  const { page, id } = await requestPayment(testBridge)
   await testBridge.page('mari').decide(id, { approved: true })
   await testBridge.page('erin').decide(id, { approved: true })
   await page.untilState(id, 'succeeded')
@@ -45,9 +46,9 @@ test('[AP140] an approver who does not own the chat sees the outcome of a call, 
   }
 })
 
-test('[AP142] a vote is withdrawn while others have to decide; nothing runs', async () => {
-  await using testBridge = await TestBridge.open({ approvals: BIG })
-  const { page, id } = await ask(testBridge)
+test('[AP142] a vote can be withdrawn while other people still have to decide, and nothing runs', async () => {
+  await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
+  const { page, id } = await requestPayment(testBridge)
   const [mari, erin, taro] = [
     testBridge.page('mari'),
     testBridge.page('erin'),
@@ -69,8 +70,8 @@ test('[AP142] a vote is withdrawn while others have to decide; nothing runs', as
   await page.untilState(id, 'succeeded')
   expect(await codeOf(mari.withdraw(id))).toEqual([409, 'approval-decided'])
   expect(testBridge.wallet.payments).toHaveLength(1)
-  const told = (await page.approval(id)).history
-  expect(told.map(({ type }) => type)).toEqual([
+  const { history } = await page.approval(id)
+  expect(history.map(({ type }) => type)).toEqual([
     'requested',
     'voted',
     'withdrawn',
@@ -79,12 +80,12 @@ test('[AP142] a vote is withdrawn while others have to decide; nothing runs', as
     'started',
     'succeeded',
   ])
-  expect(told[2]).toMatchObject({ by: 'mari', step: 0, dropped: [] })
+  expect(history[2]).toMatchObject({ by: 'mari', step: 0, dropped: [] })
 })
 
 test('[LG190] an approval is in the inbox of a person when it is their turn in the chain', async () => {
-  await using testBridge = await TestBridge.open({ approvals: BIG })
-  const { page, id } = await ask(testBridge)
+  await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
+  const { page, id } = await requestPayment(testBridge)
   const [mari, mike, erin] = [
     testBridge.page('mari'),
     testBridge.page('mike'),
@@ -103,19 +104,19 @@ test('[LG190] an approval is in the inbox of a person when it is their turn in t
 })
 
 test('[AP142] of a withdrawal and a deciding vote at the same time, one comes first', async () => {
-  await using testBridge = await TestBridge.open({ approvals: BIG })
-  const { page, id } = await ask(testBridge)
+  await using testBridge = await TestBridge.open({ approvals: MANAGER_THEN_EXECUTIVE })
+  const { page, id } = await requestPayment(testBridge)
   const [mari, erin] = [testBridge.page('mari'), testBridge.page('erin')]
   await mari.decide(id, { approved: true })
-  const [back, decided] = await Promise.all([
+  const [withdrawn, decided] = await Promise.all([
     mari.withdraw(id),
     erin.decide(id, { approved: true }),
   ])
   // Either the vote is withdrawn, and it is not the turn of the second person; or the vote has decided, and cannot be withdrawn.
-  const isBack = back.status === 200
-  expect([back.status, decided.status]).toEqual(isBack ? [200, 403] : [409, 200])
-  await page.untilState(id, isBack ? 'requested' : 'succeeded')
-  expect(testBridge.wallet.payments).toHaveLength(isBack ? 0 : 1)
+  const isWithdrawn = withdrawn.status === 200
+  expect([withdrawn.status, decided.status]).toEqual(isWithdrawn ? [200, 403] : [409, 200])
+  await page.untilState(id, isWithdrawn ? 'requested' : 'succeeded')
+  expect(testBridge.wallet.payments).toHaveLength(isWithdrawn ? 0 : 1)
 })
 
 test('[AP141] the inbox is read in pages, oldest first, with the approvals of the person’s own chats and of others', async () => {
@@ -136,7 +137,7 @@ test('[AP141] the inbox is read in pages, oldest first, with the approvals of th
       terms: { chain: [{ count: 1, principals: [principalId], roles }], idempotent: false },
       deadlineMs: 60_000,
     })
-  // Of 240, every second is taro's and for managers; a few are for nobody else.
+  // Mari is a manager. The first 240 approvals are her own or wait for a manager; the last 10 wait only for taro.
   for (let index = 0; index < 240; index += 1)
     await request(index, index % 2 === 0 ? 'mari' : 'taro', ['manager'])
   for (let index = 240; index < 250; index += 1) await request(index, 'taro')
@@ -191,7 +192,7 @@ test('[AP141] the inbox is read in pages, oldest first, with the approvals of th
 
 /** A model that calls the same tool with other arguments each time, always under one id. */
 class RepeatingModel extends BaseLlm {
-  readonly told: string[] = []
+  readonly prompts: string[] = []
 
   constructor() {
     super({ model: 'repeating' })
@@ -199,11 +200,11 @@ class RepeatingModel extends BaseLlm {
 
   override async *generateContentAsync(request: LlmRequest) {
     const last = JSON.stringify(request.contents.at(-1))
-    this.told.push(last)
-    const amount = this.told.length
-    const isAsked = last.includes('Pay')
+    this.prompts.push(last)
+    const amount = this.prompts.length
+    const isRequest = last.includes('Pay')
     const call = { functionCall: { id: 'call-1', name: 'pay', args: { amount } } }
-    yield { content: { role: 'model', parts: [isAsked ? call : { text: 'Done.' }] } }
+    yield { content: { role: 'model', parts: [isRequest ? call : { text: 'Done.' }] } }
   }
 
   override connect(): Promise<never> {
@@ -225,6 +226,6 @@ test('[AP143] a call whose id was used before gets an error that says so, and do
   const again = await (await browser.say('Pay two')).text()
   expect(again).not.toContain('tool-approval-request')
   expect(again).toContain('has the same id')
-  expect(JSON.stringify(model.told)).not.toContain('too many')
+  expect(JSON.stringify(model.prompts)).not.toContain('too many')
   expect(paid).toEqual([])
 })

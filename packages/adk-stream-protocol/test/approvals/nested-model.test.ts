@@ -10,10 +10,10 @@ import { agentOf, call, GO, pay, recipients, say } from './support/named-agents.
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
 
-// The agent `front` uses the agent `desk` as a tool, which uses the agent `clerk`. Each of them may pay. `front` is a node, or the node
-// `lobby` transfers to it, or it is a tool that is a node. The node `last` follows.
+// The agent `outer` uses the agent `middle` as a tool, and `middle` uses `inner`. Each of them may pay. A workflow starts `outer` in one
+// of three ways: as a node, by a transfer from the node `router`, or as a tool that is a node. Then the node `last` runs.
 
-const AGENTS = ['front', 'desk', 'clerk'] as const
+const AGENTS = ['outer', 'middle', 'inner'] as const
 type AgentName = (typeof AGENTS)[number]
 
 /** A payment that expires has a deadline that no person meets. */
@@ -25,7 +25,7 @@ interface Plan {
   readonly shape: (typeof SHAPES)[number]
   /** The payments of each agent. */
   readonly payments: Readonly<Record<AgentName, readonly Payment[]>>
-  /** How many agents take part. */
+  /** How many of the agents are used, from the outside. */
   readonly depth: number
   readonly commands: readonly Command[]
 }
@@ -40,7 +40,7 @@ const payments = fc.array(fc.constantFrom<Payment>('asked', 'asked', 'expires'),
 const pick = fc.nat({ max: 5 })
 const plans: fc.Arbitrary<Plan> = fc.record({
   shape: fc.constantFrom(...SHAPES),
-  payments: fc.record({ front: payments, desk: payments, clerk: payments }),
+  payments: fc.record({ outer: payments, middle: payments, inner: payments }),
   depth: fc.integer({ min: 1, max: 3 }),
   commands: fc.array(
     fc.oneof(
@@ -80,9 +80,9 @@ class NestedChat {
 
   /** The model of all agents: it calls everything at once, and then repeats the responses. */
   readonly respond = ({ systemInstruction, contents }: Prompt): Action[] => {
-    if (systemInstruction.includes('I am lobby.'))
-      return [call('transfer_to_agent', { agentName: 'front' })]
-    const name = AGENTS.find((it) => systemInstruction.includes(`I am ${it}.`)) ?? 'front'
+    if (systemInstruction.includes('I am router.'))
+      return [call('transfer_to_agent', { agentName: 'outer' })]
+    const name = AGENTS.find((each) => systemInstruction.includes(`I am ${each}.`)) ?? 'outer'
     const calls = callsOf(name, this.#plan)
     const responses = contents.flatMap(({ parts = [] }) =>
       parts.flatMap(({ functionResponse }) =>
@@ -152,7 +152,8 @@ class NestedChat {
       return textOf(reply).includes('Last: ') || isStopped(reply)
     })
     await this.check(page, testBridge)
-    if (log.filter((it) => it === 'last').length > 1) violations.push('the last node ran twice')
+    if (log.filter((entry) => entry === 'last').length > 1)
+      violations.push('the last node ran twice')
     if (isStopped((await page.messages()).at(-1))) return [...violations, ...testBridge.errors]
     const approved = [...this.decided].flatMap(([name, isApproved]) => (isApproved ? name : []))
     const paid = new Set(recipients(testBridge))
@@ -164,7 +165,7 @@ class NestedChat {
     }
     // A parent ends after its children, once.
     // A model is asked again if the server closed before its reply was stored.
-    const ends = [...new Set(log.filter((it) => it.endsWith(' ends')))].join(', ')
+    const ends = [...new Set(log.filter((entry) => entry.endsWith(' ends')))].join(', ')
     const names = AGENTS.slice(0, this.#plan.depth).toReversed()
     if (ends !== names.map((name) => `${name} ends`).join(', ')) violations.push(ends)
     return [...violations, ...testBridge.errors]
@@ -185,14 +186,14 @@ const approvals = ({ toolName, args }: { toolName: string; args: Record<string, 
 /** Returns the nodes before the last one. */
 function nodesOf(
   { shape }: Plan,
-  front: LlmAgent,
-  lobby: (subAgent: LlmAgent) => LlmAgent,
+  outer: LlmAgent,
+  router: (subAgent: LlmAgent) => LlmAgent,
 ): [NodeLike, ...NodeLike[]] {
-  if (shape === 'agent') return [front]
-  if (shape === 'transfer') return [lobby(front)]
+  if (shape === 'agent') return [outer]
+  if (shape === 'transfer') return [router(outer)]
   return [
     new FunctionNode('args', () => ({ request: 'Pay.' })),
-    new ToolNode(new AgentTool({ agent: front })),
+    new ToolNode(new AgentTool({ agent: outer })),
   ]
 }
 
@@ -205,18 +206,23 @@ test('[LG610] [LG710] no order of decisions, expiries and restarts breaks an inv
       approvals,
       respond: chat.respond,
       agent: (model, tools) => {
-        const clerk = new AgentTool({ agent: agentOf(model, 'clerk', tools) })
-        const desk = new AgentTool({ agent: agentOf(model, 'desk', [...tools, clerk]) })
+        const inner = new AgentTool({ agent: agentOf(model, 'inner', tools) })
+        const middle = new AgentTool({ agent: agentOf(model, 'middle', [...tools, inner]) })
         const last = new FunctionNode('last', (_context, input) => {
           chat.log.push('last')
           return `Last: ${JSON.stringify(input)}`
         })
-        const front = agentOf(model, 'front', [...tools, desk])
-        const lobby = (subAgent: LlmAgent): LlmAgent =>
-          new LlmAgent({ name: 'lobby', model, instruction: 'I am lobby.', subAgents: [subAgent] })
+        const outer = agentOf(model, 'outer', [...tools, middle])
+        const router = (subAgent: LlmAgent): LlmAgent =>
+          new LlmAgent({
+            name: 'router',
+            model,
+            instruction: 'I am router.',
+            subAgents: [subAgent],
+          })
         return new Workflow({
           name: 'flow',
-          edges: [['START', ...nodesOf(plan, front, lobby), last]],
+          edges: [['START', ...nodesOf(plan, outer, router), last]],
         })
       },
     })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, clientsWith } from './support/approving-chat.ts'
@@ -303,8 +303,8 @@ test.each(
 
 test('[AP612] a question of a node is answered at another server, and the workflow continues once', async () => {
   const log: Log = []
-  await using folder = await temporaryFolder()
-  const openStore = () => openSqliteStore({ path: folder.path('shared.db') })
+  await using folder = await temporaryDirectory()
+  const openStore = () => openSqliteStore({ path: folder.file('shared.db') })
   await using first = await open(log, askAgain(log), { openStore })
   await using second = await open(log, askAgain(log), { openStore })
   const page = first.page()

@@ -21,7 +21,7 @@ const clients = clientsWith('7')
 describe.each(clients)('$name', (client) => {
   const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
 
-  it('[AP170] a reply with an approved call that ran can be neither regenerated nor edited away', async () => {
+  it('[AP170] a reply with an approved call that ran can be neither regenerated nor removed by an edit', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()
     const chat = await page.open(client)
@@ -102,8 +102,8 @@ describe.each(ourClients)('$name', (client) => {
   })
 })
 
-/** A chat in which an approved payment runs until the test releases it. */
-async function openRunning() {
+/** Opens a chat in which an approved payment runs until the test resolves `gate`. */
+async function openChatWithRunningCall() {
   const gate = defer()
   const called = defer()
   const before = async (): Promise<void> => {
@@ -117,9 +117,9 @@ async function openRunning() {
   const id = (await page.inbox())[0]?.id ?? ''
   await page.decide(id, { approved: true })
   await called.promise
-  const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
+  const regeneration = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
   const close = (): Promise<void> => testBridge[Symbol.asyncDispose]()
-  return { testBridge, page, id, anew, gate, [Symbol.asyncDispose]: close }
+  return { testBridge, page, id, regeneration, gate, [Symbol.asyncDispose]: close }
 }
 
 const REFUSED = {
@@ -128,25 +128,25 @@ const REFUSED = {
 }
 
 test('[AP170] a running call is not removed, and its result is shown', async () => {
-  await using running = await openRunning()
-  const { testBridge, page, anew, gate } = running
-  expect(await page.post(anew)).toMatchObject(REFUSED)
+  await using running = await openChatWithRunningCall()
+  const { testBridge, page, regeneration, gate } = running
+  expect(await page.post(regeneration)).toMatchObject(REFUSED)
   gate.resolve()
   await page.untilMessages((messages) => textOf(messages[1]) === 'Paid.')
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[AP170] a call with an unknown outcome is not removed', async () => {
-  await using chat = await openRunning()
-  const { testBridge, page, id, anew, gate } = chat
+  await using chat = await openChatWithRunningCall()
+  const { testBridge, page, id, regeneration, gate } = chat
   const { approvals } = testBridge.store
   const running = await approvals.get(id)
-  if (running?.state.name !== 'executing') throw new Error('The call runs.')
+  if (running?.state.name !== 'executing') throw new Error('The call does not run.')
   const { worker } = running.state
   const lost = nextApproval(running, { type: 'lose', worker }, await approvals.now())
-  if (isRefusal(lost)) throw new Error('It can be lost.')
+  if (isRefusal(lost)) throw new Error('The ledger refused to mark the call as lost.')
   expect(await approvals.replace(lost)).toBe(true)
-  expect(await page.post(anew)).toMatchObject(REFUSED)
+  expect(await page.post(regeneration)).toMatchObject(REFUSED)
   expect(await page.approval(id)).toMatchObject({ approval: { state: 'unknown' } })
   gate.resolve()
 })

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-import setUpTemporaryFolder from '../../../../test/support/temporary-folder.ts'
+import setUpTestRunFolder from '../../../../test/support/test-run-folder.ts'
 import { runChaos } from './support/run-chaos.ts'
 
 // `npm run chaos -- --minutes 20 --seed 7`: several real servers on one PostgreSQL, clients that change servers while they read, and
@@ -19,7 +19,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed)
 const startedAt = Date.now()
 const folder = process.cwd()
-const removeFolder = setUpTemporaryFolder()
+const removeFolder = setUpTestRunFolder()
 print(`chaos: ${values.minutes} minutes, seed ${seed}`)
 try {
   const { violations, file } = await runChaos({

@@ -16,9 +16,12 @@ import type { ListEvent } from '../../src/protocol/server-views.ts'
 import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
+const [version] = versions
 
-/** A server whose responses the test defines. */
-async function answering(listener: RequestListener): Promise<{ url: string } & AsyncDisposable> {
+/** Starts a server whose responses the test defines. */
+async function serveResponses(
+  listener: RequestListener,
+): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer(listener)
   const port = await listen(server)
   return {
@@ -32,8 +35,6 @@ async function answering(listener: RequestListener): Promise<{ url: string } & A
 
 test('[CL17] a chat is loaded as messages of AI SDK 6 and 7, without a cast, and can be deleted', async () => {
   await using testBridge = await TestBridge.open()
-  const [version = versions[0]] = versions
-  if (!version) return
   const transport = sseTransport({ url: testBridge.url, headers: HEADERS })
   const chat = await openSse(transport, version)
   await chat.send('[[say Hello.]]')
@@ -54,8 +55,6 @@ test('[CL17] a chat is loaded as messages of AI SDK 6 and 7, without a cast, and
 
 test('[CL17] pending approvals are listed, read with their history, and decided; a rejection is an AdkError', async () => {
   await using testBridge = await TestBridge.open()
-  const [version = versions[0]] = versions
-  if (!version) return
   const transport = sseTransport({ url: testBridge.url, headers: HEADERS })
   const chat = await openSse(transport, version)
   await chat.send(callPayment(50))
@@ -83,7 +82,7 @@ test('[CL17] chats are listed and renamed with the requests of the protocol', as
     pending: 1,
   }
   const seen: string[] = []
-  await using server = await answering((request, response) => {
+  await using server = await serveResponses((request, response) => {
     let body = ''
     request.on('data', (piece: Buffer) => (body += piece.toString()))
     request.on('end', () => {
@@ -102,19 +101,21 @@ test.each([
   ['a page of a proxy', 200, '<html>'],
   ['another shape', 200, '{"messages":{}}'],
   [
-    'a part that is none',
+    'a part without its fields',
     200,
     '{"messages":[{"id":"a","role":"user","parts":[{"type":"text"}]}],"running":false}',
   ],
   [
-    'a message of nobody',
+    'a message with an unknown role',
     200,
     '{"messages":[{"id":"a","role":"root","parts":[]}],"running":false}',
   ],
   ['an error of a proxy', 502, '<html>'],
   ['an unknown code', 500, '{"error":{"code":"__proto__","message":"x"}}'],
 ])('[CL17] %s is reported as an AdkError', async (_name, status, body) => {
-  await using server = await answering((_request, response) => response.writeHead(status).end(body))
+  await using server = await serveResponses((_request, response) =>
+    response.writeHead(status).end(body),
+  )
   const loaded = adkApi({ url: server.url }).loadChat('chat-1')
   await expect(loaded).rejects.toBeInstanceOf(AdkError)
   await expect(loaded).rejects.toMatchObject({ code: 'unavailable' })
@@ -130,7 +131,9 @@ test.each([
     '{"chats":[{"id":1}],"approvals":[{"id":"a","args":[]}],"approval":{"id":"a","state":null}}',
   ],
 ])('[CL17] a response with %s is rejected, for every request', async (_name, body) => {
-  await using server = await answering((_request, response) => response.writeHead(200).end(body))
+  await using server = await serveResponses((_request, response) =>
+    response.writeHead(200).end(body),
+  )
   const api = adkApi({ url: server.url })
   const asked = [
     api.listChats(),
@@ -144,8 +147,6 @@ test.each([
 
 test('[CL18] the feed of a chat is reopened until it is closed, and reports when it is lost and open', async () => {
   await using testBridge = await TestBridge.open()
-  const [version = versions[0]] = versions
-  if (!version) return
   const net = new CuttableFetch()
   const api = adkApi({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
   const events: WatchEvent[] = []
@@ -166,9 +167,9 @@ test('[CL18] the feed of a chat is reopened until it is closed, and reports when
   )
   await opened
   net.fail(2)
-  const back = next('open')
+  const reopened = next('open')
   net.cut()
-  await back
+  await reopened
   const turn = next('turn')
   const chat = await openSse(sseTransport({ url: testBridge.url, headers: HEADERS }), version)
   await chat.send('[[say Hello.]]')
@@ -191,8 +192,6 @@ test('[CL18] the feed of a chat is reopened until it is closed, and reports when
 
 test('[CL29] the feed of the lists reports chats and approvals, in the form of the protocol', async () => {
   await using testBridge = await TestBridge.open()
-  const [version = versions[0]] = versions
-  if (!version) return
   const api = adkApi({ url: testBridge.url, headers: HEADERS })
   const events: WatchEvent<ListEvent>[] = []
   const opened = defer()
@@ -221,7 +220,7 @@ test('[CL29] the feed of the lists reports chats and approvals, in the form of t
 
 test('[CL18] a feed on which nothing arrives counts as lost, and is reopened', async () => {
   let requests = 0
-  await using server = await answering((_request, response) => {
+  await using server = await serveResponses((_request, response) => {
     requests += 1
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     if (requests === 1) response.write(': keep-alive 20\n\n')
@@ -247,14 +246,14 @@ test('[CL18] a feed on which nothing arrives counts as lost, and is reopened', a
 })
 
 test('[CL18] a feed with keep-alives stays open, even without events', async () => {
-  await using server = await answering((_request, response) => {
+  await using server = await serveResponses((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    let signs = 0
-    const sign = setInterval(() => {
-      // The feed would be lost after three intervals.
+    let keepAlives = 0
+    const interval = setInterval(() => {
+      // Without them, the feed would be lost after three times 600 ms. This takes 40 times 50 ms.
       response.write(': keep-alive 600\n\n')
-      if ((signs += 1) < 40) return
-      clearInterval(sign)
+      if ((keepAlives += 1) < 40) return
+      clearInterval(interval)
       response.write('data: {"type":"chat","chatId":"a"}\n\n')
     }, 50)
   })

@@ -6,11 +6,11 @@ import { portOf } from '../../../../test/support/listen.ts'
 import type { ConnectionState, LiveEvent } from '../../src/client/index.ts'
 import { webSocketTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
-import { ClientPage, versions, type Version } from './support/client-page.ts'
+import { ClientPage, versions } from './support/client-page.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
-const [version] = versions as [Version]
+const [version] = versions
 const NOBODY = { url: 'ws://127.0.0.1:1', backoff: { firstMs: 1, maxMs: 2, attempts: 2 } }
 
 test('[CL19] a socket reports its state: open, lost, open again, given up, closed', async () => {

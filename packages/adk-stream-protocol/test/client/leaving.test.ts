@@ -7,6 +7,7 @@ import { textOf } from '../support/chat-probe.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+/** Fewer than the chats or visits of a test. A stream that stays open would exceed it. */
 const limits = { maxRequestsPerSocket: 3 }
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
@@ -16,7 +17,7 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     let chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
-    for (let visits = 0; visits < 5; visits += 1) {
+    for (let visit = 0; visit < 5; visit += 1) {
       const before = chat
       before.attached.detach()
       chat = await page.open()
@@ -74,11 +75,11 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await left.untilShown('One.')
     left.attached.detach()
     const chat = await page.open()
-    let moved = 0
-    chat.attached.onProgress(() => (moved += 1))
+    let progress = 0
+    chat.attached.onProgress(() => (progress += 1))
     testBridge.emulator.release('more')
     await left.untilShown('One.Two.')
     await left.rest()
-    expect(moved).toBe(0)
+    expect(progress).toBe(0)
   })
 })

@@ -151,7 +151,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
 })
 
 test('[CL22] a playback at the pace `step` can be stopped', async () => {
-  const { jsonl } = await record(versions[0] as Version)
+  const { jsonl } = await record(versions[0])
   const stage: { messages: unknown[] } = { messages: [] }
   const playback = playRecording(stage as never, jsonl, { pace: 'step' })
   playback.step()

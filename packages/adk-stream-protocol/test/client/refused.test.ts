@@ -11,12 +11,12 @@ import { ClientChat, ClientPage, openSse, versions } from './support/client-page
 import type { AttachOptions } from '../../src/client/sync/attached-chat.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
-const TWO_OF_US = {
+const TWO_APPROVERS = {
   approvals: { process_payment: { approvers: 2, deciders: { principals: ['hanako', 'taro'] } } },
 }
 
-/** The approvals of the newest message. */
-function questions(chat: ClientChat): unknown[] {
+/** Returns the states of the calls in the newest message. */
+function callStates(chat: ClientChat): unknown[] {
   return toolParts(chat.lastMessage).map(({ state }) => state)
 }
 
@@ -27,11 +27,11 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
-    const asItWas = chat.attached.chat.messages
+    const beforeDecision = chat.attached.chat.messages
     const refused = chat.attached.approve(id, { args: { amount: 5_000, recipient: '' } })
     await chat.until(() => chat.asked.length === 0)
     // Messages from elsewhere show the approval as it is: open.
-    chat.attached.chat.messages = asItWas
+    chat.attached.chat.messages = beforeDecision
     await refused
     expect(chat.errors).toMatchObject([{ code: 'bad-request' }])
     await chat.attached.approve(id)
@@ -41,10 +41,10 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
 
-  test.each(['held', 'HTTP'])(
-    '[CL31] one vote of several leaves the approval open, %s',
+  test.each(['WebSocket', 'HTTP'])(
+    '[CL31] over %s, one vote of several leaves the approval open',
     async (mode) => {
-      await using testBridge = await TestBridge.open(TWO_OF_US)
+      await using testBridge = await TestBridge.open(TWO_APPROVERS)
       await using page = new ClientPage({ url: testBridge.url, version })
       const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
       void chat.send(PAY)
@@ -53,14 +53,15 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await chat.attached.approve(id)
       if (mode === 'HTTP') await chat.rest()
       await chat.until(() => chat.asked.length === 1)
-      expect(questions(chat)).toEqual(['approval-requested'])
+      expect(callStates(chat)).toEqual(['approval-requested'])
       expect(testBridge.wallet.payments).toEqual([])
       const other = new ClientPage({ url: testBridge.url, version, key: 'taro' })
       await other.sse().decide({ approvalId: id, approved: true })
+      await expect.poll(() => testBridge.wallet.payments).toHaveLength(1)
+      // Over HTTP, the stream has ended at the approval request.
       if (mode === 'HTTP') return
       await chat.untilShown('Paid.')
-      expect(questions(chat)).toEqual(['output-available'])
-      expect(testBridge.wallet.payments).toHaveLength(1)
+      expect(callStates(chat)).toEqual(['output-available'])
     },
   )
 
@@ -78,14 +79,14 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(JSON.stringify(chat.messages)).not.toContain('"approved":false')
   })
 
-  test.each(['nothing to load from', 'loading fails'])(
-    '[CL32] a rejected decision is not shown as accepted: %s',
+  test.each(['no function that loads the messages', 'an error when they are loaded'])(
+    '[CL32] a rejected decision is not shown as accepted if there is %s',
     async (given) => {
       await using testBridge = await TestBridge.open()
       await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })
-      const fails = { loadMessages: () => Promise.reject(new TypeError('fetch failed')) }
-      const isAsked = given === 'loading fails'
-      const { chat, refused } = open(page.transport, version, isAsked ? fails : {})
+      const failing = { loadMessages: () => Promise.reject(new TypeError('fetch failed')) }
+      const options = given.startsWith('an error') ? failing : {}
+      const { chat, refused } = open(page.transport, version, options)
       await chat.send(PAY)
       const [id = ''] = chat.asked
       await page.sse().decide({ approvalId: id, approved: false })

@@ -109,11 +109,11 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const { transport } = openTransport(testBridge.url)
     const chat = await openSse(transport, version)
-    const answer = chat.send('[[say So far.]][[wait never]][[say Not this.]]')
+    const reply = chat.send('[[say So far.]][[wait never]][[say Not this.]]')
     await chat.untilShown('So far.')
     const request = await testBridge.emulator.nextRequest()
     await chat.stop()
-    await answer
+    await reply
     await request.done
     expect(request.aborted).toBe(true)
   })
@@ -123,10 +123,10 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     const net = new CuttableFetch()
     const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
     const chat = new ApprovingChat(version.open({ id: 'chat-1', messages: [], transport }), {})
-    const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    const reply = chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
     net.cut()
-    await answer
+    await reply
     expect(chat.error).toBeInstanceOf(TypeError)
     expect(chat.error?.message).toContain('network')
     const resumed = chat.resume()
@@ -150,11 +150,11 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     transport.onConnection((state) => states.push(state))
     expect(transport.connection).toEqual({ state: 'idle' })
     const chat = await openSse(transport, version)
-    const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    const reply = chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
     net.fail(2)
     net.cut()
-    await answer
+    await reply
     await chat.until(({ status }) => status === 'streaming')
     testBridge.emulator.release('more')
     await chat.untilShown('One.Two.')
@@ -182,14 +182,14 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       backoff: { firstMs: 1, maxMs: 5, attempts: 3 },
     })
     const chat = await openSse(transport, version)
-    const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    const reply = chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
     net.hold()
     net.cut()
     testBridge.emulator.release('more')
-    await untilOver(testBridge.url)
+    await untilIdle(testBridge.url)
     net.go()
-    await answer
+    await reply
     await chat.untilShown('One.Two.')
     expect(chat.error).toBeUndefined()
     const second = chat.send('[[say Three.]][[wait never]]')
@@ -218,14 +218,14 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     await chat.untilShown('One.Two.')
     await chat.stop()
     await again
-    await untilOver(testBridge.url)
+    await untilIdle(testBridge.url)
     await first.until(({ status }) => status === 'ready')
     expect([first.text, chat.text]).toEqual(['One.Two.', 'One.Two.'])
   })
 })
 
 /** Resolves when no turn runs in the chat. Polls until then. */
-async function untilOver(url: string): Promise<void> {
+async function untilIdle(url: string): Promise<void> {
   const api = adkApi({ url, headers: HEADERS })
   while ((await api.loadChat('chat-1')).running) await new Promise(setImmediate)
 }

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createEvent, InMemorySessionService, Runner } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
@@ -9,6 +6,7 @@ import { assistant, EmulatedGemini, weather } from '../support/agents.ts'
 import { codeOf } from '../support/browser.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { takeTurns } from '../../../../test/support/take-turns.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { clients } from '../support/clients.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 
@@ -83,8 +81,8 @@ describe.each(clients)('$name', (client) => {
   })
 
   it('[CV1] a restart on the same file shows the same messages to the same browser', async () => {
-    await using folder = await temporaryFolder()
-    const path = join(folder.path, 'chats.db')
+    await using folder = await temporaryDirectory()
+    const path = folder.file('chats.db')
     await using store = await openSqliteStore({ path })
     const first = await serve({ ...withWeather, store })
     const browser = first.browser()
@@ -235,8 +233,3 @@ test('[RQ9] regenerating a message that was never stored sends it', async () => 
   const unknown = await browser.post('/stream', { ...body, trigger: 'whatever' })
   expect(await codeOf(unknown)).toBe('bad-request')
 })
-
-async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), 'contract-'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
-}

@@ -9,6 +9,7 @@ interface Failure {
   readonly name: string
   readonly script: string
   readonly code: string
+  /** The text before the error, which stays. */
   readonly kept: string
 }
 
@@ -18,25 +19,29 @@ const failures: readonly Failure[] = [
   { name: '503', script: '[[fail 503 Busy]]', code: 'model-unavailable', kept: '' },
   { name: '400', script: '[[fail 400 Bad]]', code: 'model-refused', kept: '' },
   {
-    name: '503 in mid-stream',
+    name: '503 in the middle of a reply',
     script: '[[say Half an]][[fail 503 Busy]]',
     code: 'model-unavailable',
     kept: 'Half an',
   },
   {
     name: 'a cut connection',
-    script: '[[say Half an]][[wait cut]][[drop]]',
+    script: '[[say Half an]][[drop]]',
     code: 'model-interrupted',
     kept: 'Half an',
   },
   { name: 'a blocked prompt', script: '[[block SAFETY]]', code: 'model-blocked', kept: '' },
-  { name: 'a filter at once', script: '[[finish SAFETY]]', code: 'model-blocked', kept: '' },
+  {
+    name: 'a reply that is filtered before its first word',
+    script: '[[finish SAFETY]]',
+    code: 'model-blocked',
+    kept: '',
+  },
 ]
 
 describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
   test.each(failures)('[ER2] $name is reported once, as $code', async ({ script, code, kept }) => {
     await using server = await serve()
-    server.emulator.release('cut')
     const browser = server.browser()
     const chat = browser.openChat(client)
     await chat.send(script)

@@ -36,17 +36,17 @@ describe.each(CALLS.map(([asking, args]) => ({ asking, args, name: asking.name }
     ] as const)(
       '[MP111] the model is not called again after a call that waits, %s',
       async (_case, before) => {
-        let asked = 0
-        const left: Action[] = [...before, { type: 'call', name, args }]
+        let modelCalls = 0
+        const script: Action[] = [...before, { type: 'call', name, args }]
         await using server = await serve({
           respond: () => {
-            asked += 1
-            return [left.shift() ?? { type: 'call', name, args }]
+            modelCalls += 1
+            return [script.shift() ?? { type: 'call', name, args }]
           },
           agent: (model) => assistant(model, { tools: [asking, look] }),
         })
         const { chunks } = readFrames(await (await server.browser().say('Go.')).text())
-        expect(asked).toBe(1 + before.length)
+        expect(modelCalls).toBe(1 + before.length)
         expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
       },
     )
@@ -59,10 +59,10 @@ test.each([
 ])(
   '[MP111] with maxLlmCalls %s a model that repeats itself is called %s times',
   async (given, times) => {
-    let asked = 0
+    let modelCalls = 0
     await using server = await serve({
       respond: () => {
-        asked += 1
+        modelCalls += 1
         return [{ type: 'call', name: 'look', args: {} }]
       },
       agent: (model) => assistant(model, { tools: [look] }),
@@ -71,7 +71,7 @@ test.each([
     })
     const browser = server.browser()
     const { chunks } = readFrames(await (await browser.say('Go.')).text())
-    expect(asked).toBe(times)
+    expect(modelCalls).toBe(times)
     const { message, code } = new ProtocolError('model-call-limit')
     expect(chunks.at(-1)).toEqual({ type: 'error', errorText: message })
     const error = { code, message }
@@ -88,7 +88,13 @@ test.each(['afterModelCallback', 'onEventCallback'] as const)(
     const texts: string[] = []
     const plugin = new (class extends BasePlugin {})('listener')
     Object.assign(plugin, {
-      [callback]: async ({ event, llmResponse = event }: { event?: Said; llmResponse?: Said }) => {
+      [callback]: async ({
+        event,
+        llmResponse = event,
+      }: {
+        event?: Reply
+        llmResponse?: Reply
+      }) => {
         if (llmResponse?.partial) texts.push(llmResponse.content?.parts?.[0]?.text ?? '')
       },
     })
@@ -101,7 +107,7 @@ test.each(['afterModelCallback', 'onEventCallback'] as const)(
   },
 )
 
-interface Said {
+interface Reply {
   readonly partial?: boolean
   readonly content?: { readonly parts?: readonly { readonly text?: string }[] }
 }

@@ -1,7 +1,5 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 import { Gemini, LlmAgent } from '@google/adk'
@@ -15,6 +13,7 @@ import { toNodeListener, toUpgradeListener } from '../../src/use/node.ts'
 import { refusedUpgrade, SocketClient } from '../sockets/support/socket-client.ts'
 import { assistant } from '../support/agents.ts'
 import { hosts } from '../support/hosts.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 
 /** Sends a request with any `Host`, which `fetch` does not allow. */
@@ -182,29 +181,25 @@ test.each([{ basePath: '/adk' }, { mountedAt: '/adk' }])(
 )
 
 test.each(hosts)('[HO141] $name shows whether the store can be used', async (host) => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'ready-'))
-  try {
-    const store = await openSqliteStore({ path: path.join(folder, 'chats.db') })
-    await using server = await serve({ host, store, authenticate: () => undefined })
-    const ready = async () => {
-      const response = await fetch(`${server.url}/ready`)
-      const body: unknown = await response.json()
-      return { status: response.status, body, retryAfter: response.headers.get('retry-after') }
-    }
-    expect(await ready()).toEqual({ status: 200, body: { status: 'ready' }, retryAfter: null })
-    await store.close()
-    const refused = await ready()
-    // The store does not open again by itself.
-    const body = { error: { code: 'store-failed' } }
-    expect(refused).toMatchObject({ status: 503, body, retryAfter: null })
-    expect(JSON.stringify(refused)).not.toContain(folder)
-    // The sweep and the reader of the audit record may report the closed store as well.
-    expect(server.errors).not.toHaveLength(0)
-    for (const error of server.errors) expect(String(error)).toContain('closed')
-    expect((await fetch(`${server.url}/health`)).status).toBe(200)
-  } finally {
-    await rm(folder, { recursive: true })
+  await using folder = await temporaryDirectory()
+  const store = await openSqliteStore({ path: folder.file('chats.db') })
+  await using server = await serve({ host, store, authenticate: () => undefined })
+  const ready = async () => {
+    const response = await fetch(`${server.url}/ready`)
+    const body: unknown = await response.json()
+    return { status: response.status, body, retryAfter: response.headers.get('retry-after') }
   }
+  expect(await ready()).toEqual({ status: 200, body: { status: 'ready' }, retryAfter: null })
+  await store.close()
+  const refused = await ready()
+  // The store does not open again by itself.
+  const body = { error: { code: 'store-failed' } }
+  expect(refused).toMatchObject({ status: 503, body, retryAfter: null })
+  expect(JSON.stringify(refused)).not.toContain(folder.path)
+  // The sweep and the reader of the audit record may report the closed store as well.
+  expect(server.errors).not.toHaveLength(0)
+  for (const error of server.errors) expect(String(error)).toContain('closed')
+  expect((await fetch(`${server.url}/health`)).status).toBe(200)
 })
 
 test('[HO141] a server that cannot open its store, or that is closing, is not ready', async () => {

@@ -20,20 +20,20 @@ test.each(databases.slice(0, 1))(
     const before = new Person(url)
     // The stream ends with its server.
     const stream = before.say('[[call files_ask {}]][[then]][[say Done.]]').catch(() => undefined)
-    const ask = async () => (await before.approvals()).map(({ toolName }) => toolName)
-    await expect.poll(ask, PATIENCE).toEqual(['mcp_elicitation'])
+    const readPendingTools = async () => (await before.approvals()).map(({ toolName }) => toolName)
+    await expect.poll(readPendingTools, PATIENCE).toEqual(['mcp_elicitation'])
     const id = (await before.approvals())[0]?.id ?? ''
     expect(await first.kill()).toBe('SIGKILL')
     await stream
     const after = new Person(await second.serve())
-    const read = async () => (await after.approval(id))?.approval.state
-    await expect.poll(read, PATIENCE).toBe('cancelled')
+    const readState = async () => (await after.approval(id))?.approval.state
+    await expect.poll(readState, PATIENCE).toBe('cancelled')
     const [, reply] = await after.messages()
     expect(reply?.parts.find(({ type }) => type === 'data-approval')).toMatchObject({
       data: { kind: 'elicitation', state: 'cancelled' },
     })
-    const call = async () => JSON.stringify((await after.calls())[0])
-    await expect.poll(call, PATIENCE).toContain('It may or may not have taken effect')
+    const readFirstCall = async () => JSON.stringify((await after.calls())[0])
+    await expect.poll(readFirstCall, PATIENCE).toContain('It may or may not have taken effect')
     expect(files.calls()).toEqual(['ask'])
   },
 )

@@ -8,7 +8,7 @@ import { fenceSessions } from '../../src/server/chats/turns/chat-locker.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
-import { textEvent } from '../store/support/fixture.ts'
+import { textEvent } from '../../src/store/contract/fixtures.ts'
 import { defer } from '../support/agents.ts'
 import { openPair, type Pair } from './support/pair.ts'
 

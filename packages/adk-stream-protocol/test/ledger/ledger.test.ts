@@ -17,7 +17,7 @@ import {
   taken,
   termsOf,
 } from './support/fixture.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 
 function openLedger(options: Partial<LedgerOptions> = {}) {
   const clock = { now: NOON }
@@ -306,8 +306,8 @@ test('[LG22] a thousand requests leave as many pending as the quota allows', asy
 })
 
 test('[LG31] the audit record in SQLite cannot be changed or truncated', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await using store = await openSqliteStore({ path })
   const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
   taken(await ledger.request(requestOf()))

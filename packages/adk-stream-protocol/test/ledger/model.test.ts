@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { times } from '../../../../test/support/long-run.ts'
 import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
@@ -105,8 +103,8 @@ function inOrder(store: ApprovalStore, queue: ReturnType<typeof queueByKey>): Ap
 
 /** Every program gets its own application in one database, later than the previous ones. */
 async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing }> {
-  const folder = await mkdtemp(join(tmpdir(), 'ledger-model-'))
-  const path = join(folder, 'ledger.db')
+  const folder = await temporaryDirectory()
+  const path = folder.file('ledger.db')
   const connections = [
     await openWithClock(path),
     await openWithClock(path),
@@ -132,7 +130,7 @@ async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing
     },
     [Symbol.asyncDispose]: async () => {
       for (const connection of connections) connection.close()
-      await rm(folder, { recursive: true, force: true })
+      await folder[Symbol.asyncDispose]()
     },
   }
 }

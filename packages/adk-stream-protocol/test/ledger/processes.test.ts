@@ -29,8 +29,8 @@ async function openLedger(
 
 test('[LG32] of fifty concurrent decisions over two connections, one is accepted and the others get the outcome', async () => {
   await using children = await bundleChildren()
-  await using one = await openLedger(children.path('s.db'))
-  await using two = await openLedger(children.path('s.db'))
+  await using one = await openLedger(children.file('s.db'))
+  await using two = await openLedger(children.file('s.db'))
   for (let round = 0; round < 20; round += 1) {
     const id = `approval-${round}`
     taken(await one.ledger.request({ ...requestOf(callOf(id)), id }))
@@ -53,7 +53,7 @@ test('[LG32] of fifty concurrent decisions over two connections, one is accepted
 
 test('[LG32] two processes that concurrently decide and claim a hundred approvals get each one once', async () => {
   await using children = await bundleChildren()
-  const path = children.path('s.db')
+  const path = children.file('s.db')
   await using parent = await openLedger(path, 60_000)
   const ids = Array.from({ length: 100 }, (_, number) => `approval-${number}`)
   for (const id of ids) taken(await parent.ledger.request({ ...requestOf(callOf(id)), id }))
@@ -116,8 +116,8 @@ function deathsOf(idempotent: boolean) {
 
 /** Every lane has its own database and takes every other death: one process at a time, each killed at its own point. */
 async function runLane(children: Children, lane: number, idempotent: boolean): Promise<number> {
-  const path = children.path(`${lane}.db`)
-  const effects = children.path(`${lane}.effects`)
+  const path = children.file(`${lane}.db`)
+  const effects = children.file(`${lane}.effects`)
   await writeFile(effects, '')
   await using survivor = await openLedger(path)
   let kills = 0

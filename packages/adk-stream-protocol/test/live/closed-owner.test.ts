@@ -5,15 +5,15 @@ import { LiveOwners } from '../../src/server/chats/live-owners.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { asked, joinLive, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
 
 test.each([
   ['waits for a process that has not closed', false],
   ['does not wait for a process that has closed', true],
 ])('[LV100] a decision %s', async (_name, closes) => {
-  await using folder = await temporaryFolder()
-  const store = await openSqliteStore({ path: folder.path('approvals.db') })
+  await using folder = await temporaryDirectory()
+  const store = await openSqliteStore({ path: folder.file('approvals.db') })
   const owner = new Ledger({ store: store.approvals, appName: 'demo' })
   const other = new Ledger({ store: store.approvals, appName: 'demo' })
   const { id } = taken(await owner.request({ ...requestOf(), live: true }))
@@ -43,8 +43,8 @@ test.each([
 })
 
 test('[LV100] a process that did not react is not asked again, and is forgotten after many others', async () => {
-  await using folder = await temporaryFolder()
-  const store = await openSqliteStore({ path: folder.path('approvals.db') })
+  await using folder = await temporaryDirectory()
+  const store = await openSqliteStore({ path: folder.file('approvals.db') })
   const first = new Ledger({ store: store.approvals, appName: 'demo' })
   const other = new Ledger({ store: store.approvals, appName: 'demo' })
   const approval = taken(await first.request({ ...requestOf(), live: true }))
@@ -93,8 +93,8 @@ test('[LG290] a bridge that closes ends its lease, and another one runs the call
 })
 
 test('[LG290] a worker that still runs a call does not end its lease', async () => {
-  await using folder = await temporaryFolder()
-  const store = await openSqliteStore({ path: folder.path('approvals.db') })
+  await using folder = await temporaryDirectory()
+  const store = await openSqliteStore({ path: folder.file('approvals.db') })
   const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
   const request = requestOf()
   const approval = taken(await ledger.request({ ...request, live: true }))

@@ -5,7 +5,7 @@ import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { cancelIfLost } from '../../src/server/chats/recovery/lost-elicitations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { assistant } from '../support/agents.ts'
 import type { McpFixture } from '../support/mcp-servers.ts'
 import { serveHttp } from '../support/mcp-servers.ts'
@@ -122,8 +122,8 @@ test('[AP583] the deadline of live sessions applies to a question', async () => 
 
 test('[AP584] a question stays open while its live session does, and is cancelled when the session moves to another server', async () => {
   await using files = await serveFiles()
-  await using folder = await temporaryFolder()
-  const openStore = () => openSqliteStore({ path: folder.path('shared.db') })
+  await using folder = await temporaryDirectory()
+  const openStore = () => openSqliteStore({ path: folder.file('shared.db') })
   await using one = await openBridge(files, { openStore })
   await using two = await openBridge(files, { openStore })
   await using client = await joinLive(one)

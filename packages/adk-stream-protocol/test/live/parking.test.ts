@@ -15,7 +15,7 @@ import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import type { TestBridge } from '../approvals/support/test-bridge.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import {
   faultsOf,
   joinLive,
@@ -77,8 +77,8 @@ async function toolStates(testBridge: TestBridge): Promise<unknown[]> {
 
 /** A database whose clock a test advances. */
 async function openClock() {
-  const folder = await temporaryFolder()
-  const path = folder.path('clock.db')
+  const folder = await temporaryDirectory()
+  const path = folder.file('clock.db')
   await (await openSqliteStore({ path })).close()
   const database = new Database(path, { timeout: 30_000 })
   database.exec('CREATE TABLE jump (ms INTEGER); INSERT INTO jump VALUES (0)')

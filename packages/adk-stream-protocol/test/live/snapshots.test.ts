@@ -6,7 +6,7 @@ import type { LiveLeases } from '../../src/server/chats/live-leases.ts'
 import { openLiveLeases, openSnapshot, sealSnapshot } from '../../src/server/chats/live-leases.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import {
   isTurnComplete,
   memoryOf,
@@ -48,8 +48,8 @@ async function take(leases: LiveLeases) {
 }
 
 test('[LV329] only the owner of a live session stores snapshots, and the end of the session removes them', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('store.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('store.db')
   await using first = await openSqliteStore({ path })
   await using second = await openSqliteStore({ path })
   const lost = await take(open(first, 50))

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { canReadLocked, type Store } from '../../src/store/store.ts'
 import { openPair } from '../faults/support/pair.ts'
-import { idsOf, key, readSession, textEvent } from '../store/support/fixture.ts'
+import { idsOf, key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 const CHAT = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }

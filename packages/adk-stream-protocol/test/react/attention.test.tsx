@@ -43,7 +43,7 @@ function show(first: PendingApproval[], options: Options = {}, locale: 'en' | 'j
   return (next: PendingApproval[]) => view.rerender(page(next))
 }
 
-const said = () => screen.getByRole('status').textContent
+const announcement = () => screen.getByRole('status').textContent
 
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -61,19 +61,19 @@ test('[RE379] the title of the page contains the number of approvals that wait f
 
 test('[RE379] a new approval is announced with what it does, its severity and the time', () => {
   const change = show([approval('a')])
-  expect(said()).toBe('Approval needed: Send $30 to ⟨U+202E⟩Alice, medium risk, 10 minutes.')
+  expect(announcement()).toBe(
+    'Approval needed: Send $30 to ⟨U+202E⟩Alice, medium risk, 10 minutes.',
+  )
   change([approval('a'), approval('b', { args: { amount: 5 }, severity: undefined })])
-  expect(said()).toBe('Approval needed: Send $5 to ⟨U+202E⟩Alice, 10 minutes.')
+  expect(announcement()).toBe('Approval needed: Send $5 to ⟨U+202E⟩Alice, 10 minutes.')
   // A list that has only become shorter announces nothing.
   change([approval('a')])
-  expect(said()).toBe('')
+  expect(announcement()).toBe('')
 })
 
 test('[RE16] [RE379] the announcement is in Japanese', () => {
   show([approval('a')], {}, 'ja')
-  expect(screen.getByRole('status').textContent).toMatch(
-    /^承認が必要です：30ドルを送金、.*期限は10分。$/,
-  )
+  expect(announcement()).toMatch(/^承認が必要です：30ドルを送金、.*期限は10分。$/)
 })
 
 test.each([
@@ -83,13 +83,13 @@ test.each([
 ] as const)(
   '[RE379] with the permission %s, a page that is %s shows %i notifications',
   (permission, visibility, shown) => {
-    const made: { title: string; body?: string; tag?: string; click: () => void }[] = []
+    const notifications: { title: string; body?: string; tag?: string; click: () => void }[] = []
     class FakeNotification extends EventTarget {
       static readonly permission = permission
       constructor(title: string, options: NotificationOptions) {
         super()
         const click = () => void this.dispatchEvent(new Event('click'))
-        made.push({ title, body: options.body ?? '', tag: options.tag ?? '', click })
+        notifications.push({ title, body: options.body ?? '', tag: options.tag ?? '', click })
       }
       close = vi.fn()
     }
@@ -100,14 +100,15 @@ test.each([
     const change = show([], { notify: true, onOpen })
     change([approval('a')])
     change([approval('a', { hint: 'newer' })])
-    expect(made).toHaveLength(shown)
-    if (!made[0]) return
-    expect(made[0]).toMatchObject({
+    expect(notifications).toHaveLength(shown)
+    const [notification] = notifications
+    if (!notification) return
+    expect(notification).toMatchObject({
       title: 'Approval needed',
       body: 'Send $30 to ⟨U+202E⟩Alice',
       tag: 'a',
     })
-    made[0].click()
+    notification.click()
     expect(onOpen).toHaveBeenCalledWith(expect.objectContaining({ id: 'a' }))
   },
 )

@@ -161,7 +161,7 @@ test('[RL555] a server that has lost a chat without noticing sends the turn of t
   const old = Stream.read(await pair.atOne.begin('[[say Old.]][[wait gate]]'))
   await old.until('Old.')
   const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'lost' }
-  const running = await vi.waitUntil(() => pair.relay.find(chat))
+  const running = await vi.waitUntil(() => pair.relay.find(chat), { timeout: 120_000 })
   // The state after another server has taken over the chat while this one was suspended.
   await database.run(
     `UPDATE chat_locks SET token = 'other', worker = 'other' WHERE chat_id = 'lost'`,
@@ -186,7 +186,7 @@ test('[RL555] a server that writes its turn late does not hide the turn of the s
   await using pair = await openRelayPair(database, 'late')
   const own = Stream.read(await pair.atOne.begin('[[say Own.]][[wait gate]]'))
   const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'late' }
-  const running = await vi.waitUntil(() => pair.relay.find(chat))
+  const running = await vi.waitUntil(() => pair.relay.find(chat), { timeout: 120_000 })
   const turn = { turnId: 'late-1', chat, messageId: 'late', replayable: true, seq: 1, ended: false }
   await pair.relay.write([{ ...turn, lines: [] }], { owner: 'late', watched: [] })
   expect(await pair.relay.find(chat)).toEqual(running)

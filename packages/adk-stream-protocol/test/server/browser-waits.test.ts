@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { answer, ask, lastMessage, locate, TOKYO } from '../support/locating.ts'
 import { serve } from '../support/serve.ts'
@@ -12,8 +12,8 @@ const APP = { appName: 'adk-stream-protocol' }
 const SELDOM = { sweepMs: 3_600_000 }
 
 test('[BT8] a browser call expires after a restart too', async () => {
-  await using folder = await temporaryFolder()
-  await using store = await openSqliteStore({ path: folder.path('chat.db') })
+  await using folder = await temporaryDirectory()
+  await using store = await openSqliteStore({ path: folder.file('chat.db') })
   const options = { ...locate({ timeoutMs: 200 }), store, authenticate: () => ({ id: 'hanako' }) }
   const before = await serve({ ...options, limits: { sweepMs: 3_600_000 } })
   await ask(before.browser())
@@ -29,8 +29,8 @@ test('[BT8] a browser call expires after a restart too', async () => {
 })
 
 test('[BT8] of two servers, one expires a browser call, and a call whose client responds in time does not expire', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('chat.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('chat.db')
   await using one = await openSqliteStore({ path })
   await using two = await openSqliteStore({ path })
   const options = {

@@ -13,7 +13,7 @@ import { hosts, nodeHost } from '../support/hosts.ts'
 import { readUntil } from '../support/read-feed.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { serve } from '../support/serve.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 
 const pay = new FunctionTool({
   name: 'pay',
@@ -150,9 +150,9 @@ test('[EV140] a feed reports nothing more for a role that was withdrawn', async 
 })
 
 test('[EV1] [EV4] changes of approvals on another server are reported, each once and in order', async () => {
-  await using folder = await temporaryFolder()
-  await using here = await openSqliteStore({ path: folder.path('shared.db') })
-  await using there = await openSqliteStore({ path: folder.path('shared.db') })
+  await using folder = await temporaryDirectory()
+  await using here = await openSqliteStore({ path: folder.file('shared.db') })
+  await using there = await openSqliteStore({ path: folder.file('shared.db') })
   const options = {
     agent: (model: Parameters<typeof assistant>[0]) => assistant(model, { tools: [pay] }),
     authenticate: () => ME,
@@ -179,9 +179,9 @@ test('[EV1] [EV4] changes of approvals on another server are reported, each once
 })
 
 test('[EV4] a new feed does not report earlier decisions of other servers', async () => {
-  await using folder = await temporaryFolder()
-  await using here = await openSqliteStore({ path: folder.path('shared.db') })
-  await using there = await openSqliteStore({ path: folder.path('shared.db') })
+  await using folder = await temporaryDirectory()
+  await using here = await openSqliteStore({ path: folder.file('shared.db') })
+  await using there = await openSqliteStore({ path: folder.file('shared.db') })
   const options = {
     agent: (model: Parameters<typeof assistant>[0]) => assistant(model, { tools: [pay] }),
     authenticate: () => ME,

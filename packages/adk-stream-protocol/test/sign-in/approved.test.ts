@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { nest, through } from './support/nesting.ts'
 import type { SignInPerson } from './support/sign-in-bridge.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
@@ -87,8 +87,8 @@ test('[AP502] the arguments that the person edited are those that run after the 
 })
 
 test('[AP502] a restart between the approval and the sign-in loses neither', async () => {
-  await using folder = await temporaryFolder()
-  const open = () => openSqliteStore({ path: folder.path('store.db') })
+  await using folder = await temporaryDirectory()
+  const open = () => openSqliteStore({ path: folder.file('store.db') })
   const store = await open()
   const first = await SignInBridge.open({ store, requireConfirmation: true })
   await using oauth = first.oauth

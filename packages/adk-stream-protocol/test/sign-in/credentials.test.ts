@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { recordSpans } from '../support/spans.ts'
 import { authConfig, SignInBridge } from './support/sign-in-bridge.ts'
 
@@ -17,8 +17,8 @@ beforeAll(() => {
 })
 
 test('[AP433] no token reaches the database, a client, the model, a log, a span or the audit record', async () => {
-  await using folder = await temporaryFolder()
-  const file = folder.path('store.db')
+  await using folder = await temporaryDirectory()
+  const file = folder.file('store.db')
   const store = await openSqliteStore({ path: file })
   const texts: string[] = []
   const secrets: string[] = []
@@ -72,9 +72,9 @@ test('[AP433] no token reaches the database, a client, the model, a log, a span 
 })
 
 test('[AP434] an expired token is refreshed before the tool uses it, once, whichever server runs the call', async () => {
-  await using folder = await temporaryFolder()
-  const first = await openSqliteStore({ path: folder.path('store.db') })
-  const second = await openSqliteStore({ path: folder.path('store.db') })
+  await using folder = await temporaryDirectory()
+  const first = await openSqliteStore({ path: folder.file('store.db') })
+  const second = await openSqliteStore({ path: folder.file('store.db') })
   // Access tokens that are about to expire are as good as expired.
   await using _ = {
     [Symbol.asyncDispose]: async () => {

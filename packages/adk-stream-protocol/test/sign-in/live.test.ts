@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { nest, through } from './support/nesting.ts'
 import type { SignInBridgeOptions, SignInPerson } from './support/sign-in-bridge.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
@@ -213,8 +213,8 @@ test.each([
 ])(
   '[AP690] a server that is restarted while the sign-in is open runs the call once, %s',
   async (_name, isLiveAgain) => {
-    await using folder = await temporaryFolder()
-    const open = () => openSqliteStore({ path: folder.path('store.db') })
+    await using folder = await temporaryDirectory()
+    const open = () => openSqliteStore({ path: folder.file('store.db') })
     const store = await open()
     const first = await openLive({ store })
     await using oauth = first.oauth

@@ -2,7 +2,7 @@ import { requestInputTool } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { nest, through } from './support/nesting.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
 
@@ -43,8 +43,8 @@ test.each(DEPTHS)(
 test.each(DEPTHS)(
   '[AP501] a question inside %j is answered, also after a restart, and its agents continue',
   async (names) => {
-    await using folder = await temporaryFolder()
-    const open = () => openSqliteStore({ path: folder.path('store.db') })
+    await using folder = await temporaryDirectory()
+    const open = () => openSqliteStore({ path: folder.file('store.db') })
     const store = await open()
     const options = { makeAgent: nest(names), tools: [requestInputTool] }
     const first = await SignInBridge.open({ ...options, store })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { readMail, SignInBridge } from './support/sign-in-bridge.ts'
 
 test('[AP430] a tool that requests a credential waits until the person has signed in, and then runs with it', async () => {
@@ -65,8 +65,8 @@ test('[AP430] a live conversation waits for the sign-in, and the tool runs with 
 })
 
 test('[AP430] a question outlives the server: the sign-in ends at the next one, which runs the call', async () => {
-  await using folder = await temporaryFolder()
-  const open = () => openSqliteStore({ path: folder.path('store.db') })
+  await using folder = await temporaryDirectory()
+  const open = () => openSqliteStore({ path: folder.file('store.db') })
   const store = await open()
   const first = await SignInBridge.open({ store })
   await using oauth = first.oauth

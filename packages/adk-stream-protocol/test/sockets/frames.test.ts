@@ -113,7 +113,7 @@ test('[WS5] a socket that is lost before its turn has started leaves no running 
   expect(other.text('r2')).toBe('Two.')
 })
 
-test('[WS4] `abort` by a client that only resumed a reply does not stop it for others; the last one stops it', async () => {
+test('[WS4] `abort` by a client that only resumed a reply stops it only if no other client reads it', async () => {
   await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
   await using first = await SocketClient.open(server.url)
   await using second = await SocketClient.open(server.url)
@@ -208,7 +208,7 @@ test('[WS10] a ping is answered with its nonce', async () => {
   expect(await client.nextOf('pong')).toEqual({ type: 'pong', nonce: 'abc', requestId: '' })
 })
 
-test('[WS11] frames for a live session are rejected by name if there is none', async () => {
+test('[WS11] without live sessions, each frame for a live session is rejected with its type', async () => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   const id = 'chat-1'
@@ -230,24 +230,34 @@ test('[WS11] frames for a live session are rejected by name if there is none', a
 })
 
 test.each([
-  { name: 'no JSON', text: '{"type":', frame: 'unknown', code: 'malformed-json' },
-  { name: 'not an object', text: '[1]', frame: 'unknown', code: 'bad-request' },
+  { name: 'text that is not JSON', text: '{"type":', frame: 'unknown', code: 'malformed-json' },
+  { name: 'a list', text: '[1]', frame: 'unknown', code: 'bad-request' },
   { name: 'null', text: 'null', frame: 'unknown', code: 'bad-request' },
-  { name: 'no type', text: '{"id":"chat-1"}', frame: 'unknown', code: 'bad-request' },
+  {
+    name: 'an object without a type',
+    text: '{"id":"chat-1"}',
+    frame: 'unknown',
+    code: 'bad-request',
+  },
   { name: 'an unknown type', text: '{"type":"explode"}', frame: 'explode', code: 'bad-request' },
   {
-    name: 'a type of every object',
+    name: 'a type that is a property of every object',
     text: '{"type":"constructor"}',
     frame: 'constructor',
     code: 'bad-request',
   },
   {
-    name: '65 levels',
+    name: 'JSON with 65 levels',
     text: `{"type":"ping","x":${'['.repeat(65)}${']'.repeat(65)}}`,
     frame: 'unknown',
     code: 'malformed-json',
   },
-  { name: '100,000 levels', text: '['.repeat(100_000), frame: 'unknown', code: 'malformed-json' },
+  {
+    name: 'JSON with 100,000 levels',
+    text: '['.repeat(100_000),
+    frame: 'unknown',
+    code: 'malformed-json',
+  },
   {
     name: 'a chat id with a slash',
     text: '{"type":"interrupt","id":"a/b"}',
@@ -255,49 +265,52 @@ test.each([
     code: 'bad-request',
   },
   {
-    name: 'no base64',
+    name: 'audio that is not base64',
     text: '{"type":"audio","id":"c","data":"!","mimeType":"a"}',
     frame: 'audio',
     code: 'bad-request',
   },
   {
-    name: 'a yes that is none',
+    name: 'a decision that is not a boolean',
     text: '{"type":"decide","decisionId":"d","id":"c","approvalId":"a","approved":"yes"}',
     frame: 'decide',
     code: 'bad-request',
   },
   {
-    name: 'an output and an error',
+    name: 'a result with an output and an error',
     text: '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t","output":1,"errorText":"e"}',
     frame: 'tool-output',
     code: 'bad-request',
   },
   {
-    name: 'neither output nor error',
+    name: 'a result without output and error',
     text: '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t"}',
     frame: 'tool-output',
     code: 'bad-request',
   },
-])('[WS12] $name is rejected by name, and turns continue', async ({ text, frame, code }) => {
-  await using server = await serve(hanako)
-  await using client = await SocketClient.open(server.url)
-  client.say('[[say One.]][[wait gate]][[say Two.]]')
-  await client.untilText('One.')
-  client.send(text)
-  const refused = await client.nextOf('refused')
-  expect(refused).toMatchObject({ frame, code })
-  expect(findLeaks(JSON.stringify(refused))).toEqual([])
-  server.emulator.release('gate')
-  await client.nextOf('end', 'r1')
-  expect(client.text()).toBe('One.Two.')
-  expect(server.errors).toEqual([])
-})
+])(
+  '[WS12] $name is rejected with the type of the frame, and turns continue',
+  async ({ text, frame, code }) => {
+    await using server = await serve(hanako)
+    await using client = await SocketClient.open(server.url)
+    client.say('[[say One.]][[wait gate]][[say Two.]]')
+    await client.untilText('One.')
+    client.send(text)
+    const refused = await client.nextOf('refused')
+    expect(refused).toMatchObject({ frame, code })
+    expect(findLeaks(JSON.stringify(refused))).toEqual([])
+    server.emulator.release('gate')
+    await client.nextOf('end', 'r1')
+    expect(client.text()).toBe('One.Two.')
+    expect(server.errors).toEqual([])
+  },
+)
 
 test.each([
   ['no messages', { type: 'send', id: 'chat-1' }],
   ['no user message', { type: 'send', id: 'chat-1', messages: [] }],
   ['a wrong id', { type: 'resume', id: '../x' }],
-  ['an unknown dialect', { type: 'resume', id: 'chat-1', body: { dialect: 'klingon' } }],
+  ['an unknown dialect', { type: 'resume', id: 'chat-1', body: { dialect: 'unknown' } }],
 ])('[WS12] a request with %s fails, and other requests continue', async (_name, frame) => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)

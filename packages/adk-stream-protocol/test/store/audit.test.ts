@@ -8,13 +8,16 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { runAuditCommand } from '../../src/store/commands.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
-import { type TemporaryFolder, temporaryFolder } from './support/fixture.ts'
+import {
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '../../../../test/support/temporary-directory.ts'
 import { refusal } from './support/subjects.ts'
 import { serve } from '../support/serve.ts'
 
 /** A database with six entries in its audit record. */
-async function writeRecord(folder: TemporaryFolder): Promise<string> {
-  const path = folder.path('s.db')
+async function writeRecord(folder: TemporaryDirectory): Promise<string> {
+  const path = folder.file('s.db')
   await using store = await openSqliteStore({ path })
   const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
   for (const id of ['a', 'b', 'c']) {
@@ -55,7 +58,7 @@ const FORGERIES = [
 ] as const
 
 test.each(FORGERIES)('[LG91] verification detects that %s', async (_what, sql, seq, reason) => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const path = await writeRecord(folder)
   tamper(path, sql)
   await using store = await openSqliteStore({ path })
@@ -63,7 +66,7 @@ test.each(FORGERIES)('[LG91] verification detects that %s', async (_what, sql, s
 })
 
 test('[LG91] an intact record verifies completely and in part, and must contain a known head', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   await using store = await openSqliteStore({ path: await writeRecord(folder) })
   const whole = await store.approvals.verifyAudit?.()
   expect(whole).toMatchObject({ entries: 6, head: { seq: 6 } })
@@ -78,7 +81,7 @@ test('[LG91] an intact record verifies completely and in part, and must contain 
 })
 
 test('[LG93] opening a database adds hashes to a record without any', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const path = await writeRecord(folder)
   tamper(
     path,
@@ -102,7 +105,7 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
 })
 
 test('[LG92] a bridge reports a changed record and continues, or rejects all requests', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const path = await writeRecord(folder)
   tamper(path, FORGERIES[0][1])
   await using store = await openSqliteStore({ path })
@@ -120,7 +123,7 @@ test('[LG92] a bridge reports a changed record and continues, or rejects all req
 })
 
 test('[LG91] the command verifies a record, prints the head, and exports the record', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const path = await writeRecord(folder)
   const verified = await run('verify', path)
   expect(verified).toMatchObject({ code: 0, errors: '' })
@@ -135,7 +138,7 @@ test('[LG91] the command verifies a record, prints the head, and exports the rec
   tamper(path, FORGERIES[0][1])
   expect(await run('verify', path)).toMatchObject({ code: 1, output: '' })
   for (const args of [
-    ['verify', folder.path('none.db')],
+    ['verify', folder.file('none.db')],
     ['verify', path, '--head', 'x'],
     ['other', path],
     ['verify'],
@@ -144,7 +147,7 @@ test('[LG91] the command verifies a record, prints the head, and exports the rec
 })
 
 test('[AP222] the command exports the entries that its filters select, and reports a changed record', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const path = await writeRecord(folder)
   const seqs = async (...args: string[]) => {
     const { code, output } = await run('export', path, ...args)

@@ -4,47 +4,50 @@ import { sqliteBrowserCalls } from '../../src/store/sqlite/sqlite-table-stores.t
 import type { BrowserCall, BrowserCallStore } from '../../src/store/store.ts'
 import { chat, NOON } from '../ledger/support/fixture.ts'
 import { CLOCK, clocksOf, moveClock, openWithClock } from '../ledger/support/subjects.ts'
-import { temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 
-function take(store: BrowserCallStore, limit = 10): Promise<BrowserCall[]> {
-  return store.takeDue({ appName: chat.appName, leaseMs: 100, limit })
+/** Takes the calls that are due, for 100 ms. Returns their ids. */
+async function takeDue(store: BrowserCallStore, limit = 10): Promise<string[]> {
+  const calls = await store.takeDue({ appName: chat.appName, leaseMs: 100, limit })
+  return calls.map(({ toolCallId }) => toolCallId).toSorted()
 }
 
-function wait(toolCallId: string, of = chat): BrowserCall {
-  return { chat: of, messageId: 'm-1', toolCallId }
+function callOf(toolCallId: string, inChat = chat): BrowserCall {
+  return { chat: inChat, messageId: 'm-1', toolCallId }
 }
 
 test('[ST36] one process takes a browser call after its deadline, and another one if the first crashes', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const connections = [
-    await openWithClock(folder.path('waits.db')),
-    await openWithClock(folder.path('waits.db')),
+    await openWithClock(folder.file('waits.db')),
+    await openWithClock(folder.file('waits.db')),
   ] as const
   const [one, two] = connections.map((connection) =>
     sqliteBrowserCalls(connection, CLOCK, clocksOf(connection).leaseClock),
   ) as [BrowserCallStore, BrowserCallStore]
   const other = { ...chat, chatId: 'other' }
-  await one.add(wait('late'), 200)
-  await one.add(wait('soon'), 100)
-  // It keeps its deadline.
-  await two.add(wait('soon'), 1_000)
-  await two.add(wait('foreign', { ...chat, appName: 'other' }), 1)
-  await two.add(wait('kept', other), 300)
-  moveClock(connections[0], NOON + 99)
-  expect(await take(one)).toEqual([])
-  moveClock(connections[0], NOON + 100)
-  expect([await take(one), await take(two)]).toEqual([[wait('soon')], []])
-  moveClock(connections[0], NOON + 200)
-  expect([await take(two, 1), await take(one), await take(two)]).toEqual([
-    [expect.anything()],
-    [expect.anything()],
-    [],
-  ])
-  await one.drop(chat, ['soon', 'none'])
-  moveClock(connections[0], NOON + 300)
-  expect((await take(two)).map(({ toolCallId }) => toolCallId).toSorted()).toEqual(['kept', 'late'])
+  await one.add(callOf('late'), 200)
+  await one.add(callOf('soon'), 100)
+  // A call that is added again keeps its deadline.
+  await two.add(callOf('soon'), 1_000)
+  await two.add(callOf('foreign', { ...chat, appName: 'other' }), 1)
+  await two.add(callOf('kept', other), 300)
+  const moveTo = (ms: number): void => moveClock(connections[0], NOON + ms)
+  moveTo(99)
+  expect(await takeDue(one)).toEqual([])
+  moveTo(100)
+  expect(await takeDue(one)).toEqual(['soon'])
+  expect(await takeDue(two)).toEqual([])
+  // The process that took `soon` has not handled it in time, and `late` is due.
+  moveTo(200)
+  const taken = [await takeDue(two, 1), await takeDue(one), await takeDue(two)]
+  expect(taken.map(({ length }) => length)).toEqual([1, 1, 0])
+  expect(taken.flat().toSorted()).toEqual(['late', 'soon'])
+  await one.drop(chat, ['soon', 'unknown'])
+  moveTo(300)
+  expect(await takeDue(two)).toEqual(['kept', 'late'])
   await one.dropChat(chat)
-  moveClock(connections[0], NOON + 400)
-  expect(await take(one)).toEqual([wait('kept', other)])
+  moveTo(400)
+  expect(await takeDue(one)).toEqual(['kept'])
   for (const connection of connections) connection.close()
 })

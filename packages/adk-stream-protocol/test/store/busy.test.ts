@@ -10,19 +10,16 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { chat, hanako, requestOf, taken } from '../ledger/support/fixture.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import {
-  idsOf,
-  key,
-  readSession,
-  type TemporaryFolder,
-  temporaryFolder,
-  textEvent,
-} from './support/fixture.ts'
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '../../../../test/support/temporary-directory.ts'
+import { idsOf, key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
 import { serve } from '../support/serve.ts'
 
 /** A store in a file, and another connection that acquires and releases the write lock. */
-async function openContended(folder: TemporaryFolder, busyTimeoutMs = 60_000) {
-  const path = folder.path('s.db')
+async function openContended(folder: TemporaryDirectory, busyTimeoutMs = 60_000) {
+  const path = folder.file('s.db')
   const store = await openSqliteStore({ path, busyTimeoutMs })
   const other = new Database(path)
   return {
@@ -42,7 +39,7 @@ async function turnsOfTheLoop(count: number): Promise<void> {
 }
 
 test('[ST90] a write waits for a locked database without blocking the process, and reads do not wait', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
   const session = await store.sessions.createSession(key)
@@ -60,8 +57,8 @@ test('[ST90] a write waits for a locked database without blocking the process, a
 })
 
 test('[ST90] every kind of write waits for another process', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await using store = await openSqliteStore({ path, busyTimeoutMs: 60_000 })
   await store.sessions.createSession(key)
   const child = spawn(process.execPath, ['--input-type=module', '--eval', HOLD, path], {
@@ -100,7 +97,7 @@ const HOLD = `
 `
 
 test('[ST91] waiting writes keep their order, and run before later ones', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
   const session = await store.sessions.createSession(key)
@@ -117,7 +114,7 @@ test('[ST91] waiting writes keep their order, and run before later ones', async 
 })
 
 test('[ST92] a write that waits too long fails with `busy`, changes nothing, and later ones succeed', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   await using contended = await openContended(folder, 50)
   const { store, lock, unlock } = contended
   const session = await store.sessions.createSession(key)
@@ -132,7 +129,7 @@ test('[ST92] a write that waits too long fails with `busy`, changes nothing, and
 })
 
 test('[ST31] [ST92] a write that is waiting when the store closes fails with `closed`', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
   lock()
@@ -144,7 +141,7 @@ test('[ST31] [ST92] a write that is waiting when the store closes fails with `cl
 })
 
 test('[ST93] with a locked database a request gets 503 with Retry-After, a frame gets an error, and /health is unaffected', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   await using contended = await openContended(folder, 300)
   const { store, lock, unlock } = contended
   await using server = await serve({ store })
@@ -165,7 +162,7 @@ test('[ST93] with a locked database a request gets 503 with Retry-After, a frame
 })
 
 test('[LG90] the outcome of a tool is recorded even if the database is locked for longer than a request waits', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const busyTimeoutMs = 50
   await using contended = await openContended(folder, busyTimeoutMs)
   const { store, lock, unlock } = contended
@@ -181,8 +178,8 @@ test('[LG90] the outcome of a tool is recorded even if the database is locked fo
 })
 
 test('[ST94] a long session is read page by page, and contains events that are written meanwhile', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const ids = Array.from({ length: 2_000 }, (_, index) => `event-${index}`)
   await using writer = await openSqliteStore({ path })
   const session = await writer.sessions.createSession(key)

@@ -2,19 +2,19 @@ import { expect, test } from 'vitest'
 import type { SessionHistory } from '../../src/store/session-history.ts'
 import { SessionCache } from '../../src/store/session-history.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import {
   deltaEvent,
   idsOf,
   key,
   readSession,
-  temporaryFolder,
   textEvent,
-} from './support/fixture.ts'
+} from '../../src/store/contract/fixtures.ts'
 
 test('[ST16] a store immediately reads what another store on the same file writes', async () => {
-  await using folder = await temporaryFolder()
-  await using writer = await openSqliteStore({ path: folder.path('s.db') })
-  await using reader = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  await using writer = await openSqliteStore({ path: folder.file('s.db') })
+  await using reader = await openSqliteStore({ path: folder.file('s.db') })
   const session = await writer.sessions.createSession(key)
   const seen = async () => idsOf(await readSession(reader.sessions))
   expect(await seen()).toEqual([])
@@ -38,9 +38,9 @@ test('[ST16] a store immediately reads what another store on the same file write
 })
 
 test('[ST16] two stores that append in turn both see every event', async () => {
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('s.db') })
-  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('s.db') })
+  await using two = await openSqliteStore({ path: folder.file('s.db') })
   await one.sessions.createSession(key)
   const ids: string[] = []
   for (let turn = 0; turn < 20; turn += 1) {

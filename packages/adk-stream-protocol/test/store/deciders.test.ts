@@ -15,11 +15,11 @@ import {
   taken,
   termsOf,
 } from '../ledger/support/fixture.ts'
-import { temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 
 test('[LG190] opening a database with the deciders of all steps reduces them to those of the current step', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   {
     await using store = await openSqliteStore({ path })
     const ledger = new Ledger({ store: store.approvals, appName: chat.appName })
@@ -51,8 +51,8 @@ test('[LG190] opening a database with the deciders of all steps reduces them to 
 })
 
 test('[LG190] the inbox of a person is read by indexes, not by scanning the whole application', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()
   const database = new Database(path)
   const { conditions, values } = listConditions({
@@ -76,8 +76,8 @@ test('[LG190] the inbox of a person is read by indexes, not by scanning the whol
 })
 
 test('[LG580] the open questions of MCP servers are read by an index of their own', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()
   const database = new Database(path)
   const { conditions, values } = listConditions({

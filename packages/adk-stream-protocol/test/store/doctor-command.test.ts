@@ -14,7 +14,8 @@ import {
   taken,
   termsOf,
 } from '../ledger/support/fixture.ts'
-import { temporaryFolder, textEvent } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { textEvent } from '../../src/store/contract/fixtures.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 interface Subject extends AsyncDisposable {
@@ -24,8 +25,8 @@ interface Subject extends AsyncDisposable {
 
 const SUBJECTS: Record<string, () => Promise<Subject>> = {
   SQLite: async () => {
-    const folder = await temporaryFolder()
-    const address = folder.path('s.db')
+    const folder = await temporaryDirectory()
+    const address = folder.file('s.db')
     const store = await openSqliteStore({ path: address })
     return {
       address,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { serve } from '../support/serve.ts'
 
 const WORDS = ['kumquat-said', 'kumquat-answered', 'kumquat-named', 'kumquat-kept']
@@ -15,8 +15,8 @@ function wordsIn(path: string): string[] {
 }
 
 test('[ST95] no file of the database contains text of a deleted chat, while others use it', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await using store = await openSqliteStore({ path })
   await using other = await openSqliteStore({ path })
   await using server = await serve({ store, authenticate: () => ({ id: 'hanako' }) })

@@ -5,7 +5,8 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { migrations } from '../../src/store/sqlite/migrations.ts'
 import { chat, hanako, requestOf, taken } from '../ledger/support/fixture.ts'
-import { key, readSession, temporaryFolder, textEvent } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 
 const CHAT = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }
 
@@ -14,9 +15,9 @@ function lock(token: string, leaseMs: number) {
 }
 
 test('[ST80] a process that has lost its chat lock to another one can neither append nor rewind', async () => {
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('s.db') })
-  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('s.db') })
+  await using two = await openSqliteStore({ path: folder.file('s.db') })
   const session = await one.sessions.createSession(key)
   expect(await one.approvals.lockChat(CHAT, lock('first', 60_000))).toBe(true)
   await one.sessions.appendEvent({ session, event: textEvent('e-1') })
@@ -81,8 +82,8 @@ const NOTHING = {
 }
 
 test('[ST81] leases from before the last restart of the machine have expired', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await leaveLeases(path)
   expect(await readLeft(path)).toEqual(NOTHING)
   const database = new Database(path)
@@ -102,8 +103,8 @@ const LEASE_COLUMNS = [
 ] as const
 
 test('[ST81] leases that were written with the wall clock have expired', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const before = migrations.findIndex((step) => String(step).includes('ADD COLUMN taken_at'))
   const database = new Database(path)
   database.exec('CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT')
@@ -149,9 +150,9 @@ function countThreads(): number {
 }
 
 test('[LG81] the stores of a process share one thread, and each keeps its lease when another is closed', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   const open = async (name: string) => {
-    const path = folder.path(name)
+    const path = folder.file(name)
     const store = await openSqliteStore({ path })
     const options = { store: store.approvals, appName: chat.appName, leaseMs: 200 }
     const ledger = new Ledger({ ...options, maxBlockedMs: 60_000 })

@@ -6,7 +6,8 @@ import { times } from '../../../../test/support/long-run.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import type { RewindableSessionService } from '../../src/store/store.ts'
-import { deltaEvent, key, temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { deltaEvent, key } from '../../src/store/contract/fixtures.ts'
 
 type State = Map<string, unknown>
 type Entries = [string, unknown][]
@@ -45,11 +46,11 @@ const steps = fc.array(
 )
 
 test('[ST34] any sequence of operations on two stores matches a simple model', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await temporaryDirectory()
   let run = 0
   const property = fc.asyncProperty(steps, async (sequence) => {
     run += 1
-    const path = folder.path(`run-${run}.db`)
+    const path = folder.file(`run-${run}.db`)
     await using one = await openSqliteStore({ path })
     await using two = await openSqliteStore({ path, cache: { sessions: 1 } })
     const model = new Model()

@@ -19,7 +19,7 @@ import {
   taken,
   termsOf,
 } from '../ledger/support/fixture.ts'
-import { temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 /** Requests two approvals and decides one of them. The arguments contain what PostgreSQL cannot store as text. */
@@ -49,8 +49,8 @@ async function listed(store: Store): Promise<string[][]> {
 const BOTH = ['second', 'first']
 
 test('[ST450] approvals of an earlier version are listed for those who may see them, on SQLite', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   {
     await using store = await openSqliteStore({ path })
     await request(store)
@@ -82,8 +82,8 @@ test('[ST450] approvals of an earlier version are listed for those who may see t
 })
 
 test('[ST451] the approvals that a person may see are read by indexes, in their order', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()
   const database = new Database(path)
   const { conditions, values } = visibleQuery({

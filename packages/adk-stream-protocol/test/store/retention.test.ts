@@ -14,7 +14,8 @@ import { runAuditCommand, runRetentionCommand } from '../../src/store/commands.t
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { chat, hanako, requestOf, taken } from '../ledger/support/fixture.ts'
-import { deltaEvent, temporaryFolder, textEvent } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { deltaEvent, textEvent } from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
 import { createDatabase } from '../support/postgres.ts'
 
@@ -28,8 +29,8 @@ interface Subject extends AsyncDisposable {
 
 const SUBJECTS: Record<string, () => Promise<Subject>> = {
   sqlite: async () => {
-    const folder = await temporaryFolder()
-    const path = folder.path('s.db')
+    const folder = await temporaryDirectory()
+    const path = folder.file('s.db')
     const stores: Store[] = []
     const use = async (work: (database: Database.Database) => unknown) => {
       const database = new Database(path, { timeout: 5_000 })

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { canAppendResponse } from '../../src/agent/history/cut-events.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { isRewindable } from '../../src/store/store.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import {
   deltaEvent,
   idsOf,
   key,
   readSession,
-  temporaryFolder,
   textEvent,
-} from './support/fixture.ts'
+} from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
 
 test('[ST19] rewind removes the event and all later ones, and their state', async () => {
@@ -90,9 +90,9 @@ test('[ST21] isRewindable distinguishes our service from others', async () => {
 })
 
 test('[ST190] the response to a call is not stored if another process has removed the call', async () => {
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('s.db') })
-  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('s.db') })
+  await using two = await openSqliteStore({ path: folder.file('s.db') })
   if (!canAppendResponse(one.sessions)) throw new Error('The store cannot do both at once.')
   const session = await one.sessions.createSession(key)
   const call = { functionCall: { id: 'call-1', name: 'pay', args: {} } }

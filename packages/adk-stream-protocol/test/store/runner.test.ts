@@ -15,13 +15,14 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { key, readSession, temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { key, readSession } from '../../src/store/contract/fixtures.ts'
 
 setLogLevel(LogLevel.ERROR)
 
 test('[ST33] a turn with a tool call and state is stored as it ran, and continues after a restart', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const store = await openSqliteStore({ path })
   await store.sessions.createSession({ ...key, state: { balance: 1000 } })
   const model = new ScriptedLlm([call('pay', { amount: 50 }), say('送金しました。')])
@@ -47,8 +48,8 @@ test('[ST33] a turn with a tool call and state is stored as it ran, and continue
 })
 
 test('[ST33] a confirmed call resumes on stored events, and a callback may edit its arguments', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const store = await openSqliteStore({ path })
   await store.sessions.createSession({ ...key, state: { balance: 1000 } })
   const asking = new ScriptedLlm([call('pay_after_approval', { amount: 50 })])

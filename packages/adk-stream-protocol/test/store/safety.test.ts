@@ -1,7 +1,13 @@
 import type { Event } from '@google/adk'
 import { expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { deltaEvent, idsOf, key, readSession, textEvent } from './support/fixture.ts'
+import {
+  deltaEvent,
+  idsOf,
+  key,
+  readSession,
+  textEvent,
+} from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
 
 const invalid = refusal('invalid')

@@ -8,7 +8,8 @@ import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
-import { idsOf, key, readSession, temporaryFolder, textEvent } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
+import { idsOf, key, readSession, textEvent } from '../../src/store/contract/fixtures.ts'
 import { refusal } from './support/subjects.ts'
 
 test('[ST9] a second session with the same id is a conflict', async () => {
@@ -19,9 +20,9 @@ test('[ST9] a second session with the same id is a conflict', async () => {
 })
 
 test('[ST10] many concurrent first uses create one session', async () => {
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('s.db') })
-  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('s.db') })
+  await using two = await openSqliteStore({ path: folder.file('s.db') })
   const requests = Array.from({ length: 40 }, (_, by) => ({ ...key, state: { by } }))
   const sessions = await Promise.all(
     requests.map((request, index) => (index % 2 ? one : two).sessions.getOrCreateSession(request)),
@@ -31,8 +32,8 @@ test('[ST10] many concurrent first uses create one session', async () => {
 })
 
 test('[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('deep/er/new.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('deep/er/new.db')
   await using first = await startChild('first-use', path)
   await using second = await startChild('first-use', path)
   expect([await first.nextLine(), await second.nextLine()]).toEqual(['ready', 'ready'])
@@ -48,8 +49,8 @@ test('[ST30] [ST32] two processes that concurrently open a new file share one se
 })
 
 test('[ST625] the log is moved into the database file in the background, long before a commit would do it', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const connection = await openDatabase(path)
   const limit = connection.prepare<{ wal_autocheckpoint: number }>('PRAGMA wal_autocheckpoint')
   expect(limit.rows()).toEqual([{ wal_autocheckpoint: 10_000 }])
@@ -68,8 +69,8 @@ test('[ST625] the log is moved into the database file in the background, long be
 })
 
 test('[ST14] every acknowledged append survives a SIGKILL completely', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await using child = await startChild('append', path)
   expect(await child.nextLine()).toBe('ready')
   child.go()
@@ -88,9 +89,9 @@ test('[ST14] every acknowledged append survives a SIGKILL completely', async () 
 })
 
 test('[ST180] two connections that concurrently set an agent get the same one', async () => {
-  await using folder = await temporaryFolder()
-  await using one = await openSqliteStore({ path: folder.path('s.db') })
-  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  await using one = await openSqliteStore({ path: folder.file('s.db') })
+  await using two = await openSqliteStore({ path: folder.file('s.db') })
   const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, by) => (by % 2 ? one : two).chats.assignAgent(chat, `a${by}`)),
@@ -105,8 +106,8 @@ test('[ST180] two connections that concurrently set an agent get the same one', 
 })
 
 test('[ST180] a database from before there were several agents keeps its chats', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
   {
     await using store = await openSqliteStore({ path })
@@ -127,8 +128,8 @@ test('[ST180] a database from before there were several agents keeps its chats',
 })
 
 test('[ST26] a secret is 32 random bytes, created once and kept', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const store = await openSqliteStore({ path })
   const secret = await store.secret('a')
   expect(secret).toHaveLength(32)
@@ -140,8 +141,8 @@ test('[ST26] a secret is 32 random bytes, created once and kept', async () => {
 })
 
 test('[ST27] creates the file with its folder, readable by the owner only', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('a/b/日本語 c.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('a/b/日本語 c.db')
   await using store = await openSqliteStore({ path })
   await store.secret('a')
   expect((await stat(path)).mode & 0o777).toBe(0o600)
@@ -149,15 +150,15 @@ test('[ST27] creates the file with its folder, readable by the owner only', asyn
 })
 
 test('[ST28] a file that is not a database is corrupt', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('notes.txt')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('notes.txt')
   await writeFile(path, 'These are notes, not a database. '.repeat(100))
   await expect(openSqliteStore({ path })).rejects.toEqual(refusal('corrupt'))
 })
 
 test('[ST28] a database of another program is rejected and stays unchanged', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('other.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('other.db')
   const other = new Database(path)
   other.exec('CREATE TABLE sessions (id TEXT)')
   other.close()
@@ -167,8 +168,8 @@ test('[ST28] a database of another program is rejected and stays unchanged', asy
 })
 
 test('[ST28] damaged stored JSON is reported as corrupt', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await using store = await openSqliteStore({ path })
   const session = await store.sessions.createSession(key)
   await store.sessions.appendEvent({ session, event: textEvent('a') })
@@ -190,11 +191,11 @@ test('[ST341] a full disk and a database that may not be written are told apart,
 })
 
 test('[ST28] a path that cannot be a file is unavailable, and one that cannot be a path is invalid', async () => {
-  await using folder = await temporaryFolder()
-  await writeFile(folder.path('file'), '')
+  await using folder = await temporaryDirectory()
+  await writeFile(folder.file('file'), '')
   const refused = {
-    [folder.path('')]: 'unavailable',
-    [folder.path('file/s.db')]: 'unavailable',
+    [folder.file('')]: 'unavailable',
+    [folder.file('file/s.db')]: 'unavailable',
     'a\0b': 'invalid',
     '': 'invalid',
   } as const
@@ -204,8 +205,8 @@ test('[ST28] a path that cannot be a file is unavailable, and one that cannot be
 })
 
 test('[ST29] a database with a newer schema is rejected', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   await (await openSqliteStore({ path })).close()
   const other = new Database(path)
   other.exec('UPDATE schema_version SET version = 999')
@@ -214,8 +215,8 @@ test('[ST29] a database with a newer schema is rejected', async () => {
 })
 
 test('[ST31] after close, which may be called twice, every call fails with closed', async () => {
-  await using folder = await temporaryFolder()
-  const store = await openSqliteStore({ path: folder.path('s.db') })
+  await using folder = await temporaryDirectory()
+  const store = await openSqliteStore({ path: folder.file('s.db') })
   const session = await store.sessions.createSession(key)
   await store.close()
   await store.close()
@@ -234,13 +235,13 @@ test('[ST31] after close, which may be called twice, every call fails with close
 })
 
 test('[ST31] a closed store leaves all data in one file', async () => {
-  await using folder = await temporaryFolder()
-  const path = folder.path('s.db')
+  await using folder = await temporaryDirectory()
+  const path = folder.file('s.db')
   const store = await openSqliteStore({ path })
   const session = await store.sessions.createSession(key)
   await store.sessions.appendEvent({ session, event: textEvent('a') })
   await store.close()
-  const copy = folder.path('copy.db')
+  const copy = folder.file('copy.db')
   await writeFile(copy, await readFile(path))
   await using copied = await openSqliteStore({ path: copy })
   expect(idsOf(await readSession(copied.sessions))).toEqual(['a'])

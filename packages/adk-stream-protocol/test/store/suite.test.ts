@@ -7,14 +7,14 @@ import {
 } from '../../src/store/contract/index.ts'
 import { openWithClocks } from '../../src/store/sqlite/sqlite-store.ts'
 import { CLOCK, moveClock, openWithClock } from '../ledger/support/subjects.ts'
-import { temporaryFolder } from './support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { openTestStores } from '../support/postgres-stores.ts'
 import type { Store } from '../../src/store/store.ts'
 
 async function openSqlite(): Promise<ContractDatabase> {
-  const folder = await temporaryFolder()
+  const folder = await temporaryDirectory()
   const stores: Store[] = []
-  const path = folder.path('store.db')
+  const path = folder.file('store.db')
   const connection = await openWithClock(path)
   let leaseNow = CONTRACT_START
   return {

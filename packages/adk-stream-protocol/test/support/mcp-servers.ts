@@ -11,7 +11,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 
 import { listen } from '../../../../test/support/listen.ts'
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 
 /** A tool without arguments, as a server lists it. With `_meta.elicit`, it asks for this, or for several things one after the other, and returns the answers as text. */
 export type ListedTool = Pick<Tool, 'name' | 'title' | 'annotations' | '_meta'>
@@ -34,8 +34,8 @@ export const MCP_TRANSPORTS: Readonly<Record<string, ServeTools>> = {
 /** An MCP server in processes of its own: one for listings, and one for each call. */
 async function serveStdio(tools: readonly ListedTool[]): Promise<McpFixture> {
   const program = await bundleProgram(new URL('mcp-file-server.mjs', import.meta.url))
-  const folder = await temporaryFolder()
-  const [listed, called] = [folder.path('tools.json'), folder.path('calls.txt')]
+  const folder = await temporaryDirectory()
+  const [listed, called] = [folder.file('tools.json'), folder.file('calls.txt')]
   const list: McpFixture['list'] = (next) =>
     writeFileSync(listed, JSON.stringify(next.map(withSchema)))
   list(tools)

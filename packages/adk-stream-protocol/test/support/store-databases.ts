@@ -1,5 +1,5 @@
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
-import { temporaryFolder } from '../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { openStoreDatabase } from './postgres-stores.ts'
 
 /** A database on which several servers open their stores. */
@@ -8,9 +8,9 @@ export interface StoreDatabase extends AsyncDisposable {
 }
 
 async function openSqlite(): Promise<StoreDatabase> {
-  const folder = await temporaryFolder()
+  const folder = await temporaryDirectory()
   return {
-    openStore: () => openSqliteStore({ path: folder.path('store.db') }),
+    openStore: () => openSqliteStore({ path: folder.file('store.db') }),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
 }

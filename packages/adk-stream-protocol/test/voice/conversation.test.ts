@@ -11,7 +11,6 @@ import { FakeDevices } from './support/fake-devices.ts'
 const [version] = versions
 
 async function meet(testBridge: TestBridge, options: Partial<VoiceOptions> = {}) {
-  if (!version) throw new Error('There is no AI SDK.')
   const page = new ClientPage({ url: testBridge.url, version })
   const chat = await page.open()
   const devices = new FakeDevices()

@@ -9,7 +9,7 @@ import type { Bridge, BridgeOptions } from '../../../src/server/index.ts'
 import { apiKey } from '../../../src/server/auth/authenticate.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
-import { temporaryFolder } from '../../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.ts'
 import { assistant } from '../../support/agents.ts'
 import { serve, type ServeOptions, type TestServer } from '../../support/serve.ts'
 import { Page } from './page.ts'
@@ -50,9 +50,9 @@ let empty: Promise<string> | undefined
 /** Returns the path of an empty database with the newest schema, created once per worker: a copy takes less time than migrations. */
 function emptyDatabase(): Promise<string> {
   empty ??= (async () => {
-    const folder = await temporaryFolder()
-    await (await openSqliteStore({ path: folder.path(DATABASE) })).close()
-    return folder.path(DATABASE)
+    const folder = await temporaryDirectory()
+    await (await openSqliteStore({ path: folder.file(DATABASE) })).close()
+    return folder.file(DATABASE)
   })()
   return empty
 }
@@ -61,7 +61,7 @@ function emptyDatabase(): Promise<string> {
 export class TestBridge implements AsyncDisposable {
   readonly wallet = new Wallet()
   readonly #options: TestBridgeOptions
-  readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
+  readonly #folder: Awaited<ReturnType<typeof temporaryDirectory>>
   readonly #pages: Page[] = []
   readonly #prompts: Prompt[] = []
   readonly #waiting = new Set<(prompt: Prompt) => void>()
@@ -69,15 +69,15 @@ export class TestBridge implements AsyncDisposable {
 
   private constructor(
     options: TestBridgeOptions,
-    folder: Awaited<ReturnType<typeof temporaryFolder>>,
+    folder: Awaited<ReturnType<typeof temporaryDirectory>>,
   ) {
     this.#options = options
     this.#folder = folder
   }
 
   static async open(options: TestBridgeOptions = {}): Promise<TestBridge> {
-    const folder = await temporaryFolder()
-    await copyFile(await emptyDatabase(), folder.path(DATABASE))
+    const folder = await temporaryDirectory()
+    await copyFile(await emptyDatabase(), folder.file(DATABASE))
     const testBridge = new TestBridge(options, folder)
     await testBridge.#start()
     return testBridge
@@ -170,7 +170,7 @@ export class TestBridge implements AsyncDisposable {
       limits,
       liveModel,
       isLive = true,
-      openStore = () => openSqliteStore({ path: this.#folder.path(DATABASE) }),
+      openStore = () => openSqliteStore({ path: this.#folder.file(DATABASE) }),
       respond = firstOf(scriptResponder, () => [{ type: 'say', text: 'OK.' }]),
       ...options
     } = this.#options

@@ -25,7 +25,7 @@ export interface Version {
   }) => ConstructorParameters<typeof ApprovingChat>[0] & AttachableChat
 }
 
-export const versions: readonly Version[] = [
+export const versions: readonly [Version, Version] = [
   { name: 'ai 6', open: (options) => new Chat6(options) },
   { name: 'ai 7', open: (options) => new Chat7(options) },
 ]

@@ -3,19 +3,19 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
 import { bundleProgram } from '../../../../../test/support/bundle-program.ts'
-import { temporaryFolder } from '../../store/support/fixture.ts'
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.ts'
 
 /** The child program, ready to be started, and a folder for its files. */
 export interface Children extends AsyncDisposable {
-  readonly path: (name: string) => string
+  readonly file: (name: string) => string
   start(args: readonly string[], env?: Record<string, string>): Child
 }
 
 export async function bundleChildren(): Promise<Children> {
   const program = await bundleProgram(new URL('child.ts', import.meta.url))
-  const folder = await temporaryFolder()
+  const folder = await temporaryDirectory()
   return {
-    path: folder.path,
+    file: folder.file,
     start: (args, env = {}) =>
       new Child(
         spawn(process.execPath, [program, ...args], {

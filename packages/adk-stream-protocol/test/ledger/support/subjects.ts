@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.ts'
 import type { ApprovalStore } from '../../../src/approvals/approval-store.ts'
 import { MemoryApprovalStore } from './memory-approval-store.ts'
 import type { Connection } from '../../../src/store/sqlite/connection.ts'
@@ -43,8 +41,8 @@ export const subjects: Record<string, () => Promise<Subject>> = {
     }
   },
   'two connections to one sqlite file': async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'ledger-'))
-    const path = join(folder, 'ledger.db')
+    const folder = await temporaryDirectory()
+    const path = folder.file('ledger.db')
     let open = await openPair(path)
     return {
       store: inTurns(
@@ -60,7 +58,7 @@ export const subjects: Record<string, () => Promise<Subject>> = {
       },
       [Symbol.asyncDispose]: async () => {
         for (const connection of open) connection.close()
-        await rm(folder, { recursive: true, force: true })
+        await folder[Symbol.asyncDispose]()
       },
     }
   },
