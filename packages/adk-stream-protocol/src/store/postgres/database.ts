@@ -159,30 +159,20 @@ const TYPES = {
   getTypeParser: (oid: number): ((value: never) => unknown) => PARSERS.get(oid) ?? readText,
 }
 
-const [BOOL, BYTEA, INT8, INT4, FLOAT8] = [16, 17, 20, 23, 701]
-
+/** How to read the text of a value, by the id of its type. */
 const PARSERS: ReadonlyMap<number, (value: string) => unknown> = new Map<
   number,
   (value: string) => unknown
 >([
-  [BOOL, readBoolean],
-  [BYTEA, readBytes],
-  [INT8, readNumber],
-  [INT4, readNumber],
-  [FLOAT8, readNumber],
+  // bool
+  [16, (value) => value === 't'],
+  // bytea
+  [17, (value) => Buffer.from(value.slice(2), 'hex')],
+  // int8, int4, float8
+  [20, Number],
+  [23, Number],
+  [701, Number],
 ])
-
-function readNumber(value: string): number {
-  return Number(value)
-}
-
-function readBoolean(value: string): boolean {
-  return value === 't'
-}
-
-function readBytes(value: string): Buffer {
-  return Buffer.from(value.slice(2), 'hex')
-}
 
 function readText(value: string): string {
   return value

@@ -10,46 +10,41 @@ export interface Failure {
 
 /** Classifies an error of `pg` or of the network. */
 export function classify(cause: unknown): Failure {
-  if (cause instanceof StoreError)
-    return { error: cause, isWorthRetrying: false, isConnectionLost: false }
+  if (cause instanceof StoreError) return { ...LASTING, error: cause }
   const state = readField(cause, 'code')
+  const message = readField(cause, 'message')
+  const isSqlState = /^[0-9A-Z]{5}$/.test(state)
   const known = STATES[state] ?? CLASSES[state.slice(0, 2)]
-  if (state.length === 5 && /^[0-9A-Z]{5}$/.test(state) && known !== undefined) {
+  if (isSqlState && known !== undefined) {
     const [code, sentence, retry] = known
-    const isConnectionLost = retry === 'reconnect'
     return {
       error: new StoreError(code, sentence, { cause }),
       isWorthRetrying: retry !== undefined,
-      isConnectionLost,
+      isConnectionLost: retry === 'reconnect',
     }
   }
-  if (/^[0-9A-Z]{5}$/.test(state) && !state.startsWith('E')) {
-    const error = new StoreError('unavailable', 'PostgreSQL rejected a statement. See `cause`.', {
-      cause,
-    })
-    return { error, isWorthRetrying: false, isConnectionLost: false }
+  // Codes of the network begin with E, such as EPIPE.
+  if (isSqlState && !state.startsWith('E')) {
+    const sentence = 'PostgreSQL rejected a statement. See `cause`.'
+    return { ...LASTING, error: new StoreError('unavailable', sentence, { cause }) }
   }
-  const message = readField(cause, 'message')
   if (/timeout exceeded when trying to connect/i.test(message)) {
     const sentence =
       'No connection to PostgreSQL became free in time. Try again, or give the pool more connections.'
-    const error = new StoreError('busy', sentence, { cause })
-    return { error, isWorthRetrying: false, isConnectionLost: false }
+    return { ...LASTING, error: new StoreError('busy', sentence, { cause }) }
   }
   if (/end on the pool/i.test(message)) {
     const sentence = 'The pool was ended. Close the store before its pool.'
-    return {
-      error: new StoreError('closed', sentence, { cause }),
-      isWorthRetrying: false,
-      isConnectionLost: false,
-    }
+    return { ...LASTING, error: new StoreError('closed', sentence, { cause }) }
   }
   return {
     error: new StoreError('unavailable', describeNetworkError(state, message), { cause }),
-    isWorthRetrying: !(state === 'ENOTFOUND'),
+    isWorthRetrying: state !== 'ENOTFOUND',
     isConnectionLost: true,
   }
 }
+
+const LASTING = { isWorthRetrying: false, isConnectionLost: false }
 
 type Known = readonly [code: StoreErrorCode, sentence: string, retry?: 'retry' | 'reconnect']
 

@@ -14,11 +14,17 @@ import { hasReadableText } from '../../agent/user-message.ts'
 import type { Append, ListedSession, ListedSessions, ListPage } from '../stored-session-service.ts'
 import {
   checkTimestamp,
+  decodeState,
+  encodeDelta,
+  encodeState,
   lockLost,
+  mergeScopes,
   noSuchEvent,
+  replayDeltas,
   sessionGone,
   StoredSessionService,
   toSession,
+  withoutTemp,
 } from '../stored-session-service.ts'
 import type { LockedChats } from '../locked-chats.ts'
 import type { SessionCache, SessionHistory } from '../session-history.ts'
@@ -30,14 +36,6 @@ import {
   encodeEvent,
 } from '../session-history.ts'
 import { checkName, isStorable, sessionKey, type SessionKey } from '../session-key.ts'
-import {
-  decodeState,
-  encodeDelta,
-  encodeState,
-  mergeScopes,
-  replayDeltas,
-  withoutTemp,
-} from '../session-state.ts'
 import type {
   FirstMessageReader,
   LockedSessionReader,

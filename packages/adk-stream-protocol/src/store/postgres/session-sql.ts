@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
-import type { SessionState, StateDelta } from '../session-state.ts'
-import { applyDelta, decodeDelta } from '../session-state.ts'
+import type { SessionState, StateDelta } from '../stored-session-service.ts'
+import { applyDelta, decodeDelta } from '../stored-session-service.ts'
 import { encodeJson } from '../stored-json.ts'
 
 /** A statement that appends an event differs by what it has to check and to write. */

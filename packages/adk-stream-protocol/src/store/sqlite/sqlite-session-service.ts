@@ -10,14 +10,28 @@ import type {
   ListSessionsRequest,
   Session,
 } from '@google/adk'
-import type { Append, ListedSession, ListedSessions, ListPage } from '../stored-session-service.ts'
+import type {
+  Append,
+  ListedSession,
+  ListedSessions,
+  ListPage,
+  ScopedDelta,
+  StateDelta,
+} from '../stored-session-service.ts'
 import {
+  applyDelta,
   checkTimestamp,
+  decodeState,
+  encodeDelta,
+  encodeState,
   lockLost,
+  mergeScopes,
   noSuchEvent,
+  replayDeltas,
   sessionGone,
   StoredSessionService,
   toSession,
+  withoutTemp,
 } from '../stored-session-service.ts'
 import type { SessionCache, SessionHistory } from '../session-history.ts'
 import {
@@ -28,17 +42,6 @@ import {
   encodeEvent,
 } from '../session-history.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
-import {
-  applyDelta,
-  decodeState,
-  encodeDelta,
-  encodeState,
-  mergeScopes,
-  replayDeltas,
-  type ScopedDelta,
-  type StateDelta,
-  withoutTemp,
-} from '../session-state.ts'
 import type {
   FirstMessageReader,
   LockedSessionReader,
