@@ -34,8 +34,7 @@ export async function sendDecision(
   approvalId: string,
   decision: Decision,
 ): Promise<void> {
-  const { approved, reason, args, payload, preview } = decision
-  const withReason = reason === undefined ? {} : { reason }
+  const { approved, ...supplement } = decision
   // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
   const approval = findApproval(chat.messages, approvalId)
   if (api && ((approval?.approvers ?? 1) > 1 || approval?.kind !== undefined)) {
@@ -45,26 +44,30 @@ export async function sendDecision(
   } else if (approval?.kind !== undefined) {
     await answerAsOutput(chat, approvalId, decision)
   } else if (!attached) {
-    const body = {
-      ...(payload !== undefined && { payloads: { [approvalId]: payload } }),
-      ...(preview !== undefined && { previews: { [approvalId]: preview } }),
-    }
-    await chat.addToolApprovalResponse({
-      id: approvalId,
-      approved,
-      ...withReason,
-      ...(Object.keys(body).length > 0 && { options: { body } }),
-    })
+    await respondInChat(chat, approvalId, decision)
   } else if (approved) {
-    await attached.approve(approvalId, {
-      ...withReason,
-      ...(args && { args }),
-      ...(payload !== undefined && { payload }),
-      ...(preview !== undefined && { preview }),
-    })
+    await attached.approve(approvalId, supplement)
   } else {
-    await attached.deny(approvalId, reason)
+    await attached.deny(approvalId, supplement.reason)
   }
+}
+
+/** Decides as a stock client does: with the response of the AI SDK, which the next request sends. */
+async function respondInChat(
+  chat: DecisionTarget['chat'],
+  id: string,
+  { approved, reason, payload, preview }: Decision,
+): Promise<void> {
+  const body = {
+    ...(payload !== undefined && { payloads: { [id]: payload } }),
+    ...(preview !== undefined && { previews: { [id]: preview } }),
+  }
+  await chat.addToolApprovalResponse({
+    id,
+    approved,
+    ...(reason !== undefined && { reason }),
+    ...(Object.keys(body).length > 0 && { options: { body } }),
+  })
 }
 
 /** Answers a question as a stock client does: with the output of its call. */
