@@ -35,7 +35,7 @@ export function isWaitingFor(approval: Approval, principal: Decider): boolean {
  * Why a principal cannot decide an approval now. `decided`: it is not pending any more. `voted`: they have approved. `later-step`: a step
  * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them.
  */
-export type Undecidable = 'decided' | 'voted' | 'later-step' | 'earlier-step' | 'not-named'
+type Undecidable = 'decided' | 'voted' | 'later-step' | 'earlier-step' | 'not-named'
 
 /** Returns why a principal cannot decide an approval now, or undefined if they can. */
 export function whyUndecidable(approval: Approval, principal: Decider): Undecidable | undefined {

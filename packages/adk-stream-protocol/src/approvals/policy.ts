@@ -386,7 +386,7 @@ export async function previewApproval(
   return makePreview(verdict.functions.preview, { ...toPolicyCall(call), reader }, onError)
 }
 
-export interface PreviewOptions {
+interface PreviewOptions {
   readonly policy: ApprovalPolicy
   readonly onError: (error: unknown) => void
 }

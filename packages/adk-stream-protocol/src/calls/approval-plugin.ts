@@ -67,7 +67,7 @@ import type { CredentialSource } from './sign-in-calls.ts'
 import { SignInCalls } from './sign-in-calls.ts'
 import { ToolErrors } from './run-call.ts'
 
-export interface ApprovalPluginOptions extends TermsOptions {
+interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
   /** The credentials of people who signed in. Undefined if no tool may ask for any. */
   readonly credentials?: CredentialSource | undefined

@@ -14,7 +14,7 @@ import type { Approval } from '../approvals/approval.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 
-export interface CallEnvironment {
+interface CallEnvironment {
   readonly runner: Runner
   readonly session: Session
   readonly artifacts: InvocationContext['artifactService']

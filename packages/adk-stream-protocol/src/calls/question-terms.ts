@@ -106,7 +106,7 @@ function readUrl(message: string, given: string): ElicitationRequest | { readonl
 }
 
 /** What a model or a workflow asks a person for. */
-export interface InputRequest {
+interface InputRequest {
   readonly message: string
   readonly schema?: Readonly<Record<string, unknown>>
 }

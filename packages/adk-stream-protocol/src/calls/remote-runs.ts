@@ -145,7 +145,7 @@ async function* resume(
 }
 
 /** The calls of a pause that were decided. */
-interface DecidedCalls {
+interface ResumedCalls {
   /** The responses to calls that do not run here. */
   readonly settled: FunctionResponse[]
   /** The calls whose answer is sent now. */
@@ -161,10 +161,10 @@ interface DecidedCalls {
 async function claimDecided(
   remote: RemoteRun,
   calls: readonly RemoteCall[],
-): Promise<DecidedCalls> {
+): Promise<ResumedCalls> {
   const { context, run, host } = remote
   const { events } = context.session
-  const found: DecidedCalls = {
+  const found: ResumedCalls = {
     settled: [],
     claimed: [],
     isOpen: false,
@@ -189,7 +189,7 @@ async function claimDecided(
 /** Yields the responses to decided calls. `outcome` is that of the claimed ones, and is recorded first. */
 async function* settle(
   remote: RemoteRun,
-  { settled, claimed }: DecidedCalls,
+  { settled, claimed }: ResumedCalls,
   outcome?: CallOutcome,
 ): RemoteEvents {
   const { run, host } = remote

@@ -89,7 +89,7 @@ async function traceTool({ tool, toolArgs: args, toolContext }: ToolCall): Promi
   })
 }
 
-export interface ToolErrorsOptions {
+interface ToolErrorsOptions {
   /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
   /** Receives each call that this plugin responded for. */

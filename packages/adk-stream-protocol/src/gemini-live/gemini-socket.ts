@@ -29,7 +29,7 @@ interface SocketEvents {
   readonly onInvalidFrame: (error: LiveConnectionError) => void
 }
 
-export interface SocketOptions {
+interface SocketOptions {
   readonly client: GoogleGenAI
   readonly model: string
   readonly config: LiveConnectConfig
@@ -261,10 +261,10 @@ function describeError(error: unknown): string {
 
 function ignore(): void {}
 
-export type LivePhase = 'setup' | 'open'
+type LivePhase = 'setup' | 'open'
 
 /** A WebSocket close code, or the reason why there is none. */
-export type LiveFailureCode =
+type LiveFailureCode =
   | number
   | 'timeout'
   | 'aborted'

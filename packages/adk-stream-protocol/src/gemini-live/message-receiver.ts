@@ -13,7 +13,7 @@ import { LiveConnectionError } from './gemini-socket.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
 
-export interface MessageReceiverOptions {
+interface MessageReceiverOptions {
   readonly buffer: ReplayBuffer
   readonly hooks: LiveHooks
   readonly isTool: (name: string) => boolean

@@ -18,7 +18,7 @@ import type { GeminiSocket } from './gemini-socket.ts'
 import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'
 import { ReplayBuffer } from './replay-buffer.ts'
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly client: GoogleGenAI
   readonly model: string
   readonly config: LiveConnectConfig

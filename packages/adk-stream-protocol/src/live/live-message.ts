@@ -146,7 +146,7 @@ export type OpenTurn = (
   },
 ) => Promise<Turn>
 
-export interface LiveMessagesOptions {
+interface LiveMessagesOptions {
   readonly turnTaking: TurnTaking<LiveMessage>
   readonly openTurn: OpenTurn
   /** A turn started that no client requested. */

@@ -159,34 +159,34 @@ export function toWaitingCall(
 }
 
 /** Tells the model that a call waits for a person. */
-export function sendPending(run: LiveSession, { id, tool, state }: OpenCall): void {
-  if (!state.isCancelled && !run.calls.isClosed) run.sendPending(id, tool.name)
+export function sendPending(live: LiveSession, { id, tool, state }: OpenCall): void {
+  if (!state.isCancelled && !live.calls.isClosed) live.sendPending(id, tool.name)
 }
 
 /** Stores the result of a call, sends it to the model, and ends the call. */
 export async function settleCall(
-  run: LiveSession,
+  live: LiveSession,
   call: OpenCall,
   response: Record<string, unknown>,
   note?: DecidedNote,
 ): Promise<void> {
   const { id } = call
-  const event = toResultEvent(call, { response, note, messageId: run.messageOf(id) })
-  if (!call.isStored) await run.write(id, event)
+  const event = toResultEvent(call, { response, note, messageId: live.messageOf(id) })
+  if (!call.isStored) await live.write(id, event)
   call.isStored = true
-  await reportEndings(run, call, note)
-  if (call.isBrowserCall) await run.browserCalls.drop(id)
-  if (!call.state.isCancelled && !run.calls.isClosed) sendResult(run, call, response)
-  run.calls.remove(call)
+  await reportEndings(live, call, note)
+  if (call.isBrowserCall) await live.browserCalls.drop(id)
+  if (!call.state.isCancelled && !live.calls.isClosed) sendResult(live, call, response)
+  live.calls.remove(call)
 }
 
 export function sendResult(
-  run: LiveSession,
+  live: LiveSession,
   { id, tool: { name }, toolArgs: args, parking }: OpenCall,
   response: Record<string, unknown>,
 ): void {
-  if (parking) run.sendParkedResult({ id, name, args, response })
-  else run.sendResult(id, name, response)
+  if (parking) live.sendParkedResult({ id, name, args, response })
+  else live.sendResult(id, name, response)
 }
 
 /** Records that the conversation shows the outcomes of approvals. */

@@ -144,9 +144,7 @@ export interface NamedApproval {
   readonly isQuestion?: boolean
 }
 
-export type ReadResult =
-  | { readonly decision: DecisionResponse }
-  | { readonly output: OutputResponse }
+type ReadResult = { readonly decision: DecisionResponse } | { readonly output: OutputResponse }
 
 const Confirmation = z.object({
   confirmed: z.boolean(),

@@ -76,7 +76,7 @@ export interface Supplements {
   readonly previews?: Previews | undefined
 }
 
-export interface ReadResponsesOptions extends Supplements {
+interface ReadResponsesOptions extends Supplements {
   /** The maximum number of responses in a request (RQ131). */
   readonly maxResponses: number
 }

@@ -17,7 +17,7 @@ export interface Sink {
   abandon(): void
 }
 
-export interface LogReaderOptions {
+interface LogReaderOptions {
   readonly log: TurnLog
   readonly stallTimeoutMs: number
   readonly onGone: () => void

@@ -8,7 +8,7 @@ import { returnsCaughtError } from '../call-responses.ts'
 import type { ToolCall } from '../tool-call.ts'
 
 /** Returns the error that the model may read instead of the one that a tool threw. */
-export type ReplaceError = (call: ToolCall, error: Error) => Error
+type ReplaceError = (call: ToolCall, error: Error) => Error
 
 const guarded = new WeakSet<BaseTool | BaseAgent>()
 

@@ -228,7 +228,7 @@ export function readPause(event: Event): RemotePause | undefined {
 }
 
 /** What the server of a remote agent says about a task. */
-export interface RemoteTaskStatus {
+interface RemoteTaskStatus {
   /** The event that ADK would have made of it. Its content is empty if the task has no words. */
   readonly event: Event
   /** The ids of the messages that the task has received, as far as its server keeps them. */

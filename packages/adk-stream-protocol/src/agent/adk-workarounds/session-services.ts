@@ -15,7 +15,7 @@ import { asksForApproval } from '../history/open-questions.ts'
 import { readOriginalCall } from '../tool-call.ts'
 import { confineRemoteEvent } from './remote-agents.ts'
 
-export interface CheckedSessionsOptions {
+interface CheckedSessionsOptions {
   readonly appName: string
   readonly policy: ApprovalPolicy
   readonly onError: (error: unknown) => void

@@ -111,7 +111,7 @@ export function refuseInterrupted(node: Node, path: string, notes: readonly Node
 }
 
 /** ADK stores the code and the message of an error in the session. */
-export class InterruptedNodeError extends Error {
+class InterruptedNodeError extends Error {
   readonly code = NODE_INTERRUPTED
 
   constructor(nodeName: string) {

@@ -102,7 +102,7 @@ export function findProgress(
 }
 
 /** What a node of a workflow waits for. */
-export interface NodeCalls {
+interface NodeCalls {
   /** The calls that the node has made and that wait. */
   readonly waiting: readonly string[]
   /** All calls of the turn that wait. */

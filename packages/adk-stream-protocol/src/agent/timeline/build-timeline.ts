@@ -19,10 +19,7 @@ import type { TurnFacts } from './timeline-turn.ts'
 import { readTurnTimeline } from './timeline-turn.ts'
 
 /** What is stored about a chat, and what runs in it. */
-export interface TimelineSource extends Pick<
-  TurnFacts,
-  'browserCalls' | 'isBrowserTool' | 'showText'
-> {
+interface TimelineSource extends Pick<TurnFacts, 'browserCalls' | 'isBrowserTool' | 'showText'> {
   readonly chatId: string
   /** The time of the store. */
   readonly now: number

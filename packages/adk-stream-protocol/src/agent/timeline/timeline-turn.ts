@@ -32,7 +32,7 @@ export interface TurnFacts {
 }
 
 /** The entries of one turn, and the state at its end. */
-export interface TurnTimeline {
+interface TurnTimeline {
   readonly entries: TimelineEntry[]
   readonly state: Translation
 }
