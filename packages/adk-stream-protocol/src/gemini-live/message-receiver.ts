@@ -10,7 +10,7 @@ import type {
 import { isPcm } from '../agent/translate/count-usage.ts'
 import { SparseSet } from '../shared/collections.ts'
 import { LiveConnectionError } from './gemini-socket.ts'
-import type { LiveHooks } from './live-hooks.ts'
+import type { LiveHooks } from './reconnecting-model.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
 
 interface MessageReceiverOptions {

@@ -11,7 +11,7 @@ import type {
 } from '@google/genai'
 
 import { LiveConnectionError, toConnectionError, openGeminiSocket } from './gemini-socket.ts'
-import type { LiveHooks } from './live-hooks.ts'
+import type { LiveHooks } from './reconnecting-model.ts'
 import { MessageReceiver } from './message-receiver.ts'
 import { takesTextAsRealtime, chooseMediaField, sendHistory, sendOutgoing } from './live-models.ts'
 import type { GeminiSocket } from './gemini-socket.ts'

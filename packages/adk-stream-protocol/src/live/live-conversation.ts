@@ -27,8 +27,11 @@ import {
   runLiveCall,
 } from '../gemini-live/live-agent.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
-import type { LiveHooks, LiveStatus } from '../gemini-live/live-hooks.ts'
-import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
+import type {
+  LiveHooks,
+  LiveStatus,
+  ReconnectingLiveModel,
+} from '../gemini-live/reconnecting-model.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ShownReply } from '../protocol/message.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'

@@ -1,15 +1,14 @@
 import type {
   AsyncQueue,
+  BaseLlmRequestProcessor,
   Event,
   InvocationContext,
   LlmAgent,
-  LlmRequest,
   PluginManager,
   Session,
   Workflow,
 } from '@google/adk'
 import {
-  BaseLlmRequestProcessor,
   CONTENT_REQUEST_PROCESSOR,
   getFunctionCalls,
   getFunctionResponses,
@@ -56,11 +55,8 @@ export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeH
     // ADK reads the channel when this function has returned its promise.
     if (node === root && messageId !== undefined && !runs.has(invocationId)) {
       const onClose = (): boolean => runs.delete(invocationId)
-      const queue = new StoredQueue(channel, { onPush: prepareEvent, onClose })
-      runs.set(
-        invocationId,
-        new WorkflowRun(root, { messageId, untilStored: () => queue.stored(), hooks }),
-      )
+      const stored = trackStored(channel, { onPush: prepareEvent, onClose })
+      runs.set(invocationId, new WorkflowRun(root, { messageId, untilStored: stored, hooks }))
     }
     const skipped = await findRun(invocationContext)?.start(started)
     refuseIfStopped(nodeContext)
@@ -110,23 +106,23 @@ function prepareEvent(event: Event): void {
 
 /** Makes the model of an agent that is a node read what the session of its own turn contains. */
 function controlRequests({ requestProcessors }: LlmAgent): void {
-  if (requestProcessors.some((processor) => processor instanceof StoredFirst)) return
-  requestProcessors.unshift(new StoredFirst())
+  if (requestProcessors.includes(STORED_FIRST)) return
+  requestProcessors.unshift(STORED_FIRST)
   const index = requestProcessors.indexOf(CONTENT_REQUEST_PROCESSOR)
-  if (index >= 0) requestProcessors.splice(index, 1, new TurnContents())
+  if (index >= 0) requestProcessors.splice(index, 1, TURN_CONTENTS)
 }
 
 /** Lets an agent wait until its earlier events are stored. ADK 2.0.0 reads the session before that. */
-class StoredFirst extends BaseLlmRequestProcessor {
+const STORED_FIRST: BaseLlmRequestProcessor = {
   // oxlint-disable-next-line require-yield -- It only waits.
-  async *runAsync(context: InvocationContext): AsyncGenerator<Event, void> {
+  async *runAsync(context) {
     await untilStored(context)
-  }
+  },
 }
 
 /** Hides the turns that started while an agent waited, if the agent reads only the current turn. */
-class TurnContents extends BaseLlmRequestProcessor {
-  async *runAsync(context: InvocationContext, request: LlmRequest): AsyncGenerator<Event, void> {
+const TURN_CONTENTS: BaseLlmRequestProcessor = {
+  async *runAsync(context, request) {
     // ADK runs resumed calls in the step in which the model reads their results.
     await untilStored(context)
     const { agent } = context
@@ -135,7 +131,7 @@ class TurnContents extends BaseLlmRequestProcessor {
     const own =
       messageId !== undefined && isAlone ? viewTurn(context, messageId, agent.name) : context
     yield* CONTENT_REQUEST_PROCESSOR.runAsync(own, request)
-  }
+  },
 }
 
 /**
@@ -163,78 +159,66 @@ function viewTurn(
   return Object.create(context, { session: { value } }) as InvocationContext
 }
 
-interface Waiting {
-  readonly count: number
-  readonly resolve: () => void
-}
-
-/** The events of a workflow on their way to the session. ADK 2.0.0 does not wait until they are stored. */
-class StoredQueue {
-  #pushed = 0
-  #taken = 0
-  #stored = 0
-  #isClosed = false
-  #waiting: Waiting[] = []
-
-  /** Call this before ADK reads the channel. */
-  constructor(
-    channel: AsyncQueue<Event>,
-    { onPush, onClose }: { readonly onPush: (event: Event) => void; readonly onClose: () => void },
-  ) {
-    const push = channel.push.bind(channel)
-    const close = channel.close.bind(channel)
-    const fail = channel.fail.bind(channel)
-    const iterate = channel[Symbol.asyncIterator].bind(channel)
-    const end = (): void => {
-      this.#isClosed = true
-      this.#release()
-      onClose()
-    }
-    Object.assign(channel, {
-      push: (event: Event): void => {
-        if (channel.isClosed) return
-        this.#pushed += 1
-        onPush(event)
-        push(event)
-      },
-      close: (): void => {
-        close()
-        end()
-      },
-      fail: (error: unknown): void => {
-        fail(error)
-        end()
-      },
-      // ADK asks for the next event when it has stored the one before.
-      [Symbol.asyncIterator]: () => {
-        const events = iterate()
-        return {
-          next: async (): Promise<IteratorResult<Event>> => {
-            this.#stored = this.#taken
-            this.#release()
-            const result = await events.next()
-            if (result.done !== true) this.#taken += 1
-            return result
-          },
-        }
-      },
-    })
+/**
+ * Observes the events of a workflow on their way to the session. ADK 2.0.0 does not wait until they are stored. Call this before ADK reads
+ * the channel. Returns a function that resolves when all events that were pushed so far are stored, or when the run has ended.
+ */
+function trackStored(
+  channel: AsyncQueue<Event>,
+  { onPush, onClose }: { readonly onPush: (event: Event) => void; readonly onClose: () => void },
+): () => Promise<void> {
+  let pushed = 0
+  let taken = 0
+  /** How many events are stored. Infinity when the run has ended. */
+  let stored = 0
+  let waiting: { readonly count: number; readonly resolve: () => void }[] = []
+  const setStored = (count: number): void => {
+    stored = Math.max(stored, count)
+    if (waiting.length === 0) return
+    for (const { resolve } of waiting.filter((each) => stored >= each.count)) resolve()
+    waiting = waiting.filter((each) => stored < each.count)
   }
-
-  /** Resolves when all events that were pushed so far are stored, or when the run has ended. */
-  async stored(): Promise<void> {
-    const count = this.#pushed
-    if (this.#isClosed || this.#stored >= count) return
+  const end = (): void => {
+    setStored(Infinity)
+    onClose()
+  }
+  const push = channel.push.bind(channel)
+  const close = channel.close.bind(channel)
+  const fail = channel.fail.bind(channel)
+  const iterate = channel[Symbol.asyncIterator].bind(channel)
+  Object.assign(channel, {
+    push: (event: Event): void => {
+      if (channel.isClosed) return
+      pushed += 1
+      onPush(event)
+      push(event)
+    },
+    close: (): void => {
+      close()
+      end()
+    },
+    fail: (error: unknown): void => {
+      fail(error)
+      end()
+    },
+    // ADK asks for the next event when it has stored the one before.
+    [Symbol.asyncIterator]: () => {
+      const events = iterate()
+      return {
+        next: async (): Promise<IteratorResult<Event>> => {
+          setStored(taken)
+          const result = await events.next()
+          if (result.done !== true) taken += 1
+          return result
+        },
+      }
+    },
+  })
+  return async () => {
+    const count = pushed
+    if (stored >= count) return
     await new Promise<void>((resolve) => {
-      this.#waiting.push({ count, resolve })
+      waiting.push({ count, resolve })
     })
-  }
-
-  #release(): void {
-    const left: Waiting[] = []
-    for (const waiting of this.#waiting)
-      if (this.#isClosed || this.#stored >= waiting.count) waiting.resolve()
-      else left.push(waiting)
-    this.#waiting = left
   }
 }
