@@ -104,10 +104,9 @@ async function requestApproval(
   call: OpenCall,
   { deadlineMs, ...terms }: ResolvedTerms,
 ): Promise<void> {
-  const { ledger, messageOf } = live
-  const messageId = messageOf(call.id)
+  const messageId = live.messages.messageIdOf(call.id)
   const { events } = contextOf(call).session
-  const requested = await ledger.request({
+  const requested = await live.ledger.request({
     // The same form as the ids of ADK's confirmations.
     id: `adk-${randomUUID()}`,
     ...toClaim(call),
@@ -147,11 +146,11 @@ async function pauseCall(
   pause: Pause,
   note: DecidedNote | undefined,
 ): Promise<void> {
-  const { write, messageOf } = live
+  const { write, messages } = live
   const { id, tool, toolArgs: args, toolContext } = call
   const confirmationId = `adk-${randomUUID()}`
   const paused = { ...pause, toolCallId: id, confirmationId, ...(note && { decided: note }) }
-  const shown = { name: tool.name, args, messageId: messageOf(id) }
+  const shown = { name: tool.name, args, messageId: messages.messageIdOf(id) }
   const [placeholder, request] = toPauseEvents(paused, shown, contextOf(call))
   const { stateDelta, artifactDelta } = toolContext.actions
   Object.assign(placeholder.actions, { stateDelta, artifactDelta })
@@ -191,7 +190,7 @@ async function endInside(
   const { asked, session } = call.pause ?? { session: '', asked: [] }
   await withdrawInside(live, call, reason)
   await live.cancelRemoteTasks(asked)
-  const messageId = live.messageOf(call.id)
+  const messageId = live.messages.messageIdOf(call.id)
   const { invocationId, agent } = contextOf(call)
   let response: { readonly error: string } | undefined
   for (const { approvalId, toolCallId: id, toolName: name } of asked) {
@@ -242,7 +241,8 @@ async function handOver(
 ): Promise<void> {
   const browser = asBrowserTool(call.tool)
   if (!browser) return
-  const messageId = live.messageOf(call.id)
+  const message = live.messages.ofCall(call.id)
+  const { messageId } = message
   if (note) await live.write(call.id, createHandoverEvent(contextOf(call), messageId, call.id))
   await live.browserCalls.add(
     { messageId, toolCallId: call.id },
@@ -252,7 +252,7 @@ async function handOver(
   startTimer(live, call, browser.timeoutMs)
   const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
   if (!hasOutput || call.state.isCancelled) {
-    if (!note) live.stream(call.id, createOfferEvent(contextOf(call), call.id))
+    if (!note && message.isStreaming) message.push(createOfferEvent(contextOf(call), call.id))
     live.onStateChange(call.id, 'waiting')
   }
   live.calls.apply(call, { type: 'handed-over' })
@@ -269,7 +269,7 @@ export function startTimer(live: LiveSession, call: OpenCall, timeoutMs: number)
 
 /** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */
 async function expireBrowserCall(live: LiveSession, call: OpenCall): Promise<void> {
-  const isCurrent = await live.isCurrent()
+  const isCurrent = await live.session.isCurrent()
   if (!live.calls.isOpen(call)) return
   if (!isCurrent) return live.calls.remove(call)
   const output = { toolCallId: call.id, result: { errorText: BROWSER_TIMED_OUT } }

@@ -18,6 +18,7 @@ import type { LiveSession, LiveCallsOptions, OpenCall, Parking } from './open-ca
 import {
   addInside,
   canCallWait,
+  sendResult,
   contextOf,
   createOpenCall,
   isAsking,
@@ -82,7 +83,7 @@ export class LiveCalls {
     const call = this.#create(toolCall)
     const { id } = call
     this.#runWork(call, async () => {
-      const check: CallCheck = this.#live.isUnwanted(id)
+      const check: CallCheck = this.#live.messages.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
         : await checkCall(toolCall, this.#live.terms)
       await this.advance(call, {
@@ -138,7 +139,7 @@ export class LiveCalls {
   get waiting(): readonly WaitingCall[] {
     const waiting: WaitingCall[] = []
     for (const call of this.#open.values()) {
-      const found = toWaitingCall(call, this.#live.messageOf)
+      const found = toWaitingCall(call, this.#live.messages)
       if (found) waiting.push(found)
     }
     return waiting
@@ -197,8 +198,9 @@ export class LiveCalls {
       (call) => (wasAsked(call) || call.isEliciting) && !call.parking && !call.state.isCancelled,
     )
     for (const call of calls) {
+      const response = toParkedResponse(!isAsking(call))
+      sendResult(this.#live, call, response)
       call.parking = 'sent'
-      this.#live.sendResult(call.id, call.tool.name, toParkedResponse(!isAsking(call)))
     }
     return calls.length > 0
   }
@@ -243,7 +245,7 @@ export class LiveCalls {
     call.state = state
     if (state.name === 'left') this.remove(call)
     else if (effects.length > 0) {
-      if (isResponse(event, effects)) this.#live.onResponse(call.id)
+      if (isResponse(event, effects)) this.#live.messages.resume(call.id)
       this.#runWork(call, () => performEffects(this.#live, call, effects))
     }
     return state !== before

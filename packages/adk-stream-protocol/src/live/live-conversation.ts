@@ -365,6 +365,9 @@ export class LiveConversation implements LiveHooks {
     const { chat, ledger, terms, browserCalls, cancelRemoteTasks } = this.#options
     return new LiveCalls({
       chat,
+      messages: this.#messages,
+      input: this.#input,
+      session: this.#session,
       ledger,
       terms,
       browserCalls,
@@ -374,22 +377,7 @@ export class LiveConversation implements LiveHooks {
       runTool: (call, record, outer) =>
         runLiveCall(call, { ...host, nest: (nested) => this.#options.nest(nested, outer) }, record),
       write: (toolCallId, event) => this.#write(toolCallId, event),
-      stream: (toolCallId, event) => {
-        const message = this.#messages.ofCall(toolCallId)
-        if (message.isStreaming) message.push(event)
-      },
       writeInside: (toolCallId, event) => this.#writeInside(toolCallId, event),
-      onAskInside: (toolCallId, insideId) =>
-        this.#messages.addCalls(this.#messages.ofCall(toolCallId), [insideId], false),
-      sendResult: (id, name, response) =>
-        this.#input.sendResult(this.#messages.ofCall(id), { id, name, response }),
-      sendParkedResult: (call) =>
-        this.#input.sendParkedResult(this.#messages.ofCall(call.id), call),
-      sendPending: (id, name) => this.#input.sendPending(id, name),
-      messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
-      isCurrent: () => this.isCurrent(),
-      isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
-      onResponse: (toolCallId) => this.#messages.resume(toolCallId),
       onLost: () => this.#closeAsLost(),
       onStateChange: (toolCallId, state) => {
         this.#messages.setCallState(toolCallId, state)

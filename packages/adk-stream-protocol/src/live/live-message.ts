@@ -201,6 +201,10 @@ export class LiveMessages {
     return message
   }
 
+  messageIdOf(toolCallId: string): string {
+    return this.ofCall(toolCallId).messageId
+  }
+
   addCalls(message: LiveMessage, toolCallIds: readonly string[], isUnstored: boolean): void {
     for (const id of toolCallIds) {
       this.#byCall.set(id, message)

@@ -14,7 +14,10 @@ import type { ElicitationQueue, Pause, RunState } from '../calls/run-state.ts'
 import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { RecordOutcome } from '../gemini-live/live-agent.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { LiveInput } from './live-input.ts'
+import type { LiveMessages } from './live-message.ts'
 import type { WaitingCall } from './live-snapshot.ts'
+import type { SessionWriter } from './session-writer.ts'
 
 /** A call of a live session that has not ended. `LiveCalls` changes it. */
 export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
@@ -57,6 +60,9 @@ export type Parking = 'sent' | 'known'
 /** What the calls of a live session need of its conversation. */
 export interface LiveCallsOptions {
   readonly chat: AppChatRef
+  readonly messages: LiveMessages
+  readonly input: LiveInput
+  readonly session: SessionWriter
   readonly ledger: Ledger
   readonly terms: TermsOptions
   /** The credentials of people who signed in. Undefined if no tool may ask for any. */
@@ -67,18 +73,6 @@ export interface LiveCallsOptions {
   readonly write: (toolCallId: string, event: Event) => Promise<void>
   /** Stores an event of an agent that a call runs, and streams it if the message is streaming. */
   readonly writeInside: (toolCallId: string, event: Event) => Promise<void>
-  /** A call inside an agent that a call runs is about to ask for approval. */
-  readonly onAskInside: (toolCallId: string, insideId: string) => void
-  /** Streams an event of a call without storing it. Does nothing if the message is not streaming. */
-  readonly stream: (toolCallId: string, event: Event) => void
-  /** Sends the result of a call, or its status, to the model as its function response. */
-  readonly sendResult: (toolCallId: string, name: string, response: Record<string, unknown>) => void
-  /** Sends the result of a parked call to the model. */
-  readonly sendParkedResult: (call: EndedCall) => void
-  /** Tells the model that a call waits for a person. */
-  readonly sendPending: (toolCallId: string, name: string) => void
-  /** Returns the id of the message that made a call. */
-  readonly messageOf: (toolCallId: string) => string
   /** Cancels the tasks of remote agents that asked what these calls stand for. */
   readonly cancelRemoteTasks: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
   /** Records which calls wait for a client, and for how long. The records outlive this run. */
@@ -86,12 +80,6 @@ export interface LiveCallsOptions {
     add(call: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
     drop(toolCallId: string): Promise<void>
   }
-  /** Whether the run knows all events of its chat. */
-  readonly isCurrent: () => Promise<boolean>
-  /** Whether the user had stopped the reply before the model made a call. */
-  readonly isUnwanted: (toolCallId: string) => boolean
-  /** The decision or output that a call waited for has arrived. */
-  readonly onResponse: (toolCallId: string) => void
   /** Another process has settled a call of this run and continues the conversation. */
   readonly onLost: () => void
   readonly onStateChange: (toolCallId: string, state: LiveCallState) => void
@@ -142,7 +130,7 @@ export function createOpenCall(toolCall: ToolCall, isParked: boolean): OpenCall 
 /** Returns what another process needs to continue a call. Returns undefined if the call does not wait for a client. */
 export function toWaitingCall(
   { id, tool, state, approvalId, expiresAt, parking }: OpenCall,
-  messageOf: (toolCallId: string) => string,
+  messages: LiveMessages,
 ): WaitingCall | undefined {
   const isAsked = state.name === 'asked' && approvalId !== undefined
   const isHandedOver = state.name === 'delivered' && state.isWaiting && expiresAt !== undefined
@@ -151,7 +139,7 @@ export function toWaitingCall(
   const call = {
     toolCallId: id,
     toolName: tool.name,
-    messageId: messageOf(id),
+    messageId: messages.messageIdOf(id),
     ...(parking && { isParked: true }),
   }
   if (isPaused) return { ...call, isPaused }
@@ -160,7 +148,7 @@ export function toWaitingCall(
 
 /** Tells the model that a call waits for a person. */
 export function sendPending(live: LiveSession, { id, tool, state }: OpenCall): void {
-  if (!state.isCancelled && !live.calls.isClosed) live.sendPending(id, tool.name)
+  if (!state.isCancelled && !live.calls.isClosed) live.input.sendPending(id, tool.name)
 }
 
 /** Stores the result of a call, sends it to the model, and ends the call. */
@@ -171,7 +159,7 @@ export async function settleCall(
   note?: DecidedNote,
 ): Promise<void> {
   const { id } = call
-  const event = toResultEvent(call, { response, note, messageId: live.messageOf(id) })
+  const event = toResultEvent(call, { response, note, messageId: live.messages.messageIdOf(id) })
   if (!call.isStored) await live.write(id, event)
   call.isStored = true
   await reportEndings(live, call, note)
@@ -181,12 +169,13 @@ export async function settleCall(
 }
 
 export function sendResult(
-  live: LiveSession,
+  { messages, input }: LiveSession,
   { id, tool: { name }, toolArgs: args, parking }: OpenCall,
   response: Record<string, unknown>,
 ): void {
-  if (parking) live.sendParkedResult({ id, name, args, response })
-  else live.sendResult(id, name, response)
+  const message = messages.ofCall(id)
+  if (parking) input.sendParkedResult(message, { id, name, args, response })
+  else input.sendResult(message, { id, name, response })
 }
 
 /** Records that the conversation shows the outcomes of approvals. */
@@ -200,9 +189,9 @@ export async function reportEndings(
 }
 
 /** Records a call inside the agent that a call runs, for which an approval is requested. */
-export function addInside({ onAskInside }: LiveSession, call: OpenCall, toolCallId: string): void {
+export function addInside({ messages }: LiveSession, call: OpenCall, toolCallId: string): void {
   call.inside.add(toolCallId)
-  onAskInside(call.id, toolCallId)
+  messages.addCalls(messages.ofCall(call.id), [toolCallId], false)
 }
 
 /** Creates the event with the result of a call. */

@@ -168,8 +168,8 @@ async function storeSignIn(
 
 /** Creates the run that an agent used as a tool runs in. */
 function createRun(live: LiveSession, call: OpenCall): RunState {
-  const { terms, messageOf, writeInside } = live
-  return new RunState(messageOf(call.id), 'message', undefined, {
+  const { terms, messages, writeInside } = live
+  return new RunState(messages.messageIdOf(call.id), 'message', undefined, {
     deadlineMs: terms.deadlineMs,
     canWait: canCallWait(call),
     store: (event) => writeInside(call.id, event),
@@ -180,7 +180,7 @@ function createRun(live: LiveSession, call: OpenCall): RunState {
 
 /** Lets the MCP server of a call ask a person. The message pauses meanwhile, as for any other question. */
 function createElicitation(live: LiveSession, call: OpenCall): LiveElicitation {
-  const { write, onResponse, onStateChange } = live
+  const { write, messages, onStateChange } = live
   return {
     // Node.js creates the signal when it is read first. Most calls ask nothing.
     get signal() {
@@ -192,7 +192,7 @@ function createElicitation(live: LiveSession, call: OpenCall): LiveElicitation {
       if (live.calls.isClosed) return
       call.isEliciting = state === 'asked'
       if (state === 'asked') sendPending(live, call)
-      else onResponse(call.id)
+      else messages.resume(call.id)
       onStateChange(call.id, state === 'asked' ? 'asking' : 'running')
     },
   }
