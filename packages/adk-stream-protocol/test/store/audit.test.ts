@@ -4,8 +4,11 @@ import Database from 'libsql'
 import { expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import type { AuditEntry } from '../../src/approvals/audit-entry.ts'
 import { Ledger } from '../../src/approvals/ledger.ts'
 import { runAuditCommand } from '../../src/store/commands.ts'
+import { DATABASE_CLOCK, prepareApprovalStatements } from '../../src/store/sqlite/approval-sql.ts'
+import { Connection } from '../../src/store/sqlite/connection.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { hanako, requestOf, taken } from '../ledger/support/fixture.ts'
 import {
@@ -78,6 +81,36 @@ test('[LG91] an intact record verifies completely and in part, and must contain 
   expect(await store.approvals.verifyAudit?.({ head: later })).toMatchObject({
     fault: { seq: 7, reason: 'missing' },
   })
+})
+
+test('[LG91] entries of two processes, and after a transaction that failed, form one record', async () => {
+  await using folder = await temporaryDirectory()
+  const path = await writeRecord(folder)
+  await using other = await openSqliteStore({ path })
+  const ledger = new Ledger({ store: other.approvals, appName: 'demo' })
+  const connection = new Connection(path, 1_000)
+  const { appendAudit } = prepareApprovalStatements(connection, DATABASE_CLOCK)
+  const { chat } = requestOf()
+  const entryOf = (version: number): AuditEntry => ({
+    approvalId: 'direct',
+    chat,
+    version,
+    at: version,
+    event: { type: 'expired' },
+  })
+  await connection.write(() => appendAudit([entryOf(0), entryOf(1)]))
+  const failed = connection.write(() => {
+    appendAudit([entryOf(2)])
+    throw new Error('no commit')
+  })
+  await expect(failed).rejects.toThrow()
+  taken(await ledger.request(requestOf({ id: 'd', toolCallId: 'call-d' })))
+  await connection.write(() => appendAudit([entryOf(3)]))
+  taken(await ledger.decide('d', { by: hanako, approved: true }))
+  connection.close()
+  const verified = await other.approvals.verifyAudit?.()
+  expect(verified).toMatchObject({ entries: 11, head: { seq: 11 } })
+  expect(verified).not.toHaveProperty('fault')
 })
 
 test('[LG93] opening a database adds hashes to a record without any', async () => {

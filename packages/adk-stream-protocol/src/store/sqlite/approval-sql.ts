@@ -227,20 +227,47 @@ export function auditConditions(filter: AuditFilter): Conditions {
 
 /** Prepares a function that appends entries within a write transaction. */
 function prepareAppend(connection: Connection) {
-  const head = connection.prepare<AuditHeadRow>(SELECT_HEAD)
-  const insert = connection.prepare(INSERT_ENTRY)
+  const readHead = connection.prepare<AuditHeadRow>(SELECT_HEAD)
+  /** By the number of entries. */
+  const inserts = new Map<number, Statement<never>>()
+  /** The newest entry that this process knows. Other processes append entries, too. */
+  let head: AuditHeadRow = { seq: null, hash: null }
   return (entries: readonly AuditEntry[]): void => {
-    const [last] = head.rows()
-    let seq = last?.seq ?? 0
-    let hash = last?.hash ?? GENESIS
-    for (const added of entries) {
-      const { approvalId, version } = added
-      const entry = encodeJson(added)
-      seq += 1
-      hash = hashEntry(hash, { seq, approval_id: approvalId, version, entry })
-      insert.run(seq, approvalId, version, entry, hash)
+    const insert = inserts.get(entries.length) ?? prepareInsert(connection, entries.length)
+    inserts.set(entries.length, insert)
+    const encoded = entries.map((added) => ({ ...added, entry: encodeJson(added) }))
+    for (;;) {
+      const { values, last } = chainEntries(head, encoded)
+      if (insert.run(...values, head.seq, head.hash) > 0) {
+        head = last
+        return
+      }
+      head = readHead.rows()[0] ?? head
     }
   }
+}
+
+/** Prepares the insertion of entries. It inserts none if the newest entry is not the one that the last two values describe. */
+function prepareInsert(connection: Connection, count: number): Statement<never> {
+  const rows = Array.from({ length: count }, () => '(?, ?, ?, ?, ?)').join(', ')
+  return connection.prepare(`
+    INSERT INTO approval_audit (seq, approval_id, version, entry, hash)
+    SELECT * FROM (VALUES ${rows}) WHERE (${SELECT_COUNTER}) IS ? AND (${SELECT_LAST_HASH}) IS ?`)
+}
+
+/** Returns the rows of entries after a head as one list, and the head after them. */
+function chainEntries(
+  { seq, hash }: AuditHeadRow,
+  entries: readonly (Pick<AuditEntry, 'approvalId' | 'version'> & { readonly entry: string })[],
+): { readonly values: SqlValue[]; readonly last: AuditHead } {
+  const values: SqlValue[] = []
+  let last: AuditHead = { seq: seq ?? 0, hash: hash ?? GENESIS }
+  for (const { approvalId, version, entry } of entries) {
+    const row = { seq: last.seq + 1, approval_id: approvalId, version, entry }
+    last = { seq: row.seq, hash: hashEntry(last.hash, row) }
+    values.push(row.seq, approvalId, version, entry, last.hash)
+  }
+  return { values, last }
 }
 
 /** Adds hashes to the entries of a record that was written before entries had any. */
@@ -283,9 +310,9 @@ export interface AuditHeadRow {
 export const SELECT_CUT = 'SELECT seq, hash FROM audit_cut'
 export const INSERT_ENTRY =
   'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)'
+const SELECT_LAST_HASH = 'SELECT hash FROM approval_audit ORDER BY seq DESC LIMIT 1'
 // SQLite keeps its counter when rows are removed.
 const SELECT_COUNTER = "SELECT seq FROM sqlite_sequence WHERE name = 'approval_audit'"
-export const SELECT_HEAD = `
-  SELECT (${SELECT_COUNTER}) AS seq, (SELECT hash FROM approval_audit ORDER BY seq DESC LIMIT 1) AS hash`
+export const SELECT_HEAD = `SELECT (${SELECT_COUNTER}) AS seq, (${SELECT_LAST_HASH}) AS hash`
 const SELECT_PAGE = `
   SELECT seq, approval_id, version, entry, hash FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT ?`

@@ -64,20 +64,17 @@ export class Connection {
    * guarantees that `Row` matches the selected columns.
    */
   prepare<Row = never>(sql: string): Statement<Row> {
-    let prepared: Database.Statement<SqlValue[]> | undefined
+    let prepared: Database.Statement<[SqlValue[]]> | undefined
     this.#release.push(() => {
       prepared = undefined
     })
-    const use = <Result>(work: (statement: Database.Statement<SqlValue[]>) => Result): Result =>
-      translateErrors(() => {
-        prepared ??= this.#open().prepare<SqlValue[]>(sql)
-        return work(prepared)
-      })
+    // libsql copies values that are not given as one array.
+    const open = () => (prepared ??= this.#open().prepare<[SqlValue[]]>(sql))
     // Never use `get`: libsql keeps the statement open if more rows could follow, and its lock blocks the next
     // commit.
-    const rows = (...values: SqlValue[]) => use((statement) => statement.all(...values)) as Row[]
+    const rows = (...values: SqlValue[]) => translateErrors(() => open().all(values)) as Row[]
     return {
-      run: (...values) => use((statement) => statement.run(...values).changes),
+      run: (...values) => translateErrors(() => open().run(values).changes),
       rows,
       select: (...values) => this.retry(() => rows(...values)),
     }
