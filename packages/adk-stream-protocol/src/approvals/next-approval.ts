@@ -156,8 +156,10 @@ export function isAccepted(approval: Approval, decision: Decision): boolean {
 
 /** Whether a decision completes an approval, if it is stored before the deadline. */
 export function isCompletedBy(approval: Approval, decision: Decision): boolean {
-  const result = decide(approval, decision, approval.requestedAt)
-  return 'next' in result && result.next.state.name === 'approved'
+  const { terms, votes, requestedAt } = approval
+  const needed = terms.chain.reduce((sum, { count }) => sum + count, 0)
+  const isLast = decision.approved && votes.length === needed - 1
+  return isLast && refuseDecision(approval, decision, requestedAt) === undefined
 }
 
 /** Returns the arguments to run: the original ones, or the edited ones. */

@@ -235,7 +235,10 @@ function prepareAppend(connection: Connection) {
   return (entries: readonly AuditEntry[]): void => {
     const insert = inserts.get(entries.length) ?? prepareInsert(connection, entries.length)
     inserts.set(entries.length, insert)
-    const encoded = entries.map((added) => ({ ...added, entry: encodeJson(added) }))
+    const encoded = entries.map((added) => {
+      const { approvalId, version } = added
+      return { approvalId, version, entry: encodeJson(added) }
+    })
     for (;;) {
       const { values, last } = chainEntries(head, encoded)
       if (insert.run(...values, head.seq, head.hash) > 0) {
