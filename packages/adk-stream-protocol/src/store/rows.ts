@@ -151,14 +151,15 @@ export function decodeAudit({ seq, entry }: AuditRow): AuditRecord {
 
 /**
  * Returns the names under which a pending approval is listed: those who can decide it now, and those who can withdraw
- * their vote.
+ * their vote. The owner of its chat is left out, because lists find the approvals of a person's own chats by the chat.
  */
 export function deciderNames(approval: Approval): Set<string> {
-  const { state, terms, votes } = approval
+  const { chat, state, terms, votes } = approval
   if (state.name !== 'requested') return new Set()
   const step = terms.chain[currentStep(approval) ?? -1]
   const voters = votes.map(({ principalId }) => principalId)
-  return new Set(namesOf([...(step?.principals ?? []), ...voters], step?.roles ?? []))
+  const others = [...(step?.principals ?? []), ...voters].filter((id) => id !== chat.principalId)
+  return new Set(namesOf(others, step?.roles ?? []))
 }
 
 /** Returns the stored names of principals and roles. */
