@@ -392,11 +392,6 @@ export class Ledger {
     return this.#store.lastSeq()
   }
 
-  /** Returns the audit record as JSON Lines. */
-  async *exportAudit(filter: Omit<AuditFilter, 'appName'> = {}): AsyncIterable<string> {
-    for await (const record of this.audit(filter)) yield `${JSON.stringify(record)}\n`
-  }
-
   /**
    * Calls the listener for each change made through this ledger, with its audit event, not for changes of other processes. Returns a
    * function that unsubscribes.

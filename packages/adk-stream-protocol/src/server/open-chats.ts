@@ -8,7 +8,7 @@ import type { LazyBackend } from './chats/backend.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
-import { ReplyDecisions } from './chats/decisions/reply-decisions.ts'
+import { createReplyDecision } from './chats/decisions/reply-decisions.ts'
 import { createConversationStarter } from './chats/live-conversations.ts'
 import type { LiveLeases } from './chats/live-leases.ts'
 import { openLiveLeases } from './chats/live-leases.ts'
@@ -97,8 +97,9 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     resume: resumeDecided,
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
-  const replies = new ReplyDecisions({ backend, decisions, calls })
-  const live = runs && openLiveSender({ runs, turnService, rewinds, decisions, replies, context })
+  const decideByReply = createReplyDecision({ backend, decisions, calls })
+  const live =
+    runs && openLiveSender({ runs, turnService, rewinds, decisions, decideByReply, context })
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const remoteTurns = new RemoteTurns({
@@ -122,7 +123,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     calls,
     toolResults,
     decisions,
-    replies,
+    decideByReply,
     resume: resumeDecided,
     context,
     runs,

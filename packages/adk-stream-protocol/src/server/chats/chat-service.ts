@@ -21,7 +21,7 @@ import type { LiveSender } from './live-sender.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './turns/question-answers.ts'
-import type { ReplyDecisions } from './decisions/reply-decisions.ts'
+import type { DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
@@ -46,7 +46,7 @@ export interface ChatServiceParts {
   readonly calls: StoredCalls
   readonly toolResults: ToolResults
   readonly decisions: ApprovalDecisions
-  readonly replies: ReplyDecisions
+  readonly decideByReply: DecideByReply
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
   /** The option `context`. */
@@ -101,7 +101,7 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, rewinds, context, replies, resume } = this.#parts
+    const { decisions, turnService, rewinds, context, decideByReply, resume } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const agent = await turnService.chooseAgent(principal, chat, request)
     const { chatId } = chat
@@ -112,7 +112,7 @@ export class ChatService {
     if (removed !== undefined) await rewinds.rewind(chat, removed)
     const words = request.replaces ? undefined : readReply(request.message)
     const decide = async (): Promise<Approval | undefined> =>
-      words && replies.decide(principal, chat, { reply: words, isInReach })
+      words && decideByReply(principal, chat, { reply: words, isInReach })
     const reply = words && { decide, resume }
     return turnService.start(chat, request, { state, agent, reply })
   }

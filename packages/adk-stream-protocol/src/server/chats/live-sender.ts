@@ -10,7 +10,7 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './decisions/approval-decisions.ts'
-import type { ReplyDecisions } from './decisions/reply-decisions.ts'
+import type { DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
@@ -24,7 +24,7 @@ export interface LiveSenderParts {
   readonly turnService: TurnService
   readonly rewinds: Rewinds
   readonly decisions: ApprovalDecisions
-  readonly replies: ReplyDecisions
+  readonly decideByReply: DecideByReply
   /** The option `context`. */
   readonly context: ContextOptions | undefined
 }
@@ -51,7 +51,7 @@ type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context
   Pick<AgentRequest, 'named'>
 
 export function openLiveSender(parts: LiveSenderParts): LiveSender {
-  const { turnService, replies, context } = parts
+  const { turnService, decideByReply, context } = parts
   /** The turns that are being opened, by chat. */
   const opening = new Map<string, Promise<unknown>>()
   return {
@@ -69,7 +69,7 @@ export function openLiveSender(parts: LiveSenderParts): LiveSender {
     },
     decideSpoken: async (authenticate, chat, { reply, isInReach }) => {
       if (understandReply(reply.words) === undefined) return
-      await replies.decide(await authenticate(), chat, { reply, isInReach })
+      await decideByReply(await authenticate(), chat, { reply, isInReach })
     },
     prepareSpeech: async (principal, chat, asked) => {
       const agent = await turnService.chooseAgent(principal, chat, asked)
@@ -81,7 +81,7 @@ export function openLiveSender(parts: LiveSenderParts): LiveSender {
 }
 
 async function sendMessage(
-  { runs, turnService, rewinds, decisions, replies, context }: LiveSenderParts,
+  { runs, turnService, rewinds, decisions, decideByReply, context }: LiveSenderParts,
   principal: Principal,
   chat: ChatRef,
   request: LiveMessageRequest,
@@ -107,7 +107,7 @@ async function sendMessage(
   await turnService.recordAgent(chat, agent)
   const run = await runs.open(chat)
   const decide = async (): Promise<Approval | undefined> => {
-    const decided = reply && (await replies.decide(principal, chat, { reply, isInReach }))
+    const decided = reply && (await decideByReply(principal, chat, { reply, isInReach }))
     if (!decided) await cancelPending()
     return decided
   }

@@ -3,7 +3,7 @@ import { isRefusal } from '../../../approvals/approval.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
-import { OrphanedApprovals, writeEnding } from '../turns/approval-endings.ts'
+import { writeEnding } from '../turns/approval-endings.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import { LiveCallError } from '../turns/turn-service.ts'
@@ -27,7 +27,8 @@ interface DecidedTurnsParts {
 /** Resumes the turns of calls that were decided, until the conversation shows the outcome. */
 export class DecidedTurns {
   readonly #parts: DecidedTurnsParts
-  readonly #orphans = new OrphanedApprovals()
+  /** When each approval without a question in its conversation was first found, by the clock of this process. */
+  readonly #orphanFoundAt = new Map<string, number>()
   readonly #attempts = new ResumeAttempts()
 
   constructor(parts: DecidedTurnsParts) {
@@ -73,7 +74,7 @@ export class DecidedTurns {
     // The conversation of a new decision contains the call, so its start is not delayed by a check.
     if (!isNew && (await this.#parts.calls.stateOf(approval)) !== 'asked') {
       const hasContinued = await this.#continue(approval)
-      return hasContinued ? undefined : this.#orphans.reconcileOrphan(backend, approval)
+      return hasContinued ? undefined : this.#reconcileOrphan(backend, approval)
     }
     if (!this.#attempts.isDue(approval.id)) return
     const reports = isNew ? { approval } : { reports: approval }
@@ -96,6 +97,24 @@ export class DecidedTurns {
     const turn = await turnService.resume(chat, messageId, responses)
     await turn.settled
     return true
+  }
+
+  /**
+   * Reconciles an approval whose conversation does not contain the question: the conversation already shows the ending, the message was
+   * removed, or the process crashed between the writes to ledger and session. An approved call is then cancelled, as no turn can resume.
+   */
+  async #reconcileOrphan(backend: Backend, approval: Approval): Promise<void> {
+    const { ledger } = backend
+    const { id, chat, toolCallId, state } = approval
+    if (state.name !== 'approved') return ledger.markReported(chat, [toolCallId])
+    // Another process may be about to store the question. Wait for as long as a lease.
+    const foundAt = this.#orphanFoundAt.get(id) ?? performance.now()
+    this.#orphanFoundAt.set(id, foundAt)
+    keepNewest(this.#orphanFoundAt, MAX_KEPT)
+    if (performance.now() - foundAt < ledger.leaseMs) return
+    const cancelled = await ledger.cancel(id, LOST)
+    this.#orphanFoundAt.delete(id)
+    if (!isRefusal(cancelled)) await writeEnding(backend, cancelled)
   }
 
   /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
@@ -140,6 +159,8 @@ export class DecidedTurns {
 function isNothingNew(error: unknown): boolean {
   return error instanceof ProtocolError && error.code === 'nothing-new'
 }
+
+const LOST = 'the server stopped before the question was part of the conversation'
 
 const CANNOT_START = 'the agent could not continue with it'
 

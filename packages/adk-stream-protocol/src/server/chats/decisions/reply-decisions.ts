@@ -11,39 +11,39 @@ import type { ApprovalDecisions } from './approval-decisions.ts'
 import { toDecider } from './decision-results.ts'
 import type { ShownReply } from '../../../protocol/message.ts'
 
-export interface ReplyDecisionsOptions {
+/** A reply of a person, and whether it may decide an approval: an approval of a live session is decided in its session. */
+interface GivenReply {
+  readonly reply: ShownReply
+  readonly isInReach: (approval: Approval) => boolean
+}
+
+/**
+ * Lets a short reply of a person decide the only open question of a chat, if the policy accepts replies. Returns undefined, and changes
+ * nothing, if the reply is an ordinary message.
+ */
+export type DecideByReply = (
+  principal: Principal,
+  chat: ChatRef,
+  given: GivenReply,
+) => Promise<Approval | undefined>
+
+export function createReplyDecision({
+  backend: lazyBackend,
+  decisions,
+  calls,
+}: {
   readonly backend: LazyBackend
   readonly decisions: Pick<ApprovalDecisions, 'decideByReply'>
   readonly calls: Pick<StoredCalls, 'find'>
-}
-
-/** Whether a reply in a chat may decide this approval there: an approval of a live session is decided in its session. */
-type IsInReach = (approval: Approval) => boolean
-
-/** Lets a short reply of the person decide the only open question of a chat, if the policy accepts replies. */
-export class ReplyDecisions {
-  readonly #options: ReplyDecisionsOptions
-
-  constructor(options: ReplyDecisionsOptions) {
-    this.#options = options
-  }
-
-  /**
-   * Decides the open question of a chat by the words of a person. Returns undefined, and changes nothing, if they are an ordinary
-   * message.
-   */
-  async decide(
-    principal: Principal,
-    chat: ChatRef,
-    { reply, isInReach }: { readonly reply: ShownReply; readonly isInReach: IsInReach },
-  ): Promise<Approval | undefined> {
+}): DecideByReply {
+  return async (principal, chat, { reply, isInReach }) => {
     const meaning = understandReply(reply.words)
     if (meaning === undefined) return undefined
-    const backend = await this.#options.backend.get()
+    const backend = await lazyBackend.get()
     const [approval, ...others] = await backend.ledger.pendingOf(toAppChat(backend, chat))
     if (!approval || others.length > 0 || !isInReach(approval)) return undefined
     if (!mayReply(approval, toDecider(principal))) return undefined
-    const shown = await this.#options.calls.find(chat, approval.toolCallId)
+    const shown = await calls.find(chat, approval.toolCallId)
     if (shown?.call.state !== 'asked') return undefined
     const approved = meaning === 'approve'
     const preview = shown.call.approval?.preview?.digest
@@ -54,7 +54,7 @@ export class ReplyDecisions {
       approved,
       ...(approved && preview !== undefined && { preview }),
     }
-    return this.#options.decisions.decideByReply(principal, chat, { decision, reply })
+    return decisions.decideByReply(principal, chat, { decision, reply })
   }
 }
 

@@ -9,7 +9,6 @@ import { waitsForSignIn } from '../../../calls/late-sign-ins.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { Backend } from '../backend.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
-import { keepNewest } from '../../../shared/collections.ts'
 
 const MOVED_ON = 'the person wrote something else'
 
@@ -84,36 +83,3 @@ export async function* afterCancelling(
   await cancel()
   yield* events
 }
-
-const LOST = 'the server stopped before the question was part of the conversation'
-
-/** Approvals whose conversations do not contain the question. */
-export class OrphanedApprovals {
-  /** When each orphan was first found, by the clock of this process. */
-  readonly #foundAt = new Map<string, number>()
-
-  /**
-   * Reconciles an approval whose conversation does not contain the question: the conversation already shows the ending, the message was
-   * removed, or the process crashed between the writes to ledger and session. An approved call is then cancelled, as no turn can resume.
-   */
-  async reconcileOrphan(backend: Backend, approval: Approval): Promise<void> {
-    const { ledger } = backend
-    const { id, chat, toolCallId, state } = approval
-    if (state.name !== 'approved') return ledger.markReported(chat, [toolCallId])
-    // Another process may be about to store the question. Wait for as long as a lease.
-    if (!this.#isStale(id, ledger.leaseMs)) return
-    const cancelled = await ledger.cancel(id, LOST)
-    this.#foundAt.delete(id)
-    if (!isRefusal(cancelled)) await writeEnding(backend, cancelled)
-  }
-
-  /** Whether an approval has been an orphan for as long as a lease. */
-  #isStale(id: string, leaseMs: number): boolean {
-    const foundAt = this.#foundAt.get(id) ?? performance.now()
-    this.#foundAt.set(id, foundAt)
-    keepNewest(this.#foundAt, MAX_FOUND)
-    return performance.now() - foundAt >= leaseMs
-  }
-}
-
-const MAX_FOUND = 10_000

@@ -42,7 +42,7 @@ async function lockChat(
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
-  const holder = new LockHolder(ledger, chat)
+  const isHeldByRequest = watchHolder(ledger, chat)
   /** Whether the turn in the chat has a reader. Undefined while the turn is not known to other servers. */
   let isWatched: true | undefined
   const appearsUntil = performance.now() + APPEAR_MS
@@ -57,30 +57,24 @@ async function lockChat(
       const isKnown = isStopped !== undefined || performance.now() > appearsUntil
       if (isKnown && !isStopped) isWatched = true
     }
-    if (request.onLocked === 'refuse' && isWatched && (await holder.isAlive()))
+    if (request.onLocked === 'refuse' && isWatched && (await isHeldByRequest()))
       throw new ProtocolError('turn-running')
     if (performance.now() > giveUpAt) throw busyError(request)
     await delay(RETRY_MS)
   }
 }
 
-/** The process that holds a chat lock. It is alive if it renews the lease between two checks. */
-class LockHolder {
-  readonly #ledger: Ledger
-  readonly #chat: AppChatRef
-  #firstSeenAt: number | undefined
-
-  constructor(ledger: Ledger, chat: AppChatRef) {
-    this.#ledger = ledger
-    this.#chat = chat
-  }
-
-  /** Whether the process is alive and a client requested its turn. A background turn does not count. */
-  async isAlive(): Promise<boolean> {
-    const holder = await this.#ledger.locks.findHolder(this.#chat)
+/**
+ * Returns a function that checks whether the process that holds a chat lock is alive and runs a turn that a client requested. A process is
+ * alive if it renews its lease between two checks.
+ */
+function watchHolder({ locks }: Ledger, chat: AppChatRef): () => Promise<boolean> {
+  let firstSeenAt: number | undefined
+  return async () => {
+    const holder = await locks.findHolder(chat)
     if (!holder) return false
-    this.#firstSeenAt ??= holder.lastSeenAt
-    return !holder.background && holder.lastSeenAt > this.#firstSeenAt
+    firstSeenAt ??= holder.lastSeenAt
+    return !holder.background && holder.lastSeenAt > firstSeenAt
   }
 }
 

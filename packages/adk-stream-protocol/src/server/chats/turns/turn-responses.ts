@@ -1,23 +1,167 @@
+import type { Event } from '@google/adk'
 import type { Content, FunctionResponse } from '@google/genai'
 
 import { toResponse } from '../../../agent/call-responses.ts'
 import type { Continuation } from '../../../agent/history/interrupted-turn.ts'
+import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
+import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import { toBrowserResponse } from '../../../calls/browser-tool.ts'
 import { asBrowserTool } from '../../../calls/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../../../protocol/message.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
-import type { Approval } from '../../../approvals/approval.ts'
+import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isDecided } from '../../../approvals/approval.ts'
+import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from '../backend.ts'
-import { isInputQuestion, readAnswer } from './question-answers.ts'
+import { isInputQuestion, readAnswer, settleQuestions } from './question-answers.ts'
+import type { Deferred } from '../../../shared/async.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
+import type { Turn } from '../../../turns/turn.ts'
+import { isClosing } from '../../../turns/turn.ts'
 import { listResumable } from './stored-calls.ts'
+import type { TurnRunsOptions } from './turn-runs.ts'
+import { replayStored } from './turn-runs.ts'
+
+/** The responses that a paused turn resumes with. */
+export interface TurnResponses {
+  /** The results of browser tools. Decisions are in the ledger. */
+  readonly outputs: readonly OutputResponse[]
+  /** Whether the turn resumes without a reader. Default false. */
+  readonly background?: boolean
+  /** The approval or call after which the client continues to read. Default: the last pause. */
+  readonly seen?: string
+  /** An approval that was decided just now. Its call may start before the turn is loaded. */
+  readonly approval?: Approval
+  /** The approval whose outcome the turn reports. Default: `approval`. */
+  readonly reports?: Approval
+  /** A decision to record when the chat is locked. If the chat is not free, the turn does not start. */
+  readonly decision?: PendingDecision
+  /** Whether the turn only reports the result of a call that has run. This is allowed while the bridge closes. Default false. */
+  readonly finishes?: boolean
+  /** The final result of a long-running call, from the application. */
+  readonly completion?: Completion
+  /** AP661: the approval of a call after whose result the agent may not have continued. */
+  readonly continueAfter?: Approval
+  /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
+  readonly refuse?: () => Promise<ProtocolError>
+}
+
+export interface PendingDecision {
+  readonly approval: Approval
+  readonly decision: Decision
+  /** Receives the result of recording the decision. */
+  readonly result: Deferred<Approval | Refusal>
+}
+
+interface Completion extends OutputResponse {
+  /** Called when the result is stored. */
+  readonly onStored: () => void
+}
+
+interface ResponsesInTurn {
+  readonly chat: AppChatRef
+  readonly responses: TurnResponses
+}
+
+type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'exposeState'>
+
+/** Throws if a turn cannot resume with these responses. */
+export async function checkResponses(
+  backend: Backend,
+  { state, chunks }: ReplayedTurn,
+  { chat, responses, pause }: ResponsesInTurn & { readonly pause: number },
+): Promise<void> {
+  const { outputs, completion, background = false, refuse } = responses
+  if (completion) {
+    const call = state.calls.get(completion.toolCallId)
+    const fault = await findCompletionFault(call, backend, chat)
+    if (fault) throw fault
+    return
+  }
+  if (await isBlockedByRunningCall(state, backend, chat))
+    throw new ProtocolError('approval-decided')
+  if (await collectResponses(state, backend, { chat, outputs })) return
+  // Clients repeat the outputs of all calls of a message. Invalid ones are ignored if another response is valid.
+  const foreign = await findForeignOutput(state, backend, { chat, outputs })
+  if (foreign) throw refuseForeignOutput(foreign)
+  // AP130: after an empty stream, a client would resend the same request again and again.
+  const isEmpty = pause >= chunks.length
+  if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
+}
+
+/** Yields the events of all runs that the responses allow. More responses may arrive during a run. */
+export async function* runResponses(
+  backend: Backend,
+  { messageId, signal }: Turn,
+  { chat, responses, options }: ResponsesInTurn & { readonly options: RunOptions },
+): AsyncGenerator<Event> {
+  const { outputs, completion, background = false } = responses
+  const sent = new Set<string>()
+  for (;;) {
+    const replayed = await replayStored(backend, chat, { messageId, options })
+    const all = { chat, outputs, completion }
+    const collected = replayed && (await collectResponses(replayed.state, backend, all))
+    const isFirst = sent.size === 0 && collected === undefined
+    const after = isFirst ? responses.continueAfter : undefined
+    const content = after ? await findContinuing(backend, after) : collected
+    const ids = readIds(content)
+    // Sending the same responses again would not help.
+    const isStuck = content !== undefined && ids.every((id) => sent.has(id))
+    if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
+    // AP80: another server may have taken over the chat, and have written what this turn was to write.
+    const isLost = sent.size === 0 && !content && !(await backend.ledger.locks.stillHolds(chat))
+    if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
+    if (!content || signal.aborted || isStuck) return
+    // EV3: report a turn only if it has work to do.
+    if (sent.size === 0) options.onTurn({ ...chat, messageId })
+    for (const id of ids) sent.add(id)
+    if (completion && ids.includes(completion.toolCallId)) {
+      const { onStored } = completion
+      const noted = await backend.host.toCompletion(chat, content)
+      yield* backend.host.resume(chat, messageId, { ...noted, signal, onStored })
+      continue
+    }
+    const settled = await settleQuestions(backend.ledger, chat, content)
+    let isStored = false
+    const onStored = (): void => {
+      isStored = true
+    }
+    const notes = settled && { notes: settled.notes }
+    yield* backend.host.resume(chat, messageId, { content, ...notes, signal, onStored })
+    // AP661: another server checks whether the workflow has continued with the answer.
+    if (settled && isStored && !isClosing(signal))
+      await backend.ledger.markReported(chat, settled.toolCallIds)
+    const delivered = outputs.flatMap(({ toolCallId }) =>
+      sent.has(toolCallId) ? [toolCallId] : [],
+    )
+    if (delivered.length > 0) await backend.browserCalls.drop(chat, delivered)
+  }
+}
+
+/** AP130: sent as an error, because a client whose call does not end would resend the same request. */
+const STUCK = {
+  message: 'The response is recorded, but the agent did not continue. Load the conversation again.',
+}
+
+function readIds(content: Content | undefined): string[] {
+  return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
+}
+
+/** AP661: returns the content that continues a turn, if nothing has continued it meanwhile. */
+export async function findContinuing(
+  { sessions }: Backend,
+  approval: Approval,
+): Promise<Content | undefined> {
+  const stored = await sessions.findTurn(approval.chat, approval.messageId)
+  const found = stored && findContinuation(stored, approval)
+  return found && toContinuation(found)
+}
 
 /** The inputs for the calls of a turn. Decisions are in the ledger. */
-export interface TurnInputs {
+interface TurnInputs {
   readonly chat: AppChatRef
   /** The results of browser tools. */
   readonly outputs: readonly OutputResponse[]
@@ -29,7 +173,7 @@ export interface TurnInputs {
  * Converts responses to the content that ADK resumes a paused turn with: confirmations for decided approvals, results for browser calls.
  * Returns undefined if there is no response yet.
  */
-export async function collectResponses(
+async function collectResponses(
   { calls }: Translation,
   { ledger, host, findTool }: Backend,
   { chat, outputs, completion }: TurnInputs,
@@ -63,7 +207,7 @@ function toCompletion(result: OutputResponse['result']): Record<string, unknown>
 }
 
 /** Returns the first call for which a client sent an output although only the application may complete it (BT3). */
-export async function findForeignOutput(
+async function findForeignOutput(
   { calls }: Translation,
   { findTool }: Pick<Backend, 'findTool'>,
   { chat, outputs }: Pick<TurnInputs, 'chat' | 'outputs'>,
@@ -85,7 +229,7 @@ export function refuseForeignOutput({ toolName }: { readonly toolName: string })
 }
 
 /** Returns an error if the application cannot complete a call. */
-export async function findCompletionFault(
+async function findCompletionFault(
   call: Call | undefined,
   { findTool }: Pick<Backend, 'findTool'>,
   chat: AppChatRef,
@@ -129,7 +273,7 @@ function canResume(approval: Approval, host: Pick<AgentHost, 'isRunning'>): bool
  * Whether a paused turn waits only for calls that still run: in a stopped run, or in a crashed process. A client that resumes it would
  * receive nothing and retry at once (AP11).
  */
-export async function isBlockedByRunningCall(
+async function isBlockedByRunningCall(
   { calls }: Translation,
   { ledger, host }: Pick<Backend, 'ledger' | 'host'>,
   chat: AppChatRef,
@@ -144,7 +288,7 @@ export async function isBlockedByRunningCall(
 }
 
 /** Returns the content that continues a turn. The ledger knows how a confirmed call has ended, so it does not run again. */
-export function toContinuation(found: Continuation): Content {
+function toContinuation(found: Continuation): Content {
   const functionResponse =
     'answer' in found ? found.answer : toConfirmation(found.confirmationId, true)
   return { role: 'user', parts: [{ functionResponse }] }

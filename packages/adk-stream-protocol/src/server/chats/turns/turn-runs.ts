@@ -1,12 +1,20 @@
 import type { Event } from '@google/adk'
 import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 
+import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
+import {
+  closeAtPause,
+  markPauses,
+  replayTurn,
+  toReplay,
+} from '../../../agent/history/replay-turn.ts'
 import { ChunkWriter } from '../../../agent/translate/chunk-writer.ts'
 import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
 import type { Translation } from '../../../agent/translate/translation.ts'
+import type { Ledger } from '../../../approvals/ledger.ts'
 import { asBrowserTool } from '../../../calls/browser-tool.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
-import type { ChatRef } from '../../../shared/chat-ref.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import { RunEvents, runTurn } from '../../../turns/run-turn.ts'
 import type { RunOutcome, RunTurnOptions } from '../../../turns/run-turn.ts'
 import type { Turn } from '../../../turns/turn.ts'
@@ -131,6 +139,45 @@ export class TurnRuns {
       const call = { chat: key, messageId, toolCallId }
       if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
     }
+  }
+}
+
+/** Replays the stored part of a turn, up to its pause. Returns undefined if the turn does not exist. */
+export async function replayStored(
+  { sessions }: Pick<Backend, 'sessions'>,
+  chat: AppChatRef,
+  { messageId, options }: { readonly messageId: string; readonly options: TranslationOptions },
+): Promise<ReplayedTurn | undefined> {
+  const stored = await sessions.findTurn(chat, messageId)
+  return stored && closeAtPause(replayTurn(stored, options))
+}
+
+/** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */
+export async function prefillTurn(
+  turn: Turn,
+  replayed: ReplayedTurn,
+  {
+    ledger,
+    chat,
+    pause,
+  }: { readonly ledger: Ledger; readonly chat: AppChatRef; readonly pause: number },
+): Promise<void> {
+  const { chunks, state } = replayed
+  const decided = new Set<string>()
+  for (const [toolCallId, call] of state.calls) {
+    const approval = call.approval && (await ledger.findByCall(chat, toolCallId))
+    // A client that reads from the start must not be asked again.
+    if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
+  }
+  const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
+  turn.log.append({ type: 'start', messageId: turn.messageId })
+  for (const chunk of before) turn.log.append(chunk)
+  turn.log.markPause()
+  const marks = markPauses(replayed)
+  for (let index = pause; index <= chunks.length; index += 1) {
+    for (const seen of marks.get(index) ?? []) turn.log.markPause(seen)
+    const chunk = chunks[index]
+    if (chunk) turn.log.append(chunk)
   }
 }
 

@@ -2,51 +2,32 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 
 import type { Event } from '@google/adk'
-import type { Content } from '@google/genai'
 
 import { toRepliedNote } from '../../../agent/call-responses.ts'
-import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
-import {
-  closeAtPause,
-  findResumeIndex,
-  markPauses,
-  replayTurn,
-  toReplay,
-} from '../../../agent/history/replay-turn.ts'
+import { closeAtPause, findResumeIndex, replayTurn } from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
-import type { Ledger } from '../../../approvals/ledger.ts'
-import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
-import type { OutputResponse } from '../../../protocol/read-responses.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'
-import type { AsyncQueue, Deferred } from '../../../shared/async.ts'
+import type { AsyncQueue } from '../../../shared/async.ts'
 import { defer } from '../../../shared/async.ts'
-import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
+import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { runTurn } from '../../../turns/run-turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { Turn } from '../../../turns/turn.ts'
-import { isClosing } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { AgentRequest, ChosenAgent } from '../chat-agents.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
-import { settleQuestions } from './question-answers.ts'
 import { checkRewind, prepareRewind } from './rewinds.ts'
-import {
-  collectResponses,
-  findCompletionFault,
-  findForeignOutput,
-  isBlockedByRunningCall,
-  refuseForeignOutput,
-  toContinuation,
-} from './turn-responses.ts'
+import type { PendingDecision, TurnResponses } from './turn-responses.ts'
+import { checkResponses, findContinuing, runResponses } from './turn-responses.ts'
 import type { TurnRunsOptions } from './turn-runs.ts'
-import { TurnRuns } from './turn-runs.ts'
+import { prefillTurn, replayStored, TurnRuns } from './turn-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
@@ -54,47 +35,11 @@ export interface TurnServiceOptions extends TurnRunsOptions {
   readonly isLive: (approval: Approval) => Promise<boolean>
 }
 
-/** The responses that a paused turn resumes with. */
-export interface TurnResponses {
-  /** The results of browser tools. Decisions are in the ledger. */
-  readonly outputs: readonly OutputResponse[]
-  /** Whether the turn resumes without a reader. Default false. */
-  readonly background?: boolean
-  /** The approval or call after which the client continues to read. Default: the last pause. */
-  readonly seen?: string
-  /** An approval that was decided just now. Its call may start before the turn is loaded. */
-  readonly approval?: Approval
-  /** The approval whose outcome the turn reports. Default: `approval`. */
-  readonly reports?: Approval
-  /** A decision to record when the chat is locked. If the chat is not free, the turn does not start. */
-  readonly decision?: PendingDecision
-  /** Whether the turn only reports the result of a call that has run. This is allowed while the bridge closes. Default false. */
-  readonly finishes?: boolean
-  /** The final result of a long-running call, from the application. */
-  readonly completion?: Completion
-  /** AP661: the approval of a call after whose result the agent may not have continued. */
-  readonly continueAfter?: Approval
-  /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
-  readonly refuse?: () => Promise<ProtocolError>
-}
-
 /** A live session has the call that a turn was to resume, and continues it. */
 export class LiveCallError extends ProtocolError {
   constructor() {
     super('nothing-new')
   }
-}
-
-interface PendingDecision {
-  readonly approval: Approval
-  readonly decision: Decision
-  /** Receives the result of recording the decision. */
-  readonly result: Deferred<Approval | Refusal>
-}
-
-interface Completion extends OutputResponse {
-  /** Called when the result is stored. */
-  readonly onStored: () => void
 }
 
 /** The events of one message of a live session. */
@@ -219,8 +164,9 @@ export class TurnService {
   async resume(chat: ChatRef, messageId: string, responses: TurnResponses): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
-    await backend.agents.of(key)
     const { decision } = responses
+    // The agent of a chat was found before its decision was accepted.
+    if (!decision) await backend.agents.of(key)
     const approval = decision?.approval ?? responses.approval
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
@@ -237,12 +183,12 @@ export class TurnService {
           if (decision) await this.#recordDecision(backend, turn, decision)
           else if (approval) await this.#startCall(backend, turn, approval)
           const { continueAfter } = responses
-          if (continueAfter && (await this.#continueAfter(backend, continueAfter)))
+          if (continueAfter && (await findContinuing(backend, continueAfter)))
             await backend.sessions.endLostCalls(key)
-          replayed = await this.#replay(backend, key, messageId)
+          replayed = await replayStored(backend, key, { messageId, options: this.#options })
           if (!replayed) throw new ProtocolError('nothing-new')
           const pause = findResumeIndex(replayed, responses.seen)
-          await this.#check(backend, replayed, { key, responses, pause })
+          await checkResponses(backend, replayed, { chat: key, responses, pause })
           await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
         } catch (thrown) {
           if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
@@ -250,7 +196,8 @@ export class TurnService {
         }
       },
       run: async (turn) => {
-        const events = this.#runResponses(backend, turn, { key, responses })
+        const options = this.#options
+        const events = runResponses(backend, turn, { chat: key, responses, options })
         await this.#runs.stream(backend, turn, {
           chat,
           events,
@@ -259,30 +206,6 @@ export class TurnService {
         if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
-  }
-
-  /** Throws if a turn cannot resume with these responses. */
-  async #check(
-    backend: Backend,
-    { state, chunks }: ReplayedTurn,
-    { key: chat, responses, pause }: { key: AppChatRef; responses: TurnResponses; pause: number },
-  ): Promise<void> {
-    const { outputs, completion, background = false, refuse } = responses
-    if (completion) {
-      const call = state.calls.get(completion.toolCallId)
-      const fault = await findCompletionFault(call, backend, chat)
-      if (fault) throw fault
-      return
-    }
-    if (await isBlockedByRunningCall(state, backend, chat))
-      throw new ProtocolError('approval-decided')
-    if (await collectResponses(state, backend, { chat, outputs })) return
-    // Clients repeat the outputs of all calls of a message. Invalid ones are ignored if another response is valid.
-    const foreign = await findForeignOutput(state, backend, { chat, outputs })
-    if (foreign) throw refuseForeignOutput(foreign)
-    // AP130: after an empty stream, a client would resend the same request again and again.
-    const isEmpty = pause >= chunks.length
-    if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
   }
 
   /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. A live session itself writes the ends of its calls. */
@@ -366,7 +289,7 @@ export class TurnService {
       background: true,
       isReplay: true,
       prepare: async (turn) => {
-        replayed = await this.#replay(backend, key, messageId)
+        replayed = await replayStored(backend, key, { messageId, options: this.#options })
         if (!replayed) throw new ProtocolError('nothing-new')
         await prefillTurn(turn, replayed, {
           ledger: backend.ledger,
@@ -376,7 +299,7 @@ export class TurnService {
       },
       run: async (turn) => {
         const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
-        await runTurn(turn, noEvents(), { ...rest, ...(replayed && { from: replayed.state }) })
+        await runTurn(turn, yieldAll([]), { ...rest, ...(replayed && { from: replayed.state }) })
       },
     })
   }
@@ -391,7 +314,7 @@ export class TurnService {
   ): Promise<Turn | undefined> {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
-    const replayed = await this.#replay(backend, key, messageId)
+    const replayed = await replayStored(backend, key, { messageId, options: this.#options })
     const pause = replayed && findResumeIndex(replayed, seen)
     if (!replayed || pause === undefined || pause >= replayed.chunks.length) return undefined
     const turn = this.#turns.createReplay(messageId)
@@ -445,113 +368,8 @@ export class TurnService {
         this.#runningWithoutTurn -= 1
       })
   }
-
-  /** Yields the events of all runs that the responses allow. More responses may arrive during a run. */
-  async *#runResponses(
-    backend: Backend,
-    { messageId, signal }: Turn,
-    { key, responses }: { key: AppChatRef; responses: TurnResponses },
-  ): AsyncGenerator<Event> {
-    const { outputs, completion, background = false } = responses
-    const sent = new Set<string>()
-    for (;;) {
-      const replayed = await this.#replay(backend, key, messageId)
-      const all = { chat: key, outputs, completion }
-      const collected = replayed && (await collectResponses(replayed.state, backend, all))
-      const isFirst = sent.size === 0 && collected === undefined
-      const after = isFirst ? responses.continueAfter : undefined
-      const content = after ? await this.#continueAfter(backend, after) : collected
-      const ids = readIds(content)
-      // Sending the same responses again would not help.
-      const isStuck = content !== undefined && ids.every((id) => sent.has(id))
-      if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
-      // AP80: another server may have taken over the chat, and have written what this turn was to write.
-      const isLost = sent.size === 0 && !content && !(await backend.ledger.locks.stillHolds(key))
-      if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
-      if (!content || signal.aborted || isStuck) return
-      // EV3: report a turn only if it has work to do.
-      if (sent.size === 0) this.#options.onTurn({ ...key, messageId })
-      for (const id of ids) sent.add(id)
-      if (completion && ids.includes(completion.toolCallId)) {
-        const { onStored } = completion
-        const noted = await backend.host.toCompletion(key, content)
-        yield* backend.host.resume(key, messageId, { ...noted, signal, onStored })
-        continue
-      }
-      const settled = await settleQuestions(backend.ledger, key, content)
-      let isStored = false
-      const onStored = (): void => {
-        isStored = true
-      }
-      const notes = settled && { notes: settled.notes }
-      yield* backend.host.resume(key, messageId, { content, ...notes, signal, onStored })
-      // AP661: another server checks whether the workflow has continued with the answer.
-      if (settled && isStored && !isClosing(signal))
-        await backend.ledger.markReported(key, settled.toolCallIds)
-      const delivered = outputs.flatMap(({ toolCallId }) =>
-        sent.has(toolCallId) ? [toolCallId] : [],
-      )
-      if (delivered.length > 0) await backend.browserCalls.drop(key, delivered)
-    }
-  }
-
-  /** AP661: returns the content that continues a turn, if nothing has continued it meanwhile. */
-  async #continueAfter({ sessions }: Backend, approval: Approval): Promise<Content | undefined> {
-    const stored = await sessions.findTurn(approval.chat, approval.messageId)
-    const found = stored && findContinuation(stored, approval)
-    return found && toContinuation(found)
-  }
-
-  async #replay(
-    { sessions }: Backend,
-    key: AppChatRef,
-    messageId: string,
-  ): Promise<ReplayedTurn | undefined> {
-    const stored = await sessions.findTurn(key, messageId)
-    return stored && closeAtPause(replayTurn(stored, this.#options))
-  }
 }
-
-async function* noEvents(): AsyncGenerator<Event> {}
 
 async function* yieldAll(events: readonly Event[]): AsyncGenerator<Event> {
   yield* events
-}
-
-/** AP130: sent as an error, because a client whose call does not end would resend the same request. */
-const STUCK = {
-  message: 'The response is recorded, but the agent did not continue. Load the conversation again.',
-}
-
-function readIds(content: Content | undefined): string[] {
-  return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
-}
-
-/** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */
-async function prefillTurn(
-  turn: Turn,
-  replayed: ReplayedTurn,
-  {
-    ledger,
-    chat,
-    pause,
-  }: { readonly ledger: Ledger; readonly chat: AppChatRef; readonly pause: number },
-): Promise<void> {
-  const { chunks, state } = replayed
-  const decided = new Set<string>()
-  for (const [toolCallId, call] of state.calls) {
-    const approval = call.approval && (await ledger.findByCall(chat, toolCallId))
-    // A client that reads from the start must not be asked again.
-    if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
-  }
-  const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
-  turn.log.append({ type: 'start', messageId: turn.messageId })
-  for (const chunk of before) turn.log.append(chunk)
-  turn.log.markPause()
-  const marks = markPauses(replayed)
-  for (let index = pause; index <= chunks.length; index += 1) {
-    for (const seen of marks.get(index) ?? []) turn.log.markPause(seen)
-    const chunk = chunks[index]
-    if (chunk) turn.log.append(chunk)
-  }
 }
