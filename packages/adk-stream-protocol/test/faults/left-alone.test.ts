@@ -7,6 +7,7 @@ import { isRefusal } from '../../src/approvals/approval.ts'
 import { fenceSessions } from '../../src/server/chats/turns/chat-locker.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
 import { textEvent } from '../../src/store/contract/fixtures.ts'
 import { defer } from '../support/agents.ts'
@@ -70,10 +71,12 @@ test('[AP80] a live conversation that lost its call ends, and reports no success
     await gate.promise
   }
   await using testBridge = await openLiveTestBridge({
+    liveModel: FREE_MODEL,
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
   await using client = await joinLive(testBridge)
-  client.say(`${callPayment(50)} [[then]] [[say All is paid.]]`)
+  // The model still speaks when the call is lost, so the stream of its reply is open.
+  client.say(`${callPayment(50)} [[say One moment.]] [[wait never]] [[then]] [[say All is paid.]]`)
   const [approvalId = ''] = await untilAsked(client)
   client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
   await started.promise
