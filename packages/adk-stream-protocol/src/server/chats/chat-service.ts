@@ -62,7 +62,7 @@ export interface ChatServiceParts {
 }
 
 export interface SendOptions {
-  /** Whether a new message goes to the live session of its chat. Default: it starts a run of the agent. */
+  /** Sends a new message to the live session of its chat. Default: it starts a run of the agent. */
   readonly live?: LiveSender | undefined
   /** Called when the decisions of the request are recorded. The rest may wait for the previous turn. */
   readonly onDecided?: (() => void) | undefined
