@@ -34,7 +34,8 @@ test('[BT8] of two servers, one expires a browser call, and a call whose client 
   await using one = await openSqliteStore({ path })
   await using two = await openSqliteStore({ path })
   const options = {
-    ...locate({ timeoutMs: 300 }),
+    // Long enough for the first response on a busy machine.
+    ...locate({ timeoutMs: 2_000 }),
     authenticate: () => ({ id: 'hanako' }),
     limits: { sweepMs: 10 },
   }
