@@ -9,18 +9,9 @@ import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/deciders.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { LIVE_LOCK } from '../shared/chat-ref.ts'
-import { checkName } from './session-key.ts'
+import { chatColumns, checkName } from './keys.ts'
 import type { OrphanPage, Orphans } from './store.ts'
 import { decodeJson, encodeJson } from './stored-json.ts'
-
-/** Returns the columns that identify a chat, in column order. */
-export function chatColumns({ appName, principalId, chatId }: AppChatRef): string[] {
-  return [
-    checkName('appName', appName),
-    checkName('principalId', principalId),
-    checkName('chatId', chatId),
-  ]
-}
 
 /** A part of an SQL condition with the values of its parameters, or false if it is not wanted. Each `?` stands for a value. */
 export type Condition<Value> = false | readonly [condition: string, ...values: Value[]]

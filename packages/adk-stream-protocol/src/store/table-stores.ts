@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 import type { Signal } from '../relay/relay.ts'
-import { chatColumns } from './rows.ts'
-import { checkName, isStorable, ownerColumns } from './session-key.ts'
+import { chatColumns, checkName, isStorable, ownerColumns } from './keys.ts'
 import type {
   BrowserCall,
   BrowserCallStore,

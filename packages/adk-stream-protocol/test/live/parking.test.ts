@@ -8,7 +8,7 @@ import Database from 'libsql'
 import { describe, expect, test } from 'vitest'
 
 import { DATABASE_CLOCK } from '../../src/store/sqlite/approval-sql.ts'
-import { monotonicClock } from '../../src/store/sqlite/lease-clock.ts'
+import { monotonicClock } from '../../src/store/sqlite/leases.ts'
 import { openSqliteStore, openWithClocks } from '../../src/store/sqlite/sqlite-store.ts'
 
 import { nest } from '../approvals/support/nested-agents.ts'

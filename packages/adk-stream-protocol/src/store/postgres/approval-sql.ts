@@ -1,6 +1,6 @@
 import type { ApprovalFilter, AuditFilter, VisibleFilter } from '../../approvals/approval-store.ts'
 import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
-import { checkName, isStorable } from '../session-key.ts'
+import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './database.ts'
 import { QUICK } from './database.ts'

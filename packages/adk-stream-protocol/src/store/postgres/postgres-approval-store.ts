@@ -28,12 +28,11 @@ import {
   decodeTimed,
   encodeAsked,
   encodeMoved,
-  chatColumns,
   decodeWorkers,
 } from '../rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
-import type { LockedChats } from '../locked-chats.ts'
-import { checkName, isStorable } from '../session-key.ts'
+import type { LockedChats } from '../keys.ts'
+import { chatColumns, checkName, isStorable } from '../keys.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import {

@@ -11,9 +11,10 @@ import {
   removalRow,
   type TimedEntry,
 } from '../audit-chain.ts'
+import type { SessionKey } from '../keys.ts'
+import { chatColumns, checkName, ownerColumns } from '../keys.ts'
 import type { OrphanRow, UnusedRow } from '../rows.ts'
 import {
-  chatColumns,
   decodeOrphans,
   decodeUnused,
   hasChat,
@@ -22,7 +23,6 @@ import {
   orphanValues,
   sameChat,
 } from '../rows.ts'
-import { checkName, ownerColumns } from '../session-key.ts'
 import type { RetentionStore } from '../store.ts'
 import { approvalSql } from './approval-sql.ts'
 import type { Clocks, Database, RunStatement } from './database.ts'
@@ -51,11 +51,7 @@ export function postgresRetention(
       return database.transaction(async (run) => {
         if ((await run(lockChat, [...key, ...lock])).length === 0) return false
         const isLive = (await run(lockChat, [...liveKey, ...lock])).length === 0
-        const isKept = isLive || (await run(sql.isKept, [...key, unusedMs])).length > 0
-        // A program without locks may have appended an event meanwhile. The condition is checked again on its row.
-        const removed = isKept ? [] : await run(sql.removeSession, [...key, unusedMs])
-        const isRemoved = !isKept && (removed.length > 0 || unusedMs === null)
-        if (isRemoved) for (const remove of sql.removeChat) await run(remove, key)
+        const isRemoved = !isLive && (await removeLocked(sql, run, key, unusedMs))
         await run(sql.unlock, key)
         if (!isLive) await run(sql.unlock, liveKey)
         return isRemoved
@@ -115,6 +111,21 @@ export function postgresRetention(
       })
     },
   }
+}
+
+/** Removes a chat that the caller has locked, unless it is in use. */
+async function removeLocked(
+  sql: RetentionSql,
+  run: RunStatement,
+  key: SessionKey,
+  unusedMs: number | null,
+): Promise<boolean> {
+  if ((await run(sql.isKept, [...key, unusedMs])).length > 0) return false
+  // A program without locks may have appended an event meanwhile. The condition is checked again on its row.
+  const removed = await run(sql.removeSession, [...key, unusedMs])
+  if (removed.length === 0 && unusedMs !== null) return false
+  for (const remove of sql.removeChat) await run(remove, key)
+  return true
 }
 
 /** Locks the audit record, so that writers take turns. Returns its newest entry. */

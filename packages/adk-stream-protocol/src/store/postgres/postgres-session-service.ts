@@ -26,7 +26,8 @@ import {
   toSession,
   withoutTemp,
 } from '../stored-session-service.ts'
-import type { LockedChats } from '../locked-chats.ts'
+import type { LockedChats, SessionKey } from '../keys.ts'
+import { checkName, isStorable, sessionKey } from '../keys.ts'
 import type { SessionCache, SessionHistory } from '../session-history.ts'
 import {
   addToHistory,
@@ -35,7 +36,6 @@ import {
   decodeEvent,
   encodeEvent,
 } from '../session-history.ts'
-import { checkName, isStorable, sessionKey, type SessionKey } from '../session-key.ts'
 import type {
   FirstMessageReader,
   LockedSessionReader,
@@ -103,7 +103,7 @@ export class PostgresSessionService
   }
 
   /** Returns how much of a session is cached. A statement that reads the session needs to return only the rest. */
-  positionOf(key: readonly string[]): ReadPosition {
+  positionOf(key: SessionKey): ReadPosition {
     const { epoch = -1, seq = 0 } = this.#cache.get(JSON.stringify(key)) ?? {}
     return { epoch, seq }
   }
@@ -130,7 +130,7 @@ export class PostgresSessionService
   }
 
   /** Forgets what was read of a session while its chat was locked. */
-  dropLocked(key: readonly string[]): void {
+  dropLocked(key: SessionKey): void {
     this.#locked.delete(JSON.stringify(key))
   }
 

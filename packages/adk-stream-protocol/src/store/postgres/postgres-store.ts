@@ -1,5 +1,5 @@
 import { Client, Pool } from 'pg'
-import { LockedChats } from '../locked-chats.ts'
+import { LockedChats } from '../keys.ts'
 import type { SessionCacheLimits } from '../session-history.ts'
 import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'

@@ -10,7 +10,7 @@ import type { AuditReader, ChainedRow } from '../audit-chain.ts'
 import { GENESIS, hashEntry } from '../audit-chain.ts'
 import type { ApprovalRow, TimedRow, WorkerRow } from '../rows.ts'
 import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
-import { checkName, isStorable } from '../session-key.ts'
+import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
 

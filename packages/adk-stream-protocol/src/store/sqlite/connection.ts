@@ -1,8 +1,8 @@
 import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:timers/promises'
 
 import Database from 'libsql'
+import AsyncDatabase from 'libsql/promise'
 import { StoreError } from '../store-error.ts'
-import { BackgroundCheckpoints } from './background-checkpoints.ts'
 
 /** A value that can be bound. libsql 0.5.29 aborts the whole process if it is given a boolean. */
 export type SqlValue = string | number | Buffer | null
@@ -47,7 +47,7 @@ export class Connection {
   /** In request order. A write never overtakes an earlier one. */
   readonly #queue: QueuedWrite[] = []
   #isQueueRunning = false
-  #checkpoints: BackgroundCheckpoints | undefined
+  #checkpoints: Checkpoints | undefined
 
   constructor(path: string, busyTimeoutMs: number) {
     this.busyTimeoutMs = busyTimeoutMs
@@ -138,7 +138,7 @@ export class Connection {
   checkpointInBackground(path: string): void {
     // A log that grows faster than it is moved is still moved by a commit.
     this.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`)
-    this.#checkpoints = new BackgroundCheckpoints(path)
+    this.#checkpoints = startCheckpoints(path)
   }
 
   /** Ends what runs in the background. To be awaited before `close`. */
@@ -239,6 +239,52 @@ export class Connection {
 }
 
 const CHECKPOINT = 'wal_checkpoint(TRUNCATE)'
+
+/** After how many commits the log is moved in the background. */
+const COMMITS_PER_MOVE = 200
+
+interface Checkpoints {
+  /** Counts a commit, and moves the log from time to time. */
+  countCommit(): void
+  /** Closes the connection. Resolves when the last move has ended. */
+  close(): Promise<void>
+}
+
+/**
+ * Moves the write-ahead log of a database into its file, in a thread of libsql. SQLite would do this at a commit, and the event loop
+ * would wait for the disk: the log, the pages of the file, and the log again.
+ */
+function startCheckpoints(path: string): Checkpoints {
+  let database: AsyncDatabase | undefined
+  let running: Promise<void> | undefined
+  let commits = 0
+  let isClosed = false
+  const move = async (): Promise<void> => {
+    try {
+      database ??= new AsyncDatabase(path, {})
+      // Does not wait for other connections, nor they for it.
+      await database.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    } catch {
+      // The log stays, and the next move includes it.
+    }
+  }
+  return {
+    countCommit() {
+      commits += 1
+      if (commits < COMMITS_PER_MOVE || running || isClosed) return
+      commits = 0
+      running = move().finally(() => {
+        running = undefined
+      })
+    },
+    async close() {
+      isClosed = true
+      await running
+      database?.close()
+      database = undefined
+    },
+  }
+}
 
 /** About 40 MB. SQLite's default is 1,000. */
 const MAX_LOG_PAGES = 10_000

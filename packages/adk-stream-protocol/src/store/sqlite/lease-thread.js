@@ -4,9 +4,9 @@ import { parentPort } from 'node:worker_threads'
 import Database from 'libsql'
 
 /**
- * @typedef {import('./lease-thread-host.ts').LeaseThreadData} LeaseThreadData
- * @typedef {import('./lease-thread-host.ts').LeaseThreadRequest} LeaseThreadRequest
- * @typedef {import('./lease-thread-host.ts').LeaseThreadReply} LeaseThreadReply
+ * @typedef {import('./leases.ts').LeaseThreadData} LeaseThreadData
+ * @typedef {import('./leases.ts').LeaseThreadRequest} LeaseThreadRequest
+ * @typedef {import('./leases.ts').LeaseThreadReply} LeaseThreadReply
  */
 
 const [LOOP_RAN_AT, RENEWED_AT, BUSY] = [0, 1, 2]

@@ -29,12 +29,10 @@ import {
   decodeTimed,
   encodeAsked,
   encodeMoved,
-  chatColumns,
   decodeWorkers,
 } from '../rows.ts'
 import { verifyChain } from '../audit-chain.ts'
-import { LockedChats } from '../locked-chats.ts'
-import { checkName, isStorable } from '../session-key.ts'
+import { chatColumns, checkName, isStorable, LockedChats } from '../keys.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { ApprovalStatements } from './approval-sql.ts'
@@ -48,8 +46,8 @@ import {
   auditReader,
 } from './approval-sql.ts'
 import type { Connection, Statement } from './connection.ts'
-import { monotonicClock, type LeaseClock } from './lease-clock.ts'
-import { ThreadedRenewal } from './lease-thread-host.ts'
+import type { LeaseClock, ThreadedRenewal } from './leases.ts'
+import { monotonicClock, renewInThread } from './leases.ts'
 import type { SqliteSessionService } from './sqlite-session-service.ts'
 
 export interface SqliteApprovalStoreOptions {
@@ -256,7 +254,7 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   startLeaseRenewal(lease: LeaseOptions): LeaseRenewal {
     if (this.#path === undefined) return NO_RENEWAL
-    const renewal = this.#renewals.get(lease.worker) ?? new ThreadedRenewal(this.#path, lease)
+    const renewal = this.#renewals.get(lease.worker) ?? renewInThread(this.#path, lease)
     this.#renewals.set(lease.worker, renewal)
     return renewal
   }

@@ -9,7 +9,6 @@ import {
 } from '../audit-chain.ts'
 import type { OrphanRow, UnusedRow } from '../rows.ts'
 import {
-  chatColumns,
   decodeOrphans,
   decodeUnused,
   hasChat,
@@ -18,11 +17,11 @@ import {
   orphanValues,
   sameChat,
 } from '../rows.ts'
-import { checkName, ownerColumns } from '../session-key.ts'
+import { chatColumns, checkName, ownerColumns } from '../keys.ts'
 import type { RetentionStore } from '../store.ts'
 import { type AuditHeadRow, INSERT_ENTRY, SELECT_CUT, SELECT_HEAD } from './approval-sql.ts'
 import type { Connection } from './connection.ts'
-import type { LeaseClock } from './lease-clock.ts'
+import type { LeaseClock } from './leases.ts'
 
 /** Removes data from SQLite. Each method is one short transaction. `clock` is the SQL expression of the clock for ages, in ms. */
 export function sqliteRetention(
@@ -55,24 +54,12 @@ export function sqliteRetention(
     async removeOrphan(chat) {
       await connection.write(() => statements.removeOrphan.run(...chatColumns(chat)))
     },
-    async countOldAudit(olderThanMs) {
-      let count = 0
-      for (let after = 0; ;) {
-        const rows = await statements.auditPage.select(after, PAGE)
-        const before = ((await statements.now.select())[0]?.now ?? Number.NaN) - olderThanMs
-        const end = rows.findIndex(({ at }) => at >= before)
-        count += end === -1 ? rows.length : end
-        if (end !== -1 || rows.length < PAGE) return count
-        after = rows.at(-1)?.seq ?? after
-      }
-    },
+    countOldAudit: (olderThanMs) => countOldAudit(statements, olderThanMs),
     async removeAudit({ olderThanMs, limit }) {
       return connection.write(() => {
         const at = now()
-        const cut = findCut(statements.auditPage.rows(0, limit), {
-          before: at - olderThanMs,
-          limit,
-        })
+        const rows = statements.auditPage.rows(0, limit)
+        const cut = findCut(rows, { before: at - olderThanMs, limit })
         if (!cut) return 0
         const { seq, hash } = cut
         recordRemoval(statements, { at, removed: { seq, hash } })
@@ -114,6 +101,19 @@ export function sqliteRetention(
         return ids.length
       })
     },
+  }
+}
+
+async function countOldAudit(statements: Statements, olderThanMs: number): Promise<number> {
+  let count = 0
+  for (let after = 0; ;) {
+    const rows = await statements.auditPage.select(after, PAGE)
+    const [time] = await statements.now.select()
+    const before = (time?.now ?? Number.NaN) - olderThanMs
+    const end = rows.findIndex(({ at }) => at >= before)
+    count += end === -1 ? rows.length : end
+    if (end !== -1 || rows.length < PAGE) return count
+    after = rows.at(-1)?.seq ?? after
   }
 }
 

@@ -41,7 +41,8 @@ import {
   decodeEvent,
   encodeEvent,
 } from '../session-history.ts'
-import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
+import type { SessionKey } from '../keys.ts'
+import { checkName, LockedChats, sessionKey } from '../keys.ts'
 import type {
   FirstMessageReader,
   LockedSessionReader,
@@ -49,7 +50,6 @@ import type {
   RewindRequest,
 } from '../store.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
-import { LockedChats } from '../locked-chats.ts'
 import {
   type ListStatements,
   type MissingView,
@@ -110,7 +110,7 @@ export class SqliteSessionService
   }
 
   /** Forgets what belongs to the lock of a chat. */
-  dropLocked(key: readonly string[]): void {
+  dropLocked(key: SessionKey): void {
     this.#locked.delete(JSON.stringify(key))
     this.#unstored.delete(JSON.stringify(key))
   }

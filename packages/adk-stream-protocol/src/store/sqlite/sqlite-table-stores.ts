@@ -16,7 +16,7 @@ import {
   secretReader,
 } from '../table-stores.ts'
 import type { Connection, SqlValue } from './connection.ts'
-import type { LeaseClock } from './lease-clock.ts'
+import type { LeaseClock } from './leases.ts'
 
 const IN_CHAT = 'app_name = ?1 AND principal_id = ?2 AND chat_id = ?3'
 

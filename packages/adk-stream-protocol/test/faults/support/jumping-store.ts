@@ -2,7 +2,7 @@ import Database from 'libsql'
 
 import { type Store, openSqliteStore } from '../../../src/store/index.ts'
 import { DATABASE_CLOCK } from '../../../src/store/sqlite/approval-sql.ts'
-import { monotonicClock } from '../../../src/store/sqlite/lease-clock.ts'
+import { monotonicClock } from '../../../src/store/sqlite/leases.ts'
 import { openWithClocks } from '../../../src/store/sqlite/sqlite-store.ts'
 
 /** The table with the offset of the wall clock of all processes, in ms. */

@@ -1,4 +1,5 @@
 import type { CompositeSessionKey } from '@google/adk'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { Owner } from './store.ts'
 import { StoreError } from './store-error.ts'
 
@@ -10,6 +11,15 @@ export function sessionKey({ appName, userId, sessionId }: CompositeSessionKey):
     checkName('appName', appName),
     checkName('userId', userId),
     checkName('sessionId', sessionId),
+  ]
+}
+
+/** Validates the three ids of a chat, and returns them in column order. ADK calls the chat a session, and its principal the user. */
+export function chatColumns({ appName, principalId, chatId }: AppChatRef): SessionKey {
+  return [
+    checkName('appName', appName),
+    checkName('principalId', principalId),
+    checkName('chatId', chatId),
   ]
 }
 
@@ -33,3 +43,25 @@ export function isStorable(name: string): boolean {
 }
 
 const UNSTORABLE = /[\0\p{Surrogate}]/u
+
+/**
+ * The chats that this process has locked, with their fencing tokens. A write to such a chat succeeds only while the
+ * database holds the same token.
+ */
+export class LockedChats {
+  readonly #tokens = new Map<string, string>()
+
+  /** Returns the token of this process's lock on a chat, or undefined if it holds none. */
+  tokenOf(key: SessionKey): string | undefined {
+    return this.#tokens.get(JSON.stringify(key))
+  }
+
+  hold(key: SessionKey, token: string): void {
+    this.#tokens.set(JSON.stringify(key), token)
+  }
+
+  /** Returns false if this process does not hold this lock any more. */
+  release(key: SessionKey, token: string): boolean {
+    return this.tokenOf(key) === token && this.#tokens.delete(JSON.stringify(key))
+  }
+}

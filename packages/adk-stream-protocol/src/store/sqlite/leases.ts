@@ -1,7 +1,75 @@
 import { Worker } from 'node:worker_threads'
 
-import type { LeaseRenewal, LeaseOptions } from '../../approvals/approval-store.ts'
+import type { LeaseOptions, LeaseRenewal } from '../../approvals/approval-store.ts'
 import { StoreError } from '../store-error.ts'
+import type { Connection } from './connection.ts'
+
+/**
+ * The clock for leases, in ms: the monotonic clock of the system. All processes of a machine share it. It cannot be
+ * set, and it restarts with the machine.
+ */
+export type LeaseClock = () => number
+
+export const monotonicClock: LeaseClock = () => Number(process.hrtime.bigint()) / 1e6
+
+/**
+ * Ends leases from before the last restart of the machine. Only their times can lie in the future, because every
+ * lease time is read inside the write transaction that stores it. Other old leases expire on their own.
+ */
+export async function endEarlierLeases(connection: Connection, clock: LeaseClock): Promise<void> {
+  const find = connection.prepare<{ later: number }>(`
+    SELECT 1 AS later WHERE
+      EXISTS (SELECT 1 FROM workers WHERE beat_at > ?1) OR EXISTS (SELECT 1 FROM chat_locks WHERE locked_at > ?1)
+      OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing' AND started_at > ?1)
+      OR EXISTS (SELECT 1 FROM approvals WHERE untold_since IS NOT NULL AND untold_since > ?1)
+      OR EXISTS (SELECT 1 FROM waits WHERE taken_at > ?1)`)
+  // Usually there are none, and this query takes no lock.
+  if ((await find.select(clock())).length === 0) return
+  const steps = [
+    'DELETE FROM workers WHERE beat_at > ?1',
+    'DELETE FROM chat_locks WHERE locked_at > ?1',
+    `UPDATE approvals SET started_at = 0 WHERE state = 'executing' AND started_at > ?1`,
+    'UPDATE approvals SET untold_since = 0 WHERE untold_since IS NOT NULL AND untold_since > ?1',
+    'UPDATE waits SET taken_at = NULL WHERE taken_at > ?1',
+  ].map((sql) => connection.prepare(sql))
+  await connection.write(() => {
+    const now = clock()
+    for (const step of steps) step.run(now)
+  })
+}
+
+/** Renews the lease of a worker in a separate thread while the event loop of this thread is blocked. */
+export function renewInThread(path: string, lease: LeaseOptions): ThreadedRenewal {
+  const { worker, leaseMs, maxBlockedMs, onError } = lease
+  const shared = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
+  const recordTime = (index: number) => Atomics.store(shared, index, process.hrtime.bigint())
+  recordTime(LOOP_RAN_AT)
+  const stop = LeaseThread.ofProcess().start(
+    { path, worker, leaseMs, maxBlockedMs, shared },
+    onError,
+  )
+  const timer = setInterval(() => recordTime(LOOP_RAN_AT), leaseMs / 8)
+  timer.unref()
+  return {
+    setBusy(busy) {
+      recordTime(LOOP_RAN_AT)
+      // Claiming a call or locking a chat has renewed the lease.
+      if (busy) recordTime(RENEWED_AT)
+      Atomics.store(shared, BUSY, busy ? 1n : 0n)
+    },
+    recordRenewal: () => void recordTime(RENEWED_AT),
+    async close() {
+      clearInterval(timer)
+      await stop()
+    },
+  }
+}
+
+export interface ThreadedRenewal extends LeaseRenewal {
+  /** Records that the event loop has renewed the lease itself. */
+  recordRenewal(): void
+  close(): Promise<void>
+}
 
 /**
  * Indices of the array that both threads share: when the event loop last ran, when the lease was last renewed (both
@@ -29,42 +97,6 @@ export interface LeaseThreadReply {
   readonly type: 'stopped' | 'failed'
   readonly id: number
   readonly error?: unknown
-}
-
-/** Renews the lease of a worker in a separate thread while the event loop of this thread is blocked. */
-export class ThreadedRenewal implements LeaseRenewal {
-  readonly #shared = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
-  readonly #timer: NodeJS.Timeout
-  readonly #stop: () => Promise<void>
-
-  constructor(path: string, { worker, leaseMs, maxBlockedMs, onError }: LeaseOptions) {
-    this.#recordLoopRun()
-    const data = { path, worker, leaseMs, maxBlockedMs, shared: this.#shared }
-    this.#stop = LeaseThread.ofProcess().start(data, onError)
-    this.#timer = setInterval(() => this.#recordLoopRun(), leaseMs / 8)
-    this.#timer.unref()
-  }
-
-  setBusy(busy: boolean): void {
-    this.#recordLoopRun()
-    // Claiming a call or locking a chat has renewed the lease.
-    if (busy) Atomics.store(this.#shared, RENEWED_AT, process.hrtime.bigint())
-    Atomics.store(this.#shared, BUSY, busy ? 1n : 0n)
-  }
-
-  /** Records that the event loop has renewed the lease itself. */
-  recordRenewal(): void {
-    Atomics.store(this.#shared, RENEWED_AT, process.hrtime.bigint())
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#stop()
-  }
-
-  #recordLoopRun(): void {
-    Atomics.store(this.#shared, LOOP_RAN_AT, process.hrtime.bigint())
-  }
 }
 
 /** How long the thread stays when it has nothing to renew, in ms. A process often closes a store and opens another. */
