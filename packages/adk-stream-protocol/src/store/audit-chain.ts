@@ -105,67 +105,93 @@ export async function verifyChain(
 }
 
 async function verifyAfter(
-  { readCounter, readPage }: AuditReader,
+  reader: AuditReader,
   { newest = Infinity, head: known }: AuditCheck,
   cut: AuditHead | undefined,
 ): Promise<AuditVerification> {
   const start = cut ?? { seq: 0, hash: GENESIS }
-  const removed = cut && { removed: cut }
-  const last = await readCounter()
-  let after = Math.max(start.seq, last - newest - 1)
-  const removals = new RemovalCheck(after === start.seq ? cut : undefined)
-  // A partial check trusts the oldest entry that it reads, unless that is the first entry of the record.
-  let previous = after === start.seq ? start.hash : undefined
-  let head: AuditHead | undefined
-  let entries = 0
-  const fail = (seq: number, reason: 'changed' | 'missing' | 'removed'): AuditVerification => ({
-    entries,
-    head,
-    ...removed,
-    fault: { seq, reason },
-  })
-  if (known && known.seq < start.seq) return fail(known.seq, 'removed')
-  if (known && known.seq === start.seq && known.hash !== start.hash)
-    return fail(known.seq, 'changed')
-  for (;;) {
-    const rows = await readPage(after)
-    if (rows.length === 0) break
-    for (const row of rows) {
-      const { seq, hash } = row
-      const isIntact =
-        hash !== null &&
-        (previous === undefined || row.entry === ERASED || hash === hashEntry(previous, row))
-      const isKnown = known?.seq !== seq || known.hash === hash
-      if (!isIntact || !isKnown) return fail(seq, 'changed')
-      if (previous !== undefined) {
-        entries += 1
-        removals.read(row, { seq, previous, hash })
-      }
-      previous = hash
-      head = { seq, hash }
-      after = seq
-    }
-    await yieldToEventLoop()
-  }
-  const missing = Math.max(last, known?.seq ?? 0)
-  const end = head?.seq ?? start.seq
-  if (end < missing) return fail(end + 1, 'missing')
-  const unrecorded = removals.findUnrecorded()
-  return unrecorded ? fail(unrecorded.seq, unrecorded.reason) : { entries, head, ...removed }
+  const last = await reader.readCounter()
+  const after = Math.max(start.seq, last - newest - 1)
+  const check = new RecordCheck(known)
+  if (after === start.seq) check.startAt(start.hash, cut)
+  const fault =
+    findRemovedHead(start, known) ??
+    (await readRecord(reader, check, after)) ??
+    findMissing(check.head?.seq ?? start.seq, Math.max(last, known?.seq ?? 0)) ??
+    check.findUnrecorded()
+  const { entries, head } = check
+  return { entries, head, ...(cut && { removed: cut }), ...(fault && { fault }) }
 }
 
-/** Checks that a later entry records each removal. */
-class RemovalCheck {
+type Fault = NonNullable<AuditVerification['fault']>
+
+function findRemovedHead(start: AuditHead, known: AuditHead | undefined): Fault | undefined {
+  if (known && known.seq < start.seq) return { seq: known.seq, reason: 'removed' }
+  const isChanged = known?.seq === start.seq && known.hash !== start.hash
+  return isChanged ? { seq: known.seq, reason: 'changed' } : undefined
+}
+
+function findMissing(end: number, expected: number): Fault | undefined {
+  return end < expected ? { seq: end + 1, reason: 'missing' } : undefined
+}
+
+async function readRecord(
+  { readPage }: AuditReader,
+  check: RecordCheck,
+  after: number,
+): Promise<Fault | undefined> {
+  for (let rows = await readPage(after); rows.length > 0;) {
+    for (const row of rows) {
+      const fault = check.read(row)
+      if (fault) return fault
+    }
+    await yieldToEventLoop()
+    rows = await readPage(rows.at(-1)?.seq ?? Infinity)
+  }
+  return undefined
+}
+
+/** What a check has read so far, and the removals that no later entry has recorded yet. */
+class RecordCheck {
+  /** The number of entries whose hash was checked. */
+  entries = 0
+  head: AuditHead | undefined
+  readonly #known: AuditHead | undefined
+  /** The hash of the last entry. A partial check does not know it at first, and trusts the oldest entry that it reads. */
+  #previous: string | undefined
   #cut: AuditHead | undefined
   readonly #erased = new Map<number, ErasedEntry>()
 
-  constructor(cut: AuditHead | undefined) {
+  constructor(known: AuditHead | undefined) {
+    this.#known = known
+  }
+
+  /** Starts at the first stored entry. `cut` is the removed entry before it. */
+  startAt(previous: string, cut: AuditHead | undefined): void {
+    this.#previous = previous
     this.#cut = cut
   }
 
-  read({ approval_id, entry }: ChainedRow, link: ErasedEntry): void {
-    if (entry === ERASED) this.#erased.set(link.seq, link)
-    if (!approval_id.startsWith(REMOVAL) || entry === ERASED) return
+  /** Checks the next entry. */
+  read(row: ChainedRow): Fault | undefined {
+    const { seq, hash, entry } = row
+    const previous = this.#previous
+    const isIntact =
+      hash !== null &&
+      (previous === undefined || entry === ERASED || hash === hashEntry(previous, row))
+    const isKnown = this.#known?.seq !== seq || this.#known.hash === hash
+    if (!isIntact || !isKnown) return { seq, reason: 'changed' }
+    if (previous !== undefined) {
+      this.entries += 1
+      if (entry === ERASED) this.#erased.set(seq, { seq, previous, hash })
+      else if (row.approval_id.startsWith(REMOVAL)) this.#readRemoval(entry)
+    }
+    this.#previous = hash
+    this.head = { seq, hash }
+    return undefined
+  }
+
+  #readRemoval(entry: string): void {
     // `removalRow` wrote the entry, and its hash is valid.
     const { removed, erased = [] } = decodeJson(entry) as Removal
     if (removed?.seq === this.#cut?.seq && removed?.hash === this.#cut?.hash) this.#cut = undefined
@@ -175,7 +201,8 @@ class RemovalCheck {
     }
   }
 
-  findUnrecorded(): AuditVerification['fault'] {
+  /** Returns a removal that no entry has recorded. */
+  findUnrecorded(): Fault | undefined {
     if (this.#cut) return { seq: this.#cut.seq, reason: 'missing' }
     const [seq] = this.#erased.keys()
     return seq === undefined ? undefined : { seq, reason: 'changed' }
@@ -183,7 +210,7 @@ class RemovalCheck {
 }
 
 /** Returns a sentence that names the damaged entry. */
-export function describeFault({ seq, reason }: NonNullable<AuditVerification['fault']>): string {
+export function describeFault({ seq, reason }: Fault): string {
   if (reason === 'removed')
     return `Entry ${seq} was removed by retention, so its head cannot be checked any more. Use a newer head.`
   const what =

@@ -19,7 +19,7 @@ export interface PostgresRelayOptions {
 /** Relays turns through tables of a PostgreSQL database. */
 export function postgresRelay(options: PostgresRelayOptions): Relay {
   const { database, signals = database, createClient, timing = {} } = options
-  const sql = relaySql(options.schema)
+  const sql = { ...turnSql(options.schema), ...signalSql(options.schema) }
   const probe = async (id: string): Promise<void> => {
     await signals.query('SELECT pg_notify($1, $2)', [CHANNEL, JSON.stringify({ probe: id })])
   }
@@ -155,8 +155,8 @@ function watchValues(turns: readonly Pick<RelayTurn, 'turnId' | 'owner'>[]): str
 const BATCH = 500
 const MAX_BATCHES = 20
 
-/** Returns all statements of the relay. `schema` is a quoted name. */
-function relaySql(schema: string) {
+/** Returns the statements for turns. `schema` is a quoted name. */
+function turnSql(schema: string) {
   const turn = 'turn_id, app_name, principal_id, chat_id, message_id, owner, replayable'
   return {
     /**
@@ -219,6 +219,31 @@ function relaySql(schema: string) {
     changes: `
       SELECT ${turn}, ended_at IS NOT NULL AS ended FROM ${schema}.relay_turns
       WHERE changed_at > clock_timestamp() - $1 * interval '1 ms' ORDER BY changed_at LIMIT 1000`,
+    abandoned: `
+      SELECT ${turn} FROM ${schema}.relay_turns LEFT JOIN ${schema}.relay_workers ON worker = owner
+      WHERE app_name = $1 AND ended_at IS NULL
+        AND greatest(seen_at, started_at) < clock_timestamp() - $2 * interval '1 ms'
+      ORDER BY started_at LIMIT 100`,
+    end: `
+      WITH ${QUICK}, ended AS (
+        UPDATE ${schema}.relay_turns SET ended_at = clock_timestamp(), changed_at = clock_timestamp()
+        WHERE turn_id = $1 AND ended_at IS NULL RETURNING turn_id),
+      written AS (
+        INSERT INTO ${schema}.relay_rows (turn_id, seq, lines)
+        SELECT turn_id, (SELECT coalesce(max(seq), 0) + 1 FROM ${schema}.relay_rows WHERE turn_id = $1), $2 FROM ended)
+      ${notify('$3')}`,
+    removeTurns: `
+      WITH ${QUICK}, old AS (
+        SELECT turn_id FROM ${schema}.relay_turns WHERE ended_at < clock_timestamp() - $1 * interval '1 ms'
+        LIMIT ${BATCH} FOR UPDATE SKIP LOCKED),
+      removed AS (DELETE FROM ${schema}.relay_turns WHERE turn_id IN (SELECT turn_id FROM old) RETURNING turn_id)
+      SELECT turn_id FROM removed, quick`,
+  }
+}
+
+/** Returns the statements for the servers that read turns, and for signals between servers. */
+function signalSql(schema: string) {
+  return {
     watch: `
       WITH ${QUICK}, written AS (
         INSERT INTO ${schema}.relay_readers (turn_id, worker, seen_at)
@@ -244,25 +269,6 @@ function relaySql(schema: string) {
         WHERE relay_workers.seen_at < clock_timestamp() - interval '500 ms'),
       taken AS (DELETE FROM ${schema}.relay_signals WHERE target = $1 RETURNING *)
       SELECT taken.* FROM taken, quick ORDER BY sent_at`,
-    abandoned: `
-      SELECT ${turn} FROM ${schema}.relay_turns LEFT JOIN ${schema}.relay_workers ON worker = owner
-      WHERE app_name = $1 AND ended_at IS NULL
-        AND greatest(seen_at, started_at) < clock_timestamp() - $2 * interval '1 ms'
-      ORDER BY started_at LIMIT 100`,
-    end: `
-      WITH ${QUICK}, ended AS (
-        UPDATE ${schema}.relay_turns SET ended_at = clock_timestamp(), changed_at = clock_timestamp()
-        WHERE turn_id = $1 AND ended_at IS NULL RETURNING turn_id),
-      written AS (
-        INSERT INTO ${schema}.relay_rows (turn_id, seq, lines)
-        SELECT turn_id, (SELECT coalesce(max(seq), 0) + 1 FROM ${schema}.relay_rows WHERE turn_id = $1), $2 FROM ended)
-      ${notify('$3')}`,
-    removeTurns: `
-      WITH ${QUICK}, old AS (
-        SELECT turn_id FROM ${schema}.relay_turns WHERE ended_at < clock_timestamp() - $1 * interval '1 ms'
-        LIMIT ${BATCH} FOR UPDATE SKIP LOCKED),
-      removed AS (DELETE FROM ${schema}.relay_turns WHERE turn_id IN (SELECT turn_id FROM old) RETURNING turn_id)
-      SELECT turn_id FROM removed, quick`,
     removeOld: `
       WITH ${QUICK}, signals AS (
         DELETE FROM ${schema}.relay_signals WHERE sent_at < clock_timestamp() - $1 * interval '1 ms'),
