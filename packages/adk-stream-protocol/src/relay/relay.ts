@@ -68,13 +68,13 @@ export interface TurnUpdate extends Omit<RelayTurn, 'owner'> {
   readonly ended: boolean
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly owner: string
   /** Turns that other servers read. Those servers get a hint. */
   readonly watched: readonly string[]
 }
 
-export interface TurnPosition {
+interface TurnPosition {
   readonly turnId: string
   /** The number of the last update that was read. */
   readonly seq: number

@@ -6,7 +6,7 @@ import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import type { WorkerLease } from '../approvals/approval-store.ts'
 import type { AuditRecord } from '../approvals/audit-entry.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
-import type { AppChatRef } from '../shared/chat-ref.ts'
+import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 import type { PendingBrowserCall, Store } from './store.ts'
 import type { CommandOutput } from './commands.ts'
 import { openStore, readLease, runCommand } from './commands.ts'
@@ -257,32 +257,12 @@ const SHOWN_TURNS = 20
 
 /** Prints why a chat waits, and what happened in it. Returns the exit code. */
 async function reportChat(
-  { sessions, approvals, relay }: Store,
+  store: Store,
   chat: AppChatRef,
   { work, output: { print } }: { readonly work: OpenWork; readonly output: CommandOutput },
 ): Promise<number> {
-  const isHere = (other: { readonly chat: AppChatRef }): boolean =>
-    nameChat(other.chat) === nameChat(chat) && other.chat.appName === chat.appName
-  const { appName, principalId: userId, chatId: sessionId } = chat
-  const session = await sessions.getSession({ appName, userId, sessionId })
-  const audit: AuditRecord[] = []
-  for await (const record of approvals.audit({ chat })) audit.push(record)
-  const browserCalls = new Set(work.browserCalls.filter(isHere).map((call) => call.toolCallId))
-  const timeline = buildTimeline(
-    {
-      chatId: chat.chatId,
-      now: work.now,
-      events: session?.events ?? [],
-      audit,
-      open: [...work.pending, ...work.approved, ...work.executing].filter(isHere),
-      running: (await relay?.find(chat))?.messageId,
-      browserCalls,
-      isBrowserTool: () => false,
-      showText: false,
-      reader: undefined,
-    },
-    { limit: SHOWN_TURNS },
-  )
+  const isHere = belongsTo(chat)
+  const { timeline, exists } = await readTimeline(store, chat, work)
   await print(`${nameChat(chat)}\n${timeline?.why ?? ''}`)
   for (const wait of timeline?.waits.slice(1) ?? []) await print(describeWait(wait))
   const lock = work.workers?.find(({ locks }) => locks.some(isHere))
@@ -290,10 +270,43 @@ async function reportChat(
     await print(
       `Locked by ${lock.worker}, which renewed its lease ${formatAge(lock.silentMs)} ago.`,
     )
-  if (!session) await print('The chat does not exist.')
+  if (!exists) await print('The chat does not exist.')
   for (const entry of timeline?.entries ?? []) await print(describeEntry(entry))
   const stuck = work.executing.filter(isHere).some(({ id }) => work.stale.has(id))
   return stuck || work.unknown.some(isHere) ? 1 : 0
+}
+
+async function readTimeline(
+  { sessions, approvals, relay }: Store,
+  chat: AppChatRef,
+  { now, pending, approved, executing, browserCalls }: OpenWork,
+) {
+  const isHere = belongsTo(chat)
+  const { appName, principalId: userId, chatId: sessionId } = chat
+  const session = await sessions.getSession({ appName, userId, sessionId })
+  const audit: AuditRecord[] = []
+  for await (const record of approvals.audit({ chat })) audit.push(record)
+  const timeline = buildTimeline(
+    {
+      chatId: chat.chatId,
+      now,
+      events: session?.events ?? [],
+      audit,
+      open: [...pending, ...approved, ...executing].filter(isHere),
+      running: (await relay?.find(chat))?.messageId,
+      browserCalls: new Set(browserCalls.filter(isHere).map((call) => call.toolCallId)),
+      isBrowserTool: () => false,
+      showText: false,
+      reader: undefined,
+    },
+    { limit: SHOWN_TURNS },
+  )
+  return { timeline, exists: session !== undefined }
+}
+
+function belongsTo(chat: AppChatRef): (item: { readonly chat: AppChatRef }) => boolean {
+  const key = toChatKey(chat)
+  return (item) => toChatKey(item.chat) === key
 }
 
 function describeEntry(entry: TimelineEntry): string {

@@ -225,7 +225,7 @@ export interface ScopedDelta {
 }
 
 /** Groups the writes of an event by the scope of their prefix and removes the prefix. Drops `temp:` keys. */
-export function scopeDelta(delta: StateDelta): ScopedDelta {
+function scopeDelta(delta: StateDelta): ScopedDelta {
   const session: [string, unknown][] = []
   const app: [string, unknown][] = []
   const user: [string, unknown][] = []

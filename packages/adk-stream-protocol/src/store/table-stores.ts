@@ -179,7 +179,7 @@ interface CredentialQueries {
   readonly removeOld: (unusedMs: number) => Promise<void>
 }
 
-export interface CredentialRow {
+interface CredentialRow {
   readonly name: string
   readonly sealed: Bytes
   readonly version: number

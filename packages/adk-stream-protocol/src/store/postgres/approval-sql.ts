@@ -227,18 +227,18 @@ function replaceSeveral(schema: string, count: number, clocks: Clocks): string {
 }
 
 /** A statement with the values of its parameters. */
-interface Query {
+interface ParameterizedSql {
   readonly text: string
   readonly values: readonly unknown[]
 }
 
-/** Returns a statement whose parameters were written as `?`. */
-function toQuery(text: string, values: readonly unknown[]): Query {
+/** Numbers the parameters of a statement, which are written as `?`. */
+function numberParameters(text: string, values: readonly unknown[]): ParameterizedSql {
   let number = 0
   return { text: text.replaceAll('?', () => `$${(number += 1)}`), values }
 }
 
-export function listApprovals(schema: string, filter: ApprovalFilter): Query {
+export function listApprovals(schema: string, filter: ApprovalFilter): ParameterizedSql {
   const { appName, principalId, chat, states, kind, waitsFor, after, limit } = filter
   const isPending = states?.length === 1 && states[0] === 'requested'
   const { conditions, values } = joinConditions<unknown>([
@@ -263,11 +263,11 @@ export function listApprovals(schema: string, filter: ApprovalFilter): Query {
       ],
   ])
   const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions} ORDER BY seq LIMIT ?`
-  return toQuery(text, [...values, limit])
+  return numberParameters(text, [...values, limit])
 }
 
 /** Returns the statement for approvals that a principal may see. For each name of the principal, it reads the newest of them only. */
-export function listVisible(schema: string, filter: VisibleFilter): Query {
+export function listVisible(schema: string, filter: VisibleFilter): ParameterizedSql {
   const { appName, reader, states, toolName, requester, after, limit } = filter
   const { conditions, values } = joinConditions<unknown>([
     named('reader.app_name', 'appName', appName),
@@ -287,7 +287,7 @@ export function listVisible(schema: string, filter: VisibleFilter): Query {
         ORDER BY reader.seq DESC LIMIT ?) AS newest))
     ORDER BY seq DESC LIMIT ?`
   const names = namesOf([reader.id], reader.roles).map(withoutEscapes)
-  return toQuery(text, [names, ...values, limit, limit])
+  return numberParameters(text, [names, ...values, limit, limit])
 }
 
 /** Returns JSON text as the function `without_escapes` of the database does. */
@@ -296,7 +296,7 @@ function withoutEscapes(json: string): string {
 }
 
 /** Returns the statement for one page of the audit record. */
-export function readAudit(schema: string, filter: AuditFilter, size: number): Query {
+export function readAudit(schema: string, filter: AuditFilter, size: number): ParameterizedSql {
   const { from, to, after = 0 } = filter
   const { conditions, values } = joinConditions<unknown>([
     ['audit.seq > ?', after],
@@ -307,5 +307,5 @@ export function readAudit(schema: string, filter: AuditFilter, size: number): Qu
   const text = `
     SELECT audit.seq, entry FROM ${schema}.approval_audit audit JOIN ${schema}.approvals ON approvals.id = approval_id
     WHERE ${conditions} ORDER BY audit.seq LIMIT ?`
-  return toQuery(text, [...values, size])
+  return numberParameters(text, [...values, size])
 }
