@@ -103,7 +103,7 @@ test('[LG91] entries of two processes, and after a transaction that failed, form
     appendAudit([entryOf(2)])
     throw new Error('no commit')
   })
-  await expect(failed).rejects.toThrow()
+  await expect(failed).rejects.toThrow('The database is not available')
   taken(await ledger.request(requestOf({ id: 'd', toolCallId: 'call-d' })))
   await connection.write(() => appendAudit([entryOf(3)]))
   taken(await ledger.decide('d', { by: hanako, approved: true }))

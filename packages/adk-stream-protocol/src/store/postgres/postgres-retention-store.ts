@@ -34,9 +34,7 @@ export function postgresRetention(
   clocks: Clocks,
 ): RetentionStore {
   const sql = retentionSql(schema, clocks)
-  const { lockChat, now } = approvalSql(schema, clocks)
-  const readTime = async (run: RunStatement): Promise<number> =>
-    (await run<{ now: number }>(now))[0]?.now ?? Number.NaN
+  const { lockChat } = approvalSql(schema, clocks)
   return {
     async listUnused({ appName, unusedMs, leaseMs, limit }) {
       const app = appName === undefined ? null : checkName('appName', appName)
@@ -72,7 +70,7 @@ export function postgresRetention(
       return database.transaction(async (run) => {
         const head = await lockHead(sql, run)
         const rows = await run<TimedEntry>(sql.auditPage, [limit])
-        const at = await readTime(run)
+        const at = await readTime(sql, run)
         const cut = findCut(rows, { before: at - olderThanMs, limit })
         if (!cut) return 0
         const { seq, hash } = cut
@@ -104,7 +102,7 @@ export function postgresRetention(
         const head = await lockHead(sql, run)
         const erased = await run<ErasedEntry>(sql.linksOf, [ids])
         if (erased.length > 0)
-          await recordRemoval(sql, run, head, { at: await readTime(run), erased })
+          await recordRemoval(sql, run, head, { at: await readTime(sql, run), erased })
         await run(sql.erase, [ids])
         await run(sql.removeEnded, [ids])
         return ids.length
@@ -126,6 +124,10 @@ async function removeLocked(
   if (removed.length === 0 && unusedMs !== null) return false
   for (const remove of sql.removeChat) await run(remove, key)
   return true
+}
+
+async function readTime(sql: RetentionSql, run: RunStatement): Promise<number> {
+  return (await run<{ now: number }>(sql.now))[0]?.now ?? Number.NaN
 }
 
 /** Locks the audit record, so that writers take turns. Returns its newest entry. */
@@ -153,6 +155,7 @@ function retentionSql(schema: string, { clock, leaseClock }: Clocks) {
   const isOpen = `(state IN ('requested', 'approved', 'executing') OR unreported_since IS NOT NULL)`
   const before = (parameter: string) => `(SELECT ${clock}) - ${parameter}::double precision`
   return {
+    now: `SELECT ${clock} AS now`,
     listUnused: `
       SELECT app_name, user_id, session_id FROM ${schema}.sessions
       WHERE ($1::text IS NULL OR app_name = $1) AND greatest(updated_at, created_at) < ${before('$2')}
