@@ -1,7 +1,104 @@
+import type { SourceUrlUIPart, UIMessage } from 'ai'
 import { memo, useEffect, useState, useRef } from 'react'
 
+import { isRecord } from '../../protocol/guards.ts'
+import { readSteps } from '../reading/steps.ts'
+import { StepList } from './step-list.tsx'
 import { useAdkLabels, useAdkSettings } from '../provider.tsx'
 import { OutlinedButton } from './buttons.tsx'
+
+interface TextViewProps {
+  readonly text: string
+  /** Whether more text follows. */
+  readonly streaming: boolean
+}
+
+/** Shows text of the assistant with the application's `renderText`, or as plain text. */
+export function TextView({ text, streaming }: TextViewProps) {
+  const { renderText } = useAdkSettings()
+  if (renderText) return <>{renderText(text, { streaming })}</>
+  return (
+    <p className="adk-text" dir="auto">
+      {text}
+    </p>
+  )
+}
+
+/** Shows the model's reasoning in a collapsed section. */
+export function Reasoning({ text, streaming }: TextViewProps) {
+  const { message } = useAdkLabels()
+  if (text === '') return null
+  return (
+    <details className="adk-reasoning">
+      <summary>{streaming ? message.thinking : message.reasoning}</summary>
+      <TextView text={text} streaming={streaming} />
+    </details>
+  )
+}
+
+/** Lists the web sources of a grounded reply. */
+export function Sources({ parts }: Pick<UIMessage, 'parts'>) {
+  const { message } = useAdkLabels()
+  const sources = parts.filter((part) => part.type === 'source-url').filter(isWebUrl)
+  if (sources.length === 0) return null
+  return (
+    <div className="adk-sources">
+      <h3>{message.sources}</h3>
+      <ol>
+        {sources.map(({ sourceId, url, title }) => (
+          <li key={sourceId}>
+            <a href={url} target="_blank" rel="noopener noreferrer">
+              {title ?? url}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}
+
+/** The URL comes from the model. A `javascript:` link must never reach the page. */
+function isWebUrl({ url }: SourceUrlUIPart): boolean {
+  return /^https?:\/\//i.test(url)
+}
+
+interface DataViewProps {
+  readonly part: UIMessage['parts'][number]
+}
+
+/** Shows the progress of steps, code that the model ran, or what a reply decided. Shows nothing for other data parts. */
+export function DataView({ part }: DataViewProps) {
+  if (part.type === 'data-decision') return <DecisionView part={part} />
+  if (part.type !== 'data-steps') return <CodeExecutionView part={part} />
+  const progress = 'data' in part ? readSteps(part.data) : undefined
+  return progress ? <StepList progress={progress} /> : null
+}
+
+/** Says what the message of the person decided. The card of the call shows the outcome. */
+function DecisionView({ part }: DataViewProps) {
+  const { approval } = useAdkLabels()
+  const data = 'data' in part && isRecord(part.data) ? part.data : {}
+  if (typeof data['approved'] !== 'boolean') return null
+  return <p className="adk-decision">{approval.decidedByReply(data['approved'])}</p>
+}
+
+/** Shows code that the model ran, or its result. Shows nothing for other data parts. */
+function CodeExecutionView({ part }: DataViewProps) {
+  const { message } = useAdkLabels()
+  const data = 'data' in part && isRecord(part.data) ? part.data : {}
+  const isCode = part.type === 'data-executable-code'
+  if (!isCode && part.type !== 'data-code-execution-result') return null
+  const text = isCode ? data['code'] : data['output']
+  if (typeof text !== 'string') return null
+  const language = isCode && typeof data['language'] === 'string' ? data['language'] : ''
+  return (
+    <CodeBlock
+      code={text}
+      language={language.toLowerCase()}
+      caption={isCode ? message.code : message.codeResult}
+    />
+  )
+}
 
 /**
  * Props of `CodeBlock`.

@@ -1,24 +1,30 @@
 import type { UIMessage } from 'ai'
-import { type ReactNode, useMemo, memo } from 'react'
+import { type ReactNode, useMemo, memo, createContext, use } from 'react'
 
-import { NONE_WAITING } from '../../client/api/decision-outbox.ts'
-import { useAdkLabels, useDescribeCall } from '../provider.tsx'
-import { type ApprovalDetails, readApprovals } from '../reading/approval.ts'
+import { NONE_WAITING, type WaitingDecisions } from '../../client/api/decision-outbox.ts'
+import { useAdkLabels, useDescribeCall, useAdkSettings } from '../provider.tsx'
+import {
+  type ApprovalDetails,
+  readApprovals,
+  type Approval,
+  asksForAnswer,
+  type Decision,
+  type Votes,
+} from '../reading/approval.ts'
 import { useSameObject } from '../hooks/use-stable.ts'
 import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import { isRecord } from '../../protocol/guards.ts'
-import { isWaiting, getArguments, isCall } from '../reading/call.ts'
+import { isWaiting, getArguments, isCall, type Call, getToolName } from '../reading/call.ts'
 import { type PendingSum, sumPending } from '../reading/preview.ts'
-import { hasRunApprovedCall } from '../reading/problem.ts'
+import { hasRunApprovedCall, type ServerError } from '../reading/problem.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import {
-  type ApprovalContextValue,
-  ApprovalContext,
-  MessagePartView,
-  Sources,
-} from './message-part-view.tsx'
 import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
+import { ApprovalCard } from './approval-card.tsx'
+import { DataView, FileView, Reasoning, Sources, TextView } from './message-content.tsx'
+import { QuestionCard } from './question-card.tsx'
+import { SignInCard } from './sign-in-card.tsx'
+import { ToolCard } from './tool-card.tsx'
 
 /**
  * Messages and approvals, as `useAdkChat` returns them.
@@ -42,10 +48,6 @@ interface SpeechView {
   readonly state: string
   readonly transcript?: { readonly person: string; readonly isInChat: boolean }
 }
-
-const EMPTY: ReadonlyMap<string, never> = new Map<string, never>()
-const NO_IDS: ReadonlySet<string> = new Set<string>()
-const IGNORE = (): void => undefined
 
 /** Shows a conversation. A chunk renders only its own message. */
 export function MessageList(props: MessageListProps) {
@@ -85,24 +87,22 @@ export function MessageList(props: MessageListProps) {
 }
 
 /** Returns what the cards need. The same object until something of it changes. */
-function useCardContext(props: MessageListProps) {
-  const { messages, details = EMPTY } = props
+function useCardContext(props: MessageListProps): CardContext {
+  const { messages, details = DEFAULTS.details } = props
   return useSameObject({
-    onDecide: props.onDecide ?? IGNORE,
+    onDecide: props.onDecide ?? DEFAULTS.onDecide,
     onRefresh: props.onRefresh,
-    refusals: props.refusals ?? EMPTY,
-    votes: props.votes ?? EMPTY,
-    hints: props.hints ?? EMPTY,
+    refusals: props.refusals ?? DEFAULTS.refusals,
+    votes: props.votes ?? DEFAULTS.votes,
+    hints: props.hints ?? DEFAULTS.hints,
     details,
-    unconfirmed: props.unconfirmed ?? NO_IDS,
-    waitingDecisions: props.waitingDecisions ?? NONE_WAITING,
-    isConnected: props.isConnected ?? true,
+    unconfirmed: props.unconfirmed ?? DEFAULTS.unconfirmed,
+    waitingDecisions: props.waitingDecisions ?? DEFAULTS.waitingDecisions,
+    isConnected: props.isConnected ?? DEFAULTS.isConnected,
     sums: useSums(messages, details),
     onCancelDecision: props.onCancelDecision,
   })
 }
-
-const NO_SUMS: ReadonlyMap<string, PendingSum> = new Map()
 
 /** Returns the sums of what is pending. The same object while they do not change, because a chunk must not render every card. */
 function useSums(
@@ -121,7 +121,7 @@ function useSums(
   const key = JSON.stringify([...sums])
   // The key contains everything that the sums contain.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
-  return useMemo(() => (sums.size === 0 ? NO_SUMS : sums), [key])
+  return useMemo(() => (sums.size === 0 ? DEFAULTS.sums : sums), [key])
 }
 
 /** Shows speech while it is being recognized. Screen readers read the message that it becomes. */
@@ -245,3 +245,138 @@ function Usage({ usage }: { readonly usage: Pick<UsageCount, 'inputTokens' | 'ou
     </span>
   )
 }
+
+type Part = UIMessage['parts'][number]
+
+/** Props of `MessagePartView`. */
+interface MessagePartViewProps {
+  readonly part: Part
+  readonly role: UIMessage['role']
+  /** Whether the message is still being streamed. */
+  readonly streaming: boolean
+  /** The approval of the call, if the part is a call that needs one. */
+  readonly approval?: Approval | undefined
+  /** What the call waits for inside it, as a sentence. */
+  readonly waitsFor?: string | undefined
+}
+
+/** Shows one part of a message. Shows nothing for an unknown part type. */
+const MessagePartView = memo(function MessagePartView(props: MessagePartViewProps) {
+  const { part, role, streaming, approval, waitsFor } = props
+  const { renderData } = useAdkSettings()
+  if (isCall(part)) return <CallView {...{ call: part, approval, waitsFor }} />
+  if (part.type === 'text' && role === 'user')
+    return (
+      <p className="adk-said" dir="auto">
+        {part.text}
+      </p>
+    )
+  if (part.type === 'text')
+    return <TextView text={part.text} streaming={streaming && part.state === 'streaming'} />
+  if (part.type === 'reasoning')
+    return <Reasoning text={part.text} streaming={streaming && part.state === 'streaming'} />
+  if (part.type === 'file')
+    return <FileView url={part.url} mediaType={part.mediaType} filename={part.filename} />
+  if (part.type.startsWith('data-')) return renderData?.(part) ?? <DataView part={part} />
+  return null
+}, isSame)
+
+interface CallViewProps {
+  readonly call: Call
+  readonly approval: Approval | undefined
+  readonly waitsFor: string | undefined
+}
+
+function CallView({ call, approval, waitsFor }: CallViewProps) {
+  const { renderCall } = useAdkSettings()
+  const context = use(ApprovalContext)
+  const { onDecide, onRefresh, refusals, votes, hints, details, sums } = context
+  const { unconfirmed, isConnected, waitingDecisions, onCancelDecision } = context
+  if (!approval)
+    return renderCall?.(getToolName(call), call) ?? <ToolCard {...{ call, waitsFor }} />
+  const { approvalId } = approval
+  const hint = hints.get(approvalId) ?? approval.hint
+  const current = details.get(approvalId)
+  const preview = current ? current.preview : approval.preview
+  const sending = isConnected ? 'sending' : 'waiting-for-connection'
+  const AskCard = asksForAnswer(approval) ? QuestionCard : ApprovalCard
+  const Card = approval.kind === 'sign-in' ? SignInCard : AskCard
+  return (
+    <Card
+      call={call}
+      approval={{ ...approval, ...(hint !== undefined && { hint }), preview }}
+      argsSchema={current?.argsSchema}
+      sum={sums.get(approvalId)}
+      onRefresh={onRefresh && (() => onRefresh(approvalId))}
+      onDecide={(decision) => void onDecide(approvalId, decision)}
+      refusal={refusals.get(approvalId)}
+      votes={votes.get(approvalId)}
+      onCancelDecision={onCancelDecision && (() => onCancelDecision(approvalId))}
+      waitsFor={waitsFor}
+      waitingDecision={waitingDecisions.get(approvalId)}
+      delivery={unconfirmed.has(approvalId) ? sending : 'confirmed'}
+    />
+  )
+}
+
+/** Compares by content, because the AI SDK copies every part of a message when one part grows. */
+function isSame(before: MessagePartViewProps, after: MessagePartViewProps): boolean {
+  return (
+    before.role === after.role &&
+    before.streaming === after.streaming &&
+    before.waitsFor === after.waitsFor &&
+    isShallowlySame(before.part, after.part) &&
+    isShallowlySame(before.approval ?? {}, after.approval ?? {})
+  )
+}
+
+function isShallowlySame(before: object, after: object): boolean {
+  const known = Object.entries(before)
+  const next = new Map(Object.entries(after))
+  return known.length === next.size && known.every(([name, value]) => next.get(name) === value)
+}
+
+/** How the cards of a list send decisions, and what they show that the messages do not contain. */
+interface ApprovalContextValue {
+  /** Sends a decision. Report an error through `refusals`. */
+  readonly onDecide: (approvalId: string, decision: Decision) => void | Promise<void>
+  /** Why the server refused decisions, by approval id. */
+  readonly refusals: ReadonlyMap<string, ServerError>
+  /** How many people have approved, by approval id. */
+  readonly votes: ReadonlyMap<string, Votes>
+  /** Hints that are newer than those in the messages, by approval id. */
+  readonly hints: ReadonlyMap<string, string>
+  /** The current previews and schemas of pending approvals, by approval id. */
+  readonly details: ReadonlyMap<string, ApprovalDetails>
+  /** Reads a pending approval again. Without it, a card has no button to load its preview again. */
+  readonly onRefresh?: ((approvalId: string) => void) | undefined
+  /** The approval ids of decisions that the server has not confirmed. */
+  readonly unconfirmed: ReadonlySet<string>
+  /** Whether a decision can be sent now. Default true. */
+  readonly isConnected: boolean
+  /** Votes and answers that wait for the connection, by approval id. */
+  readonly waitingDecisions: WaitingDecisions
+  /** Takes back a decision that waits for the connection. Returns false if it may have arrived. */
+  readonly onCancelDecision?: ((approvalId: string) => boolean) | undefined
+}
+
+/** The context of the cards of a list, with what the list computes. */
+interface CardContext extends ApprovalContextValue {
+  /** The sums of what is pending, by approval id. */
+  readonly sums: ReadonlyMap<string, PendingSum>
+}
+
+const DEFAULTS: CardContext = {
+  onDecide: () => undefined,
+  refusals: new Map(),
+  votes: new Map(),
+  hints: new Map(),
+  details: new Map(),
+  sums: new Map(),
+  unconfirmed: new Set(),
+  waitingDecisions: NONE_WAITING,
+  isConnected: true,
+}
+
+/** A context rather than props: a refusal renders one card and not every message. */
+const ApprovalContext = createContext(DEFAULTS)
