@@ -117,7 +117,7 @@ export class LiveConversation implements LiveHooks {
   #model: ReconnectingLiveModel | undefined
   readonly #session = new SessionWriter()
   /** Resolves when the model is connected. Messages from then on are not part of its history. */
-  readonly #ready = defer<void>()
+  readonly #ready = defer()
   #lostError: ProtocolError | undefined
   readonly #snapshots: SnapshotSaver
   /** Messages that are being stored and are not sent to the model yet. */

@@ -56,23 +56,18 @@ export async function runOpenCall(
   const edited = late && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
   const outcome = answered ?? (await runTool(edited ?? withEdits(call, approval), record, outer))
   if (signIn && ended) pauseForSignIn(call, outer, { approval: ended, question: signIn })
-  const signedIn = late && ended && (await storeSignIn(live, call, late, ended))
+  const signedIn =
+    late && ended && (await storeSignIn(live, call, { approval: late, question: ended }))
   outer.markStored()
   call.endings.push(...outer.endingsStored)
   // An agent that the call ran has lost a call to another process.
   const isRecorded = (!approval || ended !== undefined) && !outer.loss
   const pause = outer.takePause(call.id)
-  if (
-    isRecorded &&
-    outcome.by === 'failure' &&
-    !(outcome.error instanceof ApprovalUnavailableError)
-  )
-    live.onError(outcome.error)
+  if (isRecorded && outcome.by === 'failure' && !isReported(outcome)) live.onError(outcome.error)
   call.hidesError = outcome.by === 'failure' && outcome.hidden
   const result = withEditedArgs(outcome, approval)
   const isLeftOpen = result === undefined && call.tool.isLongRunning
   const isOpen = isLeftOpen && asBrowserTool(call.tool) !== undefined
-  const question = approval || pause ? undefined : readOwnQuestion(call)
   await live.calls.advance(call, {
     type: 'ran',
     // Only a browser tool waits for its result in a live session.
@@ -82,8 +77,7 @@ export async function runOpenCall(
     pause,
     signedIn,
     isOpen,
-    question:
-      question && (canCallWait(call) ? await resolveQuestion(live, call, question) : 'unavailable'),
+    question: approval || pause ? undefined : await findQuestion(live, call),
   })
 }
 
@@ -105,9 +99,19 @@ async function confirm(
   if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
 }
 
-/** Returns the confirmation that a tool has requested itself. */
-function readOwnQuestion({ id, toolContext }: OpenCall): ToolQuestion | undefined {
-  return toolContext.actions.requestedToolConfirmations[id]
+/** Returns the terms of a confirmation that a tool has requested itself while it ran. */
+async function findQuestion(
+  live: LiveSession,
+  call: OpenCall,
+): Promise<ResolvedTerms | 'unavailable' | undefined> {
+  const question = call.toolContext.actions.requestedToolConfirmations[call.id]
+  if (!question) return undefined
+  return canCallWait(call) ? resolveQuestion(live, call, question) : 'unavailable'
+}
+
+/** Whether the check of a nested session has reported an error before. */
+function isReported({ error }: { readonly error: Error }): boolean {
+  return error instanceof ApprovalUnavailableError
 }
 
 /** Asks for the sign-in of an approved call. Returns the result of the call until the sign-in has ended. */
@@ -148,22 +152,21 @@ export async function resumeSignIn(live: LiveSession, call: OpenCall): Promise<v
 export async function settleSignIn(
   live: LiveSession,
   call: OpenCall,
-  { approval, question }: LateSignIn,
+  signIn: LateSignIn,
   { response, note }: Ending,
 ): Promise<void> {
-  await settleCall(live, call, response, await storeSignIn(live, call, approval, question, note))
+  await settleCall(live, call, response, await storeSignIn(live, call, signIn, note))
 }
 
 /** Stores how the sign-in of an approved call ended. Returns the note for the call. */
 async function storeSignIn(
   live: LiveSession,
   call: OpenCall,
-  approval: Approval,
-  question: Approval,
-  note = toApprovedNote(question),
+  signIn: LateSignIn,
+  note = toApprovedNote(signIn.question),
 ): Promise<DecidedNote> {
-  call.endings.push(question.toolCallId)
-  return storeSignInEnding(call, createRun(live, call), { approval, question, note })
+  call.endings.push(signIn.question.toolCallId)
+  return storeSignInEnding(call, createRun(live, call), { ...signIn, note })
 }
 
 /** Creates the run that an agent used as a tool runs in. */
