@@ -5,8 +5,7 @@ import { toResponse } from '../../../agent/call-responses.ts'
 import type { Continuation } from '../../../agent/history/interrupted-turn.ts'
 import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
-import { toBrowserResponse } from '../../../calls/browser-tool.ts'
-import { asBrowserTool } from '../../../calls/browser-tool.ts'
+import { asBrowserTool, toBrowserResponse } from '../../../calls/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../../../protocol/message.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
@@ -96,49 +95,65 @@ export async function checkResponses(
 export async function* runResponses(
   backend: Backend,
   { messageId, signal }: Turn,
-  { chat, responses, options }: ResponsesInTurn & { readonly options: RunOptions },
+  given: ResponsesInTurn & { readonly options: RunOptions },
 ): AsyncGenerator<Event> {
+  const { host, ledger, browserCalls } = backend
+  const { chat, responses, options } = given
   const { outputs, completion, background = false } = responses
   const sent = new Set<string>()
   for (;;) {
-    const replayed = await replayStored(backend, chat, { messageId, options })
-    const all = { chat, outputs, completion }
-    const collected = replayed && (await collectResponses(replayed.state, backend, all))
-    const isFirst = sent.size === 0 && collected === undefined
-    const after = isFirst ? responses.continueAfter : undefined
-    const content = after ? await findContinuing(backend, after) : collected
+    const isFirst = sent.size === 0
+    const content = await nextContent(backend, messageId, { ...given, isFirst })
     const ids = readIds(content)
     // Sending the same responses again would not help.
     const isStuck = content !== undefined && ids.every((id) => sent.has(id))
     if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
     // AP80: another server may have taken over the chat, and have written what this turn was to write.
-    const isLost = sent.size === 0 && !content && !(await backend.ledger.locks.stillHolds(chat))
+    const isLost = isFirst && !content && !(await ledger.locks.stillHolds(chat))
     if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
     if (!content || signal.aborted || isStuck) return
     // EV3: report a turn only if it has work to do.
-    if (sent.size === 0) options.onTurn({ ...chat, messageId })
+    if (isFirst) options.onTurn({ ...chat, messageId })
     for (const id of ids) sent.add(id)
     if (completion && ids.includes(completion.toolCallId)) {
       const { onStored } = completion
-      const noted = await backend.host.toCompletion(chat, content)
-      yield* backend.host.resume(chat, messageId, { ...noted, signal, onStored })
+      const noted = await host.toCompletion(chat, content)
+      yield* host.resume(chat, messageId, { ...noted, signal, onStored })
       continue
     }
-    const settled = await settleQuestions(backend.ledger, chat, content)
+    const settled = await settleQuestions(ledger, chat, content)
     let isStored = false
     const onStored = (): void => {
       isStored = true
     }
     const notes = settled && { notes: settled.notes }
-    yield* backend.host.resume(chat, messageId, { content, ...notes, signal, onStored })
+    yield* host.resume(chat, messageId, { content, ...notes, signal, onStored })
     // AP661: another server checks whether the workflow has continued with the answer.
     if (settled && isStored && !isClosing(signal))
-      await backend.ledger.markReported(chat, settled.toolCallIds)
-    const delivered = outputs.flatMap(({ toolCallId }) =>
-      sent.has(toolCallId) ? [toolCallId] : [],
-    )
-    if (delivered.length > 0) await backend.browserCalls.drop(chat, delivered)
+      await ledger.markReported(chat, settled.toolCallIds)
+    const delivered = outputs.map(({ toolCallId }) => toolCallId).filter((id) => sent.has(id))
+    if (delivered.length > 0) await browserCalls.drop(chat, delivered)
   }
+}
+
+/** Returns the content that the agent continues with: the responses that have arrived, or what a server has left. */
+async function nextContent(
+  backend: Backend,
+  messageId: string,
+  {
+    chat,
+    responses,
+    options,
+    isFirst,
+  }: ResponsesInTurn & { readonly options: RunOptions; readonly isFirst: boolean },
+): Promise<Content | undefined> {
+  const { outputs, completion, continueAfter } = responses
+  const replayed = await replayStored(backend, chat, { messageId, options })
+  const inputs = { chat, outputs, completion }
+  const collected = replayed && (await collectResponses(replayed.state, backend, inputs))
+  return collected === undefined && isFirst && continueAfter
+    ? findContinuing(backend, continueAfter)
+    : collected
 }
 
 /** AP130: sent as an error, because a client whose call does not end would resend the same request. */
