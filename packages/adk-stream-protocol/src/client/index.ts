@@ -28,7 +28,7 @@ export {
   webSocketTransport,
   type WebSocketTransportOptions,
 } from './transports/web-socket-transport.ts'
-export type { WireEvent, WireObserver } from './transports/wire-events.ts'
+export type { WireEvent } from './transports/wire-events.ts'
 export type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
 export type { SignedInService, SignInTerms } from '../protocol/sign-in-terms.ts'
 export type { Timeline, TimelineEntry, TimelineWait } from '../protocol/timeline.ts'

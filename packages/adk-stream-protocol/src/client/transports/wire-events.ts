@@ -51,7 +51,11 @@ export type WireEvent =
   /** The size of a binary audio frame. */
   | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
 
-/** Called with every {@link WireEvent}. */
+/**
+ * Called with every {@link WireEvent}.
+ *
+ * @inline
+ */
 export type WireObserver = (event: WireEvent) => void
 
 /** A request as `createTap` reports it. */
