@@ -69,12 +69,10 @@ export function createConversationStarter(
     ]),
   )
   // All conversations share these objects, because there may be thousands of idle ones.
-  const shared = {
-    errors: new ToolErrors({ exposeErrors: options.exposeErrors, onNestedError: onError }),
-    hostPlugins: new PluginManager([...(options.services.plugins ?? [])]),
-    terms: { policy, deadlineMs: approvalDeadlineMs, onError },
-    runConfig: { ...SPOKEN, ...options.runConfig },
-  }
+  const errors = new ToolErrors({ exposeErrors: options.exposeErrors, onNestedError: onError })
+  const hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
+  const terms = { policy, deadlineMs: approvalDeadlineMs, onError }
+  const runConfig = { ...SPOKEN, ...options.runConfig }
   let services: LiveConversationOptions['services'] | undefined
 
   return async (chat) => {
@@ -88,8 +86,12 @@ export function createConversationStarter(
     services ??= { ...options.services, appName, sessionService: sessions.service }
     const runnerServices = services
     return (listener, { lease, continues }) =>
+      // Without a spread, V8 stores the fields in the object itself, and all conversations share one hidden class.
       new LiveConversation({
-        ...shared,
+        errors,
+        hostPlugins,
+        terms,
+        runConfig,
         chat: key,
         browserCalls: {
           add: (call, timeoutMs) => browserCalls.add({ chat: key, ...call }, timeoutMs),
