@@ -7,19 +7,17 @@ import { isLong } from './test/support/long-run.ts'
 const conditions = ['@adk-stream-protocol/source', 'node']
 const COMPONENTS = 'packages/*/test/react/**/*.test.tsx'
 
-/** The tests of what differs between the versions of the AI SDK. With the other tests, one version is enough for `npm test`. */
-const WITH_EACH_VERSION = ['chat', 'foreign'].map(
-  (name) => `packages/*/test/react/${name}.test.tsx`,
-)
-
-/** Components and hooks run with each version of the AI SDK in the place of the one that they import. */
+/**
+ * Components and hooks run with a version of the AI SDK in the place of the one that they import. `npm test` runs them with version 7,
+ * and in a browser with version 6, which the demo uses. `npm run test:long` also runs them here with version 6.
+ */
 const components = (version: '6' | '7', alias: Record<string, string>) => ({
   extends: true as const,
   resolve: { alias },
   test: {
     name: `react ai ${version}`,
     env: { AI_SDK: version },
-    include: version === '6' && !isLong ? WITH_EACH_VERSION : [COMPONENTS],
+    include: [COMPONENTS],
     // Not an environment of vitest, which puts a browser's `fetch` in the way of the server that runs beside the page.
     setupFiles: ['packages/adk-stream-protocol/test/react/support/dom.ts'],
   },
@@ -58,7 +56,7 @@ export default defineConfig({
           ],
         },
       },
-      components('6', {}),
+      ...(isLong ? [components('6', {})] : []),
       components('7', { '@ai-sdk/react': '@ai-sdk/react-7', ai: 'ai-7' }),
     ],
   },

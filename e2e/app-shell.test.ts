@@ -226,7 +226,7 @@ test('[DM70] the page shows that it is offline, until it is online again', async
   await offline.waitFor({ state: 'detached' })
 })
 
-test('[DM69] music is chosen and stopped in the settings', async () => {
+longTest('[DM69] music is chosen and stopped in the settings', async () => {
   const page = await testDemo.openPage()
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'Track 2' }).click({ force: true })

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { en } from '../apps/demo/src/page/i18n/en.ts'
 import { ja } from '../apps/demo/src/page/i18n/ja.ts'
 import { isLong } from '../test/support/long-run.ts'
+import { longTest } from '../test/support/long-test.ts'
 import { testModes } from './support/modes.ts'
 import { chatPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
@@ -111,7 +112,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
     expect(await log.locator('.adk-said').count()).toBe(0)
   })
 
-  test('[DM66] a reply is copied as Markdown', async () => {
+  longTest('[DM66] a reply is copied as Markdown', async () => {
     const page = await testDemo.openPage({
       mode,
       permissions: ['clipboard-read', 'clipboard-write'],

@@ -87,7 +87,7 @@ describe('voice', () => {
       .toMatchObject({ transcript: { model: 'Yes?' } })
   })
 
-  test('[VO4] a button interrupts the playback', async () => {
+  longTest('[VO4] a button interrupts the playback', async () => {
     const page = await testPage.openPage({ tones: [SILENCE] })
     await page.click('#start')
     await waitForState(page, 'listening')
