@@ -11,7 +11,7 @@ export function useValue<Value>({ subscribe, read }: Observable<Value>): Value {
   return useSyncExternalStore(subscribe, read)
 }
 
-/** A value that everything may set. */
+/** A value that any part of the page may set. */
 export class ObservableValue<Value> implements Observable<Value> {
   readonly #listeners = new Set<() => void>()
   #value: Value

@@ -35,7 +35,7 @@ import type { RemoteCall } from './remote-runs.ts'
 import type { CallOutcome } from './run-call.ts'
 import type { RunState } from './run-state.ts'
 
-/** What the runs of remote agents need of the bridge. */
+/** What the runs of remote agents need from the bridge. */
 export interface RemoteHost {
   readonly ledger: Ledger
   readonly runner: CallRunner

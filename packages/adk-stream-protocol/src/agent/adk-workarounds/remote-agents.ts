@@ -88,7 +88,7 @@ function isCallData(metadata: Record<string, unknown> | undefined): boolean {
   return type === 'function_call' || type === 'function_response'
 }
 
-/** Adds an empty message to a pause without one. ADK 2.0.0 yields no event for it, and the turn would end without a word. */
+/** Adds an empty message to a pause without one. ADK 2.0.0 yields no event for it, and the turn would end without any text. */
 const addMessage: AfterA2ARequestCallback = (context, response) => {
   if (!runs.has(context.pluginManager) || !('status' in response)) return
   const { status } = response
