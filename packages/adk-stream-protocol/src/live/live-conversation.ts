@@ -83,6 +83,8 @@ export interface LiveConversationOptions extends Pick<
   /** Whether the model completes a turn with calls at once. This is an assumption until the model shows it. */
   readonly completesCalls: boolean
   readonly openTurn: OpenTurn
+  /** Called when a result was stored in a message that is not streamed any more. */
+  readonly onLateResult: (messageId: string) => void
   readonly listener: LiveListener
 }
 
@@ -500,9 +502,10 @@ export class LiveConversation implements LiveHooks {
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
     if (this.#messages.isUnstored(toolCallId)) return
-    if (this.#state !== 'open') return this.#session.appendResponse(event)
-    await this.#session.append(event)
-    if (this.#state === 'open') this.#messages.stream(message, event)
+    if (this.#state === 'open') await this.#session.append(event)
+    else await this.#session.appendResponse(event)
+    if (this.#state === 'open' && !message.isStopped) this.#messages.stream(message, event)
+    else this.#options.onLateResult(message.messageId)
   }
 
   /** Stores an event of an agent that a call runs. A message that is not being streamed shows it later. */

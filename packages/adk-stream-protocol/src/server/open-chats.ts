@@ -4,6 +4,7 @@ import type { TurnChange } from '../relay/relay.ts'
 import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
+import type { Turn } from '../turns/turn.ts'
 import type { LazyBackend } from './chats/backend.ts'
 import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
@@ -19,7 +20,9 @@ import { openLiveSender } from './chats/live-sender.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endElicitation } from './chats/recovery/lost-elicitations.ts'
 import { RemoteTurns } from './chats/recovery/remote-turns.ts'
+import { showStored } from './chats/recovery/show-stored.ts'
 import { AskingTurns } from './chats/turns/asking-turns.ts'
+import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { Rewinds } from './chats/turns/rewinds.ts'
 import { StoredCalls } from './chats/turns/stored-calls.ts'
@@ -29,6 +32,7 @@ import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
 import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
 import { pollNews } from './feeds/approval-news.ts'
 import type { Feeds } from './feeds/feeds.ts'
+import type { TurnInfo } from './observers.ts'
 import type { Operations } from './operations/operations.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -57,6 +61,8 @@ export interface ChatParts {
   readonly runs: LiveRuns | undefined
   readonly live: LiveSender | undefined
   readonly owners: LiveOwners
+  /** Clients that wait for calls whose turns have ended. */
+  readonly outcomes: CallOutcomes
   readonly elsewhere: TurnsElsewhere
   readonly remoteTurns: RemoteTurns
   readonly newsPoll: NewsPoll
@@ -76,11 +82,20 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const rewinds = new Rewinds(backend, turns, settings.whenShortened ?? 'keep')
   const calls = new StoredCalls(backend, turns)
   const toolResults = new ToolResults({ backend, calls, turnService })
-  const decidedTurns = new DecidedTurns({ backend, calls, turnService, onError })
+  const onRecovered = (approval: Approval, turn: Turn): void => {
+    const { chat, id } = approval
+    if (later().runs?.hasListeners(chat) !== true) return
+    later().remoteTurns.noteRead(chat, turn.messageId, [id])
+    later().runs?.show(chat, turn)
+  }
+  const decidedTurns = new DecidedTurns({ backend, calls, turnService, onRecovered, onError })
+
+  const outcomes = openOutcomes(settings, shared, { turns, calls, later })
 
   const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
   const leases = openLiveLeases({ backend, ask, onError })
-  const runs = openRuns(settings, { backend, turnService, leases })
+  const onLateResults = createLateReport(settings, shared, later)
+  const runs = openRuns(settings, { backend, turnService, leases, onLateResults })
   const onDecided = (approval: Approval): void => news.changed(approval, { elsewhere: true })
   const owners = new LiveOwners({ backend, calls, runs, leases, ask, onDecided })
 
@@ -113,7 +128,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     intervalMs,
     onError,
   })
-  const isAwaited = (): boolean => isWatched(shared, runs) || runs?.asks === true
+  const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
   const chats = new ChatService({
     backend,
@@ -129,12 +144,13 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     runs,
     live,
     owners,
+    outcomes,
     remoteTurns,
     elsewhere,
     asking,
   })
   const opened = { chats, turns, turnService, calls, toolResults, decisions, asking, runs, live }
-  const parts: ChatParts = { ...opened, owners, elsewhere, remoteTurns, newsPoll, resume }
+  const parts: ChatParts = { ...opened, owners, outcomes, elsewhere, remoteTurns, newsPoll, resume }
   return parts
 }
 
@@ -142,8 +158,43 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
 const NEWS_MS = 250
 
 /** Whether a client of this process receives changes of other processes. */
-function isWatched({ feeds }: SharedParts, runs: LiveRuns | undefined): boolean {
-  return feeds.watched || runs?.listened === true
+function isWatched(events: ChatEvents, runs: LiveRuns | undefined): boolean {
+  return events.watched || runs?.listened === true
+}
+
+/** Returns a function that tells clients about results that were stored after their turn had ended. */
+function createLateReport(
+  { onError }: BridgeSettings,
+  { events }: SharedParts,
+  later: () => ChatParts,
+): (turn: TurnInfo) => void {
+  return ({ messageId, ...chat }) => {
+    const { runs, turns, turnService } = later()
+    // The end of the turn reports it.
+    if (turns.running(chat)?.messageId === messageId) return
+    showStored({ events, runs, turnService }, chat, { messageId }).catch(onError)
+  }
+}
+
+function openOutcomes(
+  { exposeState, limits, onError }: BridgeSettings,
+  { backend, events }: SharedParts,
+  parts: Pick<ChatParts, 'turns' | 'calls'> & { readonly later: () => ChatParts },
+): CallOutcomes {
+  const { turns, calls, later } = parts
+  return new CallOutcomes({
+    backend,
+    turns,
+    calls,
+    events,
+    exposeState,
+    maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
+    hasRunningCalls: (chat, messageId) =>
+      later().runs?.find(chat)?.hasRunningCalls(messageId) === true,
+    onEndedElsewhere: (approval) =>
+      later().remoteTurns.changed({ approval, state: approval.state.name, elsewhere: true }),
+    onError,
+  })
 }
 
 function openElsewhere(
@@ -154,7 +205,7 @@ function openElsewhere(
   const { events, operations } = shared
   return new TurnsElsewhere({
     limits,
-    isAwaited: () => isWatched(shared, later().runs),
+    isAwaited: () => isWatched(events, later().runs),
     onTurnChange: (change) => {
       reportTurn(change, events)
       later().remoteTurns.turnChanged(change)
@@ -216,15 +267,17 @@ function openTurns(
 
 function openTurnService(
   settings: BridgeSettings,
-  { backend, events, operations }: SharedParts,
+  shared: SharedParts,
   { turns, later }: Pick<ChatParts, 'turns'> & { readonly later: () => ChatParts },
 ): TurnService {
+  const { backend, events, operations } = shared
   const { exposeState, onError, onChunk, elicitation, whilePending = 'keep' } = settings
   return new TurnService(backend, turns, {
     exposeState,
     onError,
     onChunk,
     onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
+    onLateResults: createLateReport(settings, shared, later),
     isLive: (approval) => later().owners.holds(approval),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending,
@@ -238,6 +291,7 @@ function openRuns(
     readonly backend: LazyBackend
     readonly turnService: TurnService
     readonly leases: LiveLeases
+    readonly onLateResults: (turn: TurnInfo) => void
   },
 ): LiveRuns | undefined {
   const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings

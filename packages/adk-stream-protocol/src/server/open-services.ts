@@ -52,6 +52,7 @@ type AllParts = Omit<BridgeSettings, 'live'> & SharedParts & ChatParts
 export function openServices(settings: BridgeSettings, shared: SharedParts): Services {
   const all = { ...settings, ...shared, ...openChats(settings, shared) }
   const { backend, chats, turns, turnService, runs, live, elsewhere, limits, onError } = all
+  const { outcomes } = all
   const completions = openCallCompletions(all)
   const recovery = openRecovery(all)
   const retention = openRetention(all)
@@ -75,17 +76,22 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
     countLiveSessions: () => runs?.size ?? 0,
     drain: () => {
       turns.drain()
+      outcomes.drain()
       recovery.drain()
       retention?.drain()
     },
     isIdle: () => {
       const { ledger, host } = backend.opened ?? {}
       const isTalking = runs?.closeIdle() === false
-      return !isTalking && ![turns, turnService, ledger, host].some((part) => part?.busy === true)
+      return (
+        !isTalking &&
+        ![turns, turnService, outcomes, ledger, host].some((part) => part?.busy === true)
+      )
     },
     close: async () => {
       all.owners.close()
       all.remoteTurns.close()
+      await outcomes.close()
       await all.newsPoll.close()
       await runs?.close()
       await recovery.close()

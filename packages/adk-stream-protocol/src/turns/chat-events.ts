@@ -13,9 +13,23 @@ export class ChatEvents {
   readonly #ofChats = new Map<string, Set<(event: ChatEvent) => void>>()
   /** The listeners to all chats of a principal and to the approvals that it may see. */
   readonly #ofLists = new Map<(event: FeedEvent) => void, Reader>()
+  /** The followers of each chat. */
+  readonly #followers = new Map<string, Set<() => void>>()
 
-  chatChanged({ principalId, chatId }: ChatRef): void {
+  /** Whether anybody waits for changes. */
+  get watched(): boolean {
+    return this.#ofChats.size + this.#ofLists.size + this.#followers.size > 0
+  }
+
+  chatChanged(chat: ChatRef): void {
+    const { principalId, chatId } = chat
     this.#publishToOwner(principalId, { type: 'chat', chatId })
+    this.messageStored(chat)
+  }
+
+  /** Notifies the followers of a chat. Feeds do not report it. */
+  messageStored(chat: ChatRef): void {
+    for (const follower of this.#followers.get(keyOf(chat)) ?? []) follower()
   }
 
   /** Reports that a turn of a chat started or resumed. */
@@ -42,23 +56,24 @@ export class ChatEvents {
     this.chatChanged(chat)
   }
 
-  /** Whether a feed of the chat or of its owner is open. */
+  /** Whether the chat has a follower, or a feed of the chat or of its owner is open. */
   isWatched(chat: ChatRef): boolean {
-    if (this.#ofChats.has(keyOf(chat))) return true
+    if (this.#ofChats.has(keyOf(chat)) || this.#followers.has(keyOf(chat))) return true
     for (const reader of this.#ofLists.values()) if (reader().id === chat.principalId) return true
     return false
   }
 
   /** Adds a listener for a chat. Returns a function that removes it. */
   watchChat(chat: ChatRef, listener: (event: ChatEvent) => void): () => void {
-    const key = keyOf(chat)
-    const listeners = this.#ofChats.get(key) ?? new Set()
-    this.#ofChats.set(key, listeners.add(listener))
-    return () => {
-      listeners.delete(listener)
-      // The chat may have a new set of listeners meanwhile.
-      if (listeners.size === 0 && this.#ofChats.get(key) === listeners) this.#ofChats.delete(key)
-    }
+    return addTo(this.#ofChats, keyOf(chat), listener)
+  }
+
+  /**
+   * Adds a follower: a function that is called when a turn of the chat ends, an approval changes, or a message is stored, on any server.
+   * Returns a function that removes it.
+   */
+  follow(chat: ChatRef, follower: () => void): () => void {
+    return addTo(this.#followers, keyOf(chat), follower)
   }
 
   /** Adds a listener for the lists of a principal. Returns a function that removes it. */
@@ -73,5 +88,20 @@ export class ChatEvents {
 
   #publishToOwner(principalId: string, event: FeedEvent): void {
     for (const [listener, reader] of this.#ofLists) if (reader().id === principalId) listener(event)
+  }
+}
+
+/** Adds a listener to the set of a key. Returns a function that removes it, and an empty set with it. */
+function addTo<Listener>(
+  sets: Map<string, Set<Listener>>,
+  key: string,
+  listener: Listener,
+): () => void {
+  const listeners = sets.get(key) ?? new Set()
+  sets.set(key, listeners.add(listener))
+  return () => {
+    listeners.delete(listener)
+    // The key may have a new set meanwhile.
+    if (listeners.size === 0 && sets.get(key) === listeners) sets.delete(key)
   }
 }

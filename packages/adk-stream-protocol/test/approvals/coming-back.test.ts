@@ -242,11 +242,14 @@ describe.each(clients)('$name', (client) => {
       page.loseConnection()
       await page.untilMessages(() => true)
       const reloaded = await page.open(client)
-      await reloaded.decide(true)
-      expect(reloaded.refusal).toBe('approval-decided')
-      expect(page.sent).toHaveLength(3)
+      const { started: before } = page
+      await reloaded.click({ id, approved: true })
+      await expect.poll(() => page.started, { timeout: 60_000 }).toBe(before + 1)
       gate.resolve()
-      await page.untilState(id, 'succeeded')
+      await reloaded.rest()
+      expect(reloaded.error).toBeUndefined()
+      expect(page.sent).toHaveLength(3)
+      expect(toolParts(reloaded.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
       expect(testBridge.wallet.payments).toHaveLength(1)
     },
   )

@@ -6,15 +6,24 @@ import { nextApproval } from '../../src/approvals/next-approval.ts'
 import { isRefusal } from '../../src/approvals/approval.ts'
 import { fenceSessions } from '../../src/server/chats/turns/chat-locker.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
+import { approvingClients } from '../approvals/support/approving-chat.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
-import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
+import {
+  joinLive,
+  nextUnasked,
+  openLiveTestBridge,
+  unasked,
+  untilAsked,
+} from '../live/support/live-test-bridge.ts'
 import { textEvent } from '../../src/store/contract/fixtures.ts'
 import { defer } from '../support/agents.ts'
 import { openPair, type Pair } from './support/pair.ts'
+import type { Asked } from './support/person.ts'
 
 const LEASE_MS = 300
 const PATIENCE = { timeout: 120_000, interval: 20 }
+const PAY = '[[call pay {"to": "花子", "amount": 50}]]'
 /** A turn that was stopped ends without its tool after a second. */
 const ABANDONED_MS = 1_000
 
@@ -64,6 +73,73 @@ async function loseCall({ approvals }: Store, approvalId: string): Promise<void>
   if (isRefusal(lost) || !(await approvals.replace(lost))) throw new Error('it is not lost')
 }
 
+/** A call that runs on the first server after its turn was stopped, and a client that sends its decision again on the second one. */
+interface Stopped extends AsyncDisposable {
+  readonly pair: Pair
+  readonly asked: Asked
+  readonly response: Response
+  /** Lets the call end. */
+  readonly finish: () => void
+}
+
+async function openStopped(limits = { leaseMs: 15_000, sweepMs: 20 }): Promise<Stopped> {
+  const [started, gate] = [defer(), defer()]
+  const reached = async (moment: string) => {
+    if (moment !== 'before effect') return
+    started.resolve()
+    await gate.promise
+  }
+  const pair = await openPair({ limits, ofOne: { reached } })
+  const asked = await pair.atOne.ask(`${PAY}[[then]][[say Paid.]]`)
+  const answer = await pair.atOne.beginAnswer(asked, { approved: true })
+  await started.promise
+  await pair.atOne.post('/chats/chat-1/stop', {})
+  await answer.text()
+  const response = await pair.atTwo.beginAnswer(asked, { approved: true })
+  expect(response.status).toBe(200)
+  const finish = (): void => gate.resolve()
+  const dispose = async (): Promise<void> => {
+    finish()
+    await pair[Symbol.asyncDispose]()
+  }
+  return { pair, asked, response, finish, [Symbol.asyncDispose]: dispose }
+}
+
+test('[AP44] a decision that is sent again to another server receives the outcome of the call that still runs', async () => {
+  await using stopped = await openStopped()
+  const { pair, asked, response } = stopped
+  stopped.finish()
+  const body = await response.text()
+  expect(body).toContain('"outcome":"succeeded"')
+  expect(body).toContain('"type":"tool-output-available"')
+  expect(body).toContain('"type":"finish"')
+  expect(body).not.toContain('Paid.')
+  const life = ['requested', 'approved', 'started', 'succeeded']
+  expect(await historyOf(pair, asked.approvalId)).toEqual(life)
+  expect(pair.effects()).toHaveLength(1)
+})
+
+test('[AP795] if the server that runs the call is lost, the client that waits at another one receives an unknown outcome and the reply', async () => {
+  await using stopped = await openStopped({ leaseMs: LEASE_MS, sweepMs: 20 })
+  const { pair, asked, response } = stopped
+  await loseCall(pair.store, asked.approvalId)
+  const body = await response.text()
+  expect(body).toContain('"state":"unknown"')
+  expect(body).toContain('"type":"tool-output-error"')
+  expect(body).toContain('Paid.')
+  expect(body).toContain('"type":"finish"')
+  expect(pair.effects()).toEqual([])
+})
+
+test('[AP795] a server that closes does not wait for the call of another one, and tells the client to retry', async () => {
+  await using stopped = await openStopped()
+  const { pair, asked, response } = stopped
+  await pair.two.bridge.close()
+  expect(await response.text()).toContain('"code":"unavailable"')
+  const approval = await pair.store.approvals.get(asked.approvalId)
+  expect(approval?.state.name).toBe('executing')
+})
+
 test('[AP80] a live conversation that lost its call ends, and reports no success', async () => {
   const [started, gate] = [defer(), defer()]
   const before = async () => {
@@ -89,6 +165,33 @@ test('[AP80] a live conversation that lost its call ends, and reports no success
   expect((await testBridge.store.approvals.get(approvalId))?.state.name).toBe('unknown')
 })
 
+test('[AP80] a client whose stream has ended receives the outcome of a call that its live conversation lost', async () => {
+  const [started, gate] = [defer(), defer()]
+  const before = async () => {
+    started.resolve()
+    await gate.promise
+  }
+  await using testBridge = await openLiveTestBridge({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+    limits: { leaseMs: LEASE_MS },
+  })
+  await using client = await joinLive(testBridge)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say(`${callPayment(50)}[[then]][[say I do not know.]]`)
+  const [approvalId = ''] = await untilAsked(client)
+  await client.nextOf('end', 'r1')
+  client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
+  await started.promise
+  await loseCall(testBridge.store, approvalId)
+  gate.resolve()
+  const requestId = await nextUnasked(client)
+  await client.nextOf('end', requestId)
+  const types = client.chunks(requestId).map(({ type }) => type)
+  expect(types).toContain('tool-output-error')
+  expect(types).not.toContain('tool-output-available')
+  expect(client.text(requestId)).toBe('I do not know.')
+})
+
 test('[TU80] nothing is written to a session service of the application for a chat whose lock was lost', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const [one, two] = [1, 2].map(
@@ -107,4 +210,42 @@ test('[TU80] nothing is written to a session service of the application for a ch
   await one.locks.unlock(chat, token)
   const { events = [] } = (await own.getSession(key)) ?? {}
   expect(events.map(({ id }) => id)).toEqual(['e-1'])
+})
+
+/** Approves and claims a call as a process does that crashes then. */
+async function claimAndCrash({ approvals }: Store, approvalId: string): Promise<void> {
+  const by = { id: 'hanako', roles: [] }
+  const asked = await approvals.get(approvalId)
+  if (!asked) throw new Error('There is no approval.')
+  const { toolCallId, toolName, digest } = asked
+  const claim = { type: 'claim', toolCallId, toolName, digest, worker: 'crashed' } as const
+  for (const command of [{ type: 'decide', by, approved: true } as const, claim]) {
+    const approval = await approvals.get(approvalId)
+    const next = approval && nextApproval(approval, command, await approvals.now())
+    if (!next || isRefusal(next) || !(await approvals.replace(next)))
+      throw new Error(`${command.type} was refused.`)
+  }
+}
+
+test('[AP796] clients that watch a chat on a socket receive the unknown outcome of a call of a crashed server', async () => {
+  await using testBridge = await openLiveTestBridge({ limits: { leaseMs: LEASE_MS } })
+  await using client = await joinLive(testBridge)
+  const [stock] = approvingClients
+  if (!stock) throw new Error('There is no client.')
+  const chat = await testBridge.page().open(stock)
+  await chat.send(`${callPayment(50)}[[then]][[say I do not know.]]`)
+  const [approvalId = ''] = chat.asked
+  client.send({ type: 'watch', id: 'chat-1' })
+  await client.nextOf('status')
+  // As if the client had connected after the crash: this server reads nothing that the other one has done before.
+  const { approvals } = testBridge.store
+  const last = approvals.lastSeq()
+  approvals.lastSeq = () => last
+  await claimAndCrash(testBridge.store, approvalId)
+  const requestId = await nextUnasked(client)
+  await client.nextOf('end', requestId)
+  expect(client.chunks(requestId).map(({ type }) => type)).toContain('tool-output-error')
+  expect(client.text(requestId)).toBe('I do not know.')
+  expect(unasked(client)).toHaveLength(1)
+  expect(testBridge.wallet.payments).toEqual([])
 })

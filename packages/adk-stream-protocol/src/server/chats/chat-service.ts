@@ -25,11 +25,13 @@ import type { DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
+import type { CallOutcomes } from './turns/call-outcomes.ts'
 import type { Rewinds } from './turns/rewinds.ts'
 import type { StoredCalls } from './turns/stored-calls.ts'
 import type { ToolResults } from './turns/tool-results.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import { LiveCallError } from './turns/turn-service.ts'
+import { RunningCallError } from './turns/turn-responses.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** A turn that a client reads, and the position from which it reads. */
@@ -55,6 +57,7 @@ export interface ChatServiceParts {
   readonly runs: LiveRuns | undefined
   readonly live: Pick<LiveSender, 'whenOpened'> | undefined
   readonly owners: LiveOwners
+  readonly outcomes: Pick<CallOutcomes, 'read'>
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open'>
   /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
@@ -123,7 +126,7 @@ export class ChatService {
     request: ResponsesRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
-    const { runs, remoteTurns } = this.#parts
+    const { runs, remoteTurns, outcomes } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const isResolved = request.results.length + request.outputs.length === 0
     const responses = isResolved ? request : await this.#resolve(chat, request)
@@ -138,6 +141,10 @@ export class ChatService {
     try {
       return await this.#resumeTurn(chat, recorded)
     } catch (thrown) {
+      if (thrown instanceof RunningCallError) {
+        const running = thrown.approvals
+        return { turn: await outcomes.read(chat, { messageId, seen, running }), from }
+      }
       undoNote()
       // A live session has taken the call meanwhile.
       const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined

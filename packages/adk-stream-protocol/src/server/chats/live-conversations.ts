@@ -13,6 +13,7 @@ import type { LiveSnapshot } from '../../live/live-snapshot.ts'
 import type { LiveListener } from '../../live/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { TurnInfo } from '../observers.ts'
 import type { LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
@@ -41,6 +42,8 @@ export interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'>
   /** Whether the model receives the message of an error that a tool throws. */
   readonly exposeErrors: boolean
   readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
+  /** Called when a result was stored in a message that is not streamed any more. */
+  readonly onLateResults: (turn: TurnInfo) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -110,6 +113,7 @@ export function createConversationStarter(
         cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
         openTurn: (messageId, stream) =>
           turnService.streamLive(chat, messageId, { ...stream, graceMs }),
+        onLateResult: (messageId) => options.onLateResults({ ...chat, messageId }),
         listener,
         onError,
       })

@@ -25,11 +25,6 @@ export class Feeds {
     this.#perPrincipal = new Quota(options.maxFeedsPerPrincipal)
   }
 
-  /** Whether any feed is open. */
-  get watched(): boolean {
-    return this.size > 0
-  }
-
   /** The number of open feeds. */
   get size(): number {
     return this.#open.size

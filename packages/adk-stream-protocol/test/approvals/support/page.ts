@@ -50,6 +50,8 @@ export class Page {
   readonly sent: unknown[] = []
   /** Every stream that was read to its end. */
   readonly streams: Promise<string>[] = []
+  /** The number of streams that have begun, over HTTP and over sockets. */
+  started = 0
   readonly #address: Address
   readonly #key: string
   readonly #sockets = new Set<WebSocket>()
@@ -69,6 +71,9 @@ export class Page {
     onOpen: (socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
+      socket.on('message', (data: Buffer) => {
+        if ((JSON.parse(data.toString()) as { type: string }).type === 'start') this.started += 1
+      })
     },
     onSend: (frame) => {
       if (frame.type === 'send' || frame.type === 'decide') this.#note(frame)
@@ -86,6 +91,7 @@ export class Page {
     const signal = AbortSignal.any([given.signal, this.#connection.signal])
     const response = await fetch(request, { signal })
     if (response.headers.get('content-type') === 'text/event-stream') {
+      this.started += 1
       this.streams.push(
         response
           .clone()

@@ -21,6 +21,8 @@ interface DecidedTurnsParts {
   readonly backend: LazyBackend
   readonly calls: StoredCalls
   readonly turnService: Pick<TurnService, 'resume' | 'hasFailed'>
+  /** Called when a turn resumes that no decision of this moment has resumed, such as that of a crashed process. */
+  readonly onRecovered: (approval: Approval, turn: Turn) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -81,6 +83,7 @@ export class DecidedTurns {
     const responses = { outputs: [], background: true, ...reports }
     try {
       const turn = await this.#parts.turnService.resume(chat, messageId, responses)
+      if (!isNew) this.#parts.onRecovered(approval, turn)
       await this.#checkOutcome(approval, turn)
     } catch (error) {
       // The live session reports the outcome.
@@ -90,11 +93,12 @@ export class DecidedTurns {
 
   /** AP661: continues a turn whose server stopped between the result of a call and the reply. Returns false if there is nothing to do. */
   async #continue(approval: Approval): Promise<boolean> {
-    const { calls, turnService } = this.#parts
+    const { calls, turnService, onRecovered } = this.#parts
     if (!(await calls.isLeft(approval))) return false
     const { chat, messageId } = approval
     const responses = { outputs: [], background: true, continueAfter: approval }
     const turn = await turnService.resume(chat, messageId, responses)
+    onRecovered(approval, turn)
     await turn.settled
     return true
   }

@@ -11,6 +11,7 @@ import type { LiveRuns } from '../live-runs.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import type { TurnsElsewhere } from '../turns/turns-elsewhere.ts'
+import { showStored } from './show-stored.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 
 export interface RemoteTurnsOptions {
@@ -137,7 +138,7 @@ export class RemoteTurns {
   }
 
   async #follow(followed: RemoteTurn): Promise<void> {
-    const { events, runs, turnService, elsewhere } = this.#options
+    const { events, elsewhere } = this.#options
     const intervalMs = this.#options.intervalMs * (elsewhere.hasRelay ? SLOWER : 1)
     const { chat, messageId, approvals } = followed
     let checks = 0
@@ -146,13 +147,11 @@ export class RemoteTurns {
       if (this.#closed.signal.aborted || !this.#isWatched(chat)) return
       checks = (await this.#isComplete(followed)) ? checks + 1 : 0
     }
+    events.messageStored(chat)
     const relayed = this.#relayed.get(toKey(chat, messageId)) ?? -Infinity
     if (relayed > followed.changedAt - TOGETHER_MS) return
-    events.turnStarted(chat, messageId)
-    events.chatChanged(chat)
     const isRead = [...approvals.keys()].every((id) => this.#read.has(id))
-    if (isRead || runs?.hasListeners(chat) !== true) return
-    runs.show(chat, await turnService.replay(chat, messageId))
+    await showStored(this.#options, chat, { messageId, isRead })
   }
 
   /** Whether the conversation shows the outcome of all approvals, and no other process holds the chat. */

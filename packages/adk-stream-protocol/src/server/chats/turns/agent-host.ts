@@ -113,11 +113,13 @@ interface DriveOptions {
   readonly state?: StateDelta
   /** Called when ADK has stored the message that starts the run. */
   readonly onStored?: (() => void) | undefined
+  /** Called when results of approved calls were stored after the run was stopped. */
+  readonly onLateResults?: () => void
   /** Repairs the session. Returns it, if ADK need not read it again, and events to yield before those of the run. */
   readonly prepare: () => Promise<{ readonly session?: Session; readonly events?: Event[] }>
 }
 
-interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
+interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored' | 'onLateResults'> {
   readonly content: Content
   /** Notes to store with the responses. */
   readonly notes?: EventNotes
@@ -260,13 +262,13 @@ export class AgentHost {
   resume(
     chat: AppChatRef,
     messageId: string,
-    { content, notes: added = {}, signal, onStored }: ResumeOptions,
+    { content, notes: added = {}, ...how }: ResumeOptions,
   ): AsyncGenerator<Event> {
     const notes = { ...added, messageId }
     const event = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
     // ADK stores the responses but does not yield them. Clients receive them like any tool result.
     const prepare = async (): Promise<{ events: Event[] }> => ({ events: [event] })
-    return this.#drive(chat, content, { notes, cause: 'responses', signal, prepare, onStored })
+    return this.#drive(chat, content, { ...how, notes, cause: 'responses', prepare })
   }
 
   /** Converts the final result of a long-running call to the form that the agent of the chat reads. */
@@ -328,7 +330,7 @@ export class AgentHost {
   async *#drive(
     chat: AppChatRef,
     newMessage: Content,
-    { notes, cause, signal, prepare, onStored, state = {} }: DriveOptions,
+    { notes, cause, signal, prepare, onStored, onLateResults, state = {} }: DriveOptions,
   ): AsyncGenerator<Event> {
     const { runner, gate } = await this.#find(chat)
     const run = gate.runs.open(chat, notes.messageId, cause)
@@ -368,6 +370,7 @@ export class AgentHost {
       // AP661: another server checks whether the agent has continued with the outcome.
       if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
       this.#runs.delete(run)
+      if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
     }
   }
 

@@ -60,12 +60,22 @@ interface Completion extends OutputResponse {
   readonly onStored: () => void
 }
 
+/** A turn cannot resume, because it waits for calls that still run. */
+export class RunningCallError extends ProtocolError {
+  readonly approvals: readonly Approval[]
+
+  constructor(approvals: readonly Approval[]) {
+    super('approval-decided')
+    this.approvals = approvals
+  }
+}
+
 interface ResponsesInTurn {
   readonly chat: AppChatRef
   readonly responses: TurnResponses
 }
 
-type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'exposeState'>
+type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'onLateResults' | 'exposeState'>
 
 /** Throws if a turn cannot resume with these responses. */
 export async function checkResponses(
@@ -80,8 +90,8 @@ export async function checkResponses(
     if (fault) throw fault
     return
   }
-  if (await isBlockedByRunningCall(state, backend, chat))
-    throw new ProtocolError('approval-decided')
+  const running = await findBlockingCalls(state, backend, chat)
+  if (running.length > 0) throw new RunningCallError(running)
   if (await collectResponses(state, backend, { chat, outputs })) return
   // Clients repeat the outputs of all calls of a message. Invalid ones are ignored if another response is valid.
   const foreign = await findForeignOutput(state, backend, { chat, outputs })
@@ -127,7 +137,8 @@ export async function* runResponses(
       isStored = true
     }
     const notes = settled && { notes: settled.notes }
-    yield* host.resume(chat, messageId, { content, ...notes, signal, onStored })
+    const onLateResults = (): void => options.onLateResults({ ...chat, messageId })
+    yield* host.resume(chat, messageId, { content, ...notes, signal, onStored, onLateResults })
     // AP661: another server checks whether the workflow has continued with the answer.
     if (settled && isStored && !isClosing(signal))
       await ledger.markReported(chat, settled.toolCallIds)
@@ -285,21 +296,21 @@ function canResume(approval: Approval, host: Pick<AgentHost, 'isRunning'>): bool
 }
 
 /**
- * Whether a paused turn waits only for calls that still run: in a stopped run, or in a crashed process. A client that resumes it would
- * receive nothing and retry at once (AP11).
+ * Returns the calls that still run, in a stopped run or in another process, if a paused turn waits only for them. A client that resumes
+ * it would receive nothing and retry at once (AP11).
  */
-async function isBlockedByRunningCall(
+async function findBlockingCalls(
   { calls }: Translation,
   { ledger, host }: Pick<Backend, 'ledger' | 'host'>,
   chat: AppChatRef,
-): Promise<boolean> {
+): Promise<Approval[]> {
   const approvals: Approval[] = []
   for (const [id, { state }] of calls) {
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
     if (approval) approvals.push(approval)
   }
-  const isRunning = approvals.some(({ state }) => state.name === 'executing')
-  return isRunning && !approvals.some((approval) => canResume(approval, host))
+  if (approvals.some((approval) => canResume(approval, host))) return []
+  return approvals.filter(({ state }) => state.name === 'executing')
 }
 
 /** Returns the content that continues a turn. The ledger knows how a confirmed call has ended, so it does not run again. */

@@ -31,6 +31,8 @@ export interface TurnRunsOptions extends TranslationOptions {
   readonly onError: (error: unknown) => void
   /** Called when a turn starts, and when it resumes with new work. */
   readonly onTurn: (turn: TurnInfo) => void
+  /** Called when results of approved calls were stored after their turn was stopped. The turn may have ended. */
+  readonly onLateResults: (turn: TurnInfo) => void
   /** Called when the run of a turn has ended. `isLive` says that it was a message of a live session. */
   readonly onTurnEnd: (turn: TurnInfo, outcome: RunOutcome, isLive: boolean) => void
 }

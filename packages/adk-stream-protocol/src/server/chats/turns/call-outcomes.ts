@@ -1,0 +1,198 @@
+import { findResumeIndex } from '../../../agent/history/replay-turn.ts'
+import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
+import { finishTranslation } from '../../../agent/translate/translate-event.ts'
+import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
+import type { Approval } from '../../../approvals/approval.ts'
+import type { Chunk } from '../../../protocol/chunk.ts'
+import { ProtocolError, toProtocolError } from '../../../protocol/errors.ts'
+import { defer } from '../../../shared/async.ts'
+import type { ChatRef } from '../../../shared/chat-ref.ts'
+import { Quota } from '../../../shared/collections.ts'
+import type { ChatEvents } from '../../../turns/chat-events.ts'
+import type { TurnRegistry } from '../../../turns/turn-registry.ts'
+import { isClosing, type Turn } from '../../../turns/turn.ts'
+import type { Backend, LazyBackend } from '../backend.ts'
+import { toAppChat } from '../backend.ts'
+import type { StoredCalls } from './stored-calls.ts'
+import { prefillTurn, replayStored } from './turn-runs.ts'
+
+export interface CallOutcomesOptions extends TranslationOptions {
+  readonly backend: LazyBackend
+  readonly turns: Pick<TurnRegistry, 'createReplay' | 'running'>
+  readonly calls: Pick<StoredCalls, 'stateOf'>
+  readonly events: Pick<ChatEvents, 'follow'>
+  readonly maxTurnsPerPrincipal: number
+  /** Whether calls of a live session run that clients see as running. */
+  readonly hasRunningCalls: (chat: ChatRef, messageId: string) => boolean
+  /** A call of another process had ended before this process followed its chat. */
+  readonly onEndedElsewhere: (approval: Approval) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** A message that waits for calls that run although its turn has ended. */
+interface RunningCalls {
+  readonly messageId: string
+  /** The approval or call after which the client continues to read. */
+  readonly seen: string | undefined
+  /** The approvals of the calls. */
+  readonly running: readonly Approval[]
+}
+
+interface Wait extends RunningCalls {
+  readonly chat: ChatRef
+  readonly turn: Turn
+  /** What the log contains. */
+  readonly replayed: ReplayedTurn
+}
+
+/**
+ * Streams the outcomes of calls that still run although their turns have ended, to clients that send their decisions again. Only reads:
+ * the process that runs a call stores its outcome, or another one does when the lease of that process has expired.
+ */
+export class CallOutcomes {
+  readonly #options: CallOutcomesOptions
+  readonly #perPrincipal: Quota
+  readonly #waits = new Set<Wait>()
+  #isDraining = false
+
+  constructor(options: CallOutcomesOptions) {
+    this.#options = options
+    this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
+  }
+
+  /** Whether a client waits for a call. */
+  get busy(): boolean {
+    return this.#waits.size > 0
+  }
+
+  /**
+   * Returns a turn that ends when the calls have ended and the rest of their message is stored, or when its reader disconnects. It is not
+   * the turn of its chat, which stays free for other messages.
+   */
+  async read(chat: ChatRef, calls: RunningCalls): Promise<Turn> {
+    const { backend, turns } = this.#options
+    const release = this.#perPrincipal.take(chat.principalId)
+    if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    try {
+      const opened = await backend.get()
+      const replayed = await this.#replay(opened, chat, calls.messageId)
+      if (!replayed) throw new ProtocolError('nothing-new')
+      const turn = turns.createReplay(calls.messageId)
+      const pause = findResumeIndex(replayed, calls.seen)
+      const { ledger } = opened
+      await prefillTurn(turn, replayed, { ledger, chat: toAppChat(opened, chat), pause })
+      const wait = { ...calls, chat, turn, replayed }
+      // The client can wait at another server.
+      if (this.#isDraining && !this.#runsHere(wait)) throw CLOSING
+      this.#waits.add(wait)
+      // Not awaited: the client reads the turn. `#stream` never rejects.
+      void this.#stream(opened, wait).finally(() => {
+        this.#waits.delete(wait)
+        release()
+      })
+      return turn
+    } catch (thrown) {
+      release()
+      throw thrown
+    }
+  }
+
+  /** Ends the streams that wait for calls of other processes. Those of this process end with their calls. */
+  drain(): void {
+    this.#isDraining = true
+    for (const wait of this.#waits) if (!this.#runsHere(wait)) wait.turn.leave()
+  }
+
+  /** Ends all streams. */
+  async close(): Promise<void> {
+    const ended = [...this.#waits].map(({ turn }) => {
+      turn.leave()
+      return turn.settled
+    })
+    await Promise.all(ended)
+  }
+
+  #runsHere({ running }: Wait): boolean {
+    const { worker } = this.#options.backend.opened?.ledger ?? {}
+    return running.some((approval) => isRunBy(approval, worker))
+  }
+
+  /** Writes the rest of the message when it is stored. */
+  async #stream(backend: Backend, wait: Wait): Promise<void> {
+    const { turn, replayed } = wait
+    let rest: readonly Chunk[]
+    try {
+      await this.#untilStored(backend, wait)
+      rest = turn.signal.aborted ? endWith(replayed, CLOSING) : await this.#readRest(backend, wait)
+    } catch (thrown) {
+      this.#options.onError(thrown)
+      rest = endWith(replayed, toProtocolError(thrown))
+    }
+    // A client that has disconnected reads nothing.
+    const isRead = !turn.signal.aborted || isClosing(turn.signal)
+    if (isRead) turn.log.appendTogether(() => rest.forEach((chunk) => turn.log.append(chunk)))
+    turn.log.end()
+    turn.settle()
+  }
+
+  /** Resolves when the conversation shows the outcomes of all calls and nothing more is being written, or when the turn is stopped. */
+  async #untilStored(backend: Backend, wait: Wait): Promise<void> {
+    const { chat, turn, running } = wait
+    const { signal } = turn
+    let changed = defer()
+    const notice = (): void => changed.resolve()
+    const unfollow = this.#options.events.follow(chat, notice)
+    signal.addEventListener('abort', notice, { once: true })
+    try {
+      await this.#findEndedElsewhere(backend, running)
+      while (!signal.aborted) {
+        // Before the check, so that a change during the check is noticed.
+        changed = defer()
+        if (await this.#isStored(backend, wait)) return
+        await changed.promise
+      }
+    } finally {
+      unfollow()
+      signal.removeEventListener('abort', notice)
+    }
+  }
+
+  async #isStored({ ledger }: Backend, { chat, messageId, running }: Wait): Promise<boolean> {
+    const { calls, turns } = this.#options
+    for (const approval of running) if ((await calls.stateOf(approval)) === 'asked') return false
+    if (turns.running(chat)?.messageId === messageId) return false
+    return !(await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+  }
+
+  /** The changes of other processes are reported from the moment at which the chat was followed. */
+  async #findEndedElsewhere({ ledger }: Backend, running: readonly Approval[]): Promise<void> {
+    for (const before of running.filter((approval) => !isRunBy(approval, ledger.worker))) {
+      const approval = await ledger.get(before.id)
+      if (approval && approval.version !== before.version) this.#options.onEndedElsewhere(approval)
+    }
+  }
+
+  async #readRest(backend: Backend, wait: Wait): Promise<readonly Chunk[]> {
+    const { chat, messageId, replayed } = wait
+    const whole = await this.#replay(backend, chat, messageId)
+    // The chat was deleted, or the message was replaced.
+    if (!whole) return endWith(replayed, new ProtocolError('nothing-new'))
+    const end = this.#options.hasRunningCalls(chat, messageId) ? 'left' : 'completed'
+    const added = whole.chunks.slice(replayed.chunks.length)
+    return [...added, ...finishTranslation(whole.state, end)]
+  }
+
+  #replay(backend: Backend, chat: ChatRef, messageId: string): Promise<ReplayedTurn | undefined> {
+    return replayStored(backend, toAppChat(backend, chat), { messageId, options: this.#options })
+  }
+}
+
+const CLOSING = new ProtocolError('unavailable', { retryAfterSeconds: 1 })
+
+function endWith({ state }: ReplayedTurn, error: ProtocolError): Chunk[] {
+  return finishTranslation({ ...state, error: error.toJSON().error }, 'completed')
+}
+
+function isRunBy({ state }: Approval, worker: string | undefined): boolean {
+  return state.name === 'executing' && state.worker === worker
+}
