@@ -5,6 +5,7 @@ import type { FunctionResponse } from '@google/genai'
 
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
+import { isRecordable, recordable } from '../approvals/digest.ts'
 import { readReportedFailure } from '../protocol/message.ts'
 import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
 import { writeNotes } from './history/event-notes.ts'
@@ -191,6 +192,11 @@ export function toResponse(result: unknown): Record<string, unknown> {
     return result as Record<string, unknown>
   }
   return Array.isArray(result) ? { results: result } : { result: result ?? null }
+}
+
+/** Like `toResponse`, for the session. A result that JSON cannot carry is replaced by a text that says so: the call has run. */
+export function toStoredResponse(result: unknown): Record<string, unknown> {
+  return toResponse(isRecordable(result) ? result : recordable(result))
 }
 
 /** A call inside an `AgentTool` needs approval, which cannot be requested there. */

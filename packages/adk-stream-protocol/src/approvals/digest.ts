@@ -63,8 +63,40 @@ export function plainJson<Value>(what: string, value: Value): Value {
   }
 }
 
+/** Returns an output as a record can contain it. Never throws: the tool has taken effect, whatever it returned. */
+export function recordable(output: unknown): unknown {
+  try {
+    return plainJson('The output', output)
+  } catch (error) {
+    return {
+      unrecorded: error instanceof ApprovalError ? error.message : 'The output cannot be read.',
+    }
+  }
+}
+
+/** Whether an output is recorded as it is, and an object as an object: `toJSON` of a date or a URL returns a string. */
+export function isRecordable(output: unknown): boolean {
+  try {
+    return !(isObject(output) && 'toJSON' in output) && canCarry(output, MAX_DEPTH)
+  } catch {
+    // A getter, a proxy or `toJSON` threw.
+    return false
+  }
+}
+
+function canCarry(value: unknown, levels: number): boolean {
+  if (!isObject(value)) return typeof value !== 'bigint'
+  if (ArrayBuffer.isView(value)) return true
+  if ('toJSON' in value) return JSON.stringify([value]) !== ''
+  return levels > 0 && Object.values(value).every((item) => canCarry(item, levels - 1))
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
 export function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false
+  if (!isObject(value) || ArrayBuffer.isView(value)) return false
   return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1))
 }
 

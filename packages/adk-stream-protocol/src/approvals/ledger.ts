@@ -16,7 +16,7 @@ import { isRefusal, type Refusal } from './approval.ts'
 import type { AuditEvent, AuditRecord } from './audit-entry.ts'
 import { ChatLocks, OwnLease } from './chat-locks.ts'
 import { maySee, type Decider } from './deciders.ts'
-import { ApprovalError, digestCall, plainJson, type Call } from './digest.ts'
+import { ApprovalError, digestCall, plainJson, recordable, type Call } from './digest.ts'
 import {
   nextApproval,
   nextApprovals,
@@ -550,15 +550,4 @@ const RECORD_ATTEMPTS = 12
 /** Whether a store failed only because another process had locked the database. See `StoreErrorCode`. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'busy'
-}
-
-function recordable(output: unknown): unknown {
-  try {
-    return plainJson('The output', output)
-  } catch (error) {
-    // The tool has taken effect, so its outcome must be recorded, whatever it returned.
-    return {
-      unrecorded: error instanceof ApprovalError ? error.message : 'The output cannot be read.',
-    }
-  }
 }

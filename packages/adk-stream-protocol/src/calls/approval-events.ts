@@ -3,11 +3,12 @@ import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 import { z } from 'zod'
 
-import { markFailed, PENDING, PENDING_INSIDE } from '../agent/call-responses.ts'
+import { markFailed, PENDING, PENDING_INSIDE, toStoredResponse } from '../agent/call-responses.ts'
 import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
+import { isRecordable } from '../approvals/digest.ts'
 import type { PreviewResult } from '../approvals/policy.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { RunState } from './run-state.ts'
@@ -112,6 +113,34 @@ export function annotateEndings(run: RunState, event: Event): Event | undefined 
     ...(event.content && { content: markFailures(event.content, reported) }),
     customMetadata: writeNotes(notes, event.customMetadata),
   }
+}
+
+/**
+ * Replaces results and removes state that a session cannot store. The calls of the event have run, so it must be stored. Changes the
+ * event in place, like `noteModelTimes`. Returns an error for each value that is lost.
+ */
+export function makeStorable({ content, actions: { stateDelta } }: Event): Error[] {
+  const results = (content?.parts ?? []).flatMap(({ functionResponse }) => {
+    if (!functionResponse || isRecordable(functionResponse.response)) return []
+    functionResponse.response = toStoredResponse(functionResponse.response)
+    // A date or a URL is stored as text, and is not lost.
+    return 'unrecorded' in functionResponse.response
+      ? [`the result of ${functionResponse.name}`]
+      : []
+  })
+  const keys = Object.keys(stateDelta).filter((key) => !canStore(stateDelta[key]))
+  for (const key of keys) delete stateDelta[key]
+  return [...results, ...keys.map((key) => `the state ${JSON.stringify(key)}`)].map(
+    (what) =>
+      new Error(
+        `JSON cannot carry ${what}, so it was not stored. Use plain data without bigint values and circular references.`,
+      ),
+  )
+}
+
+function canStore(value: unknown): boolean {
+  // A date at the top level is stored as text.
+  return isRecordable([value])
 }
 
 /** Tells the model which results the policy calls failures. */

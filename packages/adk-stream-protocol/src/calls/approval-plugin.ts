@@ -30,6 +30,7 @@ import {
   PENDING,
   toApprovedNote,
   toResponse,
+  toStoredResponse,
 } from '../agent/call-responses.ts'
 import type { PausedNote } from '../agent/history/event-notes.ts'
 import { isAgentWaiting } from '../agent/history/find-steps.ts'
@@ -41,7 +42,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { annotateEndings, noteModelTimes, storeHandover } from './approval-events.ts'
+import { annotateEndings, makeStorable, noteModelTimes, storeHandover } from './approval-events.ts'
 import {
   storeNodeQuestions,
   storeRequests,
@@ -279,7 +280,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!run || toolContext.functionCallId === undefined) return undefined
     if (approval && !result) await storeHandover(run, toolContext.invocationContext, toolCallId)
     if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
-    if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
+    if (result) run.results.set(toolCallId, { name: tool.name, response: toStoredResponse(result) })
     const signIn = readLateSignIn(result)
     const asking = signIn && (await this.#options.ledger.findByCall(signIn.chat, toolCallId))
     if (signIn && asking) pauseForSignIn(call, run, { approval: asking, question: signIn })
@@ -341,6 +342,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!run) return undefined
     if (isModelOutput(event)) noteModelTimes(run, event)
     if ((event.content?.parts ?? []).length === 0) return undefined
+    for (const error of makeStorable(event)) this.#options.onError(error)
     const toolCallIds = findPausedAgain(run, event)
     if (toolCallIds.length > 0) {
       const rest = await pauseAgain(run, invocationContext, { event, toolCallIds })

@@ -1,7 +1,7 @@
 import type { Context } from '@google/adk'
 import { ToolConfirmation } from '@google/adk'
 
-import { toResponse } from '../agent/call-responses.ts'
+import { toStoredResponse } from '../agent/call-responses.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
@@ -53,7 +53,7 @@ export function withEditedArgs(
 ): unknown {
   const editedArgs = getEditedArgs(approval)
   return editedArgs && by === 'tool' && !readLateSignIn(result)
-    ? { ...toResponse(result), edited_arguments: editedArgs }
+    ? { ...toStoredResponse(result), edited_arguments: editedArgs }
     : result
 }
 
@@ -129,7 +129,7 @@ async function judgeOutcome(
       onError(error)
       return undefined
     })
-  const reported = readReportedFailure(toResponse(output))
+  const reported = readReportedFailure(output)
   const judged = isFailure && (await attempt('isFailure', () => isFailure(output, context)))
   const hasFailed = typeof judged === 'boolean' ? judged : reported !== undefined
   const made =

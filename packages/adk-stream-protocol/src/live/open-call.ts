@@ -2,11 +2,12 @@ import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
-import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
+import { AWAITING_APPROVAL, toStoredResponse } from '../agent/call-responses.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Ledger } from '../approvals/ledger.ts'
+import { makeStorable } from '../calls/approval-events.ts'
 import type { TermsOptions } from '../calls/call-terms.ts'
 import type { CallEvent, CallState } from '../calls/next-call.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
@@ -160,11 +161,13 @@ export async function settleCall(
 ): Promise<void> {
   const { id } = call
   const event = toResultEvent(call, { response, note, messageId: live.messages.messageIdOf(id) })
+  for (const error of makeStorable(event)) live.onError(error)
   if (!call.isStored) await live.write(id, event)
   call.isStored = true
   await reportEndings(live, call, note)
   if (call.isBrowserCall) await live.browserCalls.drop(id)
-  if (!call.state.isCancelled && !live.calls.isClosed) sendResult(live, call, response)
+  if (!call.state.isCancelled && !live.calls.isClosed)
+    sendResult(live, call, toStoredResponse(response))
   live.calls.remove(call)
 }
 

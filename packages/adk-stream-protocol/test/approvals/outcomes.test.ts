@@ -144,6 +144,82 @@ describe.each(CASES)('$name', ({ result, policy, outcome, told }) => {
   })
 })
 
+const UNRECORDED = { unrecorded: expect.any(String) as unknown }
+
+test.each<readonly [name: string, result: unknown, told: unknown]>([
+  ['a bigint', { cents: 5000n }, UNRECORDED],
+  ['a cycle', cyclic(), UNRECORDED],
+  ['a date', new Date(0), { result: '1970-01-01T00:00:00.000Z' }],
+])('[AP800] a call that returned %s ends as one that has run', async (_name, result, told) => {
+  const look = new FunctionTool({ name: 'look', description: 'Looks.', execute: () => result })
+  await using testBridge = await TestBridge.open({ tools: () => [payTool(result), look] })
+  const page = testBridge.page()
+  const chat = await page.open(CLIENTS[0] ?? raise())
+  await chat.send(ASK)
+  const [id = ''] = chat.asked
+  await chat.decide(true)
+  await page.untilState(id, 'succeeded')
+  expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
+  await chat.send('[[call look {}]][[then]][[say Seen.]]')
+  const outputs = (await page.messages()).flatMap(toolParts).map(({ output }) => output)
+  expect(outputs).toEqual([told, told])
+  expect(testBridge.results).toEqual(expect.arrayContaining([told]))
+  expect(testBridge.errors.map(String)).toEqual(
+    told === UNRECORDED
+      ? [expect.stringContaining('the result of pay'), expect.stringContaining('of look')]
+      : [],
+  )
+})
+
+/** A tool that returns and sets what a session cannot store. */
+const payUnstorable = new FunctionTool({
+  name: 'pay',
+  description: 'Pays somebody.',
+  parameters: z.object({ amount: z.number() }),
+  requireConfirmation: true,
+  execute: (_args, context) => {
+    context?.state.set('total', 50n)
+    return { cents: 5000n }
+  },
+})
+
+const LOST = [
+  expect.stringContaining('the result of pay') as string,
+  expect.stringContaining('the state "total"') as string,
+]
+
+test('[AP800] a call that set state which cannot be stored ends as one that has run', async () => {
+  await using testBridge = await TestBridge.open({ tools: () => [payUnstorable] })
+  const page = testBridge.page()
+  const chat = await page.open(CLIENTS[0] ?? raise())
+  await chat.send(ASK)
+  const [id = ''] = chat.asked
+  await chat.decide(true)
+  await page.untilState(id, 'succeeded')
+  expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
+  expect(testBridge.errors.map(String)).toEqual(LOST)
+})
+
+test('[AP800] a live call that returned and set what cannot be stored ends as one that has run', async () => {
+  await using testBridge = await openLiveTestBridge({ tools: () => [payUnstorable] })
+  await using client = await joinLive(testBridge)
+  client.say(ASK)
+  const [approvalId = ''] = await untilAsked(client)
+  await whole(client)
+  client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
+  const page = testBridge.page()
+  await page.untilState(approvalId, 'succeeded')
+  expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
+  expect(toolParts((await page.messages())[1])).toMatchObject([{ output: UNRECORDED }])
+  expect(testBridge.errors.map(String)).toEqual(LOST)
+})
+
+function cyclic(): object {
+  const value: Record<string, unknown> = {}
+  value['self'] = value
+  return value
+}
+
 function raise(): never {
   throw new Error('There is no client.')
 }

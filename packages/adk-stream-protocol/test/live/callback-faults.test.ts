@@ -83,8 +83,10 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
 })
 
 test('[LV31] the client and the model receive the same result of a call that could not run', async () => {
-  // A session cannot store this result.
-  const look = tool('look', () => ({ seen: 10n }))
+  // A session cannot store this result, which can be read once.
+  let reads = 0
+  const seen = { toJSON: () => ((reads += 1) > 1 ? 10n : 1) }
+  const look = tool('look', () => ({ seen }))
   await using testBridge = await openLiveTestBridge({ tools: () => [look] })
   await using client = await joinLive(testBridge)
   client.say('[[call look {}]] [[then]] [[say Seen.]]')
