@@ -15,6 +15,9 @@ const Deciders = z.strictObject({
 
 const Count = z.int().min(1).max(100)
 
+/** Ten years. A later time may not be a date: `new Date(Date.now() + Number.MAX_SAFE_INTEGER)` is invalid. */
+export const MAX_DEADLINE_MS = 10 * 365 * 24 * 3_600_000
+
 const NOT_A_FUNCTION = 'Invalid input: expected function'
 
 /** The terms of an approval: who must approve, by when, and what they see. */
@@ -26,11 +29,7 @@ export const PolicyTerms = z.strictObject({
   severity: z.enum(['low', 'medium', 'high']).optional(),
   icon: z.string().optional(),
   /** How long people may take to decide, in ms. Then the approval expires. Default: 24 hours. */
-  deadlineMs: z
-    .number()
-    .positive()
-    .max(10 * 365 * 24 * 3_600_000)
-    .optional(),
+  deadlineMs: z.number().positive().max(MAX_DEADLINE_MS).optional(),
   /** The principals and roles that may decide. Default: the owner of the chat. */
   deciders: Deciders.optional(),
   /** How many of the deciders must approve. Default 1. */
@@ -195,7 +194,9 @@ async function evaluatePolicy(
   try {
     const own = typeof policy === 'function' ? policy : findByName(policy, call.toolName)
     const verdict =
-      typeof own === 'function' ? await own(toPolicyCall(call)) : (own ?? (await required()))
+      typeof own === 'function'
+        ? await callInTime(`The policy for ${call.toolName}`, () => own(toPolicyCall(call)))
+        : (own ?? (await required()))
     return PolicyVerdict.parse(verdict)
   } catch (error) {
     onError?.(error)
@@ -327,24 +328,25 @@ function toShownPreview(preview: Preview): ShownPreview {
   return { ...data, digest: digestJson(data) }
 }
 
-/** How long a function of the policy may take, in ms. */
+/** How long a policy, a function of it, or another function that describes an approval may take, in ms. */
 const POLICY_TIMEOUT_MS = 5_000
 
-/** Calls a function of the policy. Rejects if it throws or takes longer than `POLICY_TIMEOUT_MS`. */
+/** Calls a function of the application. Rejects if it throws or takes longer than `POLICY_TIMEOUT_MS`. */
 export async function callInTime<Result>(
   name: string,
   run: () => Result | Promise<Result>,
 ): Promise<Result> {
+  const result = run()
+  if (!(result instanceof Promise)) return result
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
-      () =>
-        reject(new Error(`\`${name}\` of the policy took longer than ${POLICY_TIMEOUT_MS} ms.`)),
+      () => reject(new Error(`${name} took longer than ${POLICY_TIMEOUT_MS} ms.`)),
       POLICY_TIMEOUT_MS,
     )
   })
   try {
-    return await Promise.race([Promise.resolve().then(run), late])
+    return await Promise.race([result, late])
   } finally {
     clearTimeout(timer)
   }
@@ -364,7 +366,7 @@ export async function makePreview(
 ): Promise<PreviewResult> {
   if (!preview) return { state: 'none' }
   try {
-    const made = await callInTime('preview', () => preview(context.args, context))
+    const made = await callInTime('`preview` of the policy', () => preview(context.args, context))
     return { state: 'made', preview: toShownPreview(made) }
   } catch (error) {
     onError(error)

@@ -125,7 +125,7 @@ async function judgeOutcome(
   const { isFailure, receipt }: PolicyFunctions = verdict?.functions ?? {}
   const context: PreviewContext = { ...toPolicyCall(call), reader: chat.principalId }
   const attempt = async <Result>(name: string, run: () => Result | Promise<Result>) =>
-    callInTime(name, run).catch((error: unknown) => {
+    callInTime(`\`${name}\` of the policy`, run).catch((error: unknown) => {
       onError(error)
       return undefined
     })

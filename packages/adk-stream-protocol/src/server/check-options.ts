@@ -1,7 +1,7 @@
 import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
-import { PolicyTerms } from '../approvals/policy.ts'
+import { MAX_DEADLINE_MS, PolicyTerms } from '../approvals/policy.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
@@ -135,6 +135,9 @@ const Interval = Duration.min(1, { error: 'a number of milliseconds of at least 
 const Deadline = z
   .number({ error: 'a number of milliseconds' })
   .positive({ error: 'a number of milliseconds above 0' })
+const ApprovalDeadline = Deadline.max(MAX_DEADLINE_MS, {
+  error: `at most ${MAX_DEADLINE_MS} milliseconds (10 years)`,
+})
 const Method = z.custom((value) => typeof value === 'function', { error: 'a function' })
 const Service = z.custom(isRecord, { error: 'an object' })
 
@@ -184,7 +187,7 @@ const Live = z.strictObject({
     .optional(),
   // ADK checks this object.
   runConfig: Service.optional(),
-  approvalDeadlineMs: Deadline.optional(),
+  approvalDeadlineMs: ApprovalDeadline.optional(),
   graceMs: Duration.optional(),
 } satisfies Record<keyof LiveOptions, z.ZodType>)
 
@@ -249,7 +252,7 @@ const Options = z.strictObject({
   whenTampered: z.enum(['report', 'refuse'], { error: "'report' or 'refuse'" }).optional(),
   whileRunning: z.enum(['refuse', 'queue'], { error: "'refuse' or 'queue'" }).optional(),
   approvals: Approvals.optional(),
-  approvalDeadlineMs: Deadline.optional(),
+  approvalDeadlineMs: ApprovalDeadline.optional(),
   whenShortened: z.enum(['keep', 'rewind'], { error: "'keep' or 'rewind'" }).optional(),
   whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),
   mayCompleteCalls: Method.optional(),

@@ -19,24 +19,31 @@ export interface Observers {
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
 }
 
-/** Returns observers that never throw. */
+/** Returns observers that never throw. An asynchronous observer that rejects would end the process otherwise. */
 export function toObservers({ onError = logError, onChunk }: Partial<Observers>): Observers {
   const report = (error: unknown): void => {
     try {
-      onError(error)
+      catchRejection(onError(error), ignore)
     } catch {
       // An error of the error handler cannot be reported anywhere.
     }
   }
   const observeChunk = (chunk: Chunk, turn: TurnInfo): void => {
     try {
-      onChunk?.(chunk, turn)
+      catchRejection(onChunk?.(chunk, turn), report)
     } catch (error) {
       report(error)
     }
   }
   return { onError: report, onChunk: onChunk && observeChunk }
 }
+
+/** Handles the rejection of what an observer returned. TypeScript accepts asynchronous functions as observers. */
+export function catchRejection(returned: unknown, onRejected: (error: unknown) => void): void {
+  if (returned instanceof Promise) returned.catch(onRejected)
+}
+
+function ignore(): void {}
 
 /** The default of `onError`: writes the error to the terminal, so that a missing API key is noticed. */
 function logError(error: unknown): void {

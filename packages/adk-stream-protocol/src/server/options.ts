@@ -213,7 +213,8 @@ export function toSettings(options: AnyBridgeOptions, observers: Observers): Bri
     ...observers,
     appName: options.appName ?? 'adk-stream-protocol',
     approvals: options.approvals ?? {},
-    exposeState: options.exposeState ?? (() => false),
+    // A promise is not a yes.
+    exposeState: (key) => options.exposeState?.(key) === true,
     exposeToolErrors: options.exposeToolErrors ?? false,
     elicitation: options.elicitation ?? false,
     drainMs: options.drainMs ?? DRAIN_MS,

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
+import { createNameLookup } from '../../src/server/routes/approval-routes.ts'
 import { callPayment } from './support/payments.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
@@ -66,6 +67,20 @@ test('[AP450] a name that cannot be determined is left out, and the error is rep
   const { approval } = await testBridge.page().approval(id)
   expect(approval['requester']).toEqual({ id: 'hanako', own: true })
   expect(testBridge.errors).toContain(fault)
+})
+
+test('[AP801] a name that is not found in time is left out, and the error is reported', async () => {
+  vi.useFakeTimers()
+  const errors: unknown[] = []
+  const findNames = createNameLookup(
+    () => new Promise(() => undefined),
+    (error) => errors.push(error),
+  )
+  const names = findNames(['hanako'])
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(await names).toEqual(new Map())
+  expect(errors.map(String)).toEqual(['Error: `namePrincipal` took longer than 5000 ms.'])
+  vi.useRealTimers()
 })
 
 test('[AP451] a person who cannot decide learns why', async () => {

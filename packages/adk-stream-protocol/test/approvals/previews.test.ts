@@ -237,7 +237,7 @@ test.each([
 
 test('[AP365] a function of the policy that takes too long counts as failed', async () => {
   vi.useFakeTimers()
-  const late = callInTime('preview', () => new Promise(() => undefined))
+  const late = callInTime('`preview` of the policy', () => new Promise(() => undefined))
   const failure = late.catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(5_000)
   expect(String(await failure)).toContain('`preview` of the policy took longer than 5000 ms.')

@@ -4,6 +4,7 @@ import { anyOf, apiKey, signedCookie } from '../../src/server/index.ts'
 import { codeOf, type Browser } from '../support/browser.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { findLeaks } from '../support/leaks.ts'
+import { assistant, tool } from '../support/agents.ts'
 import { serve } from '../support/serve.ts'
 
 test('[SE2] a chat of another principal cannot be seen, resumed, stopped, changed or deleted', async () => {
@@ -53,6 +54,28 @@ test('[SE1] every route except the public ones needs a principal', async () => {
     service: 'adk-stream-protocol',
     status: 'running',
   })
+})
+
+test.each([
+  ['a number as its id', { id: 7 }, 'whose id is a string of 1 to 256 characters'],
+  ['a text as its roles', { id: 'hanako', roles: 'manager' }, 'whose roles are a list of strings'],
+])('[SE1] a principal with %s is rejected', async (_name, principal, sentence) => {
+  // JavaScript can return anything.
+  await using server = await serve({ authenticate: () => principal as never })
+  expect((await server.browser().get('/chats')).status).toBe(500)
+  expect(server.errors.map(String)).toEqual([expect.stringContaining(sentence)])
+})
+
+test('[MP8] an `exposeState` that returns a promise exposes nothing', async () => {
+  const remember = tool('remember', (_args, context) => context?.state.set('secret', 'hunter2'))
+  await using server = await serve({
+    agent: (model) => assistant(model, { tools: [remember] }),
+    // JavaScript can return anything.
+    exposeState: (() => Promise.resolve(false)) as never,
+  })
+  const body = await (await server.browser().say('[[call remember {}]][[then]][[say Yes.]]')).text()
+  expect(body).toContain('Yes.')
+  expect(body).not.toContain('hunter2')
 })
 
 test('[SE1] a message cannot set the principal', async () => {

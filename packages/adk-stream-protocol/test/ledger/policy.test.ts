@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type Call, digestCall } from '../../src/approvals/digest.ts'
 import {
   type ApprovalPolicy,
@@ -54,6 +54,19 @@ test('[LG16] hostile arguments are digested or rejected without harm', () => {
 
 const asked = { chat, toolName: 'pay', args: { amount: 50 } }
 const ungated = { required: () => false }
+
+afterEach(() => vi.useRealTimers())
+
+test('[AP801] a policy that does not answer requires approval', async () => {
+  vi.useFakeTimers()
+  const errors: unknown[] = []
+  const onError = (error: unknown): number => errors.push(error)
+  const hanging: ApprovalPolicy = () => new Promise(() => undefined)
+  const terms = resolvePolicy(hanging, asked, { ...ungated, onError })
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(await terms).toMatchObject({ chain: [ownerStep] })
+  expect(errors.map(String)).toEqual(['Error: The policy for pay took longer than 5000 ms.'])
+})
 
 async function resolve(answer: unknown, defaults: Parameters<typeof resolvePolicy>[2] = ungated) {
   // A policy written in JavaScript may return anything.

@@ -318,6 +318,26 @@ test('[OB306] an error of the log hook goes to `onError` and changes nothing els
   expect(await (await server.browser().say('[[say Hello.]]')).text()).toContain('Hello.')
 })
 
+test('[OB306] an asynchronous hook that rejects does not end the process', async () => {
+  const rejected: unknown[] = []
+  const note = (error: unknown): number => rejected.push(error)
+  process.on('unhandledRejection', note)
+  const reject = (): Promise<never> => Promise.reject(new Error('The log is not reachable.'))
+  const hooks = { log: reject, onChunk: reject, onError: reject }
+  try {
+    await using server = await serve({ ...hooks, recorded: false })
+    const { bridge } = server
+    expect(await (await server.browser().say('[[say Hello.]]')).text()).toContain('Hello.')
+    expect(await (await server.browser().say('[[fail 503 Busy.]]')).text()).toContain('error')
+    await bridge.close()
+    // Node.js reports a rejection when the microtasks of its tick have run.
+    await new Promise(setImmediate)
+    expect(rejected).toEqual([])
+  } finally {
+    process.off('unhandledRejection', note)
+  }
+})
+
 function fail(error: unknown): never {
   throw error
 }

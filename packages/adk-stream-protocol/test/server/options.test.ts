@@ -63,6 +63,11 @@ test.each<[name: string, options: object, sentence: string]>([
     { retention: { chatsMs: 1 }, sessionService: new InMemorySessionService() },
     '`retention.chatsMs` removes chats from the store, but `sessionService`',
   ],
+  [
+    'a deadline that is no date',
+    { approvalDeadlineMs: Number.MAX_SAFE_INTEGER },
+    '`approvalDeadlineMs` must be at most 315360000000 milliseconds (10 years)',
+  ],
   ['no lease', { limits: { leaseMs: 0 } }, '`limits.leaseMs` must be'],
   ['a word of another option', { whilePending: 'queue' }, "must be 'keep' or 'cancel'"],
   ['live as a switch', { live: true }, '`live` must be'],

@@ -170,9 +170,14 @@ function isNewWork({ method, path }: Route): boolean {
 
 function checkPrincipal(principal: Principal | undefined): Principal {
   if (!principal) throw new ProtocolError('unauthenticated')
-  if (principal.id === '' || principal.id.length > 256) {
-    throw new TypeError('authenticate must return a principal whose id has 1 to 256 characters.')
-  }
+  // The types of the application are not checked at run time.
+  const { id, roles = [] }: { readonly id: unknown; readonly roles?: unknown } = principal
+  if (typeof id !== 'string' || id === '' || id.length > 256)
+    throw new TypeError(
+      'authenticate must return a principal whose id is a string of 1 to 256 characters.',
+    )
+  if (!Array.isArray(roles))
+    throw new TypeError('authenticate must return a principal whose roles are a list of strings.')
   return principal
 }
 

@@ -4,6 +4,7 @@ import type { ProtocolError } from '../../protocol/errors.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { RunOutcome } from '../../turns/run-turn.ts'
 import type { TurnInfo } from '../observers.ts'
+import { catchRejection } from '../observers.ts'
 import type { Levels } from './metrics.ts'
 import { createInstruments, observeLevels } from './metrics.ts'
 
@@ -331,7 +332,7 @@ function toLog(
   if (!log) return () => undefined
   return (entry) => {
     try {
-      log(entry)
+      catchRejection(log(entry), onError)
     } catch (error) {
       onError(error)
     }

@@ -4,6 +4,7 @@ import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { findReply, isRefusal } from '../../approvals/approval.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep, whyUndecidable } from '../../approvals/deciders.ts'
+import { callInTime } from '../../approvals/policy.ts'
 import { readArgumentsJsonSchema } from '../../calls/arguments-schema.ts'
 import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -330,7 +331,7 @@ export function createNameLookup(
   const find = async (id: string): Promise<[string, string][]> => {
     try {
       // The types of the application are not checked at run time.
-      const name: unknown = await namePrincipal?.(id)
+      const name: unknown = await callInTime('`namePrincipal`', () => namePrincipal?.(id))
       return typeof name === 'string' && name !== '' ? [[id, name.slice(0, MAX_LENGTH)]] : []
     } catch (error) {
       onError(error)
