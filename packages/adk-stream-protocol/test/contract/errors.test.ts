@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
-import { assistant, EmulatedGemini } from '../support/agents.ts'
+import { assistant, EmulatedGemini, weather } from '../support/agents.ts'
 import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
@@ -32,6 +32,12 @@ const failures: readonly Failure[] = [
   },
   { name: 'a blocked prompt', script: '[[block SAFETY]]', code: 'model-blocked', kept: '' },
   {
+    name: 'a prompt that is blocked after some text',
+    script: '[[say Half an]][[call get_weather {"place":"Kyoto"}]][[then]][[block SAFETY]]',
+    code: 'model-blocked',
+    kept: 'Half an',
+  },
+  {
     name: 'a reply that is filtered before its first word',
     script: '[[finish SAFETY]]',
     code: 'model-blocked',
@@ -41,7 +47,7 @@ const failures: readonly Failure[] = [
 
 describe.each(oneOf(clients, 'ai 7'))('$name', (client) => {
   test.each(failures)('[ER2] $name is reported once, as $code', async ({ script, code, kept }) => {
-    await using server = await serve()
+    await using server = await serve({ agent: (model) => assistant(model, { tools: [weather] }) })
     const browser = server.browser()
     const chat = browser.openChat(client)
     await chat.send(script)

@@ -111,8 +111,12 @@ function recordAudio(writer: ChunkWriter, { audio }: EventNotes): void {
   if (audio) writer.update({ audio })
 }
 
-function recordEnd(writer: ChunkWriter, { errorCode, errorMessage, finishReason }: Event): void {
+function recordEnd(writer: ChunkWriter, event: Event): void {
+  const { errorCode, errorMessage, finishReason } = event
   if (finishReason) writer.update({ finishReason: readFinishReason(finishReason) })
+  const { step, hasResults } = writer.state
+  const isSilent = step === 'closed' || hasResults
+  if (isSilent && isBlockedCall(event)) writer.update({ error: BLOCKED })
   if (!errorCode) return
   // ADK reports every reply that does not end with STOP as an error. A partial reply is still useful, so only a reply
   // without text becomes an error for the user.
@@ -167,8 +171,22 @@ const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
 
 const BLOCKED = new ProtocolError('model-blocked').toJSON().error
 
-// ADK 2.0.0 drops the reason why Gemini blocked a prompt. It only yields the usage of a call without content and
-// without a finish reason.
+/**
+ * Whether Gemini blocked the prompt of a model call, for example because of the result of a tool. ADK 2.0.0 drops the reason: the last
+ * event of the streamed call only has its usage, without content and without a finish reason.
+ */
+function isBlockedCall({
+  partial,
+  content,
+  usageMetadata,
+  finishReason,
+  errorCode,
+}: Event): boolean {
+  const hasEnded = partial === false && usageMetadata !== undefined
+  return hasEnded && !content && finishReason === undefined && errorCode === undefined
+}
+
+/** Whether a turn has the usage of a model call and nothing else. A call that is not streamed has no event that says it has ended. */
 function isBlocked({ step, textCount, calls, usage, finishReason }: Translation): boolean {
   const silent = step === 'closed' && textCount === 0 && calls.size === 0
   return silent && usage.current !== undefined && finishReason === undefined
