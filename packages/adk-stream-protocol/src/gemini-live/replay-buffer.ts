@@ -196,7 +196,11 @@ export class ReplayBuffer {
     const dropped = this.#entries
       .filter(isDelivery)
       .filter(({ attempts, progress }) => attempts >= MAX_ATTEMPTS && progress !== 'replied')
-    this.#entries = this.#entries.filter((entry) => !isDelivery(entry) || !dropped.includes(entry))
+    // The session of the handle would wait for a dropped result forever. A fresh connection reads the result in its history.
+    for (const entry of dropped) if (isResults(entry)) entry.progress = 'replied'
+    this.#entries = this.#entries.filter(
+      (entry) => !isDelivery(entry) || !dropped.includes(entry) || isResults(entry),
+    )
     const lost = dropped.filter((entry) => !isPartial(entry))
     const handle = this.#handle
     if (handle !== undefined && !this.#entries.some(isNotResumable)) {

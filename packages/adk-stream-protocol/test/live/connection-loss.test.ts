@@ -2,6 +2,7 @@ import { startEmulator, type Emulator, type LiveSession } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { LiveConnectionError } from '../../src/gemini-live/gemini-socket.ts'
+import { tool } from '../support/agents.ts'
 import {
   allClosed,
   FLASH_LIVE,
@@ -236,4 +237,21 @@ test('[LC10] a message that closes the connection each time is dropped', async (
   await run.until((event) => textOf([event]) === 'Fine.')
   expect(run.reported.errors.map(String).some((error) => error.includes('Dropped'))).toBe(true)
   expect(openSockets(emulator)).toBe(1)
+})
+
+test('[LV800] a model whose result is dropped replies again, and knows the result', async () => {
+  await using emulator = await startEmulator()
+  const look = tool('look', () => ({ seen: 'a fox' }))
+  await using run = await runReconnecting(emulator, { model: FLASH_LIVE, tools: [look] })
+  run.say('[[call look {}]] [[then]] [[drop]]')
+  const lost = new Set<LiveSession>()
+  while (lost.size < 3) {
+    const session = await emulator.live.nextSession()
+    await session.ended
+    lost.add(session)
+  }
+  const next = await emulator.live.nextSession()
+  run.say('[[say Fine.]]')
+  await run.until((event) => textOf([event]) === 'Fine.')
+  expect(memoryOf(next).join()).toContain('[look returned {"seen":"a fox"}]')
 })
