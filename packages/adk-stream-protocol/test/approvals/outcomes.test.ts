@@ -1,5 +1,5 @@
 import type { BaseTool } from '@google/adk'
-import { FunctionTool } from '@google/adk'
+import { BasePlugin, FunctionTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -169,6 +169,32 @@ test.each<readonly [name: string, result: unknown, told: unknown]>([
       ? [expect.stringContaining('the result of pay'), expect.stringContaining('of look')]
       : [],
   )
+})
+
+class FailingAudit extends BasePlugin {
+  override async afterToolCallback({ result }: { result: Record<string, unknown> }) {
+    if (result['paid'] === true) throw new Error('The audit service is down.')
+    return undefined
+  }
+}
+
+test('[AP802] a callback that throws after an approved call does not hide its outcome', async () => {
+  await using testBridge = await TestBridge.open({
+    tools: () => [payTool({ paid: true })],
+    plugins: [new FailingAudit('audit')],
+  })
+  const page = testBridge.page()
+  const chat = await page.open(CLIENTS[0] ?? raise())
+  await chat.send(ASK)
+  await chat.decide(true)
+  const outcome = { state: 'output-available', output: { paid: true } }
+  expect(toolParts(chat.lastMessage)).toMatchObject([outcome])
+  const { parts } = (await page.messages())[1] ?? { parts: [] }
+  expect(parts.flatMap(({ type, data }) => (type === 'data-approval' ? [data] : []))).toMatchObject(
+    [{ state: 'approved', outcome: 'succeeded' }],
+  )
+  await chat.send('[[say Next.]]')
+  expect(testBridge.results).toContainEqual({ paid: true })
 })
 
 /** A tool that returns and sets what a session cannot store. */

@@ -162,23 +162,27 @@ export class ChatSessions {
     await this.service.appendEvent({ session, event })
   }
 
-  /** Stores results that no run produced. */
+  /** Stores results that no run produced. Returns nothing if the message does not exist any more. */
   async append(
     chat: AppChatRef,
     messageId: string,
     event: { content?: Content; notes: EventNotes },
-  ): Promise<void> {
+  ): Promise<Event | undefined> {
     const session = await this.get(chat)
     const turn = session && findTurn(session.events, messageId)
-    if (!session || !turn) return
+    if (!session || !turn) return undefined
     const author = turn.runs.flat().at(-1)?.author ?? 'model'
     const { content, notes } = event
     const customMetadata = writeNotes({ ...notes, messageId })
     const { invocationId } = turn.firstEvent
-    await this.service.appendEvent({
-      session,
-      event: createEvent({ author, invocationId, customMetadata, ...(content && { content }) }),
+    const stored = createEvent({
+      author,
+      invocationId,
+      customMetadata,
+      ...(content && { content }),
     })
+    await this.service.appendEvent({ session, event: stored })
+    return stored
   }
 
   /** Stores an unknown outcome for the calls that were running when their server stopped. */

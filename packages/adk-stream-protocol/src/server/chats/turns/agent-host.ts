@@ -361,7 +361,11 @@ export class AgentHost {
       // ADK called these tools, and a callback of the application threw before they could run.
       if (!signal.aborted)
         for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
-      throw run.loss ?? (await this.#explain(chat, thrown))
+      const error = run.loss ?? (await this.#explain(chat, thrown))
+      // AP802: a callback after the calls may have thrown.
+      if (!signal.aborted && error.code !== 'turn-lost')
+        yield* await this.#storeResults(chat, run).catch((): Event[] => [])
+      throw error
     } finally {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
@@ -380,15 +384,25 @@ export class AgentHost {
     return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
   }
 
-  /** AP23: stores the results of approved calls that ran, because ADK drops the results of a stopped run. */
-  async #keepLateResults(chat: AppChatRef, run: RunState, isLeft: boolean): Promise<void> {
+  /** Stores the results of approved calls that ran, because ADK drops the results of a stopped or failed run. */
+  async #storeResults(chat: AppChatRef, run: RunState): Promise<Event[]> {
+    const stored: Event[] = []
     for (const [id, { name, response }] of run.results) {
       const note = run.decided.get(id)
       if (!note) continue
       const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
-      await this.#sessions.append(chat, run.messageId, { content, notes: { decided: [note] } })
+      const notes = { decided: [note] }
+      const event = await this.#sessions.append(chat, run.messageId, { content, notes })
+      if (event) stored.push(event)
+      run.results.delete(id)
       run.endingsStored.add(id)
     }
+    return stored
+  }
+
+  /** AP23: stores what a stopped run has left. */
+  async #keepLateResults(chat: AppChatRef, run: RunState, isLeft: boolean): Promise<void> {
+    await this.#storeResults(chat, run)
     // AP661: the agents inside continue on another server.
     if (isLeft) return
     for (const inner of run.inner) await this.#endNested(chat, run, inner)
