@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setInterval as ticks } from 'node:timers/promises'
-import { InMemorySessionService } from '@google/adk'
+import { type AppendEventRequest, type Event, InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { assistant, defer, FloodModel } from '../support/agents.ts'
@@ -42,6 +42,22 @@ test('[TU3] a reader that does not read pauses the model', async () => {
   while (model.produced < produced + 125) await new Promise(setImmediate)
   client.socket.destroy()
   await model.aborted
+})
+
+test('[TU795] a chunk is sent before the next event is stored', async () => {
+  const unsent: (number | undefined)[] = []
+  class WatchedSessions extends InMemorySessionService {
+    override appendEvent(request: AppendEventRequest): Promise<Event> {
+      const { author, partial } = request.event
+      if (author !== 'user' && !partial) unsent.push(server.responses[0]?.socket?.writableLength)
+      return super.appendEvent(request)
+    }
+  }
+  const model = new FloodModel({ pieces: 1, length: 10, atOnce: true, hold: Promise.resolve() })
+  await using server = await serve(flooded(model, { sessionService: new WatchedSessions() }))
+  const response = await server.browser().post('/stream', messageBody('Go'))
+  expect(readFrames(await response.text()).done).toBe(true)
+  expect(unsent).toEqual([0])
 })
 
 test('[TU5] a client that disconnects stops the model', async () => {

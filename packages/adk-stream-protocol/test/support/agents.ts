@@ -37,6 +37,8 @@ export interface FloodOptions {
   readonly enough?: () => boolean
   /** The model waits for this before it ends its reply. */
   readonly hold?: Promise<void>
+  /** Whether all pieces arrive in the same turn of the event loop. */
+  readonly atOnce?: true
 }
 
 /** A model that writes pieces of text as fast as the bridge reads them, and counts them. */
@@ -57,14 +59,14 @@ export class FloodModel extends BaseLlm {
     _stream?: boolean,
     signal?: AbortSignal,
   ): AsyncGenerator<LlmResponse, void> {
-    const { pieces, length, enough = () => false, hold } = this.#options
+    const { pieces, length, enough = () => false, hold, atOnce = false } = this.#options
     const text = 'x'.repeat(length)
     signal?.addEventListener('abort', () => this.#aborted.resolve(), { once: true })
     for (; this.produced < pieces && !enough(); this.produced += 1) {
       if (signal?.aborted === true) return
       yield { content: { role: 'model', parts: [{ text }] }, partial: true }
       // Real models send pieces over a socket, so the process does other work between two pieces.
-      await new Promise(setImmediate)
+      if (!atOnce) await new Promise(setImmediate)
     }
     await Promise.race([hold, this.aborted])
     if (signal?.aborted === true) return

@@ -114,10 +114,17 @@ function streamToNode(
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
   }, keepAliveMs)
+  let isCatchingUp = true
+  const write = (frames: string): boolean => {
+    const hasRoom = response.write(frames)
+    // node:http sends after all microtasks what was written until then, in one piece. There may be a commit to the database among them.
+    if (!isCatchingUp) response.socket?.uncork()
+    return hasRoom
+  }
   let held: string | undefined
   const sink: Sink = {
     write: (json) => {
-      if (held === undefined) return response.write(sseFrame(json))
+      if (held === undefined) return write(sseFrame(json))
       held += sseFrame(json)
       return true
     },
@@ -127,7 +134,7 @@ function streamToNode(
     flush: () => {
       const frames = held ?? ''
       held = undefined
-      return frames === '' || response.write(frames)
+      return frames === '' || write(frames)
     },
     end: () => {
       // A slow client keeps the response open, and writing after `end` would be an unhandled error.
@@ -138,6 +145,7 @@ function streamToNode(
   }
   response.writeHead(200, { ...SSE_HEADERS, ...headers })
   const attachment = turn.attach(toDialect(dialect, sink, from), from)
+  isCatchingUp = false
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
     clearInterval(keepAlive)
