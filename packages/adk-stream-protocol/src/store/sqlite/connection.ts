@@ -90,22 +90,23 @@ export class Connection {
 
   /** Runs writes in one transaction. Waits for the write lock, after all writes that were requested before. `work` runs once. */
   write<Result>(work: () => Result, durability: Durability = 'power-loss'): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const attempt = (): boolean => {
-        try {
-          this.#setDurability(durability)
-          if (!this.#beginWrite()) return false
-          const result = this.#commitAfter(work)
-          this.#checkpoints?.countCommit()
-          resolve(result)
-        } catch (error) {
-          reject(error)
-        }
+    return this.#enqueue(durability, (resolve) => {
+      if (!this.#beginWrite()) return false
+      resolve(this.#commitAfter(work))
+      return true
+    })
+  }
+
+  /** Like `write`, for a single statement. SQLite runs it as a transaction, without the calls that begin and commit one. */
+  writeOne<Result>(run: () => Result, durability: Durability = 'power-loss'): Promise<Result> {
+    return this.#enqueue(durability, (resolve) => {
+      try {
+        resolve(run())
         return true
+      } catch (error) {
+        if (isBusy(error)) return false
+        throw error
       }
-      if (this.#queue.length === 0 && attempt()) return
-      this.#queue.push({ attempt, reject, deadline: performance.now() + this.busyTimeoutMs })
-      if (!this.#isQueueRunning) void this.#runQueue()
     })
   }
 
@@ -173,6 +174,28 @@ export class Connection {
       if (isBusy(error)) return false
       throw error
     }
+  }
+
+  /** Calls `transact` until it returns true: until no other connection holds the write lock. */
+  #enqueue<Result>(
+    durability: Durability,
+    transact: (resolve: (result: Result) => void) => boolean,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const attempt = (): boolean => {
+        try {
+          this.#setDurability(durability)
+          if (!transact(resolve)) return false
+          this.#checkpoints?.countCommit()
+        } catch (error) {
+          reject(error)
+        }
+        return true
+      }
+      if (this.#queue.length === 0 && attempt()) return
+      this.#queue.push({ attempt, reject, deadline: performance.now() + this.busyTimeoutMs })
+      if (!this.#isQueueRunning) void this.#runQueue()
+    })
   }
 
   async #runQueue(): Promise<void> {

@@ -242,7 +242,7 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   async endLease(worker: string): Promise<void> {
     checkName('worker', worker)
-    await this.#connection.write(
+    await this.#connection.writeOne(
       () => this.#statements.endLease.run(worker, this.#leaseNow()),
       'process-death',
     )
@@ -276,13 +276,18 @@ export class SqliteApprovalStore implements ApprovalStore {
     const names = [checkName('worker', lock.worker), checkName('token', token)]
     const row = [...key, ...names, Number(lock.background)]
     // Locks and leases only concern running processes. After a power failure there are none.
-    const isLocked = await this.#connection.write(() => {
-      if (this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs) === 0) return false
+    const isLocked = await this.#connection.writeOne(
+      () => this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs) === 1,
+      'process-death',
+    )
+    if (!isLocked) return false
+    this.#held.hold(key, token)
+    try {
       if (reads) this.#sessions?.readLocked({ appName, userId, sessionId })
-      return true
-    }, 'process-death')
-    if (isLocked) this.#held.hold(key, token)
-    return isLocked
+    } catch {
+      // The turn reads the session again, reports the error and unlocks the chat.
+    }
+    return true
   }
 
   async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
@@ -315,7 +320,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     const key = chatColumns(chat)
     if (this.#held.release(key, token)) this.#sessions?.dropLocked(key)
     const row = [...key, checkName('token', token)]
-    await this.#connection.write(() => this.#statements.unlockChat.run(...row), 'process-death')
+    await this.#connection.writeOne(() => this.#statements.unlockChat.run(...row), 'process-death')
   }
 
   async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {

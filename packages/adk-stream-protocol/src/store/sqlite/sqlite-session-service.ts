@@ -102,10 +102,9 @@ export class SqliteSessionService
     return session
   }
 
-  /** Reads the session of a chat within the transaction that locks the chat. */
+  /** Reads the session of a chat that was just locked, if one query is enough: the session is new, or its events are cached. */
   readLocked(request: CompositeSessionKey): void {
-    const read = this.#readPage(request)
-    // The rest of a long history is read without the write lock.
+    const read = this.#readPage(request, { cachedOnly: true })
     if (read !== 'incomplete') this.#locked.set(JSON.stringify(sessionKey(request)), read)
   }
 
@@ -197,11 +196,12 @@ export class SqliteSessionService
   }
 
   /** Reads a session, or a page of a long one. `known` keeps the pages, because the cache may drop them. */
-  #readPage(request: GetSessionRequest, known: KnownHistory = {}): ReadSession | 'incomplete' {
+  #readPage(request: GetSessionRequest, known: KnownHistory): ReadSession | 'incomplete' {
     const [row] = this.#statements.viewSession.rows(...sessionKey(request))
     if (row === undefined || row.session === null)
       return { session: viewSession(request, row, []), isStored: false }
     const history = continueHistory(row.epoch, [this.#cache.get(row.session), known.history])
+    if (known.cachedOnly && history.seq < row.seq) return 'incomplete'
     known.history = history
     const isComplete = extendHistory(history, row, this.#statements)
     this.#cache.keep(row.session, history)
@@ -282,6 +282,8 @@ interface ReadSession {
 
 interface KnownHistory {
   history?: SessionHistory
+  /** Whether no events are read. Without a transaction they could be newer than the state of the session. */
+  readonly cachedOnly?: true
 }
 
 function inOrder(

@@ -72,7 +72,7 @@ export function sqliteBrowserCalls(
     takeDue: async (appName, ...rest) => {
       // Usually nothing is due, and this query takes no lock.
       if ((await findDue(appName, leaseNow())).length === 0) return []
-      return connection.write(
+      return connection.writeOne(
         () => takeDue.rows(...toSql([appName, leaseNow(), ...rest])),
         'process-death',
       )
@@ -193,7 +193,7 @@ export function sqliteSecrets(connection: Connection): Store['secret'] {
 function queriesOf(connection: Connection) {
   const prepareWrite = <Row>(sql: string, ...durability: 'process-death'[]): Query<Row> => {
     const statement = connection.prepare<Row>(sql)
-    return (...values) => connection.write(() => statement.rows(...toSql(values)), ...durability)
+    return (...values) => connection.writeOne(() => statement.rows(...toSql(values)), ...durability)
   }
   return {
     read: <Row>(sql: string): Query<Row> => {
