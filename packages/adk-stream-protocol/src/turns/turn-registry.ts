@@ -1,10 +1,12 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import { Quota } from '../shared/collections.ts'
-import type { TurnOptions } from './turn.ts'
+import type { TurnLogLimits } from './turn-log.ts'
 import { Turn } from './turn.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 
-export interface TurnRegistryOptions extends TurnOptions {
+export interface TurnRegistryOptions extends TurnLogLimits {
+  /** How long a turn runs without a reader. */
+  readonly disconnectGraceMs: number
   /** What happens to a message that arrives while a turn runs and has a reader. */
   readonly whileRunning: 'refuse' | 'queue'
   readonly maxTurns: number
@@ -93,13 +95,14 @@ export class TurnRegistry {
 
   /** Creates a turn that only streams what is stored. It is not the turn of its chat. */
   createReplay(messageId: string): Turn {
-    return new Turn(messageId, this.#options)
+    return new Turn(messageId, this.#options, { graceMs: this.#options.disconnectGraceMs })
   }
 
   /** Continues the run of a turn that ended at the question of an MCP server, with a log of its own. The chat stays locked. */
   continue(chat: ChatRef, before: Turn): Turn {
     // No client requested it: the answer may have come from an inbox, or not at all.
-    const turn = new Turn(before.messageId, { ...this.#options, background: true }, before)
+    const graceMs = this.#options.disconnectGraceMs
+    const turn = new Turn(before.messageId, this.#options, { background: true, graceMs, before })
     this.#running.set(keyOf(chat), turn)
     this.#options.onLocked(chat, turn)
     turn.log.continueFrom(before.log, before.asking ?? '')
@@ -120,11 +123,8 @@ export class TurnRegistry {
       throw new ProtocolError('overloaded', { retryAfterSeconds: 1 })
     const release = this.#perPrincipal.take(chat.principalId)
     if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
-    const turn = new Turn(messageId, {
-      ...this.#options,
-      background: job.background === true,
-      ...(job.graceMs !== undefined && { disconnectGraceMs: job.graceMs }),
-    })
+    const { background = false, graceMs = this.#options.disconnectGraceMs } = job
+    const turn = new Turn(messageId, this.#options, { background, graceMs })
     this.#running.set(key, turn)
     const free = (): void => {
       // Not `turn` if the run has asked a question and continued in another turn.

@@ -7,11 +7,13 @@ import type { LogReader, Sink } from './log-reader.ts'
 import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'
 
-export interface TurnOptions extends TurnLogLimits {
+interface TurnOptions {
   /** Whether no client requested the turn, for example after a decision in another client. Default false. */
   readonly background?: boolean
-  /** How long a turn runs without a reader. */
-  readonly disconnectGraceMs: number
+  /** How long the turn runs without a reader. */
+  readonly graceMs: number
+  /** The turn that ended at a question, if this one continues its run. */
+  readonly before?: Turn
 }
 
 /** A new message waits this long for the readers of the running turn to disconnect, before it counts as a second message. */
@@ -37,16 +39,17 @@ export class Turn {
   /** The question of an MCP server at which the log has ended although the run continues. Set before the log ends. */
   asking: string | undefined
 
-  /** With `before`, the turn continues the run of a turn that ended at a question. */
-  constructor(messageId: string, options: TurnOptions, before?: Turn) {
+  /** All turns share the object of the limits. */
+  constructor(messageId: string, limits: TurnLogLimits, options: TurnOptions) {
+    const { background = false, graceMs, before } = options
     this.messageId = messageId
     this.#abort = before ? before.#abort : new AbortController()
     this.#settled = before ? before.#settled : defer()
     if (before) before.#next.resolve(this)
-    this.background = options.background === true
-    this.log = new TurnLog(options)
+    this.background = background
+    this.log = new TurnLog(limits)
     this.log.onUnwatched = () => this.#waitForReader()
-    this.#graceMs = options.disconnectGraceMs
+    this.#graceMs = graceMs
   }
 
   /** Resolves when the chat is ready for the next turn. Never rejects. */

@@ -87,7 +87,7 @@ export async function startRelay(
 
 /** A turn that has the chat lock and writes what the test passes to it. */
 export function createTurn(messageId = 'message-1', disconnectGraceMs = 60_000): Turn {
-  const turn = new Turn(messageId, { ...LIMITS, disconnectGraceMs })
+  const turn = new Turn(messageId, LIMITS, { graceMs: disconnectGraceMs })
   turn.signal.addEventListener('abort', () => {
     turn.log.end()
     turn.settle()

@@ -101,7 +101,9 @@ export class TurnRuns {
     { chat, events, before, ...options }: RunInTurn,
   ): Promise<RunOutcome | undefined> {
     const { onChunk, onError, onTurnEnd, exposeState } = this.#options
-    const info = { ...chat, messageId: turn.messageId }
+    const { principalId, chatId } = chat
+    // Without a spread, which would give each turn a hidden class of its own.
+    const info = { principalId, chatId, messageId: turn.messageId }
     try {
       return await traceTurn(info, async () => {
         const outcome = await runTurn(turn, events, {
