@@ -1,5 +1,6 @@
 import type { Approval } from '../approvals/approval.ts'
 import { isElicitation } from '../calls/question-terms.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { TurnChange } from '../relay/relay.ts'
 import type { AppChatRef, ChatRef } from '../shared/chat-ref.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
@@ -172,7 +173,10 @@ function createLateReport(
     const { runs, turns, turnService } = later()
     // The end of the turn reports it.
     if (turns.running(chat)?.messageId === messageId) return
-    showStored({ events, runs, turnService }, chat, { messageId }).catch(onError)
+    showStored({ events, runs, turnService }, chat, { messageId }).catch((error: unknown) => {
+      // The chat was deleted, or the server closes.
+      if (!(error instanceof ProtocolError)) onError(error)
+    })
   }
 }
 

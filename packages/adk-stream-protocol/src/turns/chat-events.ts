@@ -7,6 +7,11 @@ import { keyOf } from './turn-registry.ts'
 /** Returns the principal of a feed with its present roles. */
 type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
 
+/** `changed`: a turn or an approval of the chat has changed. `stored`: what another process wrote is stored, and it writes nothing more. */
+export type FollowedChange = 'changed' | 'stored'
+
+type Follower = (change: FollowedChange) => void
+
 /** Delivers the changes of chats and approvals to the feeds of this process. */
 export class ChatEvents {
   /** The listeners of each chat. */
@@ -14,7 +19,7 @@ export class ChatEvents {
   /** The listeners to all chats of a principal and to the approvals that it may see. */
   readonly #ofLists = new Map<(event: FeedEvent) => void, Reader>()
   /** The followers of each chat. */
-  readonly #followers = new Map<string, Set<() => void>>()
+  readonly #followers = new Map<string, Set<Follower>>()
 
   /** Whether anybody waits for changes. */
   get watched(): boolean {
@@ -24,12 +29,12 @@ export class ChatEvents {
   chatChanged(chat: ChatRef): void {
     const { principalId, chatId } = chat
     this.#publishToOwner(principalId, { type: 'chat', chatId })
-    this.messageStored(chat)
+    this.#notifyFollowers(chat, 'changed')
   }
 
-  /** Notifies the followers of a chat. Feeds do not report it. */
+  /** Notifies the followers of a chat that what another process wrote is stored. Feeds do not report it. */
   messageStored(chat: ChatRef): void {
-    for (const follower of this.#followers.get(keyOf(chat)) ?? []) follower()
+    this.#notifyFollowers(chat, 'stored')
   }
 
   /** Reports that a turn of a chat started or resumed. */
@@ -68,11 +73,8 @@ export class ChatEvents {
     return addTo(this.#ofChats, keyOf(chat), listener)
   }
 
-  /**
-   * Adds a follower: a function that is called when a turn of the chat ends, an approval changes, or a message is stored, on any server.
-   * Returns a function that removes it.
-   */
-  follow(chat: ChatRef, follower: () => void): () => void {
+  /** Adds a follower of a chat. Returns a function that removes it. */
+  follow(chat: ChatRef, follower: Follower): () => void {
     return addTo(this.#followers, keyOf(chat), follower)
   }
 
@@ -80,6 +82,10 @@ export class ChatEvents {
   watchLists(reader: Reader, listener: (event: FeedEvent) => void): () => void {
     this.#ofLists.set(listener, reader)
     return () => this.#ofLists.delete(listener)
+  }
+
+  #notifyFollowers(chat: ChatRef, change: FollowedChange): void {
+    for (const follower of this.#followers.get(keyOf(chat)) ?? []) follower(change)
   }
 
   #publishToChat(chat: ChatRef, event: ChatEvent): void {

@@ -87,25 +87,18 @@ test.each([...approvingClients, liveClient])(
 
 const [client = failWithoutClient()] = approvingClients
 
-test('[AP44] a decision that contradicts the first one is rejected while the call runs', async () => {
+test('[AP44] [AP795] while the call runs, a decision that contradicts the first one is rejected, and the chat takes other messages', async () => {
   await using stopped = await openStopped(client)
-  const { page, id } = stopped
+  const { page, chat, testBridge } = stopped
   const sent = JSON.stringify(page.sent[2]).replace('"approved":true', '"approved":false')
   const refused = await page.post(JSON.parse(sent))
   expect([refused.status, refused.body.error?.code]).toEqual([409, 'approval-decided'])
-  stopped.finish()
-  await page.untilState(id, 'succeeded')
-})
-
-test('[AP795] the chat of a running call whose turn was stopped takes other messages', async () => {
-  await using stopped = await openStopped(client)
-  const { page, testBridge } = stopped
   const other = await page.open(client)
   await other.send('[[say Still here.]]')
   expect(other.text).toBe('Still here.')
   stopped.finish()
-  await stopped.chat.rest()
-  expect(toolParts(stopped.chat.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
+  await chat.rest()
+  expect(toolParts(chat.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
@@ -137,32 +130,23 @@ test('[AP795] a closing server lets its call end, and the waiting client receive
 })
 
 test.each([client, liveClient])(
-  '[AP796] $name: feeds report the message of a stopped turn when the result of its call is stored',
+  '[AP796] $name: feeds report the message of a stopped turn when the result of its call is stored, and sockets receive it',
   async (stock) => {
     await using stopped = await openStopped(stock)
     const { testBridge, page, chat } = stopped
     const feed = await fetch(`${testBridge.url}/chats/chat-1/events`, { headers: HEADERS })
     const seen = readUntil(feed, ({ type }) => type === 'turn')
+    await using watcher = await joinLive(testBridge)
+    watcher.send({ type: 'watch', id: 'chat-1' })
+    await watcher.nextOf('status')
     stopped.finish()
     expect((await seen).at(-1)).toEqual({ type: 'turn', messageId: chat.lastMessage?.id })
     expect(toolParts((await page.messages()).at(-1))).toMatchObject([{ output: { balance: 950 } }])
+    const output = await chunkOf(watcher, 'tool-output-available', await nextUnasked(watcher))
+    expect(output).toMatchObject({ output: { balance: 950 } })
     await chat.rest()
   },
 )
-
-test('[AP796] clients that watch the chat on a socket receive the result of a call whose turn was stopped', async () => {
-  await using stopped = await openStopped(liveClient)
-  await using watcher = await joinLive(stopped.testBridge)
-  watcher.send({ type: 'watch', id: 'chat-1' })
-  await watcher.nextOf('status')
-  stopped.finish()
-  const requestId = await nextUnasked(watcher)
-  await watcher.nextOf('end', requestId)
-  expect(await chunkOf(watcher, 'tool-output-available', requestId)).toMatchObject({
-    output: { balance: 950 },
-  })
-  await stopped.chat.rest()
-})
 
 function failWithoutClient(): never {
   throw new Error('There is no client.')

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 import { findResumeIndex } from '../../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
@@ -8,7 +10,7 @@ import { ProtocolError, toProtocolError } from '../../../protocol/errors.ts'
 import { defer } from '../../../shared/async.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { Quota } from '../../../shared/collections.ts'
-import type { ChatEvents } from '../../../turns/chat-events.ts'
+import type { ChatEvents, FollowedChange } from '../../../turns/chat-events.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing, type Turn } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
@@ -24,7 +26,7 @@ export interface CallOutcomesOptions extends TranslationOptions {
   readonly maxTurnsPerPrincipal: number
   /** Whether calls of a live session run that clients see as running. */
   readonly hasRunningCalls: (chat: ChatRef, messageId: string) => boolean
-  /** A call of another process had ended before this process followed its chat. */
+  /** A call of another process has ended. The followers of its chat must learn when its message is stored. */
   readonly onEndedElsewhere: (approval: Approval) => void
   readonly onError: (error: unknown) => void
 }
@@ -140,28 +142,45 @@ export class CallOutcomes {
     const { chat, turn, running } = wait
     const { signal } = turn
     let changed = defer()
-    const notice = (): void => changed.resolve()
-    const unfollow = this.#options.events.follow(chat, notice)
-    signal.addEventListener('abort', notice, { once: true })
+    let last: FollowedChange = 'changed'
+    const wake = (): void => changed.resolve()
+    const unfollow = this.#options.events.follow(chat, (change) => {
+      if (change === 'stored') last = change
+      wake()
+    })
+    signal.addEventListener('abort', wake, { once: true })
     try {
       await this.#findEndedElsewhere(backend, running)
       while (!signal.aborted) {
         // Before the check, so that a change during the check is noticed.
         changed = defer()
-        if (await this.#isStored(backend, wait)) return
+        const change = last
+        last = 'changed'
+        if (await this.#isStored(backend, wait, change)) return
         await changed.promise
       }
     } finally {
       unfollow()
-      signal.removeEventListener('abort', notice)
+      signal.removeEventListener('abort', wake)
     }
   }
 
-  async #isStored({ ledger }: Backend, { chat, messageId, running }: Wait): Promise<boolean> {
-    const { calls, turns } = this.#options
+  async #isStored(
+    { ledger }: Backend,
+    { chat, messageId, running }: Wait,
+    change: FollowedChange,
+  ): Promise<boolean> {
+    const { calls, turns, onEndedElsewhere } = this.#options
     for (const approval of running) if ((await calls.stateOf(approval)) === 'asked') return false
     if (turns.running(chat)?.messageId === messageId) return false
-    return !(await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+    if (change === 'stored') return true
+    const locked = await ledger.locks.listLockedByOthers(chat.principalId)
+    if (!locked.includes(chat.chatId)) return true
+    // Another process may be writing the reply. This makes it `stored` when that process has released the chat.
+    const [first] = running
+    const approval = first && (await ledger.get(first.id))
+    if (approval) onEndedElsewhere(approval)
+    return false
   }
 
   /** The changes of other processes are reported from the moment at which the chat was followed. */
@@ -178,7 +197,7 @@ export class CallOutcomes {
     // The chat was deleted, or the message was replaced.
     if (!whole) return endWith(replayed, new ProtocolError('nothing-new'))
     const end = this.#options.hasRunningCalls(chat, messageId) ? 'left' : 'completed'
-    const added = whole.chunks.slice(replayed.chunks.length)
+    const added = whole.chunks.slice(countCommon(replayed.chunks, whole.chunks))
     return [...added, ...finishTranslation(whole.state, end)]
   }
 
@@ -191,6 +210,12 @@ const CLOSING = new ProtocolError('unavailable', { retryAfterSeconds: 1 })
 
 function endWith({ state }: ReplayedTurn, error: ProtocolError): Chunk[] {
   return finishTranslation({ ...state, error: error.toJSON().error }, 'completed')
+}
+
+/** Counts the chunks that the client has. A live model may have spoken in the step that its stream has closed. */
+function countCommon(before: readonly Chunk[], after: readonly Chunk[]): number {
+  const index = before.findIndex((chunk, at) => !isDeepStrictEqual(chunk, after[at]))
+  return index < 0 ? before.length : index
 }
 
 function isRunBy({ state }: Approval, worker: string | undefined): boolean {
