@@ -308,7 +308,7 @@ function openRuns(
     agents,
     policy,
     exposeErrors: exposeToolErrors,
-    services: { ...services, plugins: [...(services.plugins ?? [])] },
+    services,
     onError,
   })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal

@@ -166,7 +166,9 @@ export function useApprovalHistory(
     [api, state, toolName, requester, pageSize],
   )
   const list = { key: JSON.stringify([state, toolName, requester, pageSize]), readPage, pageSize }
-  return useApprovalPages(list, { api, pollMs, whileHidden: false, attached: undefined }).shown
+  const when = { api, pollMs, whileHidden: false, attached: undefined }
+  const { shown, loading } = useApprovalPages(list, when)
+  return { ...shown, loading }
 }
 
 interface List {
@@ -224,11 +226,10 @@ function useApprovalPages(
     hasMore: current?.hasMore ?? false,
     loadMore,
     loadingMore,
-    loading: !current && problem === undefined,
     problem,
     refresh,
   }
-  return { shown, load }
+  return { shown, loading: !current && problem === undefined, load }
 }
 
 /** Reads pages until `count` approvals are loaded or there are no more. */

@@ -1,4 +1,4 @@
-import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
+import type { BaseAgent, RunConfig } from '@google/adk'
 import { Gemini, isBaseAgent, isLlmAgent, PluginManager } from '@google/adk'
 import { Modality } from '@google/genai'
 
@@ -18,6 +18,7 @@ import type { LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease } from './live-leases.ts'
+import type { AgentServices } from './turns/agent-host.ts'
 import type { TurnService } from './turns/turn-service.ts'
 
 /** Options of Gemini Live sessions: the option `live` of `createBridge`. */
@@ -41,7 +42,7 @@ export interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'>
   readonly policy: ApprovalPolicy
   /** Whether the model receives the message of an error that a tool throws. */
   readonly exposeErrors: boolean
-  readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
+  readonly services: AgentServices
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResults: (turn: TurnInfo) => void
   readonly onError: (error: unknown) => void
@@ -73,7 +74,8 @@ export function createConversationStarter(
   )
   // All conversations share these objects, because there may be thousands of idle ones.
   const errors = new ToolErrors({ exposeErrors: options.exposeErrors, onNestedError: onError })
-  const hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
+  const { plugins = [], ...adkServices } = options.services
+  const hostPlugins = new PluginManager([...plugins])
   const terms = { policy, deadlineMs: approvalDeadlineMs, onError }
   const runConfig = { ...SPOKEN, ...options.runConfig }
   let services: LiveConversationOptions['services'] | undefined
@@ -86,7 +88,7 @@ export function createConversationStarter(
     const found = agents.get(name)
     if (!found) throw new ProtocolError('unknown-agent')
     const { agent, model } = found
-    services ??= { ...options.services, appName, sessionService: sessions.service }
+    services ??= { ...adkServices, appName, sessionService: sessions.service }
     const runnerServices = services
     return (listener, { lease, continues }) =>
       // Without a spread, V8 stores the fields in the object itself, and all conversations share one hidden class.
