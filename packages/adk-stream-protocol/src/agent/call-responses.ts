@@ -11,6 +11,11 @@ import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
 import { writeNotes } from './history/event-notes.ts'
 import type { ToolCall } from './tool-call.ts'
 
+/** The response to a call that was stopped. A stopped stream ends its calls with the same text. */
+export const STOPPED = {
+  error: 'Stopped before the result arrived. The call may or may not have taken effect.',
+}
+
 /** The response for the model while a call waits for approval. */
 export const PENDING = {
   status: 'pending',

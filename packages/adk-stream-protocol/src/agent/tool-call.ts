@@ -48,6 +48,13 @@ function isCallOfAnother(call: FunctionCall): boolean {
   return isAdkRequest(call) || isToolNodeCall(call.id)
 }
 
+/** Returns the call with an id. */
+export function findCall(events: readonly Event[], toolCallId: string): FunctionCall | undefined {
+  return events
+    .flatMap(({ content }) => content?.parts ?? [])
+    .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
+}
+
 /** Returns the call that ADK requests a confirmation for, from the arguments of the request. */
 export function readOriginalCall(
   args: Readonly<Record<string, unknown>> | undefined,

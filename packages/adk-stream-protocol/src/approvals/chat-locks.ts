@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
+import { ProtocolError } from '../protocol/errors.ts'
 import { LIVE_LOCK, toChatKey, type AppChatRef } from '../shared/chat-ref.ts'
 import type { ApprovalStore, ChatLock, ChatLockHolder, LeaseRenewal } from './approval-store.ts'
 
@@ -50,6 +51,12 @@ export class ChatLocks {
   async stillHolds(chat: AppChatRef): Promise<boolean> {
     const token = this.#tokens.get(toChatKey(chat))
     return token === undefined || (await this.findHolder(chat))?.token === token
+  }
+
+  /** Returns an error if another process has taken over a chat. This is then the cause of `thrown`, whatever ADK reports. */
+  async findLoss(chat: AppChatRef, thrown: unknown): Promise<ProtocolError | undefined> {
+    const isHeld = await this.stillHolds(chat).catch(() => true)
+    return isHeld ? undefined : new ProtocolError('turn-lost', { cause: thrown })
   }
 
   async findHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {

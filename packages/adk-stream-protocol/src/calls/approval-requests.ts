@@ -14,7 +14,7 @@ import type { AskedNote, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes, readNotes } from '../agent/history/event-notes.ts'
 import { isInterrupt } from '../agent/history/input-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { chatOf } from '../agent/tool-call.ts'
+import { chatOf, findCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
@@ -239,12 +239,6 @@ function withoutResponses(event: Event, toolCallIds: readonly string[]): Event {
     // Gemini rejects content without parts.
     ...(parts && parts.length > 0 && { content: { ...content, parts } }),
   }
-}
-
-function findCall(events: readonly Event[], toolCallId: string): FunctionCall | undefined {
-  return events
-    .flatMap(({ content }) => content?.parts ?? [])
-    .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
 }
 
 /**

@@ -111,7 +111,7 @@ export async function runNestedAgent(
     } catch (thrown) {
       if (run.loss) outer.markLost()
       if (!toolContext.abortSignal?.aborted) {
-        for (const approvalId of run.executing.values()) ledger.abandon(approvalId)
+        run.abandonCalls(ledger)
         outer.inner.delete(run)
       }
       throw thrown

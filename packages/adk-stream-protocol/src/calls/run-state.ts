@@ -16,6 +16,7 @@ import type {
 } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { defer } from '../shared/async.ts'
@@ -152,6 +153,11 @@ export class RunState {
   markLost(): ProtocolError {
     this.#loss ??= new ProtocolError('turn-lost')
     return this.#loss
+  }
+
+  /** Gives up the calls that have not ended, because the run has failed. */
+  abandonCalls(ledger: Pick<Ledger, 'abandon'>): void {
+    for (const approvalId of this.executing.values()) ledger.abandon(approvalId)
   }
 
   /** Returns what a call waits for, once, and how its own approval ended, if it needed one. */

@@ -419,8 +419,7 @@ export class LiveConversation implements LiveHooks {
       })
       for await (const event of events) this.#output.handle(event)
     } catch (error) {
-      const isOurs = await this.#options.ledger.locks.stillHolds(chat).catch(() => true)
-      failure = isOurs ? toClientError(error) : new ProtocolError('turn-lost', { cause: error })
+      failure = (await this.#options.ledger.locks.findLoss(chat, error)) ?? toClientError(error)
       this.#options.onError(error)
     }
     this.#end(this.#lostError ?? failure)

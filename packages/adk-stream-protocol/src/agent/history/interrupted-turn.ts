@@ -4,6 +4,7 @@ import type { FunctionResponse, FunctionCall } from '@google/genai'
 
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { isDelta } from '../../protocol/chunk.ts'
+import { STOPPED } from '../call-responses.ts'
 import { isAdkRequest } from '../tool-call.ts'
 import type { Translation } from '../translate/translation.ts'
 import { isCallWaiting } from '../translate/translation.ts'
@@ -171,7 +172,7 @@ export async function respondToDanglingCalls(
       functionResponse: {
         ...(id !== undefined && { id }),
         ...(name !== undefined && { name }),
-        response: waiting ? STILL_WAITING : NO_RESULT,
+        response: waiting ? STILL_WAITING : STOPPED,
       },
     }))
     const { invocationId, author, branch } = event
@@ -188,10 +189,6 @@ export async function respondToDanglingCalls(
       }),
     })
   }
-}
-
-const NO_RESULT = {
-  error: 'Stopped before the result arrived. The call may or may not have taken effect.',
 }
 
 const STILL_WAITING = { status: 'pending', note: 'No result yet.' }

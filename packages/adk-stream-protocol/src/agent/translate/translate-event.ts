@@ -5,6 +5,7 @@ import type { Event } from '@google/adk'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { MessageMetadata, StepProgress, TurnError } from '../../protocol/message.ts'
+import { STOPPED } from '../call-responses.ts'
 import type { EventNotes, ProgressNote } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
@@ -166,7 +167,7 @@ const EMPTY_STEP = [{ type: 'start-step' }, { type: 'finish-step' }] as const
 
 const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
   completed: 'The call ended without a result.',
-  stopped: 'Stopped before the result arrived. The call may or may not have taken effect.',
+  stopped: STOPPED.error,
 }
 
 const BLOCKED = new ProtocolError('model-blocked').toJSON().error

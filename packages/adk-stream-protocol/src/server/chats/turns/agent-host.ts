@@ -10,7 +10,7 @@ import type {
   Session,
 } from '@google/adk'
 import { Runner, StreamingMode, createEvent, isBaseAgent } from '@google/adk'
-import type { Content, FunctionCall } from '@google/genai'
+import type { Content } from '@google/genai'
 
 import { intercept, scopeArtifacts } from '../../../agent/adk-workarounds/session-services.ts'
 import {
@@ -29,9 +29,9 @@ import {
   respondToDanglingCalls,
   storePartialReply,
 } from '../../../agent/history/interrupted-turn.ts'
-import { toNestedEnding } from '../../../agent/call-responses.ts'
 import { findTurn } from '../../../agent/history/replay-turn.ts'
 import type { ToolCall } from '../../../agent/tool-call.ts'
+import { findCall } from '../../../agent/tool-call.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
@@ -54,7 +54,7 @@ import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import { findRemoteAgent } from '../find-tool.ts'
 import type { StateDelta } from '../request-context.ts'
-import { RunAppends, repeats } from './run-appends.ts'
+import { RunAppends, hasStoredReply, storeLateResults, storeResults } from './stopped-runs.ts'
 
 /**
  * The part of ADK's `RunConfig` that an application may set for a turn.
@@ -110,13 +110,15 @@ interface DriveOptions {
   readonly cause: RunCause
   readonly signal: AbortSignal
   /** Session state to set with the message. */
-  readonly state?: StateDelta
+  readonly stateDelta?: Record<string, unknown>
   /** Called when ADK has stored the message that starts the run. */
   readonly onStored?: (() => void) | undefined
   /** Called when results of approved calls were stored after the run was stopped. */
   readonly onLateResults?: () => void
-  /** Repairs the session. Returns it, if ADK need not read it again, and events to yield before those of the run. */
-  readonly prepare: () => Promise<{ readonly session?: Session; readonly events?: Event[] }>
+  /** Repairs the session. Returns it, if ADK need not read it again. */
+  readonly prepare: () => Promise<Session | undefined>
+  /** An event to yield before those of the run. */
+  readonly first?: Event
 }
 
 interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored' | 'onLateResults'> {
@@ -141,22 +143,20 @@ export class AgentHost {
   /** Sessions of runs that start: session id → session. The chat is locked, so ADK need not read them again. */
   readonly #prepared = new Map<string, Session>()
 
-  constructor(options: AgentHostOptions) {
-    const {
-      agents,
-      agentOf,
-      appName,
-      sessions,
-      ledger,
-      plugins = [],
-      runConfig,
-      ...services
-    } = options
+  constructor({
+    agents,
+    agentOf,
+    appName,
+    sessions,
+    ledger,
+    plugins = [],
+    runConfig: { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = {},
+    ...services
+  }: AgentHostOptions) {
     this.#sessions = sessions
     this.#agentOf = agentOf
     this.#predictable = !plugins.some(hasEarlyCallbacks)
     this.#ledger = ledger
-    const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const getSession: BaseSessionService['getSession'] = async (request) =>
       this.#takePrepared(request) ?? sessions.service.getSession(request)
@@ -192,16 +192,20 @@ export class AgentHost {
       state,
     }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
   ): AsyncGenerator<Event> {
-    const prepare = async (): Promise<{ session?: Session }> => {
+    const prepare = async (): Promise<Session | undefined> => {
       const session = await this.#sessions.getOrCreateLocked(chat)
       const isRewound = replaces && (await this.#sessions.rewindSession(session, userMessageId))
       await respondToDanglingCalls(this.#sessions.service, session)
       // A rewind also changes the state of the session.
-      return isRewound ? {} : { session }
+      return isRewound ? undefined : session
     }
-    const notes = { messageId, userMessageId }
-    const how = { notes, cause: 'message' as const, signal, prepare, state }
-    return this.#drive(chat, toUserContent(message), how)
+    return this.#drive(chat, toUserContent(message), {
+      notes: { messageId, userMessageId },
+      cause: 'message',
+      signal,
+      prepare,
+      ...(Object.keys(state).length > 0 && { stateDelta: { ...state } }),
+    })
   }
 
   /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */
@@ -265,10 +269,10 @@ export class AgentHost {
     { content, notes: added = {}, ...how }: ResumeOptions,
   ): AsyncGenerator<Event> {
     const notes = { ...added, messageId }
-    const event = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
     // ADK stores the responses but does not yield them. Clients receive them like any tool result.
-    const prepare = async (): Promise<{ events: Event[] }> => ({ events: [event] })
-    return this.#drive(chat, content, { ...how, notes, cause: 'responses', prepare })
+    const first = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
+    const prepare = async (): Promise<undefined> => undefined
+    return this.#drive(chat, content, { ...how, notes, cause: 'responses', prepare, first })
   }
 
   /** Converts the final result of a long-running call to the form that the agent of the chat reads. */
@@ -278,33 +282,30 @@ export class AgentHost {
     const session = isBaseAgent((await this.#find(chat)).runner.agent)
       ? await this.#sessions.get(chat)
       : undefined
-    const call = session && findCall(session.events, toolCallId)
-    const answer = session && toInputResponse(content, call)
+    const answer = session && toInputResponse(content, findCall(session.events, toolCallId))
     return answer ?? { content, notes: { completed: [toolCallId] } }
   }
 
   /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
   async settle(chat: AppChatRef, outcome: RunOutcome, isLeft = false): Promise<void> {
     const { end, unstored, paused } = outcome
-    if (end === 'completed') this.#appends.forget(chat)
-    if (end === 'completed' && !paused) return
-    const last = end === 'completed' ? undefined : await this.#appends.settled(chat)
-    // Loads the session into the cache now, before a response arrives that a person waits for.
+    if (end === 'completed') {
+      this.#appends.forget(chat)
+      // Loads the session into the cache now, before a response arrives that a person waits for.
+      if (paused) await this.#sessions.get(chat)
+      return
+    }
+    const last = await this.#appends.settled(chat)
     const session = await this.#sessions.get(chat)
-    if (!session || end === 'completed') return
+    if (!session) return
+    const { service } = this.#sessions
     // TU330: ADK may have stored the whole reply when the turn was stopped.
-    const isStored =
-      last !== undefined &&
-      last.id !== outcome.lastStored &&
-      repeats(last, unstored) &&
-      session.events.some(({ id }) => id === last.id)
-    const reply = isStored ? { ...unstored, parts: [] } : unstored
+    const parts = hasStoredReply(session, last, outcome) ? [] : unstored.parts
     const turn = isLeft ? findTurn(session.events, unstored.messageId) : undefined
     const continues = turn !== undefined && canBeContinued(turn)
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
-    if (marks || reply.parts.length > 0)
-      await storePartialReply(this.#sessions.service, session, reply)
-    await respondToDanglingCalls(this.#sessions.service, session)
+    if (marks || parts.length > 0) await storePartialReply(service, session, { ...unstored, parts })
+    await respondToDanglingCalls(service, session)
   }
 
   /**
@@ -330,22 +331,22 @@ export class AgentHost {
   async *#drive(
     chat: AppChatRef,
     newMessage: Content,
-    { notes, cause, signal, prepare, onStored, onLateResults, state = {} }: DriveOptions,
+    { notes, cause, signal, prepare, first, onStored, onLateResults, stateDelta }: DriveOptions,
   ): AsyncGenerator<Event> {
     const { runner, gate } = await this.#find(chat)
     const run = gate.runs.open(chat, notes.messageId, cause)
     run.onStored = onStored
     this.#runs.add(run)
     try {
-      const { session, events: first = [] } = await prepare()
-      yield* first
+      const session = await prepare()
       if (session) this.#prepared.set(session.id, session)
+      if (first) yield first
       const events = runner.runAsync({
         userId: chat.principalId,
         sessionId: chat.chatId,
         newMessage,
         customMetadata: writeNotes(notes),
-        ...(Object.keys(state).length > 0 && { stateDelta: { ...state } }),
+        ...(stateDelta && { stateDelta }),
         runConfig: this.#runConfig,
         abortSignal: signal,
       })
@@ -359,72 +360,28 @@ export class AgentHost {
       yield* run.takeAppended()
     } catch (thrown) {
       // ADK called these tools, and a callback of the application threw before they could run.
-      if (!signal.aborted)
-        for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
-      const error = run.loss ?? (await this.#explain(chat, thrown))
+      if (!signal.aborted) run.abandonCalls(this.#ledger)
+      const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
+      const error = loss ?? readError(thrown)
       // AP802: a callback after the calls may have thrown.
       if (!signal.aborted && error.code !== 'turn-lost')
-        yield* await this.#storeResults(chat, run).catch((): Event[] => [])
+        yield* await storeResults(this.#sessions, chat, run).catch((): Event[] => [])
       throw error
     } finally {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
-      const isLeft = isClosing(signal) && cause === 'responses'
-      if (signal.aborted) await this.#keepLateResults(chat, run, isLeft)
-      // AP661: another server checks whether the agent has continued with the outcome.
-      if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
+      await this.#reportEndings(chat, run, signal)
       this.#runs.delete(run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
     }
   }
 
-  /** Returns the error that ended a run. If another process has taken over the chat, this is the cause, whatever ADK reports. */
-  async #explain(chat: AppChatRef, thrown: unknown): Promise<ProtocolError> {
-    const isHeld = await this.#ledger.locks.stillHolds(chat).catch(() => true)
-    return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
-  }
-
-  /** Stores the results of approved calls that ran, because ADK drops the results of a stopped or failed run. */
-  async #storeResults(chat: AppChatRef, run: RunState): Promise<Event[]> {
-    const stored: Event[] = []
-    for (const [id, { name, response }] of run.results) {
-      const note = run.decided.get(id)
-      if (!note) continue
-      const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
-      const notes = { decided: [note] }
-      const event = await this.#sessions.append(chat, run.messageId, { content, notes })
-      if (event) stored.push(event)
-      run.results.delete(id)
-      run.endingsStored.add(id)
-    }
-    return stored
-  }
-
-  /** AP23: stores what a stopped run has left. */
-  async #keepLateResults(chat: AppChatRef, run: RunState, isLeft: boolean): Promise<void> {
-    await this.#storeResults(chat, run)
-    // AP661: the agents inside continue on another server.
-    if (isLeft) return
-    for (const inner of run.inner) await this.#endNested(chat, run, inner)
-  }
-
-  /** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
-  async #endNested(chat: AppChatRef, run: RunState, stopped: RunState): Promise<void> {
-    for (const { nested, results, decided, endingsStored } of stopped.all) {
-      for (const [id, { name, response }] of results) {
-        const note = decided.get(id)
-        if (!nested || !note) continue
-        const event = toNestedEnding({ id, name, response }, note)
-        const notes = { nested: { session: nested.sessionId, event } }
-        await this.#sessions.append(chat, run.messageId, { notes })
-        endingsStored.add(id)
-      }
-      for (const id of endingsStored) run.endingsStored.add(id)
-    }
-    const { toolCallId: id = '', agent } = stopped.nested ?? {}
-    const functionResponse = { id, name: agent?.name ?? '', response: STOPPED_INSIDE }
-    const content = { role: 'user', parts: [{ functionResponse }] }
-    await this.#sessions.append(chat, run.messageId, { content, notes: {} })
+  /** Stores the results that a stopped run left, and records which outcomes the conversation shows. */
+  async #reportEndings(chat: AppChatRef, run: RunState, signal: AbortSignal): Promise<void> {
+    // AP661: another server checks whether the agent has continued with the outcome. The agents inside continue there.
+    const isLeft = isClosing(signal) && run.cause === 'responses'
+    if (signal.aborted) await storeLateResults(this.#sessions, chat, { run, isLeft })
+    if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
   }
 
   /** Returns the agent of a chat. */
@@ -446,11 +403,6 @@ export class AgentHost {
   }
 }
 
-/** The response to a call of an agent that was stopped. A stopped stream ends its calls with the same text. */
-const STOPPED_INSIDE = {
-  error: 'Stopped before the result arrived. The call may or may not have taken effect.',
-}
-
 /** ADK's default is 500. Each call costs money. */
 const MAX_LLM_CALLS = 100
 
@@ -460,10 +412,4 @@ const RUN_CONFIG: RunConfig = {
   pauseOnToolCalls: false,
   supportCfc: false,
   enableAffectiveDialog: false,
-}
-
-function findCall(events: readonly Event[], toolCallId: string): FunctionCall | undefined {
-  return events
-    .flatMap(({ content }) => content?.parts ?? [])
-    .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
 }

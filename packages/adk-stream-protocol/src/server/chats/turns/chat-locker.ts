@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
+import { chatOf } from '../../../agent/tool-call.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ChatLockRequest, TurnRegistryOptions } from '../../../turns/turn-registry.ts'
@@ -94,9 +95,7 @@ export function fenceSessions<Sessions extends BaseSessionService>(
   ledger: Ledger,
 ): Sessions {
   const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
-    const { appName, userId: principalId, id: chatId } = request.session
-    const chat = { appName, principalId, chatId }
-    if (!request.event.partial && !(await ledger.locks.stillHolds(chat)))
+    if (!request.event.partial && !(await ledger.locks.stillHolds(chatOf(request.session))))
       throw new ProtocolError('turn-lost')
     return sessions.appendEvent(request)
   }

@@ -1,0 +1,136 @@
+import type { AppendEventRequest, BaseSessionService, Event, Session } from '@google/adk'
+
+import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
+import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
+import { chatOf } from '../../../agent/tool-call.ts'
+import type { RunState } from '../../../calls/run-state.ts'
+import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
+import { keepNewest } from '../../../shared/collections.ts'
+import type { RunOutcome } from '../../../turns/run-turn.ts'
+import type { ChatSessions } from '../chat-sessions.ts'
+
+interface Appends {
+  /** The newest event of the agent that ADK has tried to store. */
+  last: Event | undefined
+  readonly pending: Set<Promise<unknown>>
+}
+
+const MAX_CHATS = 10_000
+
+/**
+ * What ADK stores during runs. A turn that is stopped does not wait for its run, so it may not know that the whole reply is being stored.
+ * The streamed text must then not be stored as well.
+ */
+export class RunAppends {
+  readonly #chats = new Map<string, Appends>()
+
+  /** Returns the session service for a runner. */
+  observe(sessions: BaseSessionService): BaseSessionService {
+    const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
+      const { event } = request
+      if (event.partial || event.author === 'user') return sessions.appendEvent(request)
+      const appends = this.#of(request)
+      appends.last = event
+      const appended = sessions.appendEvent(request)
+      appends.pending.add(appended)
+      try {
+        return await appended
+      } finally {
+        appends.pending.delete(appended)
+      }
+    }
+    return intercept(sessions, { appendEvent })
+  }
+
+  /** Waits until nothing is being stored in a chat. Returns the newest event of the agent that ADK has tried to store since the last call. */
+  async settled(chat: AppChatRef): Promise<Event | undefined> {
+    const key = toChatKey(chat)
+    const appends = this.#chats.get(key)
+    if (!appends) return undefined
+    while (appends.pending.size > 0) await Promise.allSettled(appends.pending)
+    this.#chats.delete(key)
+    return appends.last
+  }
+
+  forget(chat: AppChatRef): void {
+    this.#chats.delete(toChatKey(chat))
+  }
+
+  #of({ session }: AppendEventRequest): Appends {
+    const key = toChatKey(chatOf(session))
+    const known = this.#chats.get(key)
+    if (known) return known
+    const appends: Appends = { last: undefined, pending: new Set() }
+    this.#chats.set(key, appends)
+    keepNewest(this.#chats, MAX_CHATS)
+    return appends
+  }
+}
+
+/** Whether the newest event of the agent contains the text and reasoning that a turn has streamed, and is stored. */
+export function hasStoredReply(
+  { events }: Session,
+  newest: Event | undefined,
+  { lastStored, unstored: { parts } }: Pick<RunOutcome, 'lastStored' | 'unstored'>,
+): boolean {
+  if (!newest || newest.id === lastStored || parts.length === 0) return false
+  const repeats = textOf(newest.content?.parts ?? []).startsWith(textOf(parts))
+  return repeats && events.some(({ id }) => id === newest.id)
+}
+
+function textOf(parts: readonly { readonly text?: string }[]): string {
+  return parts.map(({ text = '' }) => text).join('')
+}
+
+/** Stores the results of approved calls that ran, because ADK drops the results of a stopped or failed run. Returns the stored events. */
+export async function storeResults(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  run: RunState,
+): Promise<Event[]> {
+  const stored: Event[] = []
+  for (const [id, { name, response }] of run.results) {
+    const note = run.decided.get(id)
+    if (!note) continue
+    const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
+    const event = await sessions.append(chat, run.messageId, { content, notes: { decided: [note] } })
+    if (event) stored.push(event)
+    run.results.delete(id)
+    run.endingsStored.add(id)
+  }
+  return stored
+}
+
+/** AP23: stores what a stopped run has left. Ends the calls of agents that are used as tools, unless they continue on another server. */
+export async function storeLateResults(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { run, isLeft }: { readonly run: RunState; readonly isLeft: boolean },
+): Promise<void> {
+  await storeResults(sessions, chat, run)
+  if (isLeft) return
+  for (const inner of run.inner) await endNested(sessions, chat, { run, stopped: inner })
+}
+
+/** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
+async function endNested(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { run, stopped }: { readonly run: RunState; readonly stopped: RunState },
+): Promise<void> {
+  for (const { nested, results, decided, endingsStored } of stopped.all) {
+    for (const [id, { name, response }] of results) {
+      const note = decided.get(id)
+      if (!nested || !note) continue
+      const event = toNestedEnding({ id, name, response }, note)
+      const notes = { nested: { session: nested.sessionId, event } }
+      await sessions.append(chat, run.messageId, { notes })
+      endingsStored.add(id)
+    }
+    for (const id of endingsStored) run.endingsStored.add(id)
+  }
+  const { toolCallId: id = '', agent } = stopped.nested ?? {}
+  const functionResponse = { id, name: agent?.name ?? '', response: STOPPED }
+  const content = { role: 'user', parts: [{ functionResponse }] }
+  await sessions.append(chat, run.messageId, { content, notes: {} })
+}
