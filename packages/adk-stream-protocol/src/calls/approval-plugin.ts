@@ -308,7 +308,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (this.runner.ranHere(toolContext)) return
     const run = this.runs.find(toolContext.invocationContext)
     // An agent inside has lost a call to another process.
-    if (run?.loss) throw run.loss
+    run?.throwIfLost()
     const approval = this.runner.takeApprovalRunByAdk(toolContext)
     const failure = { by: 'failure', result: undefined, error, hidden: false } as const
     if (!(await this.#record(run, toolContext, { approval, ...failure })))

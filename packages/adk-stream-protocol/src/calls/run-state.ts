@@ -149,6 +149,10 @@ export class RunState {
     return this.#loss
   }
 
+  throwIfLost(): void {
+    if (this.#loss) throw this.#loss
+  }
+
   /** Marks the run as lost: another process has settled one of its calls, so neither ADK nor the client may receive the result. */
   markLost(): ProtocolError {
     this.#loss ??= new ProtocolError('turn-lost')

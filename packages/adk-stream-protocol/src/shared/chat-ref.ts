@@ -9,6 +9,11 @@ export interface AppChatRef extends ChatRef {
   readonly appName: string
 }
 
+/** Whether two references name the same chat of a bridge. */
+export function isSameChat(one: ChatRef, other: ChatRef): boolean {
+  return one.chatId === other.chatId && one.principalId === other.principalId
+}
+
 /** Appended to the name of an app in the lock of a live session. A chat can have this lock and the lock of a turn at the same time. */
 export const LIVE_LOCK = '#live'
 

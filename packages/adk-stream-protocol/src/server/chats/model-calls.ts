@@ -3,7 +3,7 @@ import type { Context, LlmRequest, LlmResponse } from '@google/adk'
 import { QuietPlugin } from '../../agent/adk-workarounds/plugin-callbacks.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ModelCall, TimelineEntry } from '../../protocol/timeline.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
+import { isSameChat, type ChatRef } from '../../shared/chat-ref.ts'
 import { keepNewest } from '../../shared/collections.ts'
 
 /** Whether the bridge records model calls. */
@@ -99,17 +99,14 @@ export class ModelCalls extends QuietPlugin {
   }
 
   /** Returns a recorded call of a chat. */
-  find({ principalId, chatId }: ChatRef, id: string): ModelCall | undefined {
+  find(chat: ChatRef, id: string): ModelCall | undefined {
     const found = this.#calls.get(id)
-    const isOwn = found?.chat.principalId === principalId && found.chat.chatId === chatId
-    return isOwn ? found.call : undefined
+    return found && isSameChat(found.chat, chat) ? found.call : undefined
   }
 
   /** Adds the ids of recorded calls to the entries of model calls. */
   annotate(chat: ChatRef, entries: readonly TimelineEntry[]): TimelineEntry[] {
-    const calls = [...this.#calls.values()].filter(
-      (each) => each.chat.principalId === chat.principalId && each.chat.chatId === chat.chatId,
-    )
+    const calls = [...this.#calls.values()].filter((each) => isSameChat(each.chat, chat))
     return entries.map((entry) => {
       if (entry.type !== 'model') return entry
       const distance = (call: ModelCall): number => Math.abs(call.startedAt - entry.at)

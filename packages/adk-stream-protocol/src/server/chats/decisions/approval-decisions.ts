@@ -3,21 +3,20 @@ import { setImmediate } from 'node:timers/promises'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import type { Decider } from '../../../approvals/deciders.ts'
-import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
-import { isAccepted, isCompletedBy } from '../../../approvals/next-approval.ts'
+import { isCompletedBy } from '../../../approvals/next-approval.ts'
 import { isElicitation } from '../../../calls/question-terms.ts'
 import type { NamedApproval } from '../../../protocol/bidi-events.ts'
 import { createAwaitingApprovalError, readToolResult } from '../../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
-import type { ShownPreview } from '../../../protocol/preview.ts'
+import type { ShownReply } from '../../../protocol/message.ts'
 import type {
   DecisionResponse,
   OutputResponse,
   Responses,
 } from '../../../protocol/read-responses.ts'
-import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
+import { isSameChat, type AppChatRef, type ChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { BridgeLimits } from '../../limits.ts'
@@ -27,10 +26,15 @@ import type { LiveRuns } from '../live-runs.ts'
 import { cancelIfLost } from '../recovery/lost-elicitations.ts'
 import { isInputQuestion, toAnswer } from '../turns/question-answers.ts'
 import type { DecidedTurns } from './decided-turns.ts'
-import { isConsistent, isDuplicate, isSettled, toDecider, toError } from './decision-results.ts'
-import type { Edit } from './policy-checks.ts'
-import { checkAnswer, checkEdit } from './policy-checks.ts'
-import type { ShownReply } from '../../../protocol/message.ts'
+import {
+  type RecordedDecision,
+  checkResults,
+  isDuplicate,
+  isSettled,
+  toDecider,
+  toError,
+} from './decision-results.ts'
+import { checkApproved, checkPayload, checkPreview } from './policy-checks.ts'
 
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
@@ -83,7 +87,7 @@ export class ApprovalDecisions {
   async findQuestion(chat: ChatRef, toolCallId: string): Promise<Approval | undefined> {
     const backend = await this.#options.backend.get()
     const found = await backend.ledger.findByCall(toAppChat(backend, chat), toolCallId)
-    return found && (isInputQuestion(found) || isElicitation(found)) ? found : undefined
+    return found && isQuestion(found) ? found : undefined
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
@@ -105,42 +109,45 @@ export class ApprovalDecisions {
     { decisions, outputs, messageId }: Responses,
   ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
-    const entries: Entry[] = []
     // ADK runs several calls one after the other, and a live session runs its calls itself.
     const isAlone =
       decisions.length === 1 && outputs.length === 0 && !this.#options.runs?.find(chat)
-    let turn: Promise<Turn> | undefined
-    // Check all payloads first, so that a request that is too large records nothing.
-    for (const decision of decisions) checkPayload(decision, this.#options.limits)
-    for (const decision of decisions) {
-      // Each decision takes at least one transaction. Other requests run between them.
-      if (entries.length > 0) await setImmediate()
-      const resumes = isAlone ? 'read' : undefined
-      try {
-        const recorded = await this.#record(backend, principal, { decision, chat, resumes })
-        entries.push({ decision, result: recorded.result })
-        turn = recorded.turn
-      } catch (error) {
-        this.#resumeTaken(entries)
-        throw error
-      }
-    }
-    const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
-    const rejected = entries.find(({ decision, result }) => !isConsistent(decision, result))
-    if (rejected) {
-      this.#resumeTaken(entries)
-      throw isRefusal(rejected.result)
-        ? toError(rejected.result)
-        : new ProtocolError('approval-voted')
-    }
-    for (const { decision, result } of entries)
-      if (isRefusal(result)) await this.#reportRepeated(backend, decision.approvalId)
+    const resumes = isAlone ? 'read' : undefined
+    const entries = await this.#recordAll(backend, principal, { decisions, chat, resumes })
+    const last = entries.at(-1)
+    const taken = entries.map(({ result }) => result).filter(isSettled)
     const [first] = taken
-    if (first) return { messageId: first.messageId, seen: first.id, taken, turn }
+    if (first) return { messageId: first.messageId, seen: first.id, taken, turn: last?.turn }
     if (outputs.length > 0 && messageId !== undefined)
       return { messageId, seen: outputs.at(-1)?.toolCallId, taken: [] }
     // The last decision is the newest: a client may send all decisions of the message.
-    return catchUp(backend, entries.at(-1))
+    return catchUp(backend, last)
+  }
+
+  /** Records decisions in order. If one is rejected, resumes the turns of the others and throws. */
+  async #recordAll(
+    backend: Backend,
+    principal: Principal,
+    { decisions, ...given }: Omit<GivenDecision, 'decision'> & Pick<Responses, 'decisions'>,
+  ): Promise<Entry[]> {
+    // Check all payloads first, so that a request that is too large records nothing.
+    for (const decision of decisions) checkPayload(decision, this.#options.limits)
+    const entries: Entry[] = []
+    try {
+      for (const decision of decisions) {
+        // Each decision takes at least one transaction. Other requests run between them.
+        if (entries.length > 0) await setImmediate()
+        const recorded = await this.#record(backend, principal, { decision, ...given })
+        entries.push({ decision, ...recorded })
+      }
+      checkResults(entries)
+    } catch (error) {
+      for (const { result } of entries) if (isSettled(result)) this.#options.resume(result)
+      throw error
+    }
+    for (const { decision, result } of entries)
+      if (isRefusal(result)) await this.#reportRepeated(backend, decision.approvalId)
+    return entries
   }
 
   /** AP131: records decisions about approvals that are still pending, and ignores decisions about others. */
@@ -153,13 +160,9 @@ export class ApprovalDecisions {
     const backend = await this.#options.backend.get()
     const pending = await backend.ledger.pendingOf(toAppChat(backend, chat))
     const open = new Set(pending.map(({ id }) => id))
+    const resumes = 'background'
     for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
-      const recorded = await this.#record(backend, principal, {
-        decision,
-        chat,
-        resumes: 'background',
-      })
-      this.#resume(recorded)
+      this.#resume(await this.#record(backend, principal, { decision, chat, resumes }))
       await setImmediate()
     }
   }
@@ -170,11 +173,8 @@ export class ApprovalDecisions {
    */
   async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const recorded = await this.#record(backend, principal, {
-      decision,
-      chat,
-      resumes: 'background',
-    })
+    const resumes = 'background'
+    const recorded = await this.#record(backend, principal, { decision, chat, resumes })
     const { result } = recorded
     this.#resume(recorded)
     if (!isRefusal(result)) return result
@@ -209,11 +209,8 @@ export class ApprovalDecisions {
   async decideSignIn(principal: Principal, approvalId: string): Promise<void> {
     const backend = await this.#options.backend.get()
     const decision = { approvalId, approved: true }
-    const recorded = await this.#record(backend, principal, {
-      decision,
-      resumes: 'background',
-      signedIn: true,
-    })
+    const given = { decision, resumes: 'background', signedIn: true } as const
+    const recorded = await this.#record(backend, principal, given)
     if (isRefusal(recorded.result)) throw toError(recorded.result)
     this.#resume(recorded)
   }
@@ -237,30 +234,18 @@ export class ApprovalDecisions {
     const backend = await this.#options.backend.get()
     const { ledger } = backend
     const own = await ledger.get(id)
-    const isOwn = own?.chat.chatId === chat.chatId && own.chat.principalId === chat.principalId
+    const isOwn = own !== undefined && isSameChat(own.chat, chat)
     const found = isOwn ? own : await ledger.findByCall(toAppChat(backend, chat), id)
     if (!found) return undefined
     const { id: approvalId, toolCallId, toolName, messageId, state } = found
     const waits = state.name === 'requested'
-    return {
-      by: isOwn ? 'approval' : 'call',
-      approvalId,
-      toolCallId,
-      toolName,
-      messageId,
-      waits,
-      isQuestion: isInputQuestion(found) || isElicitation(found),
-    }
+    const by = isOwn ? 'approval' : 'call'
+    return { by, approvalId, toolCallId, toolName, messageId, waits, isQuestion: isQuestion(found) }
   }
 
   async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {
     const current = await ledger.get(approvalId)
     if (current) this.#options.onRepeated(current)
-  }
-
-  /** Resumes the turns of the decisions that were recorded, without a reader, because the request fails. */
-  #resumeTaken(entries: readonly Entry[]): void {
-    for (const { result } of entries) if (isSettled(result)) this.#options.resume(result)
   }
 
   /** Resumes the turn of a decided approval, unless its call continues already. */
@@ -270,31 +255,21 @@ export class ApprovalDecisions {
 
   /** Checks a decision and records it. With `resumes`, the turn of the call resumes in the same step, if the chat is free. */
   async #record(backend: Backend, principal: Principal, given: GivenDecision): Promise<Recorded> {
-    const { ledger } = backend
+    const { limits } = this.#options
     const by = toDecider(principal)
-    const { chat, resumes, decision: sent } = given
-    const { approvalId, approved, editedArgs, payload, preview: digest } = sent
-    checkPayload(sent, this.#options.limits)
-    const recent = ledger.getRecent(approvalId, by)
-    const approval =
-      recent && isCheckedByLedger(recent, sent) ? recent : await ledger.get(approvalId, by)
-    const isForeign =
-      chat &&
-      (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
-    if (!approval || isForeign) return toRecorded({ refused: 'unknown-approval' })
+    const { resumes, decision: sent } = given
+    checkPayload(sent, limits)
+    const approval = await findGiven(backend.ledger, given, by)
+    if (!approval) return toRecorded({ refused: 'unknown-approval' })
     // RQ184: throws if the bridge does not have the agent of the chat, because the turn could not resume.
     await backend.agents.of(approval.chat)
-    if (approved && editedArgs && approval.state.name === 'requested') {
-      this.#checkSize(editedArgs)
-      const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
-      if (refusal) return toRecorded(refusal)
-    }
-    if (approved && approval.state.name === 'requested') checkAnswer(approval, payload)
+    const refusal = await checkApproved(backend, approval, { sent, by, limits })
+    if (refusal) return toRecorded(refusal)
     const decision = toDecision(given, by)
-    const checked = await checkPreview(backend, approval, { decision, digest })
+    const checked = await checkPreview(backend, approval, { decision, digest: sent.preview })
     if (isRefusal(checked)) return toRecorded(checked)
     const seen = checked.seen && { preview: checked.seen }
-    return this.#decide(ledger, { approval, resumes }, { ...decision, ...seen })
+    return this.#decide(backend.ledger, { approval, resumes }, { ...decision, ...seen })
   }
 
   /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
@@ -322,14 +297,10 @@ export class ApprovalDecisions {
     }
     return { result: await ledger.decide(approval.id, decision, approval), continues: false }
   }
+}
 
-  /** Edited arguments are stored and hashed several times, so this checks their size first. */
-  #checkSize(args: Readonly<Record<string, unknown>>): void {
-    const { maxTextLength } = this.#options.limits
-    if (JSON.stringify(args).length <= maxTextLength) return
-    const message = `The changed arguments are longer than ${maxTextLength} characters of JSON.`
-    throw new ProtocolError('too-large', { message })
-  }
+function isQuestion(approval: Approval): boolean {
+  return isInputQuestion(approval) || isElicitation(approval)
 }
 
 const NOTHING_WAITS =
@@ -391,29 +362,19 @@ function toRecorded(result: Refusal): Recorded {
   return { result, continues: false }
 }
 
-/** A decision and the result of recording it. */
-interface Entry {
-  readonly decision: DecisionResponse
-  readonly result: Approval | Refusal
-}
+type Entry = Recorded & RecordedDecision
 
-function checkPayload({ payload }: DecisionResponse, { maxPayloadLength }: BridgeLimits): void {
-  if (payload === undefined || JSON.stringify(payload).length <= maxPayloadLength) return
-  throw new ProtocolError('too-large', {
-    message: `The payload is longer than ${maxPayloadLength} characters of JSON. Send less.`,
-  })
-}
-
-/** Throws if the edited arguments do not fit the tool. Returns a refusal if this person may not approve the edited call alone. */
-async function refuseEdit(
-  { findTool, mayEdit }: Backend,
-  approval: Approval,
-  edit: Edit,
-): Promise<Refusal | undefined> {
-  checkEdit(await findTool(approval.chat, approval.toolName), edit.args)
-  // In all other cases the ledger itself refuses the decision, with its own code.
-  const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, edit.by)
-  return isOpen && !(await mayEdit(approval, edit)) ? { refused: 'not-editable' } : undefined
+/** Returns the approval that a decision is about, if the person may see it and it belongs to the chat of the decision. */
+async function findGiven(
+  ledger: Ledger,
+  { chat, decision }: GivenDecision,
+  by: Decider,
+): Promise<Approval | undefined> {
+  const { approvalId } = decision
+  const recent = ledger.getRecent(approvalId, by)
+  const approval =
+    recent && isCheckedByLedger(recent, decision) ? recent : await ledger.get(approvalId, by)
+  return approval && (!chat || isSameChat(approval.chat, chat)) ? approval : undefined
 }
 
 /** Whether only the ledger checks a decision. It detects that an approval is outdated; the other checks would report a wrong reason. */
@@ -423,21 +384,6 @@ function isCheckedByLedger(
 ): boolean {
   const isPlainCall = terms.kind === undefined && terms.preview === undefined
   return isPlainCall && editedArgs === undefined && payload === undefined
-}
-
-/**
- * Checks the preview that an approver saw. Makes no preview if the ledger would refuse the decision anyway, or if there
- * is none to check.
- */
-async function checkPreview(
-  backend: Backend,
-  approval: Approval,
-  { decision, digest }: { readonly decision: Decision; readonly digest: string | undefined },
-): Promise<{ readonly seen?: ShownPreview } | Refusal> {
-  const { by, approved, editedArgs } = decision
-  if (!approved || approval.terms.preview === undefined) return {}
-  if (!isAccepted(approval, decision)) return {}
-  return backend.checkPreview(approval, { by, digest, editedArgs })
 }
 
 /** Returns the message that shows the outcome of an earlier decision. */

@@ -19,11 +19,25 @@ export function isSettled(result: Approval | Refusal): result is Approval {
   return !isRefusal(result) && result.state.name !== 'requested'
 }
 
+/** A decision and the result of recording it. */
+export interface RecordedDecision {
+  readonly decision: DecisionResponse
+  readonly result: Approval | Refusal
+}
+
+/** Throws if a client may not continue with one of its decisions. */
+export function checkResults(entries: readonly RecordedDecision[]): void {
+  const rejected = entries.find(({ decision, result }) => !isConsistent(decision, result))
+  if (!rejected) return
+  const { result } = rejected
+  throw isRefusal(result) ? toError(result) : new ProtocolError('approval-voted')
+}
+
 /**
  * Whether a client may continue with its decision. A client must not keep a decision that was not recorded, or that contradicts the
  * outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
  */
-export function isConsistent({ approved }: DecisionResponse, result: Approval | Refusal): boolean {
+function isConsistent({ approved }: DecisionResponse, result: Approval | Refusal): boolean {
   if (!isRefusal(result)) return isSettled(result)
   if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
   // The outcome is then a tool error, which is consistent with a late approval.

@@ -4,6 +4,8 @@ import { findAnswerFault } from '../../../approvals/answer-schema.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import type { Decider } from '../../../approvals/deciders.ts'
 import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
+import type { Decision } from '../../../approvals/next-approval.ts'
+import { isAccepted } from '../../../approvals/next-approval.ts'
 import type { ApprovalPolicy, PreviewResult } from '../../../approvals/policy.ts'
 import {
   resolvePolicy,
@@ -15,6 +17,69 @@ import {
 import { readArgumentsSchema } from '../../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'
+import type { DecisionResponse } from '../../../protocol/read-responses.ts'
+import type { BridgeLimits } from '../../limits.ts'
+import type { Backend } from '../backend.ts'
+
+/** Throws if the payload of a decision is too long. */
+export function checkPayload(
+  { payload }: DecisionResponse,
+  { maxPayloadLength }: BridgeLimits,
+): void {
+  if (payload === undefined || JSON.stringify(payload).length <= maxPayloadLength) return
+  const message = `The payload is longer than ${maxPayloadLength} characters of JSON. Send less.`
+  throw new ProtocolError('too-large', { message })
+}
+
+/**
+ * Checks the edited arguments or the answer of a person who approves a pending call. Throws if they do not fit. Returns a refusal if this
+ * person may not approve the edited call alone.
+ */
+export async function checkApproved(
+  { findTool, mayEdit }: Backend,
+  approval: Approval,
+  { sent, by, limits }: ApprovedBy,
+): Promise<Refusal | undefined> {
+  const { approved, editedArgs: args, payload } = sent
+  if (!approved || approval.state.name !== 'requested') return undefined
+  if (args) {
+    checkSize(args, limits)
+    checkEdit(await findTool(approval.chat, approval.toolName), args)
+    // In all other cases the ledger itself refuses the decision, with its own code.
+    const isAlone = isDecidedAloneBy(approval.terms, by)
+    if (isAlone && !(await mayEdit(approval, { args, by }))) return { refused: 'not-editable' }
+  }
+  checkAnswer(approval, payload)
+  return undefined
+}
+
+interface ApprovedBy {
+  readonly sent: DecisionResponse
+  readonly by: Decider
+  readonly limits: BridgeLimits
+}
+
+/** Edited arguments are stored and hashed several times, so this checks their size first. */
+function checkSize(args: Readonly<Record<string, unknown>>, { maxTextLength }: BridgeLimits): void {
+  if (JSON.stringify(args).length <= maxTextLength) return
+  const message = `The changed arguments are longer than ${maxTextLength} characters of JSON.`
+  throw new ProtocolError('too-large', { message })
+}
+
+/**
+ * Checks the preview that an approver saw. Makes no preview if the ledger would refuse the decision anyway, or if there
+ * is none to check.
+ */
+export async function checkPreview(
+  backend: Backend,
+  approval: Approval,
+  { decision, digest }: { readonly decision: Decision; readonly digest: string | undefined },
+): ReturnType<CheckPreview> {
+  const { by, approved, editedArgs } = decision
+  if (!approved || approval.terms.preview === undefined) return {}
+  if (!isAccepted(approval, decision)) return {}
+  return backend.checkPreview(approval, { by, digest, editedArgs })
+}
 
 /** Throws if edited arguments do not fit the schema of the tool (AP5). */
 export function checkEdit(
@@ -40,7 +105,7 @@ function badEdit(message: string): ProtocolError {
 }
 
 /** Throws if the answer to a question does not fit its schema (AP421). Does nothing for an approval. */
-export function checkAnswer({ terms }: Approval, answer: unknown): void {
+function checkAnswer({ terms }: Approval, answer: unknown): void {
   const { kind, schema = {} } = terms
   if (kind === undefined || kind === 'sign-in') return
   // A person who is asked to open a URL answers nothing.
@@ -53,7 +118,7 @@ export function checkAnswer({ terms }: Approval, answer: unknown): void {
 }
 
 /** Edited arguments of a pending call, and the person who edited them. */
-export interface Edit {
+interface Edit {
   readonly args: Readonly<Record<string, unknown>>
   readonly by: Decider
 }

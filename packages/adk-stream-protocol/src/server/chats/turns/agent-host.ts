@@ -116,7 +116,7 @@ interface DriveOptions {
   /** Called when results of approved calls were stored after the run was stopped. */
   readonly onLateResults?: () => void
   /** Repairs the session. Returns it, if ADK need not read it again. */
-  readonly prepare: () => Promise<Session | undefined>
+  readonly prepare?: () => Promise<Session | undefined>
   /** An event to yield before those of the run. */
   readonly first?: Event
 }
@@ -271,8 +271,7 @@ export class AgentHost {
     const notes = { ...added, messageId }
     // ADK stores the responses but does not yield them. Clients receive them like any tool result.
     const first = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
-    const prepare = async (): Promise<undefined> => undefined
-    return this.#drive(chat, content, { ...how, notes, cause: 'responses', prepare, first })
+    return this.#drive(chat, content, { ...how, notes, cause: 'responses', first })
   }
 
   /** Converts the final result of a long-running call to the form that the agent of the chat reads. */
@@ -338,7 +337,7 @@ export class AgentHost {
     run.onStored = onStored
     this.#runs.add(run)
     try {
-      const session = await prepare()
+      const session = await prepare?.()
       if (session) this.#prepared.set(session.id, session)
       if (first) yield first
       const events = runner.runAsync({
@@ -351,12 +350,12 @@ export class AgentHost {
         abortSignal: signal,
       })
       for await (const event of gate.elicits ? withShown(events, run) : events) {
-        if (run.loss) throw run.loss
+        run.throwIfLost()
         if (event) run.markStored()
         if (run.hasAppended) yield* run.takeAppended()
         if (event) yield event
       }
-      if (run.loss) throw run.loss
+      run.throwIfLost()
       yield* run.takeAppended()
     } catch (thrown) {
       // ADK called these tools, and a callback of the application threw before they could run.
