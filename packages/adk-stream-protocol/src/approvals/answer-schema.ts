@@ -83,35 +83,56 @@ function readSchema(schema: unknown, depth: number): Record<string, unknown> {
   if (!isRecord(schema)) throw new SchemaFault('A schema must be an object.')
   if (depth > MAX_DEPTH)
     throw new SchemaFault(`The schema is nested deeper than ${MAX_DEPTH} levels.`)
-  for (const keyword of Object.keys(schema))
-    if (UNCHECKED.has(keyword))
-      throw new SchemaFault(`The keyword \`${keyword}\` is not supported in a response schema.`)
-  const { properties, items, additionalProperties: others, required } = schema
-  const kept: Record<string, unknown> = { ...readType(schema) }
-  for (const name of TEXTS) if (typeof schema[name] === 'string') kept[name] = schema[name]
-  for (const name of NUMBERS)
-    if (typeof schema[name] === 'number' && Number.isFinite(schema[name])) kept[name] = schema[name]
-  for (const name of VALUES) if (schema[name] !== undefined) kept[name] = schema[name]
-  for (const name of LISTS) {
-    const list: unknown = schema[name]
-    if (Array.isArray(list)) kept[name] = list.map((item) => readSchema(item, depth + 1))
+  const unchecked = Object.keys(schema).find((keyword) => UNCHECKED.has(keyword))
+  if (unchecked !== undefined)
+    throw new SchemaFault(`The keyword \`${unchecked}\` is not supported in a response schema.`)
+  const { properties, items, required } = schema
+  const kept = {
+    ...readType(schema),
+    ...readKeywords(schema),
+    ...readSubschemas(schema, depth + 1),
   }
-  if (isRecord(properties)) {
-    const inherited = Object.keys(properties).find((name) => name in Object.prototype)
-    if (inherited !== undefined)
-      throw new SchemaFault(`A field cannot have the name \`${inherited}\`.`)
-    kept['properties'] = Object.fromEntries(
-      Object.entries(properties).map(([name, own]) => [name, readSchema(own, depth + 1)]),
-    )
-  }
-  if (isRecord(items)) kept['items'] = readSchema(items, depth + 1)
-  if (others !== undefined)
-    kept['additionalProperties'] = others === false ? false : readSchema(others, depth + 1)
   // A schema with fields means an object, even if it does not say so.
   if (kept['type'] === undefined && isRecord(properties)) kept['type'] = 'object'
   else if (kept['type'] === undefined && isRecord(items)) kept['type'] = 'array'
   if (Array.isArray(required)) kept['required'] = readRequired(required, properties)
   return kept
+}
+
+/** Returns the keywords with plain values. */
+function readKeywords(schema: AnswerSchema): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const name of TEXTS) if (typeof schema[name] === 'string') kept[name] = schema[name]
+  for (const name of NUMBERS) if (Number.isFinite(schema[name])) kept[name] = schema[name]
+  for (const name of VALUES) if (schema[name] !== undefined) kept[name] = schema[name]
+  return kept
+}
+
+/** Returns the keywords that contain schemas. */
+function readSubschemas(schema: AnswerSchema, depth: number): Record<string, unknown> {
+  const { properties, items, additionalProperties: others } = schema
+  const kept: Record<string, unknown> = {}
+  for (const name of LISTS) {
+    const list: unknown = schema[name]
+    if (Array.isArray(list)) kept[name] = list.map((item) => readSchema(item, depth))
+  }
+  if (isRecord(properties)) {
+    const inherited = Object.keys(properties).find((name) => name in Object.prototype)
+    if (inherited !== undefined)
+      throw new SchemaFault(`A field cannot have the name \`${inherited}\`.`)
+    kept['properties'] = mapValues(properties, (own) => readSchema(own, depth))
+  }
+  if (isRecord(items)) kept['items'] = readSchema(items, depth)
+  if (others !== undefined)
+    kept['additionalProperties'] = others === false ? false : readSchema(others, depth)
+  return kept
+}
+
+function mapValues(
+  record: Readonly<Record<string, unknown>>,
+  map: (value: unknown) => unknown,
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]))
 }
 
 function readRequired(required: readonly unknown[], properties: unknown): string[] {
@@ -122,21 +143,26 @@ function readRequired(required: readonly unknown[], properties: unknown): string
 }
 
 /** Returns the type and the allowed values. Models also write Gemini's names of types, in capitals. */
-function readType(schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { type, nullable, enum: values, enumNames } = schema
+function readType(schema: AnswerSchema): Record<string, unknown> {
+  const { type, nullable } = schema
   const names = (Array.isArray(type) ? type : [type]).flatMap((name) =>
     typeof name === 'string' ? [name.toLowerCase()] : [],
   )
   if (nullable === true && names.length > 0 && !names.includes('null')) names.push('null')
-  const given: readonly unknown[] = Array.isArray(values) ? values : []
-  const allowed = given.length > 0 ? [...given] : undefined
-  const titles: readonly unknown[] = Array.isArray(enumNames) ? enumNames : []
-  const isNamed =
-    titles.length === allowed?.length && titles.every((title) => typeof title === 'string')
-  if (allowed && nullable === true) allowed.push(null)
   return {
     ...(names.length > 0 && { type: names.length === 1 ? names[0] : names }),
-    ...(allowed && { enum: allowed }),
+    ...readOptions(schema),
+  }
+}
+
+function readOptions({ nullable, enum: values, enumNames }: AnswerSchema): Record<string, unknown> {
+  if (!Array.isArray(values) || values.length === 0) return {}
+  const titles: readonly unknown[] = Array.isArray(enumNames) ? enumNames : []
+  const isNamed =
+    titles.length === values.length && titles.every((title) => typeof title === 'string')
+  const options: readonly unknown[] = values
+  return {
+    enum: nullable === true ? [...options, null] : [...options],
     // MCP servers of earlier versions name their options like this.
     ...(isNamed && { enumNames: [...titles] }),
   }
@@ -154,11 +180,8 @@ function withoutDefaults(schema: AnswerSchema): Record<string, unknown> {
   }
   const { properties } = rest
   if (isRecord(properties))
-    rest['properties'] = Object.fromEntries(
-      Object.entries(properties).map(([name, own]) => [
-        name,
-        isRecord(own) ? withoutDefaults(own) : own,
-      ]),
+    rest['properties'] = mapValues(properties, (own) =>
+      isRecord(own) ? withoutDefaults(own) : own,
     )
   return rest
 }

@@ -1,5 +1,5 @@
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
-import type { Approval, ApprovalLink, ApprovalState, Vote } from './approval.ts'
+import type { Approval, ApprovalLink, ApprovalState, ApprovalTerms, Vote } from './approval.ts'
 import { findBySecret, findLink, isRefusal, type Refusal } from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import type { Decider } from './deciders.ts'
@@ -209,12 +209,9 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   return { ...transition(approval, { state, votes, ...rest }, { at: now, event }), before }
 }
 
-function refuseDecision(
-  approval: Approval,
-  { by, approved, editedArgs, payload, signedIn, reply }: Decision,
-  now: number,
-): Refusal | undefined {
+function refuseDecision(approval: Approval, decision: Decision, now: number): Refusal | undefined {
   const { state, terms, deadline } = approval
+  const { by, reply } = decision
   if (!maySee(approval, by)) return { refused: 'unknown-approval' }
   if (!terms.chain.some((step) => isEligible(step, by))) return { refused: 'not-allowed' }
   if (state.name !== 'requested') return refuseState(state)
@@ -222,15 +219,22 @@ function refuseDecision(
   if (hasVoted(approval, by)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
   if (reply && !mayReply(approval, by)) return { refused: 'not-allowed' }
-  if (approved && terms.kind === 'sign-in' && !signedIn) return { refused: 'sign-in-needed' }
+  return decision.approved ? refuseApproved(terms, decision) : undefined
+}
+
+/** Refuses the approval of a person who may decide, because of what it contains or lacks. */
+function refuseApproved(
+  terms: ApprovalTerms,
+  { editedArgs, payload, signedIn }: Decision,
+): Refusal | undefined {
+  if (terms.kind === 'sign-in' && !signedIn) return { refused: 'sign-in-needed' }
   const isQuestion = terms.kind !== undefined
   // The arguments of a question are what the person reads.
-  if (approved && isQuestion && editedArgs !== undefined) return { refused: 'not-editable' }
+  if (isQuestion && editedArgs !== undefined) return { refused: 'not-editable' }
   const isChanged = editedArgs !== undefined || payload !== undefined
-  if (approved && isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
-  if (approved && payload !== undefined && terms.payload === undefined && !isQuestion)
-    return { refused: 'no-payload' }
-  return undefined
+  if (isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
+  const takesPayload = isQuestion || terms.payload !== undefined
+  return payload !== undefined && !takesPayload ? { refused: 'no-payload' } : undefined
 }
 
 /** Withdraws the vote of a principal. Votes of later steps depend on it and are dropped. */

@@ -169,21 +169,31 @@ export async function resolveVerdict(
   if (verdict === false) return undefined
   const terms = verdict === true ? {} : verdict
   if (terms.required === false) return undefined
-  const { hint = defaults.hint, title = call.claims?.title, severity, icon } = terms
-  const { preview, requirePreview = false, receipt, isFailure } = terms
-  const chain = chainOf(terms, call.chat.principalId)
-  const resolved = {
+  const { preview, receipt, isFailure } = terms
+  return { terms: toTerms(terms, call, defaults), functions: { preview, receipt, isFailure } }
+}
+
+/** Returns the terms that the ledger stores: plain data instead of the functions of the verdict. */
+function toTerms(
+  terms: z.infer<typeof PolicyTerms>,
+  { claims, chat }: CallToJudge,
+  defaults: PolicyDefaults,
+): ResolvedTerms {
+  const { hint = defaults.hint, title = claims?.title, severity, icon } = terms
+  const { preview, requirePreview, receipt, isFailure, showUserText } = terms
+  const { deadlineMs = defaults.deadlineMs ?? DEFAULT_DEADLINE_MS, idempotent = false } = terms
+  const chain = chainOf(terms, chat.principalId)
+  return {
     ...withoutUndefined({ hint, title, severity, icon, payload: defaults.payload }),
     ...(preview && { preview: requirePreview ? ('required' as const) : ('optional' as const) }),
     ...((receipt ?? isFailure) && { readsResult: true as const }),
-    ...(terms.showUserText === true && { showsUserText: true as const }),
-    ...(call.claims && { claims: call.claims }),
+    ...(showUserText && { showsUserText: true as const }),
+    ...(claims && { claims }),
     ...(acceptsReplies(terms, chain, defaults) && { acceptsReplies: true as const }),
     chain,
-    idempotent: terms.idempotent ?? false,
-    deadlineMs: terms.deadlineMs ?? defaults.deadlineMs ?? DEFAULT_DEADLINE_MS,
+    idempotent,
+    deadlineMs,
   }
-  return { terms: resolved, functions: { preview, receipt, isFailure } }
 }
 
 async function evaluatePolicy(

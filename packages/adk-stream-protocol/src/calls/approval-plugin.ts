@@ -1,5 +1,4 @@
 import type {
-  BaseAgent,
   BaseTool,
   Context,
   Event,
@@ -9,7 +8,7 @@ import type {
   PluginManager,
   RemoteA2AAgent,
 } from '@google/adk'
-import { isAgentTool, isBaseTool, ToolConfirmation } from '@google/adk'
+import { isBaseTool } from '@google/adk'
 
 import {
   findEnding,
@@ -18,7 +17,6 @@ import {
   pickAgent,
 } from '../agent/adk-workarounds/agent-flow.ts'
 import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
-import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import type { RunRemote } from '../agent/adk-workarounds/remote-agents.ts'
 import { controlRemoteAgents, confineRemoteEvent } from '../agent/adk-workarounds/remote-agents.ts'
@@ -32,7 +30,6 @@ import {
   toResponse,
   toStoredResponse,
 } from '../agent/call-responses.ts'
-import type { PausedNote } from '../agent/history/event-notes.ts'
 import { isAgentWaiting } from '../agent/history/find-steps.ts'
 import { restoreCallNames } from '../agent/history/input-calls.ts'
 import { asksForApproval, findPausedNote } from '../agent/history/open-questions.ts'
@@ -53,11 +50,10 @@ import {
 import { recordOutcome } from './approved-call.ts'
 import { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
-import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
+import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
 import { allowElicitation } from './elicitations.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
-import type { NestedAgentOptions } from './nested-agent.ts'
-import { agentOf, runNestedAgent } from './nested-agent.ts'
+import { findNestedAgent, nestAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
 import { cancelTasks, createRemoteRuns } from './remote-runs.ts'
 import type { WaitingTask } from './remote-questions.ts'
@@ -188,9 +184,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const check = await checkCall(call, this.#termsOf(run), run?.nested?.root.session)
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
     if (effect?.type === 'run') {
-      // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
-      if (await needsConfirmation(call))
-        toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+      await confirmUnasked(call)
       return undefined
     }
     if (effect?.type === 'request') {
@@ -211,37 +205,22 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!agent) return false
     const { ledger } = this.#options
     const pause = call.toolContext.toolConfirmation
-      ? (findPauseOf(call) ?? (await restorePause(call, outer, ledger)))
+      ? (findPausedNote(call) ?? (await restorePause(call, outer, ledger)))
       : undefined
-    this.#replace(call, outer, { agent, pause, canWait: this.#canWait(call, outer) })
+    const canWait = this.#canWait(call, outer)
+    nestAgent(call, { agent, outer, pause, canWait, ledger, runs: this.runs })
     return pause !== undefined
   }
 
   /** Runs the agent of an `AgentTool` that a live model called. Does nothing for any other tool. */
   nestLive(call: ToolCall, outer: RunState, plugins: PluginManager): void {
-    const { canWait: canCallWait = false } = outer.live ?? {}
     if (this.elicits) allowElicitation(call, outer, this.#options)
     const agent = findNestedAgent(call.tool)
     if (!agent) return
-    this.#replace(call, outer, { agent, pause: findPauseOf(call), canWait: canCallWait, plugins })
-  }
-
-  /** Runs an agent in place of the `AgentTool` that a call names. */
-  #replace(
-    { toolArgs, toolContext }: ToolCall,
-    outer: RunState,
-    options: Pick<NestedAgentOptions, 'agent' | 'pause' | 'canWait' | 'plugins'>,
-  ): void {
-    const request = { args: toolArgs, toolContext }
-    wrapRun(toolContext, options.agent, () =>
-      runNestedAgent(request, {
-        ...options,
-        outer,
-        ledger: this.#options.ledger,
-        onOpen: (opened, run) => this.runs.openNested(opened, run),
-        onClose: (run) => this.runs.closeNested(run),
-      }),
-    )
+    const { ledger } = this.#options
+    const { canWait = false } = outer.live ?? {}
+    const pause = findPausedNote(call)
+    nestAgent(call, { agent, outer, pause, canWait, plugins, ledger, runs: this.runs })
   }
 
   /** Returns the terms of the calls of a run. A live session has a deadline of its own. */
@@ -270,7 +249,7 @@ export class ApprovalPlugin extends QuietPlugin {
         isOpen: !result,
       },
     )
-    if (effect?.type === 'lose') throw run?.markLost() ?? new ProtocolError('turn-lost')
+    if (effect?.type === 'lose') throw toLoss(run)
     if (question === 'unavailable') {
       // ADK would show a request that cannot be decided.
       toolContext.actions.requestedToolConfirmations = {}
@@ -281,10 +260,20 @@ export class ApprovalPlugin extends QuietPlugin {
     if (approval && !result) await storeHandover(run, toolContext.invocationContext, toolCallId)
     if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toStoredResponse(result) })
-    const signIn = readLateSignIn(result)
-    const asking = signIn && (await this.#options.ledger.findByCall(signIn.chat, toolCallId))
-    if (signIn && asking) pauseForSignIn(call, run, { approval: asking, question: signIn })
+    await this.#pauseIfSigningIn(call, run)
     return undefined
+  }
+
+  /** Pauses an approved call that has asked for a sign-in. */
+  async #pauseIfSigningIn(
+    call: ToolCall & { readonly result: unknown },
+    run: RunState,
+  ): Promise<void> {
+    const question = readLateSignIn(call.result)
+    if (!question) return
+    const toolCallId = call.toolContext.functionCallId ?? ''
+    const approval = await this.#options.ledger.findByCall(question.chat, toolCallId)
+    if (approval) pauseForSignIn(call, run, { approval, question })
   }
 
   /** Asks for the sign-in of a call that was approved. */
@@ -311,8 +300,7 @@ export class ApprovalPlugin extends QuietPlugin {
     run?.throwIfLost()
     const approval = this.runner.takeApprovalRunByAdk(toolContext)
     const failure = { by: 'failure', result: undefined, error, hidden: false } as const
-    if (!(await this.#record(run, toolContext, { approval, ...failure })))
-      throw run?.markLost() ?? new ProtocolError('turn-lost')
+    if (!(await this.#record(run, toolContext, { approval, ...failure }))) throw toLoss(run)
   }
 
   /** Records that clients may not see the response of a call. */
@@ -436,15 +424,9 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 }
 
-/** Returns the agent of an `AgentTool`. Returns undefined for any other tool. */
-function findNestedAgent(tool: BaseTool): BaseAgent | undefined {
-  return isAgentTool(tool) ? agentOf(tool) : undefined
-}
-
-/** Returns the last pause of a call that runs an agent. Returns undefined for a new call. */
-function findPauseOf({ toolContext }: ToolCall): PausedNote | undefined {
-  const { session } = toolContext.invocationContext
-  return findPausedNote(session.events, toolContext.functionCallId ?? '')
+/** Ends a run whose call another process has settled. */
+function toLoss(run: RunState | undefined): ProtocolError {
+  return run?.markLost() ?? new ProtocolError('turn-lost')
 }
 
 /** Whether an agent must wait for responses that the turn of its run waits for. */

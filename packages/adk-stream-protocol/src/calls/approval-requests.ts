@@ -15,7 +15,7 @@ import { writeNotes, readNotes } from '../agent/history/event-notes.ts'
 import { isInterrupt } from '../agent/history/input-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf, findCall } from '../agent/tool-call.ts'
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, ApprovalTerms } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
@@ -120,11 +120,7 @@ async function requestApproval(
     toolCallId: original.id,
     toolName: original.name,
     args: original.args,
-    terms: {
-      // The user wrote to the agent of the chat, not to an agent that is used as a tool.
-      ...withUserText(rest, (run.nested?.root.session ?? session).events, run.messageId),
-      ...(run.nested && { path: run.nested.path }),
-    },
+    terms: describeTerms(rest, run, session),
     deadlineMs,
     ...(live && { live: true }),
   })
@@ -134,6 +130,16 @@ async function requestApproval(
   if (effect?.type === 'settle')
     run.results.set(original.id, { name: original.name, response: effect.response })
   return undefined
+}
+
+function describeTerms(
+  terms: ApprovalTerms,
+  { nested, messageId }: RunState,
+  session: Session,
+): ApprovalTerms {
+  if (!nested) return withUserText(terms, session.events, messageId)
+  // The user wrote to the agent of the chat, not to an agent that is used as a tool.
+  return { ...withUserText(terms, nested.root.session.events, messageId), path: nested.path }
 }
 
 /** Returns the note for a call that waits for approvals inside its agent. Returns undefined for any other call. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 
 import type { BaseTool, Event, Session } from '@google/adk'
+import { getFunctionCalls, ToolConfirmation } from '@google/adk'
 
 import { DENIED_BEFORE, UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { UNTRANSCRIBED, shorten } from '../agent/user-message.ts'
@@ -95,16 +96,17 @@ export async function resolveQuestionTerms(
 }
 
 /**
- * Whether to confirm a call that the policy allows, because the tool would request confirmation otherwise. Returns
- * false if the tool fails to determine it.
+ * Confirms a call that the policy lets run without approval. The policy of the host overrides the declaration of the tool: without a
+ * confirmation, ADK would request approval, and the tool would refuse to run.
  */
-export async function needsConfirmation(call: ToolCall): Promise<boolean> {
-  const { tool, toolArgs, toolContext } = call
+export async function confirmUnasked({ tool, toolArgs, toolContext }: ToolCall): Promise<void> {
   try {
-    return await tool.checkRequireConfirmation(toolArgs, toolContext)
+    if (!(await tool.checkRequireConfirmation(toolArgs, toolContext))) return
   } catch {
-    return false
+    // The tool cannot say whether it needs a confirmation.
+    return
   }
+  toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
 }
 
 async function resolve(
@@ -144,14 +146,21 @@ function repeatsDenied(events: readonly Event[], call: Call): boolean {
   for (const event of events.toReversed()) {
     if (isUserMessage(event)) return false
     // A model writes the messages to agents that are used as tools.
-    const { content, customMetadata } = readNotes(event).nested?.event ?? event
-    for (const { toolCallId, state, reason } of readNotes({ customMetadata }).decided ?? [])
-      if (state === 'denied' && reason === undefined) deniedIds.add(toolCallId)
-    for (const { functionCall } of content?.parts ?? [])
-      if (deniedIds.has(functionCall?.id ?? '') && functionCall?.name === call.name)
-        if (isSimilar(functionCall.args ?? {}, call.args)) return true
+    const written = readNotes(event).nested?.event ?? event
+    for (const id of listDenied(written)) deniedIds.add(id)
+    const denied = getFunctionCalls(written).filter(({ id = '' }) => deniedIds.has(id))
+    if (denied.some(({ name, args = {} }) => name === call.name && isSimilar(args, call.args)))
+      return true
   }
   return false
+}
+
+/** Returns the calls that an event shows as denied without a reason. */
+function listDenied(event: Pick<Event, 'customMetadata'>): string[] {
+  const { decided = [] } = readNotes(event)
+  return decided
+    .filter(({ state, reason }) => state === 'denied' && reason === undefined)
+    .map(({ toolCallId }) => toolCallId)
 }
 
 /** Whether a person wrote or said an event. Responses to calls are also events of the user. */

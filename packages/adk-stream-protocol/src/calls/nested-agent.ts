@@ -4,7 +4,6 @@ import type {
   AppendEventRequest,
   BaseAgent,
   BaseArtifactService,
-  BaseTool,
   Context,
   Event,
   ListSessionsResponse,
@@ -17,26 +16,26 @@ import {
   State,
   createEvent,
   createSession,
+  isAgentTool,
   isBaseAgent,
   isFinalResponse,
   isLlmAgent,
 } from '@google/adk'
 import type { Content } from '@google/genai'
 
+import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { PENDING_INSIDE } from '../agent/call-responses.ts'
 import type { PausedNote } from '../agent/history/event-notes.ts'
 import { readNotes, writeNotes } from '../agent/history/event-notes.ts'
 import { renameAnsweredCalls } from '../agent/history/input-calls.ts'
-import type { OpenQuestions } from '../agent/history/open-questions.ts'
 import { listQuestions, readOpenQuestions } from '../agent/history/open-questions.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import { isDecided } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
-import type { NestedRun } from './run-state.ts'
+import type { NestedRun, RunRegistry } from './run-state.ts'
 import { findRoot, RunState, storeNote } from './run-state.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
-
-type Request = Parameters<BaseTool['runAsync']>[0]
 
 export interface NestedAgentOptions {
   readonly agent: BaseAgent
@@ -49,82 +48,98 @@ export interface NestedAgentOptions {
   readonly ledger: Ledger
   /** The plugins of the agent. Default: those of the runner that called it. */
   readonly plugins?: PluginManager | undefined
-  /** Called before the agent runs, so that the plugin finds the run of its session. */
-  readonly onOpen: (session: NestedSession['session'], run: RunState) => void
-  readonly onClose: (run: RunState) => void
+  /** The plugin finds the run of the session of the agent here. */
+  readonly runs: RunRegistry
 }
 
-/** Returns the agent of an `AgentTool`. ADK declares it private. */
-export function agentOf(tool: BaseTool): BaseAgent | undefined {
-  const agent: unknown = Reflect.get(tool, 'agent')
+/** Returns the agent of an `AgentTool`. Returns undefined for any other tool. ADK declares the agent private. */
+export function findNestedAgent(tool: unknown): BaseAgent | undefined {
+  const agent: unknown = isAgentTool(tool) ? Reflect.get(tool, 'agent') : undefined
   return isBaseAgent(agent) ? agent : undefined
 }
 
 /**
- * Runs the agent of an `AgentTool` as ADK 2.0.0 does, with two differences: its runner has the plugins of the chat's runner, so that
- * its calls are checked, and its session is stored, so that it can wait. If calls inside wait for approval when the agent ends, the
- * outer call asks ADK for a confirmation, and runs again when one of them was decided.
+ * Runs an agent in place of the `AgentTool` that a call names. ADK 2.0.0 does the same, with two differences: here its runner has the
+ * plugins of the chat's runner, so that its calls are checked, and its session is stored, so that it can wait.
  */
-export async function runNestedAgent(
-  { args, toolContext }: Request,
+export function nestAgent(call: ToolCall, options: NestedAgentOptions): void {
+  wrapRun(call.toolContext, options.agent, () => runNestedAgent(call, options))
+}
+
+/**
+ * Runs the agent of a call. If calls inside wait for approval when the agent ends, the outer call asks ADK for a confirmation, and runs
+ * again when one of them was decided.
+ */
+async function runNestedAgent(
+  { toolArgs, toolContext }: ToolCall,
   options: NestedAgentOptions,
 ): Promise<unknown> {
-  const { agent, outer, pause, ledger } = options
+  const { agent, outer, pause } = options
   const nested = describeRun(toolContext, options)
   const service = openSession(toolContext, nested)
-  const { session } = service
-  const before = readOpenQuestions(session.events)
-  let last = pause && session.events.at(-1)
-  const isDone = last && isFinalResponse(last) && listQuestions(before).length === 0
-  const message = pause
-    ? await toResponses(before, session.events, async (toolCallId) => {
-        const approval = await ledger.findByCall(chatOf(session), toolCallId)
-        return approval !== undefined && isDecided(approval)
-      })
-    : toRequest(agent, args)
-  if (message && !isDone) {
-    const run = new RunState(outer.messageId, pause ? 'responses' : 'message', nested)
-    outer.inner.add(run)
-    options.onOpen(session, run)
-    try {
-      const runner = createRunner(toolContext, options, service)
-      const { runConfig, abortSignal } = toolContext.invocationContext
-      const { maxLlmCalls } = runConfig ?? {}
-      for await (const event of runner.runAsync({
-        userId: session.userId,
-        sessionId: session.id,
-        newMessage: message,
-        customMetadata: writeNotes({ messageId: outer.messageId }),
-        ...(maxLlmCalls !== undefined && { runConfig: { maxLlmCalls } }),
-        ...(abortSignal && { abortSignal }),
-      })) {
-        if (run.loss) throw outer.markLost()
-        run.markStored()
-        forward(event, toolContext)
-        last = event
-      }
-      if (run.loss) throw outer.markLost()
-      // A stopped call has no result. Its run stays in `outer.inner`.
-      if (abortSignal?.aborted) return STOPPED
-      for (const id of run.endingsStored) outer.markEndingPending(id)
-      outer.inner.delete(run)
-    } catch (thrown) {
-      if (run.loss) outer.markLost()
-      if (!toolContext.abortSignal?.aborted) {
-        run.abandonCalls(ledger)
-        outer.inner.delete(run)
-      }
-      throw thrown
-    } finally {
-      options.onClose(run)
-    }
-  }
-  const asked = listQuestions(readOpenQuestions(session.events))
-  if (asked.length === 0) return toResult(agent, last)
+  const { events } = service.session
+  const message = pause ? await findResponses(service.session, options) : toRequest(agent, toolArgs)
+  const before = pause && events.at(-1)
+  const last = message ? await runAgent(message, toolContext, { options, nested, service }) : before
+  if (last === 'stopped') return STOPPED
+  const asked = listQuestions(readOpenQuestions(events))
+  if (asked.length === 0) return toResult(agent, last ?? before)
   outer.pausing.set(nested.toolCallId, { session: nested.sessionId, asked })
   toolContext.requestConfirmation({ hint: `Wait for approvals inside ${agent.name}.` })
   toolContext.actions.skipSummarization = true
   return PENDING_INSIDE
+}
+
+interface NestedParts {
+  readonly options: NestedAgentOptions
+  readonly nested: NestedRun
+  readonly service: NestedSession
+}
+
+/** Runs the agent with a message. Returns its last event. A stopped run stays in `outer.inner`. */
+async function runAgent(
+  message: Content,
+  toolContext: Context,
+  { options, nested, service }: NestedParts,
+): Promise<Event | 'stopped' | undefined> {
+  const { outer, pause, ledger, runs } = options
+  const { session } = service
+  const run = new RunState(outer.messageId, pause ? 'responses' : 'message', nested)
+  outer.inner.add(run)
+  runs.openNested(session, run)
+  let last: Event | undefined
+  try {
+    const runner = createRunner(toolContext, options, service)
+    const { runConfig, abortSignal } = toolContext.invocationContext
+    const { maxLlmCalls } = runConfig ?? {}
+    for await (const event of runner.runAsync({
+      userId: session.userId,
+      sessionId: session.id,
+      newMessage: message,
+      customMetadata: writeNotes({ messageId: outer.messageId }),
+      ...(maxLlmCalls !== undefined && { runConfig: { maxLlmCalls } }),
+      ...(abortSignal && { abortSignal }),
+    })) {
+      if (run.loss) throw outer.markLost()
+      run.markStored()
+      forward(event, toolContext)
+      last = event
+    }
+    if (run.loss) throw outer.markLost()
+    if (abortSignal?.aborted) return 'stopped'
+    for (const id of run.endingsStored) outer.markEndingPending(id)
+    outer.inner.delete(run)
+    return last
+  } catch (thrown) {
+    if (run.loss) outer.markLost()
+    if (!toolContext.abortSignal?.aborted) {
+      run.abandonCalls(ledger)
+      outer.inner.delete(run)
+    }
+    throw thrown
+  } finally {
+    runs.closeNested(run)
+  }
 }
 
 const STOPPED = { error: 'Stopped before the result arrived.' }
@@ -208,13 +223,21 @@ function toRequest(agent: BaseAgent, args: Record<string, unknown>): Content {
 /**
  * Returns the confirmations that resume the agent: of calls that were decided, and of calls of other agents with a decision inside.
  * If it waits for nothing, its last run was interrupted by a crash, and the last responses resume it. Returns undefined if nothing
- * was decided.
+ * was decided, or if the agent has ended.
  */
-async function toResponses(
-  { asked, paused }: OpenQuestions,
-  events: readonly Event[],
-  isDecidedCall: (toolCallId: string) => Promise<boolean>,
+async function findResponses(
+  session: Session,
+  { ledger }: NestedAgentOptions,
 ): Promise<Content | undefined> {
+  const { events } = session
+  const { asked, paused } = readOpenQuestions(events)
+  const last = events.at(-1)
+  if (last && isFinalResponse(last) && listQuestions({ asked, paused }).length === 0)
+    return undefined
+  const isDecidedCall = async (toolCallId: string): Promise<boolean> => {
+    const approval = await ledger.findByCall(chatOf(session), toolCallId)
+    return approval !== undefined && isDecided(approval)
+  }
   const ids: string[] = []
   for (const { approvalId, toolCallId } of asked.values())
     if (await isDecidedCall(toolCallId)) ids.push(approvalId)

@@ -258,27 +258,39 @@ function refuseClaim(state: CallState, approval: Approval | undefined): Next {
 }
 
 function takeResult(state: CallState, result: RunResult): Next {
-  const { response, isRecorded, question, isOpen } = result
-  const { approval, output } = state.name === 'running' ? state : NOTHING
+  const { response, isRecorded, question, isOpen, ended, signedIn } = result
   // The ledger has another outcome. The process that recorded it reports it to the model and to clients.
   if (!isRecorded) return [to(state, { name: 'left' }), [{ type: 'lose' }]]
   if (result.pause) {
-    const ended = result.pause.decided ?? (approval && toApprovedNote(result.ended ?? approval))
+    const note = result.pause.decided ?? noteOf(state, ended)
     const paused = { name: 'paused', isWaiting: false } as const
-    return [to(state, paused), [{ type: 'pause', pause: result.pause, note: ended }]]
+    return [to(state, paused), [{ type: 'pause', pause: result.pause, note }]]
   }
   if (question === 'unavailable') return settle(state, APPROVAL_UNAVAILABLE)
   if (question) return request(state, question)
   // A call that is handed over has no outcome yet.
-  const own = approval && toApprovedNote(isOpen ? approval : (result.ended ?? approval))
-  const note = result.signedIn ?? own
-  if (!isOpen)
-    return settle(state, note?.outcome === 'failed' ? markFailed(response) : response, note)
-  const delivered = { name: 'delivered', isWaiting: false, ...(note && { note }) } as const
-  return [to(state, { ...delivered, ...(output && { output }) }), [{ type: 'hand-over', note }]]
+  if (isOpen) return deliver(state, signedIn ?? noteOf(state))
+  const note = signedIn ?? noteOf(state, ended)
+  return settle(state, note?.outcome === 'failed' ? markFailed(response) : response, note)
 }
 
-const NOTHING: { readonly approval?: Approval; readonly output?: OutputResponse } = {}
+/** Returns the note on the approval of a call that runs, if it needed one. `ended` is the approval with the outcome. */
+function noteOf(state: CallState, ended?: Approval): DecidedNote | undefined {
+  const approval = state.name === 'running' ? state.approval : undefined
+  return approval && toApprovedNote(ended ?? approval)
+}
+
+/** Leaves a call to the client or to the application. */
+function deliver(state: CallState, note: DecidedNote | undefined): Next {
+  const output = state.name === 'running' && state.output && { output: state.output }
+  const delivered = {
+    name: 'delivered',
+    isWaiting: false,
+    ...(note && { note }),
+    ...output,
+  } as const
+  return [to(state, delivered), [{ type: 'hand-over', note }]]
+}
 
 /** Waits for decisions inside. They may have been made before the call was in this state. */
 function pause(state: CallState): Next {

@@ -1,5 +1,4 @@
 import type { AuthConfig, AuthCredential, Context } from '@google/adk'
-import { ToolConfirmation } from '@google/adk'
 
 import { toError, wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { PENDING } from '../agent/call-responses.ts'
@@ -7,7 +6,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
-import { needsConfirmation } from './call-terms.ts'
+import { confirmUnasked } from './call-terms.ts'
 import type { SignInTerms } from '../protocol/sign-in-terms.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
@@ -123,11 +122,9 @@ export class SignInCalls {
   }
 
   async #removeConfirmation(call: ToolCall): Promise<void> {
-    const { toolContext } = call
-    Reflect.deleteProperty(toolContext, 'toolConfirmation')
+    Reflect.deleteProperty(call.toolContext, 'toolConfirmation')
     // The policy has let the call run without an approval, so the tool must not ask for one.
-    if (await needsConfirmation(call))
-      toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+    await confirmUnasked(call)
   }
 }
 

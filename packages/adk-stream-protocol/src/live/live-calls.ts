@@ -19,7 +19,6 @@ import {
   addInside,
   canCallWait,
   sendResult,
-  contextOf,
   createOpenCall,
   isAsking,
   toWaitingCall,
@@ -117,8 +116,7 @@ export class LiveCalls {
 
   /** Continues a call that waited for approvals inside its agent. */
   #adoptPaused(toolCall: ToolCall, isParked: boolean | undefined): void {
-    const { events } = contextOf(toolCall).session
-    const pause = findPausedNote(events, toolCall.toolContext.functionCallId ?? '')
+    const pause = findPausedNote(toolCall)
     if (!pause) return
     const call = this.#create(toolCall, isParked)
     call.pause = pause

@@ -1,5 +1,3 @@
-import { ToolConfirmation } from '@google/adk'
-
 import type { Ending } from '../agent/call-responses.ts'
 import {
   APPROVAL_UNAVAILABLE,
@@ -16,7 +14,7 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { confirmCall, recordOutcome, withEditedArgs, withEdits } from '../calls/approved-call.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { ToolQuestion } from '../calls/call-terms.ts'
-import { needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
+import { confirmUnasked, resolveQuestionTerms } from '../calls/call-terms.ts'
 import type { LateSignIn } from '../calls/late-sign-ins.ts'
 import {
   findLateSignIn,
@@ -42,19 +40,9 @@ export async function runOpenCall(
   approval?: Approval,
   late?: Approval,
 ): Promise<void> {
-  const { runTool, terms, ledger } = live
   await confirm(live, call, approval, late)
-  let ended: Approval | undefined
-  let signIn: Approval | undefined
-  const record = async (made: CallOutcome): Promise<void> => {
-    signIn = readLateSignIn(made.result)
-    if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
-  }
-  const answered = approval && toAnswerOutcome(approval)
-  if (answered) await record(answered)
   const outer = createRun(live, call)
-  const edited = late && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
-  const outcome = answered ?? (await runTool(edited ?? withEdits(call, approval), record, outer))
+  const { outcome, ended, signIn } = await runAndRecord(live, call, { approval, late, outer })
   if (signIn && ended) pauseForSignIn(call, outer, { approval: ended, question: signIn })
   const signedIn =
     late && ended && (await storeSignIn(live, call, { approval: late, question: ended }))
@@ -65,20 +53,58 @@ export async function runOpenCall(
   const pause = outer.takePause(call.id)
   if (isRecorded && outcome.by === 'failure' && !isReported(outcome)) live.onError(outcome.error)
   call.hidesError = outcome.by === 'failure' && outcome.hidden
-  const result = withEditedArgs(outcome, approval)
-  const isLeftOpen = result === undefined && call.tool.isLongRunning
-  const isOpen = isLeftOpen && asBrowserTool(call.tool) !== undefined
   await live.calls.advance(call, {
     type: 'ran',
-    // Only a browser tool waits for its result in a live session.
-    response: isLeftOpen ? PENDING : toResponse(result),
+    ...readResult(call, withEditedArgs(outcome, approval)),
     isRecorded,
     ended,
     pause,
     signedIn,
-    isOpen,
     question: approval || pause ? undefined : await findQuestion(live, call),
   })
+}
+
+interface ApprovedRun {
+  readonly approval: Approval | undefined
+  readonly late: Approval | undefined
+  readonly outer: RunState
+}
+
+interface Ran {
+  readonly outcome: CallOutcome
+  /** The approval with the recorded outcome, if the call needed one. */
+  readonly ended: Approval | undefined
+  /** The sign-in that the call has asked for. */
+  readonly signIn: Approval | undefined
+}
+
+/** Runs the tool of a call, or takes the answer of a person in its place, and records the outcome of an approved call. */
+async function runAndRecord(
+  { runTool, terms, ledger }: LiveSession,
+  call: OpenCall,
+  { approval, late, outer }: ApprovedRun,
+): Promise<Ran> {
+  let ended: Approval | undefined
+  let signIn: Approval | undefined
+  const record = async (made: CallOutcome): Promise<void> => {
+    signIn = readLateSignIn(made.result)
+    if (approval) ended = await recordOutcome(ledger, approval, { outcome: made, judge: terms })
+  }
+  const answered = approval && toAnswerOutcome(approval)
+  if (answered) await record(answered)
+  const edited = late && approval ? { ...call, toolArgs: { ...approval.args } } : undefined
+  const outcome = answered ?? (await runTool(edited ?? withEdits(call, approval), record, outer))
+  return { outcome, ended, signIn }
+}
+
+/** Only a browser tool waits for its result in a live session. */
+function readResult(
+  { tool }: OpenCall,
+  result: unknown,
+): { readonly response: Record<string, unknown>; readonly isOpen: boolean } {
+  if (result !== undefined || !tool.isLongRunning)
+    return { response: toResponse(result), isOpen: false }
+  return { response: PENDING, isOpen: asBrowserTool(tool) !== undefined }
 }
 
 /** Confirms a call for its tool, if it was approved or if its tool would ask otherwise. */
@@ -93,9 +119,7 @@ async function confirm(
     signIns?.markSignedIn(toolContext, { isApproved: late !== undefined })
   else if (approval) signIns?.markApproved(toolContext, approval)
   if (approval) confirmCall(toolContext, late ?? approval)
-  // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
-  else if (await needsConfirmation(call))
-    toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+  else await confirmUnasked(call)
   if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
 }
 

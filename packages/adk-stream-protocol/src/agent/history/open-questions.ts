@@ -3,12 +3,13 @@ import type { FunctionCall } from '@google/genai'
 
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { isRecord } from '../../protocol/guards.ts'
+import type { ToolCall } from '../tool-call.ts'
 import { readOriginalCall } from '../tool-call.ts'
 import type { NestedQuestion, PausedNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 
 /** What an agent waits for. */
-export interface OpenQuestions {
+interface OpenQuestions {
   /** The approvals of its own calls, by call id. */
   readonly asked: ReadonlyMap<string, NestedQuestion>
   /** Its calls of other agents that wait for approvals inside, by call id. */
@@ -38,11 +39,9 @@ export function readOpenQuestions(events: readonly Event[]): OpenQuestions {
 }
 
 /** Returns the note of the last pause of a call, unless the call has a result or waits for its own approval. */
-export function findPausedNote(
-  events: readonly Event[],
-  toolCallId: string,
-): PausedNote | undefined {
-  return readOpenQuestions(events).paused.get(toolCallId)
+export function findPausedNote({ toolContext }: ToolCall): PausedNote | undefined {
+  const { events } = toolContext.invocationContext.session
+  return readOpenQuestions(events).paused.get(toolContext.functionCallId ?? '')
 }
 
 /** Returns all approvals that an agent waits for, at any depth. */

@@ -1,6 +1,5 @@
 import type { BaseAgent, BaseTool, BaseToolset } from '@google/adk'
 import {
-  isAgentTool,
   isBaseAgent,
   isBaseTool,
   isBaseToolset,
@@ -11,7 +10,7 @@ import {
 
 import { listNodeAgents, listNodeTools } from '../../agent/adk-workarounds/workflow-nodes.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
-import { agentOf } from '../../calls/nested-agent.ts'
+import { findNestedAgent } from '../../calls/nested-agent.ts'
 
 /** How long a list is used for the tools that it contains, and how long for the absence of others, in ms. */
 const MAX_AGE_MS = 60_000
@@ -58,7 +57,7 @@ function listAgents(root: unknown): ReadonlySet<BaseAgent> {
   const agents = new Set(agentsOf(root))
   for (const agent of agents) {
     for (const tool of isLlmAgent(agent) ? agent.tools : []) {
-      const inner = isAgentTool(tool) ? agentOf(tool) : undefined
+      const inner = findNestedAgent(tool)
       for (const each of inner ? agentsOf(inner) : []) agents.add(each)
     }
   }
