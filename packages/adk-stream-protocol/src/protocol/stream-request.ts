@@ -128,13 +128,11 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     ...own
   } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest(NO_CHAT)
-  if (messages.length > limits.maxMessages) {
-    throw badRequest(`The body contains more than ${limits.maxMessages} messages.`)
-  }
-  const { maxResponses } = limits
-  checkCount(Object.keys(edits ?? {}).length, maxResponses)
-  checkCount(Object.keys(payloads ?? {}).length, maxResponses)
-  checkCount(Object.keys(previews ?? {}).length, maxResponses)
+  const { maxMessages, maxResponses } = limits
+  if (messages.length > maxMessages)
+    throw badRequest(`The body contains more than ${maxMessages} messages.`)
+  for (const given of [edits, payloads, previews])
+    checkCount(Object.keys(given ?? {}).length, maxResponses)
   const options = { maxResponses, edits, payloads, previews }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const named = findRespondedMessage(messages, messageId)
@@ -153,9 +151,13 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
     context: { body: own, metadata: last.metadata },
-    replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
+    replaces: trigger === 'regenerate-message' || isNamed(last, messageId),
     history: readIds(messages.slice(0, -1)),
   }
+}
+
+function isNamed({ id }: RawMessage, messageId: string | null | undefined): boolean {
+  return id !== undefined && id === messageId
 }
 
 /** Returns the ids of messages. Returns none if one of them has no id. */

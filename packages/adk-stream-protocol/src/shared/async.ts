@@ -132,3 +132,10 @@ export class SerialTask {
     await this.#running
   }
 }
+
+/** Reads all items. */
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}

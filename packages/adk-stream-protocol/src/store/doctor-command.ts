@@ -4,8 +4,8 @@ import { buildTimeline, readApprovalWait } from '../agent/timeline/build-timelin
 import { describeCall, describeWait, shortenArgs } from '../agent/timeline/timeline-text.ts'
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import type { WorkerLease } from '../approvals/approval-store.ts'
-import type { AuditRecord } from '../approvals/audit-entry.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
+import { collect } from '../shared/async.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
 import type { PendingBrowserCall, Store } from './store.ts'
 import type { CommandOutput } from './commands.ts'
@@ -284,8 +284,7 @@ async function readTimeline(
   const isHere = belongsTo(chat)
   const { appName, principalId: userId, chatId: sessionId } = chat
   const session = await sessions.getSession({ appName, userId, sessionId })
-  const audit: AuditRecord[] = []
-  for await (const record of approvals.audit({ chat })) audit.push(record)
+  const audit = await collect(approvals.audit({ chat }))
   const timeline = buildTimeline(
     {
       chatId: chat.chatId,

@@ -144,19 +144,20 @@ const RESPONSE_KEY = 'a2a:response'
  * If the agent waits, a sentence says what for. `isWaiting` is false if the caller asks the person, or if the agent has continued.
  */
 export function confineRemoteEvent(event: Event, { isWaiting = true } = {}): void {
-  const { customMetadata, content } = event
+  const { customMetadata } = event
   if (customMetadata === undefined || !isRemoteEvent(event)) return
   event.customMetadata = keepTask(customMetadata)
   if (event.author === 'user') event.author = REMOTE_AUTHOR
-  const { author = REMOTE_AUTHOR, longRunningToolIds = [] } = event
+  const { author = REMOTE_AUTHOR, longRunningToolIds, content } = event
   delete event.longRunningToolIds
   if (!content) return
+  const given = content.parts ?? []
   const waiting = new Set(longRunningToolIds)
-  const parts = (content.parts ?? []).flatMap((part) => confinePart(part, author, waiting))
-  const status =
-    event.partial || !isWaiting
-      ? undefined
-      : describeStatus(customMetadata[RESPONSE_KEY], content.parts ?? [], author)
+  const parts = given.flatMap((part) => confinePart(part, author, waiting))
+  const saysStatus = isWaiting && !event.partial
+  const status = saysStatus
+    ? describeStatus(customMetadata[RESPONSE_KEY], given, author)
+    : undefined
   if (status !== undefined)
     parts.push({ text: parts.some(({ text }) => text) ? `\n\n${status}` : status })
   // Gemini rejects content without parts.

@@ -199,14 +199,15 @@ function findSuspended(events: readonly Event[]): ResumePoint[] {
   const callers = new Map<string, string>()
   for (const event of events) {
     const { steps, pending = [] } = readNotes(event)
-    const key = steps && toKey({ agent: event.author ?? '', steps })
+    const { author: agent = '' } = event
     const responses = getFunctionResponses(event)
     for (const { id = '' } of responses) {
       const caller = pending.includes(id) ? undefined : agents.get(callers.get(id) ?? '')
       if (caller) caller.isSuspended = !endsAgent(event)
     }
-    if (!steps || key === undefined || responses.length > 0) continue
-    agents.set(key, { point: { agent: event.author ?? '', steps }, isSuspended: false })
+    if (!steps || responses.length > 0) continue
+    const key = toKey({ agent, steps })
+    agents.set(key, { point: { agent, steps }, isSuspended: false })
     for (const { id = '' } of getFunctionCalls(event)) callers.set(id, key)
   }
   return [...agents.values()].flatMap(({ point, isSuspended }) => (isSuspended ? point : []))

@@ -73,17 +73,25 @@ function continuationOf(
     const isOver = open.some(({ state }) => state !== 'running') || hasEnded(events, root)
     return isOver ? undefined : confirmAgain(events, approvalId)
   }
-  if (open.length > 0) return undefined
-  let outerId = toolCallId
-  for (let id = calls.get(outerId)?.madeBy; id !== undefined; id = calls.get(id)?.madeBy)
-    outerId = id
-  const index = events.findLastIndex((event) => hasFinalResponse(event, outerId))
-  const result = events[index]
-  if (!result || endsAgent(result) || events.slice(index + 1).some(isProgress)) return undefined
+  const outerId = findOutermost(calls, toolCallId)
+  if (open.length > 0 || !endsWithResult(events, outerId)) return undefined
   const isOuter = outerId === toolCallId
   if (terms?.kind === undefined)
     return confirmAgain(events, isOuter ? approvalId : calls.get(outerId)?.resumedBy)
   return isOuter && terms.kind === 'input' ? answerAgain(events, toolCallId) : undefined
+}
+
+/** Returns the call of the agent of the chat that a call was made in, at any depth. */
+function findOutermost(calls: Calls, toolCallId: string): string {
+  const madeBy = calls.get(toolCallId)?.madeBy
+  return madeBy === undefined ? toolCallId : findOutermost(calls, madeBy)
+}
+
+/** Whether the agent has not continued after the result of a call, and has to. */
+function endsWithResult(events: readonly Event[], toolCallId: string): boolean {
+  const index = events.findLastIndex((event) => hasFinalResponse(event, toolCallId))
+  const result = events[index]
+  return result !== undefined && !endsAgent(result) && !events.slice(index + 1).some(isProgress)
 }
 
 function confirmAgain(

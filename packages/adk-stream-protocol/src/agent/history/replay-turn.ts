@@ -54,21 +54,31 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
       continue
     }
     const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
-    if (event.author === 'user') {
-      current = named ?? current
-      if (!current) continue
-      byInvocation.set(event.invocationId, current)
-      current.resumedBy.add(event.invocationId)
-      // A result from outside produces chunks like any other. A confirmation does not, but its outcome does.
-      current.runs.push(isConfirmation(event) ? [] : [event])
-      current.events.push(event)
-    } else {
+    if (event.author !== 'user') {
       const turn = named ?? byInvocation.get(event.invocationId) ?? current
-      turn?.runs.at(-1)?.push(event)
-      turn?.events.push(event)
+      if (turn) addOutput(turn, event)
+      continue
     }
+    current = named ?? current
+    if (!current) continue
+    byInvocation.set(event.invocationId, current)
+    addResponse(current, event)
   }
   return [...turns.values()]
+}
+
+/** Adds an event of the agent to the last run of a turn. */
+function addOutput({ runs, events }: StoredTurn, event: Event): void {
+  runs.at(-1)?.push(event)
+  events.push(event)
+}
+
+/** Starts a run of a turn with the response that the turn waited for. */
+function addResponse({ runs, events, resumedBy }: StoredTurn, event: Event): void {
+  resumedBy.add(event.invocationId)
+  // A result from outside produces chunks like any other. A confirmation does not, but its outcome does.
+  runs.push(isConfirmation(event) ? [] : [event])
+  events.push(event)
 }
 
 /** The chunks of a turn and its pauses. A pause is the index of the first chunk after it. */

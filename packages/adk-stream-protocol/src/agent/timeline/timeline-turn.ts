@@ -1,8 +1,10 @@
 import type { Event } from '@google/adk'
+import { getFunctionCalls, getFunctionResponses } from '@google/adk'
 
 import type { Usage } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { TimelineEntry } from '../../protocol/timeline.ts'
+import type { EventNotes, ModelTimes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { readCallName } from '../history/input-calls.ts'
 import { isModelOutput } from '../tool-call.ts'
@@ -67,77 +69,65 @@ class TurnReader {
   }
 
   read(event: Event): void {
-    const { messageId } = this.#turn
     const notes = readNotes(event)
     // The model calls and tools of an agent that is used as a tool.
     if (notes.nested) this.read(notes.nested.event)
     if (isModelOutput(event)) this.#readModel(event)
-    for (const { functionResponse } of event.content?.parts ?? []) {
-      const id = functionResponse?.id
-      if (id === undefined || functionResponse?.name === CONFIRMATION_TOOL) continue
+    for (const { id, name } of getFunctionResponses(event)) {
+      if (id === undefined || name === CONFIRMATION_TOOL) continue
       this.#modelIsOpen = false
       if (!notes.pending?.includes(id)) this.#ended.set(id, event.timestamp)
     }
-    const moment = { messageId, at: event.timestamp }
-    for (const toolCallId of notes.handedOver ?? []) {
-      this.#handedOver.set(toolCallId, event.timestamp)
-      const id = `hand-over:${toolCallId}`
-      this.#entries.push({ type: 'hand-over', id, ...moment, to: 'browser', toolCallId })
-    }
-    const name = event.actions.transferToAgent
-    if (name)
-      this.#entries.push({
-        type: 'hand-over',
-        id: `hand-over:${event.id}`,
-        ...moment,
-        to: 'agent',
-        name,
-      })
-    if (event.interrupted)
-      this.#entries.push({ type: 'interruption', id: `interruption:${event.id}`, ...moment })
+    this.#readMoments(event, notes)
     this.#readError(event)
     this.#cursor = Math.max(this.#cursor, event.timestamp)
   }
 
+  /** Adds what has no duration: calls and replies that are handed over, and interruptions. */
+  #readMoments(event: Event, { handedOver = [] }: EventNotes): void {
+    const { id, timestamp: at, interrupted, actions } = event
+    const moment = { messageId: this.#turn.messageId, at }
+    const handOver = (key: string) =>
+      ({ type: 'hand-over', id: `hand-over:${key}`, ...moment }) as const
+    for (const toolCallId of handedOver) {
+      this.#handedOver.set(toolCallId, at)
+      this.#entries.push({ ...handOver(toolCallId), to: 'browser', toolCallId })
+    }
+    const name = actions.transferToAgent
+    if (name) this.#entries.push({ ...handOver(id), to: 'agent', name })
+    if (interrupted)
+      this.#entries.push({ type: 'interruption', id: `interruption:${id}`, ...moment })
+  }
+
   #readModel(event: Event): void {
+    const endedAt = this.#updateModel(event)
+    this.#modelIsOpen = true
+    for (const { id, name = '', args = {} } of getFunctionCalls(event))
+      if (id !== undefined) this.#addTool(id, readCallName(name), { at: endedAt, args })
+    this.#cursor = Math.max(this.#cursor, endedAt)
+  }
+
+  /** Adds an event to the entry of its model call, or a new entry. Returns the end of the call. */
+  #updateModel(event: Event): number {
     const { model: times } = readNotes(event)
-    // The model calls of an agent that is used as a tool come before the usage report of its caller.
-    const known = times
-      ? this.#models.findLast(({ at, agent }) => at === times.startedAt && agent === event.author)
-      : this.#modelIsOpen && this.#models.at(-1)
+    const { messageId } = this.#turn
+    const known = this.#findModel(event, times)
     const at = times?.startedAt ?? this.#cursor
-    const entry: ModelEntry = known || {
-      type: 'model',
-      id: `model:${event.id}`,
-      messageId: this.#turn.messageId,
-      at,
-    }
-    const usage = event.usageMetadata && readUsage(event.usageMetadata)
+    const entry: ModelEntry = known ?? { type: 'model', id: `model:${event.id}`, messageId, at }
     const hasContent = (event.content?.parts ?? []).length > 0
+    const eventEnd = times?.endedAt ?? Math.max(event.timestamp, at)
     // ADK runs the tools of a call before it reads the usage report that ends the stream.
-    const isReport = !hasContent && entry.endedAt !== undefined
-    const endedAt = isReport
-      ? (entry.endedAt ?? at)
-      : (times?.endedAt ?? Math.max(event.timestamp, at))
-    const updated: ModelEntry = {
-      ...entry,
-      endedAt,
-      ...(event.author !== undefined && { agent: event.author }),
-      ...(event.modelVersion !== undefined && { model: event.modelVersion }),
-      ...(times?.firstAt !== undefined && { firstAt: times.firstAt }),
-      ...(usage && { usage }),
-    }
+    const endedAt = hasContent ? eventEnd : (entry.endedAt ?? eventEnd)
+    const updated: ModelEntry = { ...entry, endedAt, ...describeModel(event, times) }
     if (known) this.#models.splice(this.#models.indexOf(known), 1, updated)
     else this.#models.push(updated)
-    this.#modelIsOpen = true
-    for (const { functionCall } of event.content?.parts ?? []) {
-      if (functionCall?.id === undefined) continue
-      this.#addTool(functionCall.id, readCallName(functionCall.name ?? ''), {
-        at: endedAt,
-        args: functionCall.args ?? {},
-      })
-    }
-    this.#cursor = Math.max(this.#cursor, endedAt)
+    return endedAt
+  }
+
+  /** The model calls of an agent that is used as a tool come before the usage report of its caller. */
+  #findModel({ author }: Event, times: ModelTimes | undefined): ModelEntry | undefined {
+    if (!times) return this.#modelIsOpen ? this.#models.at(-1) : undefined
+    return this.#models.findLast(({ at, agent }) => at === times.startedAt && agent === author)
   }
 
   #addTool(
@@ -235,6 +225,19 @@ class TurnReader {
     if (endedAt === undefined) return [{ ...tool, at, state: 'running' }]
     const state = failed.has(toolCallId) ? 'failed' : 'succeeded'
     return [{ ...tool, at, endedAt: Math.max(at, endedAt), state }]
+  }
+}
+
+function describeModel(
+  { author, modelVersion, usageMetadata }: Event,
+  times: ModelTimes | undefined,
+): Partial<ModelEntry> {
+  const usage = usageMetadata && readUsage(usageMetadata)
+  return {
+    ...(author !== undefined && { agent: author }),
+    ...(modelVersion !== undefined && { model: modelVersion }),
+    ...(times?.firstAt !== undefined && { firstAt: times.firstAt }),
+    ...(usage && { usage }),
   }
 }
 

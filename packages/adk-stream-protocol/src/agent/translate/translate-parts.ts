@@ -155,20 +155,22 @@ function writeResponse(
   functionResponse: FunctionResponse,
   notes: EventNotes,
 ): void {
-  const { id, name, response = {}, parts } = functionResponse
+  const { id, name = 'tool', response = {}, parts } = functionResponse
   if (id === undefined || notes.pending?.includes(id)) return
   if (notes.completed?.includes(id)) {
-    writer.complete(id, readToolResult(name ?? 'tool', response))
+    writer.complete(id, readToolResult(name, response))
     return
   }
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
   if (decided) writer.decide(decided)
-  const isQuestion = writer.state.calls.get(id)?.approval?.kind !== undefined
-  const ending = decided && readEnding(decided, response, isQuestion)
-  const failed = notes.failed?.includes(id) === true
-  const answer = isQuestion && decided ? readAnswer(decided) : undefined
-  writer.settle(id, ending ?? answer ?? readToolResult(name ?? 'tool', response, failed))
+  const ending = decided && readEnding(decided, response, isQuestion(writer, id))
+  writer.settle(id, ending ?? readToolResult(name, response, notes.failed?.includes(id)))
   for (const part of parts ?? []) writeMedia(writer, part)
+}
+
+/** Whether a call asks a person for something else than an approval. */
+function isQuestion({ state }: ChunkWriter, id: string): boolean {
+  return state.calls.get(id)?.approval?.kind !== undefined
 }
 
 /**
@@ -189,21 +191,19 @@ export function translateNested(writer: ChunkWriter, event: Event): void {
 }
 
 /**
- * Returns the result of a call that did not run or whose outcome is unknown. Returns undefined if the call has a result. A question that
- * was declined ends with an error, because clients expect `output-denied` only after an approval request.
+ * Returns the result of a call that did not run or whose outcome is unknown, or the answer to a question. Returns undefined if the result
+ * is in the response. A question that was declined ends with an error, because clients expect `output-denied` only after an approval
+ * request.
  */
 function readEnding(
-  { state }: DecidedNote,
+  { state, approvedPayload }: DecidedNote,
   { error }: Record<string, unknown>,
-  isQuestion: boolean,
+  isAnswer: boolean,
 ): ToolResult | undefined {
-  if (state === 'approved') return undefined
-  return state === 'denied' && !isQuestion ? { denied: true } : { errorText: String(error) }
-}
-
-/** Returns the answer to a question as the person gave it. For the model, a value that is not an object is wrapped. */
-function readAnswer({ approvedPayload }: DecidedNote): ToolResult | undefined {
-  return approvedPayload === undefined ? undefined : { output: approvedPayload }
+  if (state === 'denied' && !isAnswer) return { denied: true }
+  if (state !== 'approved') return { errorText: String(error) }
+  // For the model, a value that is not an object is wrapped. The person sees what they have entered.
+  return isAnswer && approvedPayload !== undefined ? { output: approvedPayload } : undefined
 }
 
 function writeMedia(

@@ -10,6 +10,7 @@ import { UncheckedObject } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Digest } from '../../protocol/read-responses.ts'
 import type { ShownPerson } from '../../protocol/server-views.ts'
+import { collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
@@ -42,9 +43,8 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     const { ledger, refresh, findTool } = await backend.get()
     const approval = await ledger.get(id, toDecider(principal))
     if (!approval) throw new ProtocolError('unknown-approval')
-    const history = []
-    for await (const record of ledger.audit({ approvalId: id }))
-      history.push(viewRecord(record, approval, principal))
+    const records = await collect(ledger.audit({ approvalId: id }))
+    const history = records.map((record) => viewRecord(record, approval, principal))
     const schema = await readSchema(approval, findTool)
     const current = {
       ...(await refresh(approval, principal.id)),

@@ -6,6 +6,7 @@ import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import type { Decider } from '../../approvals/deciders.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Timeline } from '../../protocol/timeline.ts'
+import { collect } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -99,13 +100,8 @@ export async function readAudit(backend: LazyBackend, query: AuditQuery = {}): P
   const { chat, limit = MAX_PAGE, ...filter } = query
   const opened = await backend.get()
   // One extra entry shows whether there is a next page.
-  const found = opened.ledger.audit({
-    ...filter,
-    ...(chat && { chat: toAppChat(opened, chat) }),
-    limit: limit + 1,
-  })
-  const entries: AuditRecord[] = []
-  for await (const entry of found) entries.push(entry)
+  const ofChat = chat && { chat: toAppChat(opened, chat) }
+  const entries = await collect(opened.ledger.audit({ ...filter, ...ofChat, limit: limit + 1 }))
   const page = entries.slice(0, limit)
   const next = entries.length > limit ? page.at(-1)?.seq : undefined
   return { entries: page, ...(next !== undefined && { next }) }
@@ -201,8 +197,7 @@ export async function readTimeline(
   const { chatId } = chat
   const running = turns.running(ref)?.messageId ?? (await elsewhere.messageOf(ref))
   const session = await sessions.get(chat)
-  const audit: AuditRecord[] = []
-  for await (const record of ledger.audit({ chat })) audit.push(record)
+  const audit = await collect(ledger.audit({ chat }))
   const open = await ledger.list({
     chat,
     states: ['requested', 'approved', 'executing'],

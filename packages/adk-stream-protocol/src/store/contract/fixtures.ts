@@ -116,11 +116,7 @@ export function taken(result: Approval | Refusal): Approval {
   return result
 }
 
-export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = []
-  for await (const item of items) all.push(item)
-  return all
-}
+export { collect } from '../../shared/async.ts'
 
 export const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
 
