@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 
 import { shareToolsets } from '../agent/adk-workarounds/mcp-sessions.ts'
-import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Timeline } from '../protocol/timeline.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 import type { ProtocolError } from '../protocol/errors.ts'
@@ -304,4 +303,13 @@ const MAX_COUNTED = 10_000
 function defaultHosts({ authenticate, allowedOrigins = [] }: BridgeSettings): AllowedHosts {
   if (authenticate) return 'any'
   return allowedOrigins.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : []))
+}
+
+/**
+ * Keeps prompts, replies and arguments out of ADK's spans (OB2). ADK 2.0.0 writes them unless this environment variable is `false`,
+ * reads it for every span, and has no other option. A span processor of the application would see them first, and a plugin is not
+ * called for agents that are used as tools. An application that wants the content sets the variable to `true`.
+ */
+function hideSpanContent(): void {
+  process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
 }

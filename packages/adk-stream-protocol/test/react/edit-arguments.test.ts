@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
-import { parseNumber, readFields, toFields } from '../../src/react/reading/edit-arguments.ts'
+import { parseNumber, toFields } from '../../src/react/reading/form-fields.ts'
+import { readFields } from '../../src/react/reading/read-fields.ts'
 import { diffLines } from '../../src/react/reading/preview.ts'
 
 test.each([

@@ -16,7 +16,8 @@ import {
   MessageList,
   useInbox,
 } from '../../src/react/index.ts'
-import { readFields, toAnswer, toAnswerFields } from '../../src/react/reading/edit-arguments.ts'
+import { toAnswer, toAnswerFields } from '../../src/react/reading/form-fields.ts'
+import { readFields } from '../../src/react/reading/read-fields.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { assistant } from '../support/agents.ts'
 import { serveHttp } from '../support/mcp-servers.ts'

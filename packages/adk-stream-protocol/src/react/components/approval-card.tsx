@@ -102,16 +102,15 @@ export function ApprovalCard(props: ApprovalCardProps) {
     >
       <CardHeader
         {...{ call, approval, title }}
-        waits={props.waitsFor !== undefined || isUnconfirmed(call, delivery)}
+        waits={isWaitingInside(props)}
         onOverdue={setOverdue}
       />
       <ApprovalPath path={approval.path} toolName={name} />
       <LiteralText in="p" className="adk-call-description" text={description} />
       {pending && (
         <PendingDetails
-          {...{ toolName: name, args, description, isDescribed, preview, seen, sum }}
+          {...{ toolName: name, args, description, isDescribed, preview, seen, sum, refusal }}
           hint={approval.hint}
-          isRefused={refusal?.code === 'preview-changed'}
         />
       )}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
@@ -128,10 +127,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
       <ApprovalStatus {...{ call, approval, waiting, refusal, delivery, isOverdue, hasVoted }} />
       <WaitsForNote waitsFor={props.waitsFor} />
       {!pending && <UnderstoodFrom reply={approval.reply} />}
-      <CancelDecision
-        {...props}
-        isWaiting={waiting ? !waiting.mayHaveArrived : delivery === 'waiting-for-connection'}
-      />
+      <CancelDecision {...props} isWaiting={isDecisionWaiting(waiting, delivery)} />
       {!pending && <Outcome call={call} approval={approval} />}
     </div>
   )
@@ -245,7 +241,7 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
   const { approval, args, schema, state, votes = NO_VOTES, refusal, onRefresh, onDecide } = props
   const labels = useAdkLabels()
   const [draft, setDraft] = useState(EMPTY_DRAFT)
-  const { approvers = 1, editable, preview, hasPreview = false } = approval
+  const { approvers = 1, editable, preview } = approval
   const isOpen = state === 'open'
   // Shown whatever the outcome is: the person must know that their decision was not the one that counted.
   if (approval.state !== 'requested')
@@ -268,19 +264,34 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
         editable={editable && Object.keys(args).length > 0}
       />
       {isOpen && votes.voted && <ShareApproval approvalId={approval.approvalId} />}
-      {isOpen && hasPreview && !preview && onRefresh && (
-        <button type="button" className="adk-link adk-retry" onClick={onRefresh}>
-          {labels.approval.retryPreview}
-        </button>
-      )}
+      {isOpen && <RetryPreview approval={approval} onRefresh={onRefresh} />}
       <RefusalNote refusal={refusal} />
     </>
   )
 }
 
-/** Whether the server has not confirmed the decision, so that nothing runs (RE162). */
-function isUnconfirmed({ state }: Call, delivery: Delivery): boolean {
-  return state === 'approval-responded' && delivery !== 'confirmed'
+/** A button for a preview that could not be made. */
+function RetryPreview({
+  approval: { hasPreview, preview },
+  onRefresh,
+}: Pick<ApprovalDecisionProps, 'approval' | 'onRefresh'>) {
+  const labels = useAdkLabels()
+  if (!hasPreview || preview || !onRefresh) return null
+  return (
+    <button type="button" className="adk-link adk-retry" onClick={onRefresh}>
+      {labels.approval.retryPreview}
+    </button>
+  )
+}
+
+/** Whether a call waits for a person inside it, or for the server to confirm the decision, so that nothing runs (RE162). */
+function isWaitingInside({ call, waitsFor, delivery = 'confirmed' }: ApprovalCardProps): boolean {
+  return waitsFor !== undefined || (call.state === 'approval-responded' && delivery !== 'confirmed')
+}
+
+/** Whether the person can take back their decision, because it waits for the connection. */
+function isDecisionWaiting(waiting: WaitingDecision | undefined, delivery: Delivery): boolean {
+  return waiting ? !waiting.mayHaveArrived : delivery === 'waiting-for-connection'
 }
 
 /** Whether an approval ended without a decision, so that what the person typed was not sent. */

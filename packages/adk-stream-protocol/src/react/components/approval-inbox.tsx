@@ -1,5 +1,6 @@
 import { type ReactNode, useRef, useState } from 'react'
 
+import type { AdkLabels } from '../labels/labels.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import type { WaitingDecision, WaitingDecisions } from '../../client/api/decision-outbox.ts'
@@ -166,16 +167,12 @@ function useDescription(approval: PendingApproval, headline: string | undefined)
 }
 
 function InboxItem(props: InboxItemProps) {
-  const { approval, refusal, waiting, onDecide, onWithdraw, link, hasSummary } = props
+  const { approval, refusal, waiting, onDecide, link, hasSummary } = props
   const isSending = props.isSending || waiting !== undefined
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
-  const { toolName, args, hint, severity, deadline, approvals, voted } = approval
-  const { mayDecide = true, whyNot } = approval
-  const { context } = labels.inbox
-  const votes = { given: approvals.given, voted }
+  const { toolName, args, hint, severity, deadline, voted, mayDecide = true } = approval
   const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
-  const isQuestion = asksForAnswer(approval)
   const { name, description, isDescribed } = useDescription(approval, preview?.headline)
   return (
     <>
@@ -188,41 +185,65 @@ function InboxItem(props: InboxItemProps) {
         )}
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
-      <ApprovalPath
-        path={approval.path}
-        toolName={approval.kind === 'elicitation' ? (readAskingTool(args) ?? toolName) : toolName}
-      />
+      <ApprovalPath path={approval.path} toolName={findAskingTool(approval)} />
       {!hasSummary && <LiteralText in="p" className="adk-call-description" text={description} />}
-      {!isQuestion && (
+      {!asksForAnswer(approval) && (
         <PendingDetails
-          {...{ toolName, args, description, isDescribed, hint, preview, seen }}
-          isRefused={refusal?.code === 'preview-changed'}
+          {...{ toolName, args, description, isDescribed, hint, preview, seen, refusal }}
           sum={undefined}
         />
       )}
       <ApprovalPeople approval={approval} />
-      {approvals.needed > 1 && (
-        <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
-      )}
+      <VoteCount approval={approval} />
       <InboxForm {...{ approval, preview, decide, onDecide }} hidden={isSending || !mayDecide} />
-      {!mayDecide && whyNot !== undefined && context.whyNot[whyNot] !== undefined && (
-        <p className="adk-status">{context.whyNot[whyNot]}</p>
-      )}
+      {!mayDecide && <WhyNot approval={approval} />}
       {!mayDecide && !isSending && <ShareApproval approvalId={approval.id} />}
-      {voted && !isSending && onWithdraw && (
-        <div className="adk-actions">
-          <OutlinedButton onClick={onWithdraw}>{labels.inbox.withdraw}</OutlinedButton>
-        </div>
-      )}
+      {voted && !isSending && <Withdraw onWithdraw={props.onWithdraw} />}
       <p className="adk-status" role="status">
-        {waiting && toLiteral(describeWaiting(waiting, { labels, isQuestion }))}
-        {isSending && !waiting && labels.inbox.sending}
+        {describeSending(props, labels)}
       </p>
       <CancelDecision {...props} isWaiting={waiting?.mayHaveArrived === false} />
       {isOverdue && <p className="adk-status">{labels.approval.deadlinePassed}</p>}
       <RefusalNote refusal={refusal} />
       {link}
     </>
+  )
+}
+
+/** Returns how far the decision of a person has come on its way to the server. */
+function describeSending(
+  { approval, isSending, waiting }: InboxItemProps,
+  labels: AdkLabels,
+): string {
+  if (waiting)
+    return toLiteral(describeWaiting(waiting, { labels, isQuestion: asksForAnswer(approval) }))
+  return isSending ? labels.inbox.sending : ''
+}
+
+/** Returns the tool of an approval. For a question of an MCP server: the tool whose call asks. */
+function findAskingTool({ kind, toolName, args }: PendingApproval): string {
+  return kind === 'elicitation' ? (readAskingTool(args) ?? toolName) : toolName
+}
+
+function VoteCount({ approval: { approvals, voted } }: Pick<InboxItemProps, 'approval'>) {
+  const labels = useAdkLabels()
+  const { given, needed } = approvals
+  if (needed <= 1) return null
+  return <p className="adk-votes">{labels.approval.votes({ given, voted }, needed)}</p>
+}
+
+function WhyNot({ approval: { whyNot = '' } }: Pick<InboxItemProps, 'approval'>) {
+  const reason = useAdkLabels().inbox.context.whyNot[whyNot]
+  return reason === undefined ? null : <p className="adk-status">{reason}</p>
+}
+
+function Withdraw({ onWithdraw }: Pick<InboxItemProps, 'onWithdraw'>) {
+  const { inbox } = useAdkLabels()
+  if (!onWithdraw) return null
+  return (
+    <div className="adk-actions">
+      <OutlinedButton onClick={onWithdraw}>{inbox.withdraw}</OutlinedButton>
+    </div>
   )
 }
 

@@ -1,9 +1,11 @@
 import type { AriaAttributes, ChangeEvent, KeyboardEvent } from 'react'
 import { useEffect, useId, useRef, useState } from 'react'
 
+import type { AdkLabels } from '../labels/labels.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Arguments } from '../reading/call.ts'
-import { type Field, type FieldProblem, readFields } from '../reading/edit-arguments.ts'
+import type { Field } from '../reading/form-fields.ts'
+import { type FieldProblem, readFields } from '../reading/read-fields.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { LiteralText, LookAlikeWarning } from './call-details.tsx'
 import { FormActions } from './buttons.tsx'
@@ -104,10 +106,8 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
   const id = useId()
   const problemId = `${id}-problem`
   const helpId = `${id}-help`
-  // A problem names the limit that it is about.
-  const hasLimits = field.kind === 'number' && !problem
-  const limits = hasLimits ? approval.describeLimits(readLimits(field)) : ''
-  const hasHelp = field.description !== undefined || field.kind === 'list' || limits !== ''
+  const notes = listNotes(field, problem, approval)
+  const hasHelp = field.description !== undefined || notes.length > 0
   const described = [problem && problemId, hasHelp && helpId]
     .filter((each) => typeof each === 'string')
     .join(' ')
@@ -130,15 +130,10 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
         {hasHelp && (
           <p id={helpId} className="adk-help">
             {field.description !== undefined && <LiteralText text={field.description} />}
-            {field.kind === 'list' && ` ${approval.onePerLine}`}
-            {limits !== '' && ` ${limits}`}
+            {notes.map((note) => ` ${note}`)}
           </p>
         )}
-        {/* An input does not show hidden characters. The exact value follows below it. */}
-        {typeof field.value === 'string' && toLiteral(field.value) !== field.value && (
-          <LiteralText in="p" className="adk-look-alike" text={field.value} />
-        )}
-        {typeof field.value === 'string' && <LookAlikeWarning text={field.value} />}
+        {typeof field.value === 'string' && <ExactValue text={field.value} />}
         {problem && (
           <p id={problemId} className="adk-failure" role="alert">
             {approval.describeProblem(problem)}
@@ -149,8 +144,30 @@ function ArgumentField({ field, problem, onChange, onKeyDown }: ArgumentFieldPro
   )
 }
 
+/** Returns sentences that a person may need before they fill in a field. */
+function listNotes(
+  { kind, rules }: Field,
+  problem: FieldProblem | undefined,
+  { onePerLine, describeLimits }: AdkLabels['approval'],
+): string[] {
+  if (kind === 'list') return [onePerLine]
+  // A problem names the limit that it is about.
+  const limits = kind === 'number' && !problem ? describeLimits(readLimits(rules)) : ''
+  return limits === '' ? [] : [limits]
+}
+
+/** An input does not show hidden characters. The exact value follows below it. */
+function ExactValue({ text }: { readonly text: string }) {
+  return (
+    <>
+      {toLiteral(text) !== text && <LiteralText in="p" className="adk-look-alike" text={text} />}
+      <LookAlikeWarning text={text} />
+    </>
+  )
+}
+
 /** Returns the limits of a number, to show before the person exceeds them. */
-function readLimits({ rules: { min, max, available } }: Field) {
+function readLimits({ min, max, available }: Field['rules']) {
   const most = Math.min(max ?? Infinity, available ?? Infinity)
   return {
     ...(min !== undefined && { min }),

@@ -78,30 +78,26 @@ interface PendingDetailsProps {
   readonly preview: ShownPreview | undefined
   readonly seen: ShownPreview | undefined
   readonly sum: PendingSum | undefined
-  /** Whether the server rejected the last approval because the preview had changed. */
-  readonly isRefused: boolean
+  /** Why the server refused the last decision. */
+  readonly refusal: ServerError | undefined
   /** Whether the headline is the default one, which says nothing about the arguments. */
   readonly isDescribed: boolean
 }
 
 /** Shows what a pending call would do: the preview, the hint, and the arguments, folded where they repeat the headline. */
 export function PendingDetails(props: PendingDetailsProps): ReactNode {
-  const { toolName, args, description, hint, preview, seen, sum, isRefused, isDescribed } = props
+  const { toolName, args, description, hint, preview, seen, sum, refusal, isDescribed } = props
   const { approval, tool } = useAdkLabels()
   const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
   const isCovered = preview !== undefined && !Object.values(unmentioned).some(isSuspicious)
   const open = isCovered ? {} : unmentioned
+  const isRefused = refusal?.code === 'preview-changed'
   const isFolded = Object.keys(open).length < Object.keys(args).length
   return (
     <>
       {preview && <PreviewView preview={preview} seen={seen} />}
       <ArgumentsTable args={open} />
-      {(hint ?? sum) !== undefined && (
-        <div className="adk-notes">
-          {hint && <LiteralText in="p" className="adk-hint" text={hint} />}
-          {sum && <SumNote sum={sum} />}
-        </div>
-      )}
+      <Notes hint={hint} sum={sum} />
       {isRefused && (
         <p className="adk-changed" role="alert">
           {approval.previewChanged}
@@ -120,6 +116,16 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
         </details>
       )}
     </>
+  )
+}
+
+function Notes({ hint, sum }: Pick<PendingDetailsProps, 'hint' | 'sum'>) {
+  if ((hint ?? sum) === undefined) return null
+  return (
+    <div className="adk-notes">
+      {hint && <LiteralText in="p" className="adk-hint" text={hint} />}
+      {sum && <SumNote sum={sum} />}
+    </div>
   )
 }
 

@@ -1,6 +1,6 @@
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
-import type { FieldProblem } from '../reading/edit-arguments.ts'
+import type { FieldProblem } from '../reading/read-fields.ts'
 import type { WaitsFor } from '../reading/question.ts'
 import type { PendingSum } from '../reading/preview.ts'
 

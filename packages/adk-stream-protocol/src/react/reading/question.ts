@@ -4,7 +4,7 @@ import { isRecord } from '../../protocol/guards.ts'
 import { type RemoteRequestKind, readRemoteTitle } from '../../protocol/message.ts'
 import { type Approval, asksForAnswer, isPending } from './approval.ts'
 import { toDisplayName } from './shown-text.ts'
-import { findOptionName } from './edit-arguments.ts'
+import { findOptionName } from './form-fields.ts'
 import { type Call, getToolName, isCall, isUnfinished } from './call.ts'
 
 /** What the title of a question depends on. */

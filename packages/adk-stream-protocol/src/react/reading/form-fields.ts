@@ -24,7 +24,7 @@ export type Field = {
 )
 
 /** What the schema says about an argument. */
-interface Rules {
+export interface Rules {
   readonly required: boolean
   /** Whether the call has this argument. An empty field of another one is left out. */
   readonly isGiven: boolean
@@ -48,24 +48,6 @@ interface Rules {
   /** The schema of the items of a list. */
   readonly items?: Schema
 }
-
-/** Why a field is not valid. The labels describe it. */
-export type FieldProblem =
-  | { readonly type: 'required' | 'number' | 'integer' | 'json' | 'date' | 'option' | 'pattern' }
-  | {
-      readonly type:
-        | 'min'
-        | 'max'
-        | 'above'
-        | 'below'
-        | 'step'
-        | 'available'
-        | 'minLength'
-        | 'maxLength'
-        | 'minItems'
-        | 'maxItems'
-      readonly limit: number
-    }
 
 /** Returns one form field per argument: by its schema, and else by its value. */
 export function toFields(args: Arguments, schema?: Schema, locale = 'en'): Field[] {
@@ -181,33 +163,48 @@ function isObjectSchema(schema: Schema | undefined): schema is Schema {
   return schema?.['type'] === 'object' && isRecord(schema['properties'])
 }
 
-function toField(
-  name: string,
-  value: unknown,
-  { own, rules, locale }: { own: Schema; rules: Rules; locale: string },
-): Field {
+/** Returns the field of a value: by the type of its schema, and else by its own type. */
+export function toField(name: string, value: unknown, options: FieldOptions): Field {
+  const { own, rules } = options
   const base = { name, rules }
   // Not an empty text, and not a missing value.
   if (value === null) return { ...base, kind: 'json', value: 'null' }
-  const type = own['type'] ?? (value === undefined ? 'string' : typeof value)
   if (rules.options) return { ...base, kind: 'select', value: String(value ?? '') }
+  const type = own['type'] ?? (value === undefined ? 'string' : typeof value)
   if (type === 'boolean') return { ...base, kind: 'boolean', value: value === true }
-  const isEmpty = value === undefined
-  if (type === 'number' || type === 'integer') {
-    if (typeof value === 'number') return { ...base, kind: 'number', value: write(value, locale) }
-    if (isEmpty) return { ...base, kind: 'number', value: '' }
-  }
-  if (type === 'string' && (isEmpty || typeof value === 'string')) {
-    const isDate = own['format'] === 'date' && (isEmpty || value === '' || isDay(value))
-    if (isDate) return { ...base, kind: 'date', value: value ?? '' }
-    // The input of a browser shows a local time, so a given time is edited as text.
-    if (own['format'] === 'date-time' && isEmpty) return { ...base, kind: 'time', value: '' }
-    const isLong = rules.maxLength !== undefined && rules.maxLength > LONG_TEXT
-    return { ...base, kind: isLong ? 'long' : 'text', value: value ?? '' }
-  }
-  if (type === 'array' && isEmpty && isLineSchema(rules.items))
-    return { ...base, kind: 'list', value: '' }
-  return { ...base, kind: 'json', value: isEmpty ? '' : JSON.stringify(value, null, 2) }
+  const input = toInput(type, value, options)
+  if (input) return { ...base, ...input }
+  const json = value === undefined ? '' : JSON.stringify(value, null, 2)
+  return { ...base, kind: 'json', value: json }
+}
+
+interface FieldOptions {
+  readonly own: Schema
+  readonly rules: Rules
+  readonly locale: string
+}
+
+type Input = Pick<Exclude<Field, { kind: 'boolean' }>, 'kind' | 'value'>
+
+/** Returns the input for a missing value of a type, or for a value of this type. Returns undefined if only JSON can express the value. */
+function toInput(type: unknown, value: unknown, options: FieldOptions): Input | undefined {
+  const { rules, locale } = options
+  if (type === 'string') return toTextInput(value, options)
+  if (type === 'array' && value === undefined && isLineSchema(rules.items))
+    return { kind: 'list', value: '' }
+  if (type !== 'number' && type !== 'integer') return undefined
+  if (value === undefined) return { kind: 'number', value: '' }
+  return typeof value === 'number' ? { kind: 'number', value: write(value, locale) } : undefined
+}
+
+function toTextInput(value: unknown, { own: { format }, rules }: FieldOptions): Input | undefined {
+  const text = value === undefined ? '' : value
+  if (typeof text !== 'string') return undefined
+  if (format === 'date' && (text === '' || isDay(text))) return { kind: 'date', value: text }
+  // The input of a browser shows a local time, so a given time is edited as text.
+  if (format === 'date-time' && value === undefined) return { kind: 'time', value: '' }
+  const isLong = rules.maxLength !== undefined && rules.maxLength > LONG_TEXT
+  return { kind: isLong ? 'long' : 'text', value: text }
 }
 
 /** Whether an item of a list fits into a line. */
@@ -228,7 +225,7 @@ function readOwnSchema(schema: unknown): Schema {
   return own.length === 1 && isRecord(only) ? { ...schema, ...only } : schema
 }
 
-function readRules(own: Schema): Partial<Rules> {
+export function readRules(own: Schema): Partial<Rules> {
   const limits = {
     min: own['minimum'],
     max: own['maximum'],
@@ -280,158 +277,6 @@ function readOptions(own: Schema): Pick<Rules, 'options' | 'optionNames'> | unde
   }
 }
 
-type Reading =
-  | { readonly state: 'valid'; readonly args: Arguments }
-  | { readonly state: 'invalid'; readonly problems: ReadonlyMap<string, FieldProblem> }
-
-/** Parses the form into arguments and keeps their types. Returns the problem of each field that is not valid. */
-export function readFields(fields: readonly Field[], locale = 'en'): Reading {
-  const entries: Entry[] = []
-  const problems = new Map<string, FieldProblem>()
-  for (const field of fields) {
-    const read = readField(field, locale)
-    if ('problem' in read) problems.set(field.name, read.problem)
-    else if ('value' in read) entries.push([field.path ?? [field.name], read.value])
-  }
-  return problems.size > 0
-    ? { state: 'invalid', problems }
-    : { state: 'valid', args: toObject(entries) }
-}
-
-/** A value and its path. */
-type Entry = readonly [path: readonly string[], value: unknown]
-
-/** Builds an object from paths. Every name becomes an own property. */
-function toObject(entries: readonly Entry[]): Arguments {
-  const names = [...new Set(entries.map(([[name = '']]) => name))]
-  return Object.fromEntries(
-    names.map((name) => {
-      const own = entries.filter(([[first]]) => first === name)
-      const [[path, value] = [[], undefined]] = own
-      const isLeaf = own.length === 1 && path.length <= 1
-      return [name, isLeaf ? value : toObject(own.map(([[, ...rest], each]) => [rest, each]))]
-    }),
-  )
-}
-
-type FieldReading =
-  | { readonly value: unknown }
-  | { readonly problem: FieldProblem }
-  | { readonly isLeftOut: true }
-
-function readField(field: Field, locale: string): FieldReading {
-  const { kind, value, rules } = field
-  if (kind === 'boolean') return { value }
-  if (value.trim() === '') return readEmpty(kind, value, rules)
-  switch (kind) {
-    case 'text':
-    case 'long':
-      return checkText(value, rules)
-    case 'list':
-      return readList(value, rules, locale)
-    case 'time': {
-      const time = new Date(value)
-      return Number.isNaN(time.getTime())
-        ? { problem: { type: 'date' } }
-        : { value: time.toISOString() }
-    }
-    case 'number':
-      return readNumber(value, rules, locale)
-    case 'date':
-      return isDay(value) ? { value } : { problem: { type: 'date' } }
-    case 'select': {
-      const option = rules.options?.find((each) => String(each) === value)
-      return option === undefined ? { problem: { type: 'option' } } : { value: option }
-    }
-    case 'json':
-      try {
-        return { value: JSON.parse(value) as unknown }
-      } catch {
-        // The form shows the problem at the field.
-        return { problem: { type: 'json' } }
-      }
-  }
-}
-
-/** Reads one item per line. Empty lines are ignored. */
-function readList(
-  value: string,
-  { items = {}, minItems = 0, maxItems = Infinity }: Rules,
-  locale: string,
-): FieldReading {
-  const lines = value.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
-  const rules = { required: true, isGiven: true, ...readRules(items) }
-  const read = lines.map((line) =>
-    // Only the type of the item is taken from its field, the text is that of the line.
-    readField(
-      { ...toField('', undefined, { own: items, rules, locale }), value: line } as Field,
-      locale,
-    ),
-  )
-  const wrong = read.find((each) => 'problem' in each)
-  if (wrong) return wrong
-  if (lines.length < minItems) return { problem: { type: 'minItems', limit: minItems } }
-  if (lines.length > maxItems) return { problem: { type: 'maxItems', limit: maxItems } }
-  return { value: read.flatMap((each) => ('value' in each ? [each.value] : [])) }
-}
-
-function readEmpty(
-  kind: Exclude<Field['kind'], 'boolean'>,
-  value: string,
-  { required, isGiven, minLength = 0 }: Rules,
-): FieldReading {
-  if (kind === 'text' || kind === 'long') {
-    if (!required && !isGiven) return { isLeftOut: true }
-    // An empty answer to a required field is a mistake. An argument that the model left empty is not.
-    return minLength > 0 || !isGiven ? { problem: { type: 'required' } } : { value }
-  }
-  if (!required) return { isLeftOut: true }
-  const types = { select: 'option', time: 'date', list: 'required' } as const
-  return { problem: { type: kind in types ? types[kind as keyof typeof types] : (kind as 'json') } }
-}
-
-function checkText(value: string, { minLength, maxLength, pattern }: Rules): FieldReading {
-  // JSON Schema counts characters, not UTF-16 units.
-  const length = Array.from(value).length
-  if (minLength !== undefined && length < minLength)
-    return { problem: { type: 'minLength', limit: minLength } }
-  if (maxLength !== undefined && length > maxLength)
-    return { problem: { type: 'maxLength', limit: maxLength } }
-  return isMatch(value, pattern) ? { value } : { problem: { type: 'pattern' } }
-}
-
-function isMatch(value: string, pattern: string | undefined): boolean {
-  if (pattern === undefined) return true
-  try {
-    return new RegExp(pattern, 'u').test(value)
-  } catch {
-    // The server checks what this engine cannot.
-    return true
-  }
-}
-
-function readNumber(text: string, rules: Rules, locale: string): FieldReading {
-  const value = parseNumber(text, locale)
-  if (value === undefined) return { problem: { type: 'number' } }
-  const { min, max, above, below, step, available, isInteger = false } = rules
-  if (isInteger && !Number.isInteger(value)) return { problem: { type: 'integer' } }
-  if (min !== undefined && value < min) return { problem: { type: 'min', limit: min } }
-  if (above !== undefined && value <= above) return { problem: { type: 'above', limit: above } }
-  if (max !== undefined && value > max) return { problem: { type: 'max', limit: max } }
-  if (below !== undefined && value >= below) return { problem: { type: 'below', limit: below } }
-  if (available !== undefined && value > available)
-    return { problem: { type: 'available', limit: available } }
-  if (step !== undefined && !isMultiple(value, step))
-    return { problem: { type: 'step', limit: step } }
-  return { value }
-}
-
-/** Whether a value is a multiple of a step. Both are decimal numbers: 19.99 / 0.01 is not exactly 1999. */
-function isMultiple(value: number, step: number): boolean {
-  const ratio = value / step
-  return Math.abs(ratio - Math.round(ratio)) < 1e-9 * Math.max(1, Math.abs(ratio))
-}
-
 /**
  * Parses a number as a person writes it: with full-width digits, and with the grouping and the decimal sign of the language. Returns
  * undefined if it is not a number.
@@ -470,7 +315,7 @@ function write(value: number, locale: string): string {
   return parseNumber(shown, locale) === value ? shown : String(value)
 }
 
-function isDay(value: unknown): value is string {
+export function isDay(value: unknown): value is string {
   return (
     typeof value === 'string' &&
     /^\d{4}-\d{2}-\d{2}$/.test(value) &&
