@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Preview } from '../protocol/preview.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import { keepNewest } from '../shared/collections.ts'
+
 import type {
   ApprovalFilter,
   ApprovalStore,
@@ -14,19 +14,17 @@ import type {
 import type { Approval, ApprovalTerms } from './approval.ts'
 import { isRefusal, type Refusal } from './approval.ts'
 import type { AuditEvent, AuditRecord } from './audit-entry.ts'
+import { ApprovalWriter, type Steps } from './approval-writer.ts'
 import { ChatLocks, OwnLease } from './chat-locks.ts'
 import { maySee, type Decider } from './deciders.ts'
 import { ApprovalError, digestCall, plainJson, recordable, type Call } from './digest.ts'
 import {
   nextApproval,
-  nextApprovals,
   type ApprovalCommand,
-  type Commands,
   type CreateLink,
   type Decision,
   type Failure,
   type OpenLink,
-  type Transitions,
 } from './next-approval.ts'
 
 export interface LedgerOptions {
@@ -65,12 +63,7 @@ export class Ledger {
   readonly #lease: OwnLease
   readonly #store: ApprovalStore
   readonly #quota: PendingQuota
-  readonly #onError: (error: unknown) => void
-  /** Approvals that wait for their next transition. The ledger tries it without reading them again. */
-  readonly #recent = new Map<string, Approval>()
-  /** When approvals were read: the time of the store, and that of this process. */
-  readonly #readAt = new WeakMap<Approval, { readonly now: number; readonly at: number }>()
-  readonly #listeners = new Set<(approval: Approval, event: AuditEvent) => void>()
+  readonly #writer: ApprovalWriter
   /**
    * Calls that this worker has claimed and whose outcome is not stored. The value is the outcome that still has to be
    * stored, if the call has ended.
@@ -80,15 +73,14 @@ export class Ledger {
   #isAwaited = false
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
+    const { leaseMs = 15_000, maxBlockedMs = leaseMs * 8, onError = () => {} } = options
     this.#store = store
     this.appName = appName
     this.worker = worker
-    this.leaseMs = options.leaseMs ?? 15_000
+    this.leaseMs = leaseMs
     this.#quota = { perChat: 16, perPrincipal: 100, ...options.quota }
-    this.#onError = options.onError ?? (() => {})
-    const { leaseMs } = this
-    const { maxBlockedMs = leaseMs * 8 } = options
-    this.#lease = new OwnLease(store, { worker, leaseMs, maxBlockedMs, onError: this.#onError })
+    this.#writer = new ApprovalWriter(store, appName, onError)
+    this.#lease = new OwnLease(store, { worker, leaseMs, maxBlockedMs, onError })
     this.locks = new ChatLocks(store, this.#lease, appName)
   }
 
@@ -119,7 +111,7 @@ export class Ledger {
     const entry = { approvalId: id, chat, version: 0, at, event }
     switch (await this.#store.insert(approval, entry, this.#quota)) {
       case 'inserted':
-        this.#publish(approval, event)
+        this.#writer.publish(approval, event)
         return approval
       case 'too-many-pending':
         return { refused: 'too-many-pending' }
@@ -132,7 +124,7 @@ export class Ledger {
 
   /** Records a person's decision. It is durable when the promise resolves. `known` is the approval as the caller has read it. */
   async decide(id: string, decision: Decision, known?: Approval): Promise<Approval | Refusal> {
-    const result = await this.#step(id, toCommand(decision), known)
+    const result = await this.#writer.step(id, toCommand(decision), known)
     await this.#expireIfDue(id, result)
     return result
   }
@@ -150,8 +142,10 @@ export class Ledger {
     const command = toCommand(decision)
     // If another request of this process decides the approval now, one of the two is refused.
     const steps = this.#running.has(id)
-      ? await this.#stepAll(id, [command], approval)
-      : await this.#claiming(id, call, (claim) => this.#stepAll(id, [command, claim], approval))
+      ? await this.#writer.stepAll(id, [command], approval)
+      : await this.#claiming(id, call, (claim) =>
+          this.#writer.stepAll(id, [command, claim], approval),
+        )
     await this.#expireIfDue(id, steps)
     if (isRefusal(steps)) return steps
     const [decided, claimed] = steps
@@ -160,7 +154,8 @@ export class Ledger {
 
   /** Expires an approval whose deadline has passed and that the sweep has not found yet. */
   async #expireIfDue(id: string, result: object): Promise<void> {
-    if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
+    if (isRefusal(result) && result.refused === 'expired')
+      await this.#writer.step(id, { type: 'expire' })
   }
 
   /**
@@ -173,17 +168,17 @@ export class Ledger {
 
   /** Records a link with which a person can decide once. */
   async createLink(id: string, command: CreateLink): Promise<Approval | Refusal> {
-    return this.#step(id, { type: 'create-link', ...command })
+    return this.#writer.step(id, { type: 'create-link', ...command })
   }
 
   /** Opens a link. Of several attempts, one succeeds. */
   async openLink(id: string, command: OpenLink): Promise<Approval | Refusal> {
-    return this.#step(id, { type: 'open-link', ...command })
+    return this.#writer.step(id, { type: 'open-link', ...command })
   }
 
   /** Withdraws a vote while other people still have to decide. */
   async withdraw(id: string, by: Decider): Promise<Approval | Refusal> {
-    const result = await this.#step(id, { type: 'withdraw', by })
+    const result = await this.#writer.step(id, { type: 'withdraw', by })
     await this.#expireIfDue(id, result)
     return result
   }
@@ -193,7 +188,7 @@ export class Ledger {
    * does not run it if the claim is refused.
    */
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
-    const claimed = await this.#claiming(id, call, (claim) => this.#stepAll(id, [claim]))
+    const claimed = await this.#claiming(id, call, (claim) => this.#writer.stepAll(id, [claim]))
     return isRefusal(claimed) ? claimed : claimed[0]
   }
 
@@ -255,13 +250,13 @@ export class Ledger {
 
   /** Cancels an approval that has not started to run. */
   async cancel(id: string, reason: string): Promise<Approval | Refusal> {
-    return this.#step(id, { type: 'cancel', reason })
+    return this.#writer.step(id, { type: 'cancel', reason })
   }
 
   /** Cancels all approvals of a chat that have not started to run. */
   async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {
     const cancelled = await this.#store.deleteChat(chat, reason)
-    for (const approval of cancelled) this.#publish(approval, { type: 'cancelled', reason })
+    for (const approval of cancelled) this.#writer.publish(approval, { type: 'cancelled', reason })
     return cancelled
   }
 
@@ -269,7 +264,7 @@ export class Ledger {
   async expireDue(limit = 100): Promise<Approval[]> {
     const expired: Approval[] = []
     for (const approval of await this.#store.due(limit)) {
-      const result = await this.#advance(approval, [{ type: 'expire' }])
+      const result = await this.#writer.advance(approval, [{ type: 'expire' }])
       if (!isRefusal(result)) expired.push(...result)
     }
     return expired
@@ -320,8 +315,7 @@ export class Ledger {
       const command = { type: 'lose', worker: state.worker, leaseMs } as const
       const result = nextApproval(approval, command, await this.#store.now())
       // The worker itself or another process has settled the call first.
-      if (isRefusal(result) || !(await this.#store.replace(result))) continue
-      this.#publish(result.next, result.entry.event)
+      if (isRefusal(result) || !(await this.#writer.replace([result]))) continue
       settled.push(result.next)
     }
     return settled
@@ -329,31 +323,17 @@ export class Ledger {
 
   /** Returns an approval. With a principal, returns it only if the principal may see it. */
   async get(id: string, principal?: Decider): Promise<Approval | undefined> {
-    return this.#ifVisible(await this.#read(id), principal)
+    return this.#ifVisible(await this.#writer.read(id), principal)
   }
 
   /** Returns an approval that this process has stored, without reading it. Another process may have changed it since. */
   getRecent(id: string, principal: Decider): Approval | undefined {
-    return this.#ifVisible(this.#recent.get(id), principal)
+    return this.#ifVisible(this.#writer.recent(id), principal)
   }
 
   #ifVisible(approval: Approval | undefined, principal?: Decider): Approval | undefined {
     if (approval?.chat.appName !== this.appName) return undefined
     return principal === undefined || maySee(approval, principal) ? approval : undefined
-  }
-
-  async #read(id: string): Promise<Approval | undefined> {
-    if (!this.#store.getWithTime) return this.#store.get(id)
-    const { approval, now } = await this.#store.getWithTime(id)
-    if (approval) this.#readAt.set(approval, { now, at: performance.now() })
-    return approval
-  }
-
-  /** Returns the time of the store. Does not ask for it again if the approval was read just now. */
-  async #now(approval: Approval): Promise<number> {
-    const read = this.#readAt.get(approval)
-    const passed = performance.now() - (read?.at ?? -Infinity)
-    return read && passed < FRESH_MS ? Math.floor(read.now + passed) : this.#store.now()
   }
 
   async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
@@ -397,8 +377,7 @@ export class Ledger {
    * function that unsubscribes.
    */
   onChange(listener: (approval: Approval, event: AuditEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#writer.onChange(listener)
   }
 
   /** Stores the outcome of a call. If that fails, the call stays with this worker and `recover` tries again. */
@@ -433,86 +412,12 @@ export class Ledger {
   async #record(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#step(id, command)
+        return await this.#writer.step(id, command)
       } catch (error) {
         if (!isBusy(error) || attempt === RECORD_ATTEMPTS) throw error
       }
     }
   }
-
-  async #step(id: string, command: ApprovalCommand, known?: Approval): Promise<Approval | Refusal> {
-    const steps = await this.#stepAll(id, [command], known)
-    return isRefusal(steps) ? steps : steps[0]
-  }
-
-  /** Executes a command, and the one after it if the first makes the approval `approved`, in one commit. */
-  async #stepAll(
-    id: string,
-    commands: Commands,
-    known = this.#recent.get(id),
-  ): Promise<Steps | Refusal> {
-    // The known approval may be outdated. If the step is possible, the compare-and-set detects that. If it is not,
-    // the approval is read again.
-    const transitions = known && nextApprovals(known, commands, await this.#now(known))
-    if (transitions && !isRefusal(transitions) && (await this.#replace(transitions)))
-      return toSteps(transitions)
-    const approval = await this.get(id)
-    return approval === undefined
-      ? { refused: 'unknown-approval' }
-      : this.#advance(approval, commands)
-  }
-
-  async #advance(approval: Approval, commands: Commands): Promise<Steps | Refusal> {
-    let current: Approval | undefined = approval
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt += 1) {
-      const transitions = nextApprovals(current, commands, await this.#now(current))
-      if (isRefusal(transitions)) return transitions
-      if (await this.#replace(transitions)) return toSteps(transitions)
-      current = await this.#read(approval.id)
-    }
-    throw new ApprovalError(
-      'contended',
-      `The approval ${approval.id} changed ${MAX_ATTEMPTS} times during one update. Try again.`,
-    )
-  }
-
-  /** Stores transitions and publishes them. Returns false if the stored approval has changed meanwhile. */
-  async #replace(transitions: Transitions): Promise<boolean> {
-    const [first, ...rest] = transitions
-    const isStored = await (rest.length > 0
-      ? this.#store.replaceAll(transitions)
-      : this.#store.replace(first))
-    if (isStored) for (const { next, entry } of transitions) this.#publish(next, entry.event)
-    return isStored
-  }
-
-  #publish(approval: Approval, event: AuditEvent): void {
-    this.#remember(approval)
-    for (const listener of this.#listeners) {
-      try {
-        listener(approval, event)
-      } catch (error) {
-        this.#onError(error)
-      }
-    }
-  }
-
-  #remember(approval: Approval): void {
-    this.#recent.delete(approval.id)
-    if (!isCacheable(approval)) return
-    this.#recent.set(approval.id, approval)
-    keepNewest(this.#recent, MAX_RECENT)
-  }
-}
-
-const MAX_RECENT = 1_000
-
-/**
- * The caller holds the same object. If it changes the arguments, the digest no longer matches and the approval is
- * read again. Edited arguments have no digest.
- */
-function isCacheable({ state }: Approval): boolean {
-  return state.name === 'requested' || (state.name === 'approved' && state.editedArgs === undefined)
 }
 
 /** A decided approval, and the same approval as claimed by this worker, if the decision completed it. */
@@ -520,9 +425,6 @@ export interface DecidedCall {
   readonly decided: Approval
   readonly claimed: Approval | undefined
 }
-
-/** The approval after each command. */
-type Steps = readonly [Approval, ...Approval[]]
 
 function toCommand(decision: Decision): ApprovalCommand {
   const { editedArgs, payload } = decision
@@ -533,16 +435,6 @@ function toCommand(decision: Decision): ApprovalCommand {
     ...(payload !== undefined && { payload: plainJson('`payload`', payload) }),
   }
 }
-
-function toSteps([first, ...rest]: Transitions): Steps {
-  return [first.next, ...rest.map(({ next }) => next)]
-}
-
-// Each lost race is a transition by another process, and an approval has fewer transitions than this, votes included.
-const MAX_ATTEMPTS = 256
-
-/** How long the time of a read is used. The store itself checks deadlines when it stores a transition. */
-const FRESH_MS = 1_000
 
 /** Each attempt takes as long as the store waits for a lock: a minute in total by default. */
 const RECORD_ATTEMPTS = 12

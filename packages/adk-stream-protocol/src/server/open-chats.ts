@@ -27,7 +27,6 @@ import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { Rewinds } from './chats/turns/rewinds.ts'
 import { StoredCalls } from './chats/turns/stored-calls.ts'
-import { ToolResults } from './chats/turns/tool-results.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
 import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
 import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
@@ -54,7 +53,6 @@ export interface ChatParts {
   readonly turns: TurnRegistry
   readonly turnService: TurnService
   readonly calls: StoredCalls
-  readonly toolResults: ToolResults
   readonly decisions: ApprovalDecisions
   /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
   readonly asking: AskingTurns | undefined
@@ -82,7 +80,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const turnService = openTurnService(settings, shared, { turns, later })
   const rewinds = new Rewinds(backend, turns, settings.whenShortened ?? 'keep')
   const calls = new StoredCalls(backend, turns)
-  const toolResults = new ToolResults({ backend, calls, turnService })
   const onRecovered = (approval: Approval, turn: Turn): void => {
     const { chat, id } = approval
     if (later().runs?.hasListeners(chat) !== true) return
@@ -137,7 +134,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     turnService,
     rewinds,
     calls,
-    toolResults,
     decisions,
     decideByReply,
     resume: resumeDecided,
@@ -150,7 +146,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     elsewhere,
     asking,
   })
-  const opened = { chats, turns, turnService, calls, toolResults, decisions, asking, runs, live }
+  const opened = { chats, turns, turnService, calls, decisions, asking, runs, live }
   const parts: ChatParts = { ...opened, owners, outcomes, elsewhere, remoteTurns, newsPoll, resume }
   return parts
 }

@@ -18,17 +18,11 @@ import {
 
 import { writeNotes } from '../history/event-notes.ts'
 import { renameInterrupts } from '../history/input-calls.ts'
+import { toSteps } from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'
 import type { NodeHooks } from './workflow-run.ts'
-import {
-  findRun,
-  refuseIfStopped,
-  registerRuns,
-  toSteps,
-  untilStored,
-  WorkflowRun,
-} from './workflow-run.ts'
+import { findRun, refuseIfStopped, registerRuns, untilStored, WorkflowRun } from './workflow-run.ts'
 
 /**
  * Makes the nodes of a workflow wait for their calls and continue where they waited. ADK 2.0.0 resumes an agent in a workflow with its

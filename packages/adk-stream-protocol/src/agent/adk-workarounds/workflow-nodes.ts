@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import type { BaseTool, LlmAgent, Workflow, Event, NodeContext, Session } from '@google/adk'
 import {
   DEFAULT_ROUTE,
@@ -13,7 +15,7 @@ import {
 
 import type { StepEdge } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import type { NodeNote } from '../history/event-notes.ts'
+import type { NodeNote, ProgressNote } from '../history/event-notes.ts'
 import { findToolNodeCall } from '../history/node-runs.ts'
 import { asksForApproval } from '../history/open-questions.ts'
 import type { ToolCall } from '../tool-call.ts'
@@ -31,8 +33,16 @@ export function listOwnNodes({ graph }: Workflow): Node[] {
   return (graph?.nodes ?? []).filter(({ name }) => name !== START)
 }
 
+/** Returns the progress of a workflow that has not started. */
+export function createProgress(workflow: Workflow): ProgressNote {
+  const steps = listOwnNodes(workflow).map(({ name }) => ({ name, state: 'pending' as const }))
+  const edges = listOwnEdges(workflow)
+  const agent = workflow.name
+  return { id: randomUUID(), agent, kind: 'workflow', steps, ...(edges && { edges }) }
+}
+
 /** Returns the edges of a workflow without those from its start, or undefined if there are too many to send. */
-export function listOwnEdges({ graph }: Workflow): StepEdge[] | undefined {
+function listOwnEdges({ graph }: Workflow): StepEdge[] | undefined {
   const edges = (graph?.edges ?? []).filter(({ fromNode }) => fromNode.name !== START)
   if (edges.length > MAX_EDGES) return undefined
   return edges.map(({ fromNode, toNode, route }) => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 
 import type {
@@ -21,7 +20,7 @@ import {
   ToolNode,
 } from '@google/adk'
 
-import type { EventNotes, NodeNote, ProgressNote, StepNote } from '../history/event-notes.ts'
+import type { EventNotes, NodeNote, ProgressNote } from '../history/event-notes.ts'
 import { writeNotes } from '../history/event-notes.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
 import {
@@ -30,7 +29,10 @@ import {
   hasBegun,
   readNodeNotes,
   readNodeRuns,
+  splitPath,
   toResumeEvents,
+  toSteps,
+  withEnds,
 } from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
 import type { ToolCall } from '../tool-call.ts'
@@ -42,7 +44,7 @@ import {
   ToolNodeCalls,
   refuseInterrupted,
   runsCode,
-  listOwnEdges,
+  createProgress,
   listOwnNodes,
   listTransferAgents,
   readInner,
@@ -194,8 +196,7 @@ export class WorkflowRun {
   /** Stores how nodes have ended that a server left without a note when it stopped. */
   async #noteRuns(context: NodeContext): Promise<void> {
     const { events } = context.invocationContext.session
-    const isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
-    for (const node of findUnnotedRuns(events, this.messageId, isAgent))
+    for (const node of findUnnotedRuns(events, this.messageId, this.#isAgent))
       this.#emit(context, { node })
     await this.stored()
   }
@@ -213,38 +214,41 @@ export class WorkflowRun {
 
   /** Stores how a node has ended. A node that is not done waits. */
   async end({ node, nodeContext, output: given }: EndedNode): Promise<void> {
-    const { nodePath: path, branch, route } = nodeContext
+    const { nodePath: path, branch } = nodeContext
     await this.stored()
     // A stopped agent ends like one that has no result.
     if (isLlmAgent(node)) refuseIfStopped(nodeContext)
     const output: unknown = given ?? this.#findTaskResult(node, nodeContext)
     if (given === undefined && output !== undefined) nodeContext.output = output
     if (isLlmAgent(node)) nodeContext.interruptIds = this.#findInterrupts(node, nodeContext)
-    const interrupts = [...nodeContext.interruptIds]
-    const note = { path, ...(branch !== undefined && { branch }) }
-    if (interrupts.length > 0) {
-      // A workflow waits as long as one of its nodes does.
-      if (isWorkflow(node)) {
-        if (runsCode(node)) this.#store(nodeContext, { ...note, state: 'waiting' })
-        return
-      }
-      const input = this.#inputs.get(nodeContext)
-      const started = input === undefined ? {} : { input }
-      this.#store(nodeContext, { ...note, state: 'waiting', interrupts, ...started })
-      return
+    const end = this.#describeEnd(node, nodeContext, output)
+    if (!end) return
+    this.#store(nodeContext, { path, ...(branch !== undefined && { branch }), ...end })
+    // ADK shows the result of a workflow again if its last node ended in an earlier run.
+    const isOver = end.state === 'done' && node === this.#root
+    if (isOver && this.#isShown(nodeContext, output)) nodeContext.output = undefined
+  }
+
+  /** Returns how a node has ended. Returns undefined for a workflow that waits: it does so as long as one of its nodes. */
+  #describeEnd(
+    node: EndedNode['node'],
+    context: NodeContext,
+    output: unknown,
+  ): Omit<NodeNote, 'path'> | undefined {
+    const { route } = context
+    const interrupts = [...context.interruptIds]
+    const waiting = { state: 'waiting' } as const
+    const waitsForOutput = node.waitForOutput && output === undefined && route === undefined
+    if (interrupts.length > 0 && !isWorkflow(node)) {
+      const input = this.#inputs.get(context)
+      return { ...waiting, interrupts, ...(input !== undefined && { input }) }
     }
-    if (node.waitForOutput && output === undefined && route === undefined) {
-      if (runsCode(node)) this.#store(nodeContext, { ...note, state: 'waiting' })
-      return
-    }
-    this.#store(nodeContext, {
-      ...note,
+    if (interrupts.length > 0 || waitsForOutput) return runsCode(node) ? waiting : undefined
+    return {
       state: 'done',
       ...(output !== undefined && { output }),
       ...(route !== undefined && { route }),
-    })
-    // ADK shows the result of a workflow again if its last node ended in an earlier run.
-    if (node === this.#root && this.#isShown(nodeContext, output)) nodeContext.output = undefined
+    }
   }
 
   /** Whether an earlier run of the turn has shown a result. */
@@ -302,12 +306,10 @@ export class WorkflowRun {
 
   #viewSession({ invocationContext, invocationId, nodePath }: NodeContext): Session {
     const { session } = invocationContext
-    const isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
-    const get = (): Event[] =>
-      toResumeEvents(readNodeRuns(session.events, this.messageId, nodePath), {
-        invocationId,
-        isAgent,
-      })
+    const get = (): Event[] => {
+      const runs = readNodeRuns(session.events, this.messageId, nodePath)
+      return toResumeEvents(runs, { invocationId, isAgent: this.#isAgent })
+    }
     return Object.create(session, { events: { get } }) as Session
   }
 
@@ -332,6 +334,8 @@ export class WorkflowRun {
     })
   }
 
+  readonly #isAgent = (path: string): boolean => isLlmAgent(this.#findNode(path))
+
   /** Returns the node of a path. The item of a parallel worker is `worker.worker@0`. */
   #findNode(path: string): unknown {
     let found: unknown = this.#root
@@ -343,24 +347,11 @@ export class WorkflowRun {
   }
 
   #openProgress(workflow: Workflow, { nodePath: path, invocationContext }: NodeContext): void {
-    const { name } = workflow
     const { events } = invocationContext.session
     const { runs } = readNodeRuns(events, this.messageId, path)
     const isResumed = runs.some((run) => run.path.startsWith(`${path}.`))
-    const last = isResumed ? findProgress(events, this.messageId, name) : undefined
-    const steps = listOwnNodes(workflow).map((node) => ({
-      name: node.name,
-      state: 'pending' as const,
-    }))
-    const edges = listOwnEdges(workflow)
-    const first: ProgressNote = {
-      id: randomUUID(),
-      agent: name,
-      kind: 'workflow',
-      steps,
-      ...(edges && { edges }),
-    }
-    this.#progress.set(path, last ? withEnds(last, path, runs) : first)
+    const last = isResumed ? findProgress(events, this.messageId, workflow.name) : undefined
+    this.#progress.set(path, last ? withEnds(last, path, runs) : createProgress(workflow))
   }
 
   #store(context: NodeContext, node: NodeNote): void {
@@ -398,32 +389,9 @@ export class WorkflowRun {
   }
 }
 
-/** Returns the progress of a workflow with the ends of nodes that a server left without a note when it stopped. */
-function withEnds(progress: ProgressNote, path: string, runs: readonly NodeNote[]): ProgressNote {
-  const hasEnded = (name: string): boolean =>
-    runs.findLast((run) => run.path === `${path}.${name}`)?.state === 'done'
-  const steps = progress.steps.map(({ name, state }) => ({
-    name,
-    state: state === 'running' && hasEnded(name) ? ('done' as const) : state,
-  }))
-  return { ...progress, steps }
-}
-
 /** The items of a `ParallelWorker` run the same agent in different branches. */
 function toAgentKey({ name }: LlmAgent, { branch = '' }: InvocationContext): string {
   return `${branch} ${name}`
-}
-
-/** Splits the path of a node into the path of its workflow and its name. */
-function splitPath(path: string): [workflowPath: string, name: string] {
-  const end = path.lastIndexOf('.')
-  return [path.slice(0, Math.max(end, 0)), path.slice(end + 1)]
-}
-
-/** Returns the steps that lead to a node: `flow.inner.node` is the node of `inner`, which is a node of `flow`. */
-export function toSteps(path: string): StepNote[] {
-  const names = path.split('.').map((name) => name.split('@')[0] ?? '')
-  return names.slice(1).map((step, index) => ({ agent: names[index] ?? '', step }))
 }
 
 /** Ends the workflow if its turn was stopped. ADK 2.0.0 would start the next node. */

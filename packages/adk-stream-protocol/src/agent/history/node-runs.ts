@@ -5,7 +5,7 @@ import type { FunctionCall } from '@google/genai'
 import { isRecord } from '../../protocol/guards.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { hasFinalResponse } from './cut-events.ts'
-import type { NodeNote } from './event-notes.ts'
+import type { NodeNote, ProgressNote, StepNote } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { INPUT_CALL, isInterrupt } from './input-calls.ts'
 import { findTurn } from './replay-turn.ts'
@@ -257,4 +257,31 @@ export function findToolNodeCall(
   const ended = run.findLast((event) => hasFinalResponse(event, id))
   const response = ended && getFunctionResponses(ended).find((it) => it.id === id)?.response
   return { id, isAsked, response }
+}
+
+/** Splits the path of a node into the path of its workflow and its name. */
+export function splitPath(path: string): [workflowPath: string, name: string] {
+  const end = path.lastIndexOf('.')
+  return [path.slice(0, Math.max(end, 0)), path.slice(end + 1)]
+}
+
+/** Returns the steps that lead to a node: `flow.inner.node` is the node of `inner`, which is a node of `flow`. */
+export function toSteps(path: string): StepNote[] {
+  const names = path.split('.').map((name) => name.split('@')[0] ?? '')
+  return names.slice(1).map((step, index) => ({ agent: names[index] ?? '', step }))
+}
+
+/** Returns the progress of a workflow with the ends of nodes that a server left without a note when it stopped. */
+export function withEnds(
+  progress: ProgressNote,
+  path: string,
+  runs: readonly NodeNote[],
+): ProgressNote {
+  const hasEnded = (name: string): boolean =>
+    runs.findLast((run) => run.path === `${path}.${name}`)?.state === 'done'
+  const steps = progress.steps.map(({ name, state }) => ({
+    name,
+    state: state === 'running' && hasEnded(name) ? ('done' as const) : state,
+  }))
+  return { ...progress, steps }
 }

@@ -10,6 +10,7 @@ import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
+import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { isElicitation } from '../../calls/question-terms.ts'
 import { toAppChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
@@ -28,7 +29,7 @@ import { toSessionState } from './request-context.ts'
 import type { CallOutcomes } from './turns/call-outcomes.ts'
 import type { Rewinds } from './turns/rewinds.ts'
 import type { StoredCalls } from './turns/stored-calls.ts'
-import type { ToolResults } from './turns/tool-results.ts'
+import { refuseForeignOutput } from './turns/turn-responses.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import { LiveCallError } from './turns/turn-service.ts'
 import { RunningCallError } from './turns/turn-responses.ts'
@@ -46,7 +47,6 @@ export interface ChatServiceParts {
   readonly turnService: TurnService
   readonly rewinds: Rewinds
   readonly calls: StoredCalls
-  readonly toolResults: ToolResults
   readonly decisions: ApprovalDecisions
   readonly decideByReply: DecideByReply
   /** Resumes the turn of an approval that was just decided, without a reader. */
@@ -319,14 +319,31 @@ export class ChatService {
     chat: ChatRef,
     output: OutputResponse,
   ): Promise<void> {
-    const { runs, owners, toolResults, decisions } = this.#parts
+    const { runs, owners, decisions } = this.#parts
     const question = await decisions.findQuestion(chat, output.toolCallId)
     if (question) {
       await decisions.decide(principal, chat, toAnswer(question, output))
       return
     }
     if (runs?.find(chat)?.submitOutput(output) === true) return
-    if (!(await owners.submitOutput(chat, output))) await toolResults.submit(chat, output)
+    if (!(await owners.submitOutput(chat, output))) await this.#resumeWithOutput(chat, output)
+  }
+
+  /** Resumes a turn, without a reader, with the result of a browser tool. Throws if no call waits for this result. */
+  async #resumeWithOutput(chat: ChatRef, output: OutputResponse): Promise<void> {
+    const { calls, turnService } = this.#parts
+    const backend = await this.#parts.backend.get()
+    const found = await calls.find(chat, output.toolCallId)
+    const key = toAppChat(backend, chat)
+    const tool = found && (await backend.findTool(key, found.call.toolName))
+    const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
+    const isWaiting = found?.call.state === 'waiting'
+    // BT3: only the application completes other long-running tools.
+    if (found && !isBrowserTool && (isWaiting || tool?.isLongRunning))
+      throw refuseForeignOutput(found.call)
+    if (!isWaiting || !isBrowserTool)
+      throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
+    await turnService.resume(chat, found.messageId, { outputs: [output], background: true })
   }
 }
 

@@ -1,13 +1,16 @@
 import { z } from 'zod'
 
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { OutputResponse } from '../../protocol/read-responses.ts'
+import { defer } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import { toAnswer } from '../chats/turns/question-answers.ts'
 import type { StoredCalls } from '../chats/turns/stored-calls.ts'
-import type { ToolResults } from '../chats/turns/tool-results.ts'
+import type { TurnService } from '../chats/turns/turn-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -47,7 +50,7 @@ export type MayCompleteCalls = (
 
 export interface CallCompletionsOptions {
   readonly calls: StoredCalls
-  readonly toolResults: ToolResults
+  readonly turnService: Pick<TurnService, 'resume'>
   readonly decisions: Pick<ApprovalDecisions, 'findQuestion' | 'decideById'>
   readonly runs: LiveRuns | undefined
   readonly limits: BridgeLimits
@@ -62,7 +65,7 @@ export interface CallCompletions {
 }
 
 export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {
-  const { calls, toolResults, decisions, runs, limits, mayCompleteCalls } = options
+  const { calls, decisions, runs, limits, mayCompleteCalls } = options
 
   const complete = async (completion: CallCompletion): Promise<void> => {
     const { principalId, chatId, toolCallId } = completion
@@ -76,7 +79,7 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
       await decisions.decideById({ id: principalId }, toAnswer(question, { toolCallId, result }))
       return
     }
-    const turn = await toolResults.complete(chat, { toolCallId, result })
+    const turn = await resumeWithResult(options, chat, { toolCallId, result })
     runs?.show(chat, turn)
   }
 
@@ -98,6 +101,28 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
   }
 
   return { routes: [{ method: 'POST', path: '/chats/:id/calls/:name', handle: post }], complete }
+}
+
+/**
+ * Completes a long-running call with its final result. Resolves when the result is stored; the model then continues without a
+ * reader.
+ */
+async function resumeWithResult(
+  { calls, turnService }: Pick<CallCompletionsOptions, 'calls' | 'turnService'>,
+  chat: ChatRef,
+  result: OutputResponse,
+): Promise<Turn> {
+  const found = await calls.findAfterTurn(chat, result.toolCallId)
+  if (!found) throw new ProtocolError('unknown-call')
+  const stored = defer()
+  const completion = { ...result, onStored: stored.resolve }
+  const responses = { outputs: [], background: true, completion }
+  const turn = await turnService.resume(chat, found.messageId, responses)
+  await Promise.race([stored.promise, turn.settled])
+  const after = await calls.find(chat, result.toolCallId)
+  // The turn was stopped, or the server is closing, before the result was stored.
+  if (!after?.call.completed) throw new ProtocolError('unavailable')
+  return turn
 }
 
 const PrincipalId = z.string().min(1).max(256).optional()

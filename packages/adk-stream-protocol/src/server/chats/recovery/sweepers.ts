@@ -1,4 +1,5 @@
 import type { Approval } from '../../../approvals/approval.ts'
+import { BROWSER_TIMED_OUT } from '../../../calls/browser-tool.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 import {
   type RetentionLimits,
@@ -8,6 +9,8 @@ import {
 } from '../../../store/remove-data.ts'
 import type { BrowserCall } from '../../../store/store.ts'
 import type { LazyBackend } from '../backend.ts'
+import type { StoredCalls } from '../turns/stored-calls.ts'
+import type { TurnService } from '../turns/turn-service.ts'
 
 /** Background work at an interval, one run at a time. Other processes may do the same. */
 export interface Sweeper {
@@ -206,4 +209,28 @@ export class RecoveryQueue {
       this.#startNext(principalId)
     })
   }
+}
+
+interface ExpiryParts {
+  readonly backend: LazyBackend
+  readonly calls: StoredCalls
+  readonly turnService: Pick<TurnService, 'resume'>
+}
+
+/** Ends the call of a browser tool that timed out, and resumes its turn without a reader. Does nothing if the result has arrived meanwhile. */
+export async function expireBrowserCall(
+  { backend, calls, turnService }: ExpiryParts,
+  call: BrowserCall,
+): Promise<void> {
+  const { chat, messageId, toolCallId } = call
+  const { agents, browserCalls } = await backend.get()
+  if (!(await agents.has(chat))) return
+  if ((await calls.stateOf(call)) === 'waiting') {
+    const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
+    const turn = await turnService.resume(chat, messageId, { outputs, background: true })
+    await turn.settled
+    // The server is closing. The next one expires the call.
+    if (turn.signal.aborted) return
+  }
+  await browserCalls.drop(chat, [toolCallId])
 }
