@@ -1,3 +1,6 @@
+import type { BaseTool } from '@google/adk'
+import { Context } from '@google/adk'
+
 import { findPausedNote } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
@@ -14,7 +17,13 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import { performEffects, resumeIfDecided, startTimer } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type { LiveSession, LiveCallsOptions, OpenCall, Parking } from './open-call.ts'
+import type {
+  LiveCallState,
+  LiveSession,
+  LiveCallsOptions,
+  OpenCall,
+  Parking,
+} from './open-call.ts'
 import {
   addInside,
   canCallWait,
@@ -26,6 +35,7 @@ import {
   toParkedResponse,
 } from './open-call.ts'
 import { askForSignIn } from './run-open-call.ts'
+import type { ShownQuestion } from './user-speech.ts'
 
 /** The result of a call that the user stopped before the model made it. */
 const UNWANTED = {
@@ -45,7 +55,13 @@ export class LiveCalls {
   #isClosed = false
 
   constructor(options: LiveCallsOptions) {
-    this.#live = { ...options, calls: this, elicitations: { last: Promise.resolve() } }
+    const onStateChange = (toolCallId: string, state: LiveCallState): void => {
+      const call = this.#open.get(toolCallId)
+      if (call) call.shownAt = state === 'waiting' ? performance.now() : undefined
+      options.onStateChange(toolCallId, state)
+    }
+    const elicitations = { last: Promise.resolve() }
+    this.#live = { ...options, calls: this, elicitations, onStateChange }
   }
 
   /** Whether an approval was requested for an open call. */
@@ -93,8 +109,23 @@ export class LiveCalls {
     })
   }
 
-  /** Continues a call that waited in an earlier live session. */
-  adopt(toolCall: ToolCall, { approvalId, expiresAt, isPaused, isParked }: WaitingCall): void {
+  /** Continues the calls that waited in an earlier live session. */
+  adopt(calls: readonly WaitingCall[], findTool: (name: string) => BaseTool | undefined): void {
+    const { session, messages } = this.#live
+    const { context } = session
+    for (const waiting of calls) {
+      const { toolCallId, toolName, messageId } = waiting
+      const tool = findTool(toolName)
+      const toolArgs = session.argsOf(toolCallId)
+      const isSettled = session.hasResponse(toolCallId)
+      if (!tool || !context || !toolArgs || isSettled || this.has(toolCallId)) continue
+      const toolContext = new Context({ invocationContext: context, functionCallId: toolCallId })
+      messages.adopt(messageId, toolCallId)
+      this.#adopt({ tool, toolArgs, toolContext }, waiting)
+    }
+  }
+
+  #adopt(toolCall: ToolCall, { approvalId, expiresAt, isPaused, isParked }: WaitingCall): void {
     if (isPaused) return this.#adoptPaused(toolCall, isParked)
     if (approvalId === undefined && expiresAt === undefined) return
     const call = this.#create(toolCall, isParked)
@@ -141,6 +172,16 @@ export class LiveCalls {
       if (found) waiting.push(found)
     }
     return waiting
+  }
+
+  /** The questions that clients see. */
+  get questions(): ShownQuestion[] {
+    return this.waiting.flatMap(({ toolCallId, approvalId }) => {
+      const { shownAt } = this.#open.get(toolCallId) ?? {}
+      if (approvalId === undefined || shownAt === undefined) return []
+      const { isPromptKnown } = this.#live.messages.ofCall(toolCallId)
+      return { approvalId, shownAt, isPromptKnown }
+    })
   }
 
   #create(toolCall: ToolCall, isParked = false): OpenCall {

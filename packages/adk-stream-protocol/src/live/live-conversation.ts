@@ -8,7 +8,7 @@ import type {
   RunConfig,
   RunnerConfig,
 } from '@google/adk'
-import { Context, Runner } from '@google/adk'
+import { Runner } from '@google/adk'
 import type { Blob, Content, Part } from '@google/genai'
 
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -37,7 +37,6 @@ import type { ShownReply } from '../protocol/message.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { defer } from '../shared/async.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import { SparseMap } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
 import { LiveCalls } from './live-calls.ts'
 import { LiveInput } from './live-input.ts'
@@ -50,7 +49,6 @@ import type { LiveListener } from './live-watchers.ts'
 import type { LiveCallsOptions } from './open-call.ts'
 import { SessionWriter } from './session-writer.ts'
 import { TurnTaking } from './turn-taking.ts'
-import type { ShownQuestion } from './user-speech.ts'
 import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 export interface LiveConversationOptions extends Pick<
@@ -106,13 +104,13 @@ export class LiveConversation implements LiveHooks {
   readonly #turnTaking: TurnTaking<LiveMessage>
   /** Created with the first call, because most conversations wait for a person and have none. */
   #calls: LiveCalls | undefined
-  readonly #messages: LiveMessages
-  readonly #input: LiveInput
+  /** The replies of the model, each in a turn of its own. */
+  readonly messages: LiveMessages
+  /** What the model receives. */
+  readonly input: LiveInput
   readonly #output: LiveOutput
   /** Created with the first words of the user. */
   #speech: UserSpeech | undefined
-  /** When the calls that wait were shown to clients: call → time. */
-  readonly #shownAt = new SparseMap<string, number>()
   #decideSpoken: DecideSpoken | undefined
   readonly #loop: Promise<void>
   #request: LlmRequest | undefined
@@ -130,7 +128,7 @@ export class LiveConversation implements LiveHooks {
     this.#options = options
     this.#ready.promise.catch(() => undefined)
     this.#turnTaking = new TurnTaking(options)
-    this.#messages = new LiveMessages({
+    this.messages = new LiveMessages({
       turnTaking: this.#turnTaking,
       openTurn: options.openTurn,
       onTurn: (turn, message) => options.listener.onTurn(turn, partialUserMessage(message)),
@@ -139,7 +137,7 @@ export class LiveConversation implements LiveHooks {
       },
       onError: options.onError,
     })
-    this.#input = new LiveInput({
+    this.input = new LiveInput({
       turnTaking: this.#turnTaking,
       hasNonBlockingCalls: options.hasNonBlockingCalls,
       park: () => {
@@ -148,7 +146,7 @@ export class LiveConversation implements LiveHooks {
     })
     this.#output = new LiveOutput({
       turnTaking: this.#turnTaking,
-      messages: this.#messages,
+      messages: this.messages,
       session: this.#session,
       listener: options.listener,
       hasNonBlockingCalls: options.hasNonBlockingCalls,
@@ -174,7 +172,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Whether a call runs or the model replies. */
   get isBusy(): boolean {
-    return this.#state === 'open' && (this.#calls?.isBusy === true || this.#messages.isBusy)
+    return this.#state === 'open' && (this.#calls?.isBusy === true || this.messages.isBusy)
   }
 
   /** Whether the conversation knows all events of its chat. */
@@ -192,7 +190,7 @@ export class LiveConversation implements LiveHooks {
     decide?: () => Promise<Approval | undefined>,
   ): Promise<Turn> {
     await this.#ready.promise
-    this.#messages.pauseOthers()
+    this.messages.pauseOthers()
     const message = new LiveMessage(options)
     this.#sending += 1
     try {
@@ -203,37 +201,27 @@ export class LiveConversation implements LiveHooks {
       message.isPromptKnown = true
       const decided = await decide?.()
       if (decided) return await this.#showDecision(message, decided)
-      this.#input.sendMessage(message, content)
+      this.input.sendMessage(message, content)
     } finally {
       this.#sending -= 1
     }
-    return this.#messages.open(message, { background: false })
+    return this.messages.open(message, { background: false })
   }
 
   /** Streams the message after a reply that decided an approval. The agent continues in the message with the call. */
   async #showDecision(message: LiveMessage, approval: Approval): Promise<Turn> {
     const event = toRepliedEvent(message, this.#options.agent.name, approval)
     await this.#session.append(event)
-    const turn = this.#messages.open(message, { background: false })
+    const turn = this.messages.open(message, { background: false })
     message.push(event)
-    this.#messages.closeIfDone(message)
+    this.messages.closeIfDone(message)
     return turn
   }
 
   /** Sends a chunk of audio, or an image. `decideSpoken` lets what the person says decide an approval. */
   sendMedia(blob: Blob, decideSpoken?: DecideSpoken): void {
     if (decideSpoken) this.#decideSpoken = decideSpoken
-    this.#input.sendMedia(blob)
-  }
-
-  /** Marks the start or end of the user's speech, for a model without activity detection. */
-  sendActivity(activity: 'start' | 'end'): void {
-    this.#input.sendActivity(activity)
-  }
-
-  /** Ends the audio stream, because the user muted the microphone. */
-  endAudio(): void {
-    this.#input.endAudio()
+    this.input.sendMedia(blob)
   }
 
   /** Interrupts the model's speech. */
@@ -241,27 +229,9 @@ export class LiveConversation implements LiveHooks {
     this.#model?.interrupt()
   }
 
-  /** Returns the turn that continues a message after a client's response. Returns undefined if the message is unknown. */
-  turnOf(messageId: string): Promise<Turn | undefined> {
-    return this.#messages.turnOf(messageId)
-  }
-
-  /** Keeps streams open while the responses of a request are recorded. */
-  keepOpen<Result>(record: () => Promise<Result>): Promise<Result> {
-    return this.#messages.keepOpen(record)
-  }
-
-  isStreaming(messageId: string): boolean {
-    return this.#messages.isStreaming(messageId)
-  }
-
-  hasRunningCalls(messageId: string): boolean {
-    return this.#messages.hasRunningCalls(messageId)
-  }
-
   /** Returns the id of the message that made an open call. */
   messageOf(toolCallId: string): string | undefined {
-    return this.hasCall(toolCallId) ? this.#messages.ofCall(toolCallId).messageId : undefined
+    return this.hasCall(toolCallId) ? this.messages.ofCall(toolCallId).messageId : undefined
   }
 
   hasCall(toolCallId: string): boolean {
@@ -292,7 +262,7 @@ export class LiveConversation implements LiveHooks {
     if (this.#state === 'open') {
       this.#state = 'closing'
       this.#openCalls().close()
-      this.#input.queue.close()
+      this.input.queue.close()
     }
     await this.#loop
     await this.#model?.disconnected
@@ -336,21 +306,6 @@ export class LiveConversation implements LiveHooks {
     return eventId === this.#session.lastEventId ? handle : undefined
   }
 
-  /** Continues the calls that waited in an earlier session. */
-  #adoptCalls(): void {
-    const { context } = this.#session
-    for (const waiting of this.#options.continues?.calls ?? []) {
-      const { toolCallId, toolName, messageId } = waiting
-      const tool = this.#findTool(toolName)
-      const args = this.#session.argsOf(toolCallId)
-      const isSettled = this.#session.hasResponse(toolCallId)
-      if (!tool || !context || !args || isSettled || this.hasCall(toolCallId)) continue
-      const toolContext = new Context({ invocationContext: context, functionCallId: toolCallId })
-      this.#messages.adopt(messageId, toolCallId)
-      this.#openCalls().adopt({ tool, toolArgs: args, toolContext }, waiting)
-    }
-  }
-
   #openCalls(): LiveCalls {
     this.#calls ??= this.#createCalls()
     return this.#calls
@@ -367,8 +322,8 @@ export class LiveConversation implements LiveHooks {
     const { chat, ledger, terms, browserCalls, cancelRemoteTasks } = this.#options
     return new LiveCalls({
       chat,
-      messages: this.#messages,
-      input: this.#input,
+      messages: this.messages,
+      input: this.input,
       session: this.#session,
       ledger,
       terms,
@@ -382,9 +337,7 @@ export class LiveConversation implements LiveHooks {
       writeInside: (toolCallId, event) => this.#writeInside(toolCallId, event),
       onLost: () => this.#closeAsLost(),
       onStateChange: (toolCallId, state) => {
-        this.#messages.setCallState(toolCallId, state)
-        if (state === 'waiting') this.#shownAt.set(toolCallId, performance.now())
-        else this.#shownAt.delete(toolCallId)
+        this.messages.setCallState(toolCallId, state)
         if (state === 'waiting' || (state === 'ended' && this.#snapshots.hasCalls))
           this.#snapshots.saveCalls()
       },
@@ -395,7 +348,7 @@ export class LiveConversation implements LiveHooks {
   #closeAsLost(): void {
     this.#lostError ??= new ProtocolError('turn-lost')
     this.#openCalls().close()
-    this.#input.queue.close()
+    this.input.queue.close()
   }
 
   async #run(): Promise<void> {
@@ -414,7 +367,7 @@ export class LiveConversation implements LiveHooks {
       const events = runner.runLive({
         userId: chat.principalId,
         sessionId: chat.chatId,
-        liveRequestQueue: this.#input.queue,
+        liveRequestQueue: this.input.queue,
         runConfig,
       })
       for await (const event of events) this.#output.handle(event)
@@ -432,7 +385,8 @@ export class LiveConversation implements LiveHooks {
   }
 
   onConnected(): void {
-    this.#adoptCalls()
+    const { calls = [] } = this.#options.continues ?? {}
+    if (calls.length > 0) this.#openCalls().adopt(calls, (name) => this.#findTool(name))
     this.#ready.resolve()
   }
 
@@ -472,14 +426,14 @@ export class LiveConversation implements LiveHooks {
     this.#snapshots.close()
     this.#openCalls().close()
     this.#ready.reject(failure ?? new ProtocolError('unavailable'))
-    this.#messages.end(failure)
+    this.messages.end(failure)
     this.#options.listener.onStatus('closed')
   }
 
   #receiveSpeech(text: string, isFinished: boolean): void {
     this.#speech ??= new UserSpeech({
       turnTaking: this.#turnTaking,
-      listQuestions: () => this.#listQuestions(),
+      listQuestions: () => this.#calls?.questions ?? [],
       decide: (reply, approvalIds) => {
         this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(this.#options.onError)
       },
@@ -487,32 +441,22 @@ export class LiveConversation implements LiveHooks {
     this.#speech.add(text, isFinished)
   }
 
-  /** Returns the questions that clients see. */
-  #listQuestions(): ShownQuestion[] {
-    return (this.#calls?.waiting ?? []).flatMap(({ toolCallId, approvalId }) => {
-      const shownAt = this.#shownAt.get(toolCallId)
-      if (approvalId === undefined || shownAt === undefined) return []
-      const { isPromptKnown } = this.#messages.ofCall(toolCallId)
-      return { approvalId, shownAt, isPromptKnown }
-    })
-  }
-
   /** Stores an event of a call, and streams it in its message. */
   async #write(toolCallId: string, event: Event): Promise<void> {
-    const message = this.#messages.ofCall(toolCallId)
-    if (this.#messages.isUnstored(toolCallId)) return
+    const message = this.messages.ofCall(toolCallId)
+    if (this.messages.isUnstored(toolCallId)) return
     if (this.#state === 'open') await this.#session.append(event)
     else await this.#session.appendResponse(event)
-    if (this.#state === 'open' && !message.isStopped) this.#messages.stream(message, event)
+    if (this.#state === 'open' && !message.isStopped) this.messages.stream(message, event)
     else this.#options.onLateResult(message.messageId)
   }
 
   /** Stores an event of an agent that a call runs. A message that is not being streamed shows it later. */
   async #writeInside(toolCallId: string, event: Event): Promise<void> {
-    if (this.#messages.isUnstored(toolCallId)) return
+    if (this.messages.isUnstored(toolCallId)) return
     if (this.#state !== 'open') return this.#session.appendResponse(event, [toolCallId])
     await this.#session.append(event)
-    const message = this.#messages.ofCall(toolCallId)
+    const message = this.messages.ofCall(toolCallId)
     if (message.isStreaming) message.push(event)
   }
 
@@ -525,11 +469,11 @@ export class LiveConversation implements LiveHooks {
       if (this.#calls?.parkingOf(toolCallId) !== undefined)
         this.#turnTaking.apply({
           type: 'result-ignored',
-          message: this.#messages.ofCall(toolCallId),
+          message: this.messages.ofCall(toolCallId),
         })
     }
     this.#calls?.cancel(withdrawn)
-    this.#input.flushResults()
+    this.input.flushResults()
   }
 
   #findTool(name: string) {

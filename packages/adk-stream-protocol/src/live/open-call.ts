@@ -34,6 +34,8 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   endings: string[]
   /** The call's approval, if one was requested. */
   approvalId?: string
+  /** When clients saw that it waits for them, by `performance.now()`. Undefined if it does not wait. */
+  shownAt?: number | undefined
   /** Set if the model has a status of the call as its function response. */
   parking?: Parking
   /** Expires a browser call. */

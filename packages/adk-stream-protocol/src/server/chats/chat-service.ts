@@ -148,7 +148,7 @@ export class ChatService {
       undoNote()
       // A live session has taken the call meanwhile.
       const taker = thrown instanceof LiveCallError ? runs?.find(chat) : undefined
-      const turn = await taker?.turnOf(messageId)
+      const turn = await taker?.messages.turnOf(messageId)
       if (!turn) throw thrown
       return { turn, from }
     }
@@ -169,11 +169,11 @@ export class ChatService {
       const outputs = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
       // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
       const isNew = taken.length > 0 || outputs.length < responses.outputs.length
-      const isRead = isNew || run?.isStreaming(messageId) === true
+      const isRead = isNew || run?.messages.isStreaming(messageId) === true
       // Not awaited: the turn may start only after others have ended, which `keepOpen` prevents.
-      return { decided, outputs, opening: isRead ? run?.turnOf(messageId) : undefined }
+      return { decided, outputs, opening: isRead ? run?.messages.turnOf(messageId) : undefined }
     }
-    const { decided, outputs, opening } = await (run ? run.keepOpen(record) : record())
+    const { decided, outputs, opening } = await (run ? run.messages.keepOpen(record) : record())
     return { decided, outputs, live: await opening }
   }
 

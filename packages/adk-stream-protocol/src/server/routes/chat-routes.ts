@@ -67,7 +67,8 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
       exposeState,
       unfinished: running,
       hasRunningCalls: (messageId) =>
-        messageId === question?.messageId || runs?.find(chat)?.hasRunningCalls(messageId) === true,
+        messageId === question?.messageId ||
+        runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,

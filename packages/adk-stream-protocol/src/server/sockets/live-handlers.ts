@@ -95,9 +95,9 @@ export function openLiveHandlers(
     },
     'audio-end': async ({ id }) => {
       // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
-      if (runs.isTalking(chatOf(id))) (await openForAudio(id))?.endAudio()
+      if (runs.isTalking(chatOf(id))) (await openForAudio(id))?.input.endAudio()
     },
-    activity: async ({ id, state }) => (await openForAudio(id))?.sendActivity(state),
+    activity: async ({ id, state }) => (await openForAudio(id))?.input.sendActivity(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => subscriptions.watch(id, 'base64'),
     busy: () => subscriptions.busy,
