@@ -1,3 +1,4 @@
+import { readErrorCode } from '../adk-error.ts'
 import type { MessageView } from './chat-messages.ts'
 
 type Done = void | PromiseLike<void>
@@ -79,4 +80,53 @@ export function patchChat(
 /** Whether the AI SDK is sending a request or reading the response to it. */
 export function isBusy({ status }: Pick<AttachableChat, 'status'>): boolean {
   return status === 'streaming' || status === 'submitted'
+}
+
+/** Waits until the AI SDK sends and reads nothing. */
+export interface IdleWait {
+  /** Resolves when the chat is idle. */
+  readonly wait: () => Promise<void>
+  /** Call this when the AI SDK has read a response to its end. */
+  readonly onFinish: () => void
+  /** Ends all waits. */
+  readonly release: () => void
+}
+
+/** `onIdle` is called when the chat is idle and nothing has waited for that. */
+export function createIdleWait(chat: AttachableChat, onIdle: () => void): IdleWait {
+  let waiting: (() => void)[] = []
+  const release = (): void => {
+    const released = waiting
+    waiting = []
+    for (const resolve of released) resolve()
+  }
+  return {
+    wait: async () => {
+      if (isBusy(chat)) await new Promise<void>((resolve) => waiting.push(resolve))
+    },
+    onFinish: () => {
+      // The AI SDK decides after its `onFinish` whether it sends another request by itself.
+      setTimeout(() => {
+        if (isBusy(chat)) return
+        // A method that waits sends a request, which ends here again.
+        if (waiting.length === 0) onIdle()
+        release()
+      }, 0)
+    },
+    release,
+  }
+}
+
+/** Errors after which the server still has all messages. */
+const KEPT = new Set<string | undefined>(['already-acted', 'not-rewindable'])
+
+/** CL170: the AI SDK removes messages before it sends a request. If the server keeps them, the chat shows them again. */
+export async function keepIfRefused(
+  chat: AttachableChat,
+  request: () => Promise<void>,
+): Promise<void> {
+  const { messages, error: before } = chat
+  await request()
+  const { error } = chat
+  if (error && error !== before && KEPT.has(readErrorCode(error))) chat.messages = messages
 }

@@ -1,7 +1,5 @@
 import type { Chunk } from '../../protocol/chunk.ts'
-import { defer, type Deferred } from '../../shared/async.ts'
 import { Listeners } from '../../shared/collections.ts'
-import { readErrorCode } from '../adk-error.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import { toSendable } from '../tools/browser-tools.ts'
@@ -16,10 +14,13 @@ import {
 import {
   type AttachableChat,
   type Decision,
+  type IdleWait,
   type OriginalMethods,
   type PatchedMethods,
   type ToolOutput,
+  createIdleWait,
   isBusy,
+  keepIfRefused,
   patchChat,
 } from './attachable-chat.ts'
 import { type MessageView, showTurn } from './chat-messages.ts'
@@ -77,7 +78,7 @@ export class AttachedChat {
   readonly #original: OriginalMethods
   readonly #release: readonly (() => void)[]
   readonly #progress = new Listeners()
-  readonly #untilIdle: Deferred<void>[] = []
+  readonly #idle: IdleWait
   #retryTimer: ReturnType<typeof setTimeout> | undefined
   #unwatch: (() => void) | undefined
 
@@ -85,6 +86,7 @@ export class AttachedChat {
     this.chat = chat
     this.channel = channel
     this.#options = options
+    this.#idle = createIdleWait(chat, () => void this.#dispatch({ type: 'chat-idle' }))
     const [original, restore] = patchChat(chat, this.#patchedMethods())
     this.#original = original
     const unlisten = channel.onConnection(({ state }) => {
@@ -148,7 +150,7 @@ export class AttachedChat {
     this.#unwatch?.()
     void this.#dispatch({ type: 'detached' })
     for (const release of this.#release) release()
-    for (const waiting of this.#untilIdle.splice(0)) waiting.resolve()
+    this.#idle.release()
   }
 
   /** Passes an event to `nextSync`, and runs the effects that it returns. */
@@ -324,12 +326,9 @@ export class AttachedChat {
   async #loadForCatchUp(): Promise<void> {
     try {
       const loaded = await this.#options.api?.loadChat(this.chat.id)
-      if (loaded)
-        await this.#dispatch({
-          type: 'loaded',
-          messages: loaded.messages,
-          isRunning: loaded.running,
-        })
+      if (!loaded) return
+      const { messages, running: isRunning } = loaded
+      await this.#dispatch({ type: 'loaded', messages, isRunning })
     } catch (error) {
       await this.#dispatch({ type: 'catch-up-failed', error })
     }
@@ -363,15 +362,13 @@ export class AttachedChat {
 
   #onFeedEvent(event: WatchEvent): void {
     const { onApproval } = this.#options
-    if (event.type === 'approval')
-      onApproval?.({ approvalId: event.approvalId, state: event.state })
-    else if (event.type !== 'turn')
-      this.channel.onFeed?.(
-        this,
-        event.type === 'open'
-          ? { state: 'open' }
-          : { state: 'lost', attempt: event.attempt, retryAt: event.retryAt },
-      )
+    const { type } = event
+    if (type === 'approval') onApproval?.({ approvalId: event.approvalId, state: event.state })
+    if (type === 'open') this.channel.onFeed?.(this, { state: 'open' })
+    if (type === 'lost') {
+      const { attempt, retryAt } = event
+      this.channel.onFeed?.(this, { state: 'lost', attempt, retryAt })
+    }
     void this.#dispatch({ type: 'feed-event', event })
   }
 
@@ -384,7 +381,7 @@ export class AttachedChat {
       regenerate: (options) => this.#regenerate(options),
       sendAutomaticallyWhen: ({ messages }) =>
         shouldSend(this.#sync, messages.at(-1), this.channel.responses.all),
-      onFinish: () => this.#onFinish(),
+      onFinish: () => this.#idle.onFinish(),
     }
   }
 
@@ -404,17 +401,6 @@ export class AttachedChat {
     }
   }
 
-  /** The AI SDK decides after its `onFinish` whether it sends another request by itself. */
-  #onFinish(): void {
-    setTimeout(() => {
-      if (isBusy(this.chat)) return
-      const waiting = this.#untilIdle.splice(0)
-      for (const each of waiting) each.resolve()
-      // The method that waited sends a request, which ends here again.
-      if (waiting.length === 0) void this.#dispatch({ type: 'chat-idle' })
-    }, 0)
-  }
-
   async #regenerate(options: object = {}): Promise<void> {
     const { chat } = this
     // The rest of the message is not shown: a new one replaces it.
@@ -422,36 +408,23 @@ export class AttachedChat {
     // The message is named, so that a lost request can be distinguished from one that the server has handled.
     const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
     const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
-    await this.#replace(() =>
-      this.#original.regenerate({ ...(isLast && { messageId }), ...options }),
-    )
+    const named = { ...(isLast && { messageId }), ...options }
+    await keepIfRefused(chat, () => this.#original.regenerate(named))
   }
 
   /** A new message does not wait for a stream that is held open by an approval. Its rest is shown above the new reply. */
   async #sendMessage(message: unknown, options: unknown): Promise<void> {
     const rest = message === undefined ? undefined : await this.#detachReader()
     if (rest) this.#report(this.#show(rest))
-    await this.#replace(() => this.#original.sendMessage(message, options))
+    await keepIfRefused(this.chat, () => this.#original.sendMessage(message, options))
   }
 
   /** Ends the stream that the chat reads, if there is one. Resolves with the rest of it when the chat is idle. */
   async #detachReader(): Promise<ServerTurn | undefined> {
     const { chat, channel } = this
     const rest = channel.openStream(chat.id)?.detachReader(chat.id)
-    if (!rest || !isBusy(chat)) return rest
-    const idle = defer()
-    this.#untilIdle.push(idle)
-    await idle.promise
+    if (rest) await this.#idle.wait()
     return rest
-  }
-
-  /** CL170: the AI SDK removes messages before it sends the request. If the server keeps them, the chat shows them again. */
-  async #replace(request: () => Promise<void>): Promise<void> {
-    const { chat } = this
-    const { messages, error: before } = chat
-    await request()
-    const { error } = chat
-    if (error && error !== before && KEPT.has(readErrorCode(error))) chat.messages = messages
   }
 
   /** Runs work that no caller waits for. */
@@ -463,9 +436,6 @@ export class AttachedChat {
     if (error !== DECISION_CANCELLED) this.#options.onError?.(error)
   }
 }
-
-/** Errors after which the server still has all messages. */
-const KEPT = new Set<string | undefined>(['already-acted', 'not-rewindable'])
 
 interface ApproveOptions extends DecisionSupplement {
   readonly reason?: string
