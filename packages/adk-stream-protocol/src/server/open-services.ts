@@ -3,7 +3,7 @@ import { deletePrincipalData } from '../store/remove-data.ts'
 import type { Backend } from './chats/backend.ts'
 import { createElicitationSweep } from './chats/recovery/lost-elicitations.ts'
 import type { Sweeper } from './chats/recovery/sweepers.ts'
-import { expireBrowserCall, startRecovery, startRetention } from './chats/recovery/sweepers.ts'
+import { startRecovery, startRetention } from './chats/recovery/sweepers.ts'
 import type { Bridge } from './create-bridge.ts'
 import { DRAIN_MS } from './drain.ts'
 import type { ApprovalChange } from './feeds/approval-news.ts'
@@ -120,7 +120,7 @@ function createRoutes(all: AllParts): Route[] {
 
 /** Starts to recover the work of processes that have crashed. */
 function openRecovery(all: AllParts): Sweeper {
-  const { backend, operations, elsewhere, turns, resume, limits, onError } = all
+  const { backend, operations, elsewhere, turns, calls, turnService, resume, limits, onError } = all
   const sweepElicitations = all.elicitation ? createElicitationSweep(backend) : undefined
   return startRecovery({
     backend,
@@ -130,7 +130,8 @@ function openRecovery(all: AllParts): Sweeper {
       await elsewhere.sweep(turns)
       await sweepElicitations?.()
     },
-    expireBrowserCall: (call) => expireBrowserCall(all, call).catch(onError),
+    calls,
+    turnService,
     mustWrite: () => operations.storeFault !== undefined,
     onError,
     onSwept: (error) => operations.swept(error),

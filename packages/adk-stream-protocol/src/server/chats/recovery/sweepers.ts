@@ -25,8 +25,8 @@ export interface RecoveryOptions {
   readonly intervalMs: number
   /** Resumes the turn of a decided or ended approval until it ends. Never rejects. */
   readonly resume: (approval: Approval) => Promise<void>
-  /** Resumes the turn of a browser call that timed out. Never rejects. */
-  readonly expireBrowserCall: (call: BrowserCall) => Promise<void>
+  readonly calls: StoredCalls
+  readonly turnService: Pick<TurnService, 'resume'>
   /** Ends the turns of crashed servers. */
   readonly recoverTurns: () => Promise<void>
   /** Whether the sweep must write, to find out whether the store can be written to again. */
@@ -38,7 +38,7 @@ export interface RecoveryOptions {
 
 /** Expires approvals, recovers calls after crashes, and resumes turns whose outcome was not reported. */
 export function startRecovery(options: RecoveryOptions): Sweeper {
-  const { backend, intervalMs, resume, expireBrowserCall, recoverTurns, mustWrite } = options
+  const { backend, intervalMs, resume, recoverTurns, mustWrite } = options
   const { onSwept, onError } = options
   const queue = new RecoveryQueue(resume, intervalMs)
   let isDraining = false
@@ -59,7 +59,7 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     for (const approval of [...own, ...unreported]) queue.take(approval)
     const { appName, leaseMs } = ledger
     for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
-      void expireBrowserCall(call)
+      void expireBrowserCall(options, call).catch(onError)
     await recoverTurns()
   }
   const stop = repeat(intervalMs, async () => {
@@ -211,15 +211,9 @@ export class RecoveryQueue {
   }
 }
 
-interface ExpiryParts {
-  readonly backend: LazyBackend
-  readonly calls: StoredCalls
-  readonly turnService: Pick<TurnService, 'resume'>
-}
-
 /** Ends the call of a browser tool that timed out, and resumes its turn without a reader. Does nothing if the result has arrived meanwhile. */
-export async function expireBrowserCall(
-  { backend, calls, turnService }: ExpiryParts,
+async function expireBrowserCall(
+  { backend, calls, turnService }: RecoveryOptions,
   call: BrowserCall,
 ): Promise<void> {
   const { chat, messageId, toolCallId } = call
