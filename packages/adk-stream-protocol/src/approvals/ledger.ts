@@ -17,7 +17,7 @@ import type { AuditEvent, AuditRecord } from './audit-entry.ts'
 import { ApprovalWriter, type Steps } from './approval-writer.ts'
 import { ChatLocks, OwnLease } from './chat-locks.ts'
 import { maySee, type Decider } from './deciders.ts'
-import { ApprovalError, digestCall, plainJson, recordable, type Call } from './digest.ts'
+import { digestCall, plainJson, recordable, type Call } from './digest.ts'
 import {
   nextApproval,
   type ApprovalCommand,

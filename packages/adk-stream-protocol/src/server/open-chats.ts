@@ -190,7 +190,7 @@ function openOutcomes(
     exposeState,
     maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
     hasRunningCalls: (chat, messageId) =>
-      later().runs?.find(chat)?.hasRunningCalls(messageId) === true,
+      later().runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
     onEndedElsewhere: (approval) =>
       later().remoteTurns.changed({ approval, state: approval.state.name, elsewhere: true }),
     onError,

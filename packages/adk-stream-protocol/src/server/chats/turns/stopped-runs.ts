@@ -93,7 +93,10 @@ export async function storeResults(
     const note = run.decided.get(id)
     if (!note) continue
     const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
-    const event = await sessions.append(chat, run.messageId, { content, notes: { decided: [note] } })
+    const event = await sessions.append(chat, run.messageId, {
+      content,
+      notes: { decided: [note] },
+    })
     if (event) stored.push(event)
     run.results.delete(id)
     run.endingsStored.add(id)
