@@ -2,6 +2,7 @@ import type {
   Content,
   FunctionCall,
   FunctionResponse,
+  LiveCallbacks,
   LiveServerContent,
   LiveServerMessage,
   Part,
@@ -14,30 +15,37 @@ import type { LiveHooks } from './reconnecting-model.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
 
 interface MessageReceiverOptions {
-  readonly buffer: ReplayBuffer
   readonly hooks: LiveHooks
   readonly isTool: (name: string) => boolean
-  /** Passes a message to ADK. */
-  readonly forward: (message: LiveServerMessage) => void
+  /** ADK's callbacks. */
+  readonly callbacks: Pick<LiveCallbacks, 'onmessage'>
+}
+
+/** The session that owns the connection. */
+export interface ConnectionHandler {
   /** The connection delivered output or a call. */
-  readonly onProgress: () => void
+  onProgress(): void
   /** Sends results of calls that no tool runs. */
-  readonly sendResults: (responses: readonly FunctionResponse[]) => void
+  sendResults(responses: readonly FunctionResponse[]): void
   /** Gemini sent a resumption handle. */
-  readonly onHandle: () => void
-  readonly onGoAway: (timeLeft: string | undefined) => void
+  onHandle(): void
+  onGoAway(timeLeft: string | undefined): void
 }
 
 /** Receives Gemini's messages. Handles those that concern the connection, and forwards the rest to ADK. */
 export class MessageReceiver {
   readonly #options: MessageReceiverOptions
+  readonly #buffer: ReplayBuffer
+  readonly #handler: ConnectionHandler
   /** Calls that wait in ADK's queue. */
   readonly #queued = new SparseSet<FunctionCall>()
   #cancelled: WeakSet<FunctionCall> | undefined
   #buffered: Buffered = NOTHING_BUFFERED
 
-  constructor(options: MessageReceiverOptions) {
+  constructor(options: MessageReceiverOptions, buffer: ReplayBuffer, handler: ConnectionHandler) {
     this.#options = options
+    this.#buffer = buffer
+    this.#handler = handler
   }
 
   receive(message: LiveServerMessage): void {
@@ -54,8 +62,12 @@ export class MessageReceiver {
       this.#receiveContent(message.serverContent)
       this.#flushBefore(message.serverContent)
     }
-    if (isContentOnly(message)) this.#options.forward(message)
+    if (isContentOnly(message)) this.#forward(message)
     else this.#receiveMixed(message)
+  }
+
+  #forward(message: LiveServerMessage): void {
+    this.#options.callbacks.onmessage(message)
   }
 
   /** Takes a call out of ADK's queue. Returns false if the model has cancelled it meanwhile. */
@@ -66,17 +78,18 @@ export class MessageReceiver {
 
   /** Ends the model's turn if the connection was lost during it. The model repeats the reply on the next connection. */
   endLostTurn(): void {
-    const { buffer, hooks, forward } = this.#options
-    if (!buffer.isSpeaking) return
+    const { hooks } = this.#options
+    if (!this.#buffer.isSpeaking) return
     hooks.onInterrupted()
     hooks.onReplyLost()
-    forward(toMessage({ serverContent: { interrupted: true, turnComplete: true } }))
+    this.#forward(toMessage({ serverContent: { interrupted: true, turnComplete: true } }))
   }
 
   #receiveContent(content: LiveServerContent): void {
-    const { buffer, hooks, onProgress } = this.#options
+    const buffer = this.#buffer
+    const { hooks } = this.#options
     const { modelTurn, inputTranscription, outputTranscription } = content
-    onProgress()
+    this.#handler.onProgress()
     if (inputTranscription?.text) buffer.addUserSpeech(inputTranscription.text)
     if (modelTurn?.parts) {
       hooks.onOutput(modelTurn.parts)
@@ -88,26 +101,24 @@ export class MessageReceiver {
   }
 
   #receiveMixed(message: LiveServerMessage): void {
-    const { isTool, forward, sendResults, buffer } = this.#options
-    const { forAdk, calls, unknownCalls } = splitMessage(message, isTool)
+    const { forAdk, calls, unknownCalls } = splitMessage(message, this.#options.isTool)
     if (calls.length > 0) this.#flushTranscript()
     for (const call of calls) this.#receiveCall(call)
-    if (forAdk) forward(forAdk)
-    for (const call of unknownCalls) buffer.registerCall(call)
-    if (unknownCalls.length > 0) sendResults(unknownCalls.map(toUnknownToolResult))
+    if (forAdk) this.#forward(forAdk)
+    for (const call of unknownCalls) this.#buffer.registerCall(call)
+    if (unknownCalls.length > 0) this.#handler.sendResults(unknownCalls.map(toUnknownToolResult))
     const cancelled = message.toolCallCancellation?.ids ?? []
     if (cancelled.length > 0) this.#cancel(cancelled)
     this.#receiveConnectionUpdate(message)
   }
 
   #receiveConnectionUpdate({ sessionResumptionUpdate, goAway }: LiveServerMessage): void {
-    const { buffer, onHandle, onGoAway } = this.#options
     const { newHandle, resumable } = sessionResumptionUpdate ?? {}
     if (newHandle && resumable !== false) {
-      buffer.checkpoint(newHandle)
-      onHandle()
+      this.#buffer.checkpoint(newHandle)
+      this.#handler.onHandle()
     }
-    if (goAway) onGoAway(goAway.timeLeft)
+    if (goAway) this.#handler.onGoAway(goAway.timeLeft)
   }
 
   /** Makes ADK yield buffered output before the content that follows it. */
@@ -117,7 +128,7 @@ export class MessageReceiver {
     if (parts.some((part) => kindOf(part) !== 'audio')) this.#flushTranscript()
     if (textKind && endsText(textKind, content)) {
       this.#buffered = { ...this.#buffered, textKind: undefined }
-      this.#options.forward(toMessage({ serverContent: { modelTurn: { parts: [] } } }))
+      this.#forward(toMessage({ serverContent: { modelTurn: { parts: [] } } }))
     }
     this.#buffered = nextBuffered(this.#buffered, content)
   }
@@ -126,12 +137,12 @@ export class MessageReceiver {
   #flushTranscript(): void {
     if (!this.#buffered.isTranscribing) return
     this.#buffered = { ...this.#buffered, isTranscribing: false }
-    this.#options.forward(toMessage({ serverContent: { outputTranscription: { finished: true } } }))
+    this.#forward(toMessage({ serverContent: { outputTranscription: { finished: true } } }))
   }
 
   #receiveCall(call: FunctionCall): void {
-    this.#options.onProgress()
-    this.#options.buffer.addCall(call)
+    this.#handler.onProgress()
+    this.#buffer.addCall(call)
     this.#queued.add(call)
   }
 

@@ -1,9 +1,8 @@
 import type { BaseLlmConnection, Gemini, LlmRequest, LlmResponse } from '@google/adk'
 import { BaseLlm } from '@google/adk'
-import type { LiveCallbacks, LiveConnectParameters, Blob, Part } from '@google/genai'
+import type { Blob, Content, LiveConnectParameters, Part } from '@google/genai'
 
 import { supportsThoughts } from './live-models.ts'
-import type { SessionSink } from './reconnecting-session.ts'
 import { ReconnectingLiveSession } from './reconnecting-session.ts'
 
 /** `moved`: another server continues the session. */
@@ -88,7 +87,7 @@ export class ReconnectingLiveModel extends BaseLlm {
     const isTransfer = this.#session !== undefined
     this.#session = session
     hooks.onConnected()
-    return wrapConnection(connection, session, { repliesToHistory: isTransfer })
+    return new ReconnectingLiveConnection(connection, session, isTransfer)
   }
 
   /** Interrupts the model's speech. */
@@ -133,7 +132,7 @@ export class ReconnectingLiveModel extends BaseLlm {
       maxAttempts,
       retryDelayMs,
       signal: this.#options.signal,
-      sink: toSink(callbacks),
+      callbacks,
     })
   }
 }
@@ -146,60 +145,64 @@ function withLiveClient(model: Gemini, liveApiClient: unknown): Gemini {
   })
 }
 
-function toSink({ onmessage, onerror, onclose }: LiveCallbacks): SessionSink {
-  return {
-    onMessage: onmessage,
-    // ADK throws this value from `receive`, and reads neither argument.
-    onError: (error) => onerror?.(error as unknown as Parameters<typeof onerror>[0]),
-    onClose: () => onclose?.({} as Parameters<typeof onclose>[0]),
-  }
-}
-
 /**
  * Marks the end of an audio stream. ADK's `LiveRequestQueue` has no request for it, and a message sent past the queue would overtake the
  * audio in it. So this empty chunk goes through the queue instead.
  */
 export const AUDIO_END: Blob = Object.freeze({ mimeType: 'audio/pcm', data: '' })
 
-/** Wraps ADK's own connection over a session that reconnects. */
-function wrapConnection(
-  adk: BaseLlmConnection,
-  session: ReconnectingLiveSession,
-  { repliesToHistory }: { readonly repliesToHistory: boolean },
-): BaseLlmConnection {
-  return {
-    /** Sends a history without requesting a reply. ADK would drop calls and results, and some models would speak at once. */
-    async sendHistory(history) {
-      if (session.isResumed) return
-      const prompt = repliesToHistory ? history.at(-1) : undefined
-      session.sendHistory(prompt ? history.slice(0, -1) : history)
-      if (prompt) await adk.sendContent(prompt)
-    },
-    sendContent: (content) => adk.sendContent(content),
-    async sendRealtime(blob) {
-      if (blob === AUDIO_END) session.sendRealtimeInput({ audioStreamEnd: true })
-      else await adk.sendRealtime(blob)
-    },
-    async sendActivityStart() {
-      session.sendRealtimeInput({ activityStart: {} })
-    },
-    async sendActivityEnd() {
-      session.sendRealtimeInput({ activityEnd: {} })
-    },
-    async *receive() {
-      try {
-        for await (const response of adk.receive()) {
-          const valid = withoutStaleCalls(response, session)
-          if (valid) yield valid
-        }
-      } finally {
-        // ADK 2.0.0 leaves the connection open on `return()`.
-        session.close()
+/** ADK's own connection over a session that reconnects. */
+class ReconnectingLiveConnection implements BaseLlmConnection {
+  readonly #adk: BaseLlmConnection
+  readonly #session: ReconnectingLiveSession
+  /** Whether the model replies to the last message of the history. */
+  readonly #repliesToHistory: boolean
+
+  constructor(adk: BaseLlmConnection, session: ReconnectingLiveSession, repliesToHistory: boolean) {
+    this.#adk = adk
+    this.#session = session
+    this.#repliesToHistory = repliesToHistory
+  }
+
+  /** Sends a history without requesting a reply. ADK would drop calls and results, and some models would speak at once. */
+  async sendHistory(history: Content[]): Promise<void> {
+    if (this.#session.isResumed) return
+    const prompt = this.#repliesToHistory ? history.at(-1) : undefined
+    this.#session.sendHistory(prompt ? history.slice(0, -1) : history)
+    if (prompt) await this.#adk.sendContent(prompt)
+  }
+
+  sendContent(content: Content): Promise<void> {
+    return this.#adk.sendContent(content)
+  }
+
+  async sendRealtime(blob: Blob): Promise<void> {
+    if (blob === AUDIO_END) this.#session.sendRealtimeInput({ audioStreamEnd: true })
+    else await this.#adk.sendRealtime(blob)
+  }
+
+  async sendActivityStart(): Promise<void> {
+    this.#session.sendRealtimeInput({ activityStart: {} })
+  }
+
+  async sendActivityEnd(): Promise<void> {
+    this.#session.sendRealtimeInput({ activityEnd: {} })
+  }
+
+  async *receive(): AsyncGenerator<LlmResponse, void> {
+    try {
+      for await (const response of this.#adk.receive()) {
+        const valid = withoutStaleCalls(response, this.#session)
+        if (valid) yield valid
       }
-    },
-    async close() {
-      session.close()
-    },
+    } finally {
+      // ADK 2.0.0 leaves the connection open on `return()`.
+      this.#session.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#session.close()
   }
 }
 

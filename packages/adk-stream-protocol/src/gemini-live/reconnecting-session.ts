@@ -5,14 +5,14 @@ import type {
   FunctionCall,
   FunctionResponse,
   GoogleGenAI,
+  LiveCallbacks,
   LiveConnectConfig,
   LiveSendRealtimeInputParameters,
-  LiveServerMessage,
 } from '@google/genai'
 
 import { LiveConnectionError, toConnectionError, openGeminiSocket } from './gemini-socket.ts'
 import type { LiveHooks } from './reconnecting-model.ts'
-import { MessageReceiver } from './message-receiver.ts'
+import { type ConnectionHandler, MessageReceiver } from './message-receiver.ts'
 import { takesTextAsRealtime, chooseMediaField, sendHistory, sendOutgoing } from './live-models.ts'
 import type { GeminiSocket } from './gemini-socket.ts'
 import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'
@@ -30,13 +30,7 @@ interface SessionOptions {
   readonly retryDelayMs: number
   readonly signal: AbortSignal | undefined
   /** ADK's callbacks. */
-  readonly sink: SessionSink
-}
-
-export interface SessionSink {
-  readonly onMessage: (message: LiveServerMessage) => void
-  readonly onError: (error: LiveConnectionError) => void
-  readonly onClose: () => void
+  readonly callbacks: LiveCallbacks
 }
 
 type State =
@@ -59,7 +53,7 @@ const RESUME_ATTEMPTS = 4
 const RECONNECT_MS = 2000
 
 /** Replaces the SDK's `Session` under ADK's connection. It opens a new SDK session whenever one ends. */
-export class ReconnectingLiveSession {
+export class ReconnectingLiveSession implements ConnectionHandler {
   readonly #options: SessionOptions
   readonly #buffer: ReplayBuffer
   readonly #receiver: MessageReceiver
@@ -82,19 +76,7 @@ export class ReconnectingLiveSession {
     this.#options = options
     const handle = options.config.sessionResumption?.handle
     this.#buffer = new ReplayBuffer(handle, handle === undefined ? [] : options.history)
-    this.#receiver = new MessageReceiver({
-      buffer: this.#buffer,
-      hooks: options.hooks,
-      isTool: options.isTool,
-      forward: options.sink.onMessage,
-      onProgress: () => void (this.#attempts = 0),
-      sendResults: (responses) => this.#send({ type: 'results', responses }),
-      onHandle: () => {
-        options.hooks.onHandle()
-        if (this.#goAway && this.#buffer.isEmpty) this.#reconnectNow()
-      },
-      onGoAway: (timeLeft) => this.#scheduleReconnect(timeLeft),
-    })
+    this.#receiver = new MessageReceiver(options, this.#buffer, this)
     options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (options.signal?.aborted) this.#closing?.abort()
   }
@@ -187,13 +169,34 @@ export class ReconnectingLiveSession {
 
   close(): void {
     if (this.#state.state === 'closed') return
+    const { callbacks } = this.#options
     this.#end()
-    this.#options.sink.onClose()
+    // ADK does not read the argument.
+    callbacks.onclose?.({} as Parameters<typeof callbacks.onclose>[0])
   }
 
   /** Takes a call out of ADK's queue. Returns false if the model has cancelled it or the session is closed. */
   acceptCall(call: FunctionCall): boolean {
     return this.#receiver.acceptCall(call) && this.#state.state !== 'closed'
+  }
+
+  /** The connection delivered output or a call. */
+  onProgress(): void {
+    this.#attempts = 0
+  }
+
+  /** Sends results of calls that no tool runs. */
+  sendResults(responses: readonly FunctionResponse[]): void {
+    this.#send({ type: 'results', responses })
+  }
+
+  onHandle(): void {
+    this.#options.hooks.onHandle()
+    if (this.#goAway && this.#buffer.isEmpty) this.#reconnectNow()
+  }
+
+  onGoAway(timeLeft: string | undefined): void {
+    this.#scheduleReconnect(timeLeft)
   }
 
   readonly #abort = (): void => {
@@ -218,8 +221,10 @@ export class ReconnectingLiveSession {
   }
 
   #fail(error: LiveConnectionError): void {
+    const { callbacks } = this.#options
     this.#end()
-    this.#options.sink.onError(error)
+    // ADK throws this value from `receive`.
+    callbacks.onerror?.(error as unknown as Parameters<typeof callbacks.onerror>[0])
   }
 
   async #connect(start: ConnectionStart, startsWithHistory: boolean): Promise<void> {
