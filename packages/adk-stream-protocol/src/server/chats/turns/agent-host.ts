@@ -358,13 +358,8 @@ export class AgentHost {
       run.throwIfLost()
       yield* run.takeAppended()
     } catch (thrown) {
-      // ADK called these tools, and a callback of the application threw before they could run.
-      if (!signal.aborted) run.abandonCalls(this.#ledger)
-      const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
-      const error = loss ?? readError(thrown)
-      // AP802: a callback after the calls may have thrown.
-      if (!signal.aborted && error.code !== 'turn-lost')
-        yield* await storeResults(this.#sessions, chat, run).catch((): Event[] => [])
+      const { error, results } = await this.#endFailed(chat, run, { signal, thrown })
+      yield* results
       throw error
     } finally {
       this.#takePrepared(toSessionKey(chat))
@@ -373,6 +368,24 @@ export class AgentHost {
       this.#runs.delete(run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
     }
+  }
+
+  /** Returns the error that ended a run, and the results of approved calls that had run before. */
+  async #endFailed(
+    chat: AppChatRef,
+    run: RunState,
+    { signal, thrown }: { readonly signal: AbortSignal; readonly thrown: unknown },
+  ): Promise<{ readonly error: ProtocolError; readonly results: readonly Event[] }> {
+    // ADK called these tools, and a callback of the application threw before they could run.
+    if (!signal.aborted) run.abandonCalls(this.#ledger)
+    const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
+    const error = loss ?? readError(thrown)
+    // AP802: a callback after the calls may have thrown.
+    const isOurs = !signal.aborted && error.code !== 'turn-lost'
+    const results = isOurs
+      ? await storeResults(this.#sessions, chat, run).catch((): Event[] => [])
+      : []
+    return { error, results }
   }
 
   /** Stores the results that a stopped run left, and records which outcomes the conversation shows. */
