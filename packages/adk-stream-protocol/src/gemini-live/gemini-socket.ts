@@ -62,23 +62,30 @@ export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSo
   }
 }
 
-/** One connection and its setup. The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class observes the socket. */
-class GeminiConnection {
+/**
+ * One connection and its setup. The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class takes the place of the
+ * SDK's socket and passes everything on to it.
+ */
+class GeminiConnection implements GeminiSocket, RawSocket {
   readonly #client: GoogleGenAI
   readonly #events: SocketEvents
+  readonly #startsWithHistory: boolean
   /** Rejects if the setup fails. Undefined when the connection is open. */
   #failed: Promise<never> | undefined
   /** Resolves when the connection is closed, if `close` waits for that. */
   #closed: Deferred<void> | undefined
   #isClosed = false
   #reject: (error: LiveConnectionError) => void = ignore
+  #session: Session | undefined
   #socket: RawSocket | undefined
+  #hasSentSetup = false
   #phase: LivePhase | 'failed' = 'setup'
   #socketError: unknown
 
-  constructor({ client, events }: SocketOptions) {
+  constructor({ client, events, startsWithHistory }: SocketOptions) {
     this.#client = client
     this.#events = events
+    this.#startsWithHistory = startsWithHistory
     this.#failed = new Promise((_, reject) => {
       this.#reject = reject
     })
@@ -87,16 +94,31 @@ class GeminiConnection {
   }
 
   async open(options: SocketOptions): Promise<GeminiSocket> {
-    const connected = this.#connect(options)
-    const session = await (this.#failed ? Promise.race([this.#failed, connected]) : connected)
+    const connected = this.#openSession(options)
+    this.#session = await (this.#failed ? Promise.race([this.#failed, connected]) : connected)
     this.#phase = 'open'
     // An open connection does not keep what only its setup needs.
     this.#failed = undefined
     this.#reject = ignore
-    return { session, close: () => this.#close() }
+    return this
   }
 
-  async #close(): Promise<void> {
+  get session(): Session {
+    if (!this.#session) throw new TypeError('The connection is not open.')
+    return this.#session
+  }
+
+  connect(): void {
+    this.#socket?.connect()
+  }
+
+  send(text: string): void {
+    const isSetup = !this.#hasSentSetup
+    this.#hasSentSetup = true
+    this.#socket?.send(isSetup && this.#startsWithHistory ? announceHistory(text) : text)
+  }
+
+  async close(): Promise<void> {
     this.#socket?.close()
     if (this.#isClosed) return
     this.#closed ??= defer()
@@ -110,17 +132,21 @@ class GeminiConnection {
     this.#socket?.close()
   }
 
-  async #connect({ model, config, startsWithHistory }: SocketOptions): Promise<Session> {
+  async #openSession({ model, config }: SocketOptions): Promise<Session> {
     const client = this.#client
-    const events = this.#events
-    const live = interceptSockets(client.live, {
-      onSocket: (socket) => this.#onSocket(socket),
-      onSetup: (text) => (startsWithHistory ? announceHistory(text) : text),
-      onFrame: (frame, pass) => this.#onFrame(frame, pass),
+    const live = withSocketFactory(client.live, (factory, url, headers, callbacks) => {
+      const { onmessage } = callbacks
+      this.#socket = factory.create(url, headers, {
+        ...callbacks,
+        onmessage: (frame) => this.#onFrame(frame, onmessage),
+      })
+      // The setup failed while the SDK fetched credentials.
+      if (this.#phase === 'failed') throw new TypeError('The setup has already failed.')
+      return this
     })
     const callbacks = {
       // On Vertex AI the SDK renames fields. Elsewhere the frame itself is used.
-      onmessage: client.vertexai ? events.onMessage : ignore,
+      onmessage: client.vertexai ? this.#events.onMessage : ignore,
       onerror: (event: { readonly error?: unknown; readonly message?: string }) => {
         this.#socketError = event.error ?? event.message
       },
@@ -135,12 +161,6 @@ class GeminiConnection {
       // `open` has received the failure before.
       throw error
     }
-  }
-
-  #onSocket(socket: RawSocket): void {
-    this.#socket = socket
-    // The setup failed while the SDK fetched credentials.
-    if (this.#phase === 'failed') throw new TypeError('The setup has already failed.')
   }
 
   #onFrame(frame: RawFrame, pass: (frame: RawFrame) => void): void {
@@ -192,38 +212,21 @@ interface SocketFactory {
   create(url: string, headers: Record<string, string>, callbacks: RawCallbacks): RawSocket
 }
 
-interface SocketInterceptors {
-  readonly onSocket: (socket: RawSocket) => void
-  /** Returns the setup message to send. */
-  readonly onSetup: (text: string) => string
-  readonly onFrame: (frame: RawFrame, pass: (frame: RawFrame) => void) => void
-}
+type CreateSocket = (
+  factory: SocketFactory,
+  ...parameters: Parameters<SocketFactory['create']>
+) => RawSocket
 
 /**
- * Returns a copy of the SDK's live client whose sockets are intercepted. The SDK does not expose its socket during `connect`, and parses
+ * Returns a copy of the SDK's live client with other sockets. The SDK does not expose its socket during `connect`, and parses
  * frames in a promise without a handler: one frame that is not JSON would end the process (genai 2.32.0).
  */
-function interceptSockets(live: Live, interceptors: SocketInterceptors): Live {
+function withSocketFactory(live: Live, createSocket: CreateSocket): Live {
   const factory = readFactory(live)
-  const create: SocketFactory['create'] = (url, headers, callbacks) => {
-    const socket = factory.create(url, headers, {
-      ...callbacks,
-      onmessage: (frame) => interceptors.onFrame(frame, callbacks.onmessage),
-    })
-    interceptors.onSocket(socket)
-    let isSetup = true
-    return {
-      connect: () => socket.connect(),
-      close: () => socket.close(),
-      send(text) {
-        socket.send(isSetup ? interceptors.onSetup(text) : text)
-        isSetup = false
-      },
-    }
-  }
-  const intercepted: unknown = Object.create(factory, { create: { value: create } })
-  // The copy inherits everything else from the original.
-  return Object.create(live, { webSocketFactory: { value: intercepted } }) as Live
+  const create: SocketFactory['create'] = (...parameters) => createSocket(factory, ...parameters)
+  // The copies inherit everything else from the originals.
+  const replaced: unknown = Object.create(factory, { create: { value: create } })
+  return Object.create(live, { webSocketFactory: { value: replaced } }) as Live
 }
 
 function readFactory(live: Live): SocketFactory {
