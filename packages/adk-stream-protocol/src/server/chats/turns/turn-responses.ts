@@ -107,44 +107,70 @@ export async function* runResponses(
   { messageId, signal }: Turn,
   given: ResponsesInTurn & { readonly options: RunOptions },
 ): AsyncGenerator<Event> {
-  const { host, ledger, browserCalls } = backend
+  const { host, ledger } = backend
   const { chat, responses, options } = given
-  const { outputs, completion, background = false } = responses
   const sent = new Set<string>()
   for (;;) {
     const isFirst = sent.size === 0
     const content = await nextContent(backend, messageId, { ...given, isFirst })
-    const ids = readIds(content)
-    // Sending the same responses again would not help.
-    const isStuck = content !== undefined && ids.every((id) => sent.has(id))
-    if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
     // AP80: another server may have taken over the chat, and have written what this turn was to write.
     const isLost = isFirst && !content && !(await ledger.locks.stillHolds(chat))
     if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
-    if (!content || signal.aborted || isStuck) return
+    if (!content || signal.aborted) return
+    const ids = readIds(content)
+    if (ids.every((id) => sent.has(id))) {
+      // Sending the same responses again would not help.
+      if (responses.background) return
+      throw new ProtocolError('internal', STUCK)
+    }
     // EV3: report a turn only if it has work to do.
     if (isFirst) options.onTurn({ ...chat, messageId })
     for (const id of ids) sent.add(id)
-    if (completion && ids.includes(completion.toolCallId)) {
-      const { onStored } = completion
-      const noted = await host.toCompletion(chat, content)
-      yield* host.resume(chat, messageId, { ...noted, signal, onStored })
-      continue
-    }
-    const settled = await settleQuestions(ledger, chat, content)
-    let isStored = false
-    const onStored = (): void => {
-      isStored = true
-    }
-    const notes = settled && { notes: settled.notes }
-    const onLateResults = (): void => options.onLateResults({ ...chat, messageId })
-    yield* host.resume(chat, messageId, { content, ...notes, signal, onStored, onLateResults })
+    const run = await prepareRun(backend, messageId, { ...given, content, ids })
+    yield* host.resume(chat, messageId, { ...run.resumed, signal })
+    await run.onEnded?.(signal)
+  }
+}
+
+/** How a turn resumes with responses. */
+interface PreparedRun {
+  readonly resumed: Omit<Parameters<AgentHost['resume']>[2], 'signal'>
+  /** Records what the run has done with the responses. */
+  readonly onEnded?: (signal: AbortSignal) => Promise<void>
+}
+
+interface NextResponses extends ResponsesInTurn {
+  readonly options: RunOptions
+  readonly content: Content
+  /** The calls and confirmations that the content responds to. */
+  readonly ids: readonly string[]
+}
+
+async function prepareRun(
+  { host, ledger, browserCalls }: Backend,
+  messageId: string,
+  { chat, responses, options, content, ids }: NextResponses,
+): Promise<PreparedRun> {
+  const { outputs, completion } = responses
+  if (completion && ids.includes(completion.toolCallId)) {
+    const noted = await host.toCompletion(chat, content)
+    return { resumed: { ...noted, onStored: completion.onStored } }
+  }
+  const settled = await settleQuestions(ledger, chat, content)
+  let isStored = false
+  const onStored = (): void => {
+    isStored = true
+  }
+  const onLateResults = (): void => options.onLateResults({ ...chat, messageId })
+  const notes = settled && { notes: settled.notes }
+  const onEnded = async (signal: AbortSignal): Promise<void> => {
     // AP661: another server checks whether the workflow has continued with the answer.
     if (settled && isStored && !isClosing(signal))
       await ledger.markReported(chat, settled.toolCallIds)
-    const delivered = outputs.map(({ toolCallId }) => toolCallId).filter((id) => sent.has(id))
+    const delivered = outputs.map(({ toolCallId }) => toolCallId).filter((id) => ids.includes(id))
     if (delivered.length > 0) await browserCalls.drop(chat, delivered)
   }
+  return { resumed: { content, ...notes, onStored, onLateResults }, onEnded }
 }
 
 /** Returns the content that the agent continues with: the responses that have arrived, or what a server has left. */
@@ -201,31 +227,46 @@ interface TurnInputs {
  */
 async function collectResponses(
   { calls }: Translation,
-  { ledger, host, findTool }: Backend,
+  backend: Backend,
   { chat, outputs, completion }: TurnInputs,
 ): Promise<Content | undefined> {
+  const { ledger, host } = backend
   const approvals: Approval[] = []
   const results: FunctionResponse[] = []
-  for (const [id, { toolName: name, state, completed, madeBy }] of calls) {
+  for (const [id, call] of calls) {
+    const { toolName: name, state, completed } = call
     if (completion?.toolCallId === id && !completed)
       results.push({ id, name, response: toCompletion(completion.result) })
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
-    // The agent inside takes the answer itself, when its call resumes.
-    const isOwnQuestion = approval && isInputQuestion(approval) && madeBy === undefined
-    const answer = isOwnQuestion ? readAnswer(approval) : undefined
-    if (answer) results.push({ id, name, response: answer })
-    else if (approval && !isOwnQuestion) approvals.push(approval)
-    const submitted = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
-    const tool = submitted ? await findTool(chat, name) : undefined
-    const browser = tool && asBrowserTool(tool)
-    // BT3: only the application completes other long-running tools.
-    if (submitted && browser)
-      results.push({ id, name, response: toBrowserResponse(submitted.result, browser) })
+    if (approval && !isOwnQuestion(approval, call)) {
+      approvals.push(approval)
+      continue
+    }
+    const output = state === 'waiting' && outputs.find(({ toolCallId }) => toolCallId === id)
+    const given = output ? await readOutput(backend, chat, { name, output }) : undefined
+    const response = approval ? readAnswer(approval) : given
+    if (response) results.push({ id, name, response })
   }
   // ADK hides events with confirmations from the model, so results are sent first, in an event of their own.
   const responses = results.length > 0 ? results : toConfirmations(approvals, calls, host)
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
+}
+
+/** Returns the response of a browser tool. BT3: only the application completes other long-running tools. */
+async function readOutput(
+  { findTool }: Pick<Backend, 'findTool'>,
+  chat: AppChatRef,
+  { name, output }: { readonly name: string; readonly output: OutputResponse },
+): Promise<Record<string, unknown> | undefined> {
+  const tool = await findTool(chat, name)
+  const browser = tool && asBrowserTool(tool)
+  return browser && toBrowserResponse(output.result, browser)
+}
+
+/** Whether an approval is a question of the agent of the chat. An agent inside takes the answer itself, when its call resumes. */
+function isOwnQuestion(approval: Approval, { madeBy }: Call): boolean {
+  return isInputQuestion(approval) && madeBy === undefined
 }
 
 function toCompletion(result: OutputResponse['result']): Record<string, unknown> {
