@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import Database from 'libsql'
@@ -6,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { openSqliteStore } from '../../src/store/index.ts'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
+import type { LeaseTimes } from '../support/lease-times.ts'
 import { bundleChildren, type Child, type Children } from './support/children.ts'
 import { databases, type SharedDatabase } from './support/databases.ts'
 import { type Folder, makeFolder } from './support/folder.ts'
@@ -15,8 +17,10 @@ import { type Asked, Person, readEffects } from './support/person.ts'
 const PATIENCE = { timeout: 120_000, interval: 50 }
 /** Longer than the other process takes for a transaction. */
 const LOCK_MS = 5_000
-/** The lease of the server processes. */
-const LEASE_MS = 500
+/** The lease by which the second process judges the others. No test waits for it: a process may get no CPU time for seconds. */
+const LEASE_MS = 60_000
+/** Processes with this lease renew it every second. */
+const RENEWED_OFTEN = { LEASE_MS: '3000' }
 
 /** The behaviour after a lost lock does not depend on the database. The leases of each database have their own tests. */
 const usedDatabases = oneOf(databases, 'SQLite')
@@ -47,6 +51,7 @@ function useServersOn(name: string): void {
 interface Servers extends AsyncDisposable {
   readonly a: Child
   readonly folder: Folder
+  readonly leases: LeaseTimes
   /** The SQLite database, in which a test sets the clock of all processes. */
   readonly database: Database.Database
   atA(chatId: string): Person
@@ -58,12 +63,13 @@ async function startServers(shared: SharedDatabase): Promise<Servers> {
   await (await openSqliteStore({ path: folder.database })).close()
   const database = new Database(folder.database, { timeout: LOCK_MS })
   database.exec(`CREATE TABLE ${JUMP_TABLE} (ms INTEGER); INSERT INTO ${JUMP_TABLE} VALUES (0)`)
-  const a = children.start(folder, 'a', { ...shared.env, BLOCK_MS: String(4 * LEASE_MS) })
-  const b = children.start(folder, 'b', shared.env)
+  const a = children.start(folder, 'a', { ...shared.env, ...RENEWED_OFTEN })
+  const b = children.start(folder, 'b', { ...shared.env, LEASE_MS: String(LEASE_MS) })
   const [urlA, urlB] = await Promise.all([a.serve(), b.serve()])
   return {
     a,
     folder,
+    leases: shared.leases(folder),
     database,
     atA: (chatId) => new Person(urlA, { user: chatId, chatId }),
     atB: (chatId) => new Person(urlB, { user: chatId, chatId }),
@@ -107,10 +113,9 @@ async function readOutcome(person: Person, { approvalId }: Asked): Promise<reado
 
 const WHOLE = ['succeeded', 'requested', 'approved', 'started', 'succeeded']
 
-/** Waits for a number of leases. */
-async function passLeases(count: number): Promise<void> {
-  const until = performance.now() + count * LEASE_MS
-  await expect.poll(() => performance.now(), PATIENCE).toBeGreaterThan(until)
+/** Ends the block of the event loop of a process. */
+async function unblock(chatId: string): Promise<void> {
+  await writeFile(`${servers.folder.effects}.${chatId}.go`, '')
 }
 
 test('[LG80] a process keeps its calls when the clock is set forwards and backwards', async () => {
@@ -118,7 +123,7 @@ test('[LG80] a process keeps its calls when the clock is set forwards and backwa
   const begun = await Promise.all(chats.map((chatId) => beginAtA(chatId, 'inbox')))
   for (const jump of [60_000, -60_000, 0]) {
     servers.database.exec(`UPDATE ${JUMP_TABLE} SET ms = ${jump}`)
-    await passLeases(3)
+    await servers.leases.passWhileRenewed(LEASE_MS)
   }
   servers.a.writeLine('go')
   for (const [index, chatId] of chats.entries()) {
@@ -132,20 +137,28 @@ test('[LG80] a process keeps its calls when the clock is set forwards and backwa
 test('[LG81] a process whose event loop is blocked for several leases keeps its calls', async () => {
   const chatId = 'a.block.pay'
   const { asked, answer } = await beginAtA(chatId)
+  await servers.leases.passWhileRenewed(LEASE_MS)
+  await unblock(chatId)
   expect(await (await answer).text()).toContain('"type":"tool-output-available"')
   expect(await readOutcome(servers.atB(chatId), asked)).toEqual(WHOLE)
   expect(readEffects(servers.folder.effects, chatId)).toHaveLength(1)
 })
 
 test('[LG81] a process whose event loop is blocked for too long loses its calls', async () => {
-  const env = { BLOCK_MS: String(12 * LEASE_MS), MAX_BLOCKED_MS: String(2 * LEASE_MS) }
+  const env = { LEASE_MS: '500', MAX_BLOCKED_MS: '1000' }
   await using child = children.start(servers.folder, 'c', env)
   const chatId = 'c.block.pay'
   const atC = new Person(await child.serve(), { user: chatId, chatId })
   const { asked, answer } = await beginAt(child, atC, 'stream')
   const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
   const outcome = () => readOutcome(servers.atB(chatId), asked)
-  await expect.poll(outcome, PATIENCE).toEqual(lost)
+  const later = async () => {
+    await servers.leases.age(LEASE_MS / 2)
+    return outcome()
+  }
+  // As long as it renews its lease, it does so several times in this interval.
+  await expect.poll(later, { ...PATIENCE, interval: 1_000 }).toEqual(lost)
+  await unblock(chatId)
   // It reads what the other process wrote, or its write is rejected. In both cases it does not report its call as successful.
   const body = await (await answer).text()
   expect(body).not.toContain('"type":"tool-output-available"')
@@ -185,6 +198,7 @@ test.each(usedDatabases)(
     // The stream is open.
     const answer = await begun.answer
     await pauseA()
+    await servers.leases.expire()
     const atB = servers.atB(chatId)
     const outcome = () => readOutcome(atB, asked)
     const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
@@ -214,6 +228,7 @@ test.each(usedDatabases)(
     // The stream is open.
     const answer = await begun.answer
     await pauseA()
+    await servers.leases.expire()
     const atB = servers.atB(chatId)
     const outcome = () => readOutcome(atB, asked)
     const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
@@ -241,9 +256,8 @@ test.each(usedDatabases)(
     const script = '[[say One.]][[wait gate]][[say Two.]]'
     const answer = await atA.begin(script)
     await pauseA()
-    // The first request waits for the lease, or is told to try again.
-    const next = async () => (await atB.say('[[say Next.]]')).body
-    await expect.poll(next, PATIENCE).toContain('Next.')
+    await servers.leases.expire()
+    expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
     const before = await atB.messages()
     servers.a.resume()
     servers.a.writeLine('release gate')

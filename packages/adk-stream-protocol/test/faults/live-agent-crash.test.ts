@@ -90,14 +90,13 @@ describe.each(oneOf(databases, 'SQLite'))('kill -9 in live sessions, on $name', 
     const model = { MODEL_URL: emulator.baseUrl, LIVE_MODEL, GRACE_MS: '60000' }
     const pair = await openCrashPair(open, { ...model, MCP_URL: mcpUrl })
     opened.push(pair)
-    const { first, second, url, folder } = pair
+    const { first, url, folder } = pair
     await Promise.all([
       ...agents.map(([moment]) => runUntilKilled(ASK_DESK, personOf(moment, 'desk', url), first)),
       ...signIns.map(([moment]) => runUntilKilled(CHARGE, personOf(moment, 'charge', url), first)),
     ])
     await askFiles(personOf('never', 'files', url))
-    await first.kill()
-    after = { url: await second.serve(), effects: folder.effects, files, called: files.calls() }
+    after = { url: await pair.crash(), effects: folder.effects, files, called: files.calls() }
   })
   afterAll(async () => {
     for (const part of opened.toReversed()) await part[Symbol.asyncDispose]()

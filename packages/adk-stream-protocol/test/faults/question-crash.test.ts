@@ -1,5 +1,5 @@
 /* oxlint-disable vitest/expect-expect -- The checks are functions. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { A2aServer } from '../support/a2a-server.ts'
@@ -14,17 +14,10 @@ import { remoteScenarios, serveRemote } from './support/crash-scenarios/remote-s
 import { signInScenarios } from './support/crash-scenarios/sign-in-scenarios.ts'
 
 /** Leads all chats to their moment, kills the server, and starts the next one. Returns its URL. */
-async function crash(
-  { first, second, url }: CrashPair,
-  all: readonly CrashScenarios[],
-): Promise<string> {
-  await Promise.all(all.map((scenarios) => scenarios.begin(first, url)))
-  expect(await first.kill()).toBe('SIGKILL')
-  return second.serve()
+async function crash(pair: CrashPair, all: readonly CrashScenarios[]): Promise<string> {
+  await Promise.all(all.map((scenarios) => scenarios.begin(pair.first, pair.url)))
+  return pair.crash()
 }
-
-/** The next server continues all chats at once. On a busy machine, it may not renew its leases for seconds. */
-const LONG_LEASE = { LEASE_MS: '10000' }
 
 describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   let remote: A2aServer
@@ -37,7 +30,7 @@ describe.each(oneOf(databases, 'PostgreSQL'))('on $name', ({ open }) => {
   // The chats of all tests wait for the same crash.
   beforeAll(async () => {
     remote = await serveRemote()
-    pair = await openCrashPair(open, { A2A_CARD: JSON.stringify(remote.card), ...LONG_LEASE })
+    pair = await openCrashPair(open, { A2A_CARD: JSON.stringify(remote.card) })
     questions = questionScenarios()
     signIns = signInScenarios(pair.folder)
     remoteQuestions = remoteScenarios(remote)

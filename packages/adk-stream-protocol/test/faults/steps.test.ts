@@ -48,6 +48,7 @@ async function continueElsewhere(
     }),
   )
   expect(await victim.kill()).toBe('SIGKILL')
+  await database.leases(folder).expire()
   const second = await heir.serve()
   await Promise.all(
     killPoints.map(async ([moment, state, effects]) => {

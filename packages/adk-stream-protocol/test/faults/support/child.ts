@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { existsSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -19,7 +19,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
  * The id of a chat says what its tools and its process do:
  * - `<name>.<moment>.…`: at this moment, the process prints `at <chat>` and does nothing more in the chat
  * - `<name>.hold.…`: tools wait for the line `go` of the input
- * - `<name>.block.…`: tools block the event loop for `BLOCK_MS`
+ * - `<name>.block.…`: tools block the event loop until a file exists: that of the effects, followed by `.<chat>.go`
  * - `slow.…`: tools run until some time after SIGTERM
  *
  * The line `release <gate>` of the input releases a gate of the emulator.
@@ -64,7 +64,7 @@ async function reached(moment: string, chatId: string): Promise<void> {
   if (victim === name && moment === 'before effect') {
     if (at === 'hold' || at === 'block') report(`at ${chatId}`)
     if (at === 'hold') await go.promise
-    if (at === 'block') block(Number(process.env['BLOCK_MS']))
+    if (at === 'block') blockUntil(() => existsSync(`${effects}.${chatId}.go`))
   }
   const isHere = victim === name && at === moment.replace(' ', '-')
   // Nothing else in this process, such as a sweep, may continue the chat: the process counts as killed.
@@ -75,8 +75,9 @@ async function reached(moment: string, chatId: string): Promise<void> {
 }
 
 /** Blocks the event loop without keeping a core busy. */
-function block(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+function blockUntil(isOver: () => boolean): void {
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  while (!isOver()) Atomics.wait(never, 0, 0, 20)
 }
 
 const offsetMs = Number(process.env['CLOCK_OFFSET_MS'] ?? 0)
@@ -108,7 +109,7 @@ const store = hookStore(
   reached,
 )
 const modelUrl = process.env['MODEL_URL']
-const leaseMs = Number(process.env['LEASE_MS'] ?? 500)
+const leaseMs = Number(process.env['LEASE_MS'] ?? 60_000)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
 const mcpUrl = process.env['MCP_URL']
 const connection = { type: 'StreamableHTTPConnectionParams', url: mcpUrl ?? '' } as const

@@ -1,3 +1,5 @@
+import { expect } from 'vitest'
+
 import { bundleChildren, type Child } from './children.ts'
 import type { SharedDatabase } from './databases.ts'
 import { type Folder, makeFolder } from './folder.ts'
@@ -20,10 +22,9 @@ export interface CrashPair extends AsyncDisposable {
   readonly second: Child
   /** The URL of the first one. */
   readonly url: string
+  /** Kills the first one, ends its lease, and lets the second one serve. Returns its URL. */
+  crash(): Promise<string>
 }
-
-/** On a busy machine, a server may not renew its lease for seconds. */
-const LEASE = { LEASE_MS: '4000' }
 
 export async function openCrashPair(
   open: () => Promise<SharedDatabase>,
@@ -32,14 +33,18 @@ export async function openCrashPair(
   const database = await open()
   const folder = await makeFolder()
   const children = await bundleChildren()
-  const start = (name: string) =>
-    children.start(folder, name, { ...LEASE, ...database.env, ...env })
+  const start = (name: string) => children.start(folder, name, { ...database.env, ...env })
   const [first, second] = [start('g0'), start('g1')]
   return {
     folder,
     first,
     second,
     url: await first.serve(),
+    async crash() {
+      expect(await first.kill()).toBe('SIGKILL')
+      await database.leases(folder).expire()
+      return second.serve()
+    },
     async [Symbol.asyncDispose]() {
       for (const part of [second, first, folder, database]) await part[Symbol.asyncDispose]()
     },
