@@ -1,4 +1,5 @@
 import { openSqliteStore, type Store } from '../../../src/store/index.ts'
+import { type LeaseTimes, sqliteLeaseTimes } from '../../support/lease-times.ts'
 import { makeFolder } from './folder.ts'
 import { Person, readEffects } from './person.ts'
 import {
@@ -13,6 +14,8 @@ export interface Pair extends AsyncDisposable {
   readonly two: PaymentServer
   /** A third connection to the database. */
   readonly store: Store
+  /** The leases in the SQLite file. */
+  readonly leases: LeaseTimes
   /** The same person at both. */
   readonly atOne: Person
   readonly atTwo: Person
@@ -50,6 +53,7 @@ export async function openPair(
     one,
     two,
     store,
+    leases: sqliteLeaseTimes(folder.database),
     atOne: new Person(one.url),
     atTwo: new Person(two.url),
     untilTaken: (times = 1) => refusals.untilMore(times),
