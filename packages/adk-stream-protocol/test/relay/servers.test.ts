@@ -4,6 +4,7 @@ import { bundleChildren } from '../faults/support/children.ts'
 import { makeFolder } from '../faults/support/folder.ts'
 import { Person } from '../faults/support/person.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { postgresLeaseTimes } from '../support/lease-times.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { readUntil } from '../support/read-feed.ts'
 import { createRelayDatabase } from './support/relays.ts'
@@ -238,7 +239,7 @@ async function age(turnId: string): Promise<void> {
 test('[RL21] [RL23] [RL30] between two processes, a turn is read and stopped, and the text of a killed one is kept', async () => {
   const children = await bundleChildren()
   await using folder = await makeFolder()
-  const env = { DATABASE_URL: database.url, GRACE_MS: '60000', LEASE_MS: '4000' }
+  const env = { DATABASE_URL: database.url, GRACE_MS: '60000' }
   await using one = children.start(folder, 'one', env)
   await using two = children.start(folder, 'two', env)
   const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])
@@ -258,6 +259,7 @@ test('[RL21] [RL23] [RL30] between two processes, a turn is read and stopped, an
   const survivor = await Stream.open(atTwo)
   await survivor.until('Half of it.')
   await one.kill()
+  await postgresLeaseTimes(database).expire()
   await survivor.done
   expect(survivor.text).toBe('Half of it.')
   expect(survivor.chunks.at(-1)).toMatchObject({ type: 'error' })
