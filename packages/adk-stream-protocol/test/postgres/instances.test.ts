@@ -13,19 +13,19 @@ import { createRelayDatabase } from '../relay/support/relays.ts'
 import { Stream } from '../relay/support/servers.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { postgresLeaseTimes } from '../support/lease-times.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
 let children: Children
 let folder: Folder & AsyncDisposable
 let pool: ServerPool
-/** The lease of server processes. */
 let env: Readonly<Record<string, string>>
 beforeAll(async () => {
   database = await createRelayDatabase()
   children = await bundleChildren()
   folder = await makeFolder()
-  env = { DATABASE_URL: database.url, LEASE_MS: '4000', GRACE_MS: '60000' }
+  env = { DATABASE_URL: database.url, GRACE_MS: '60000' }
   pool = new ServerPool(children, folder, env)
 })
 afterAll(async () => {
@@ -156,6 +156,7 @@ test('[RL31] text is stored once if its server is killed while PostgreSQL has no
   await one.child.kill()
   // PostgreSQL may still carry out what the killed server has sent.
   await events.release()
+  await postgresLeaseTimes(database).expire()
   await expect
     .poll(async () => (await atTwo.messages()).map(textOf).at(-1))
     .toBe('Said once.The rest.')
