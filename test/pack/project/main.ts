@@ -1,4 +1,7 @@
-/** Uses the packed packages: serves an agent on the emulator, chats, approves. Prints the results. The argument is the database file. */
+/**
+ * Uses the packed packages: serves an agent on the emulator, chats, approves, and imports modules. Prints the results. The arguments are the
+ * database file and the names of the modules.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,6 +19,13 @@ import { toNodeListener } from 'adk-stream-protocol/use/node'
 import { isToolUIPart, readUIMessageStream } from 'ai'
 import { startEmulator } from 'gemini-emulator'
 
+const [file = '', ...names] = process.argv.slice(2)
+const exporting: string[] = []
+for (const name of names) {
+  const module = (await import(name)) as object
+  if (Object.keys(module).length > 0) exporting.push(name)
+}
+
 const emulator = await startEmulator()
 process.env['GOOGLE_GEMINI_BASE_URL'] = emulator.baseUrl
 process.env['GOOGLE_API_KEY'] = 'any'
@@ -31,7 +41,7 @@ let finish: (type: Chunk['type']) => void
 const said = new Promise<Chunk['type']>((resolve) => (finish = resolve))
 const bridge = createBridge({
   agent: new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash', tools: [pay] }),
-  store: openSqliteStore({ path: process.argv[2] ?? 'chats.db' }),
+  store: openSqliteStore({ path: file }),
   authenticate: () => ({ id: 'me' }),
   onChunk: ({ type }) => type === 'text-end' && finish(type),
 })
@@ -78,5 +88,6 @@ process.stdout.write(
       runs,
       said: last,
       hosts: hosts.map((host) => typeof host),
+      exporting,
     }),
 )
