@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
-import { openCrashPair, PATIENCE } from './support/crash-pair.ts'
+import { leaveOutRepeated, openCrashPair, PATIENCE } from './support/crash-pair.ts'
 import { databases } from './support/databases.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
@@ -32,7 +32,7 @@ const unknown = (effects: string): End => ({
 })
 
 /** The moments at which the server is killed, in their order. */
-const KILL_POINTS: Readonly<Record<string, End>> = {
+const ALL_KILL_POINTS: Readonly<Record<string, End>> = {
   'after-response': DONE,
   'before-output-assistant': DONE,
   'after-output-assistant': DONE,
@@ -76,6 +76,12 @@ const KILL_POINTS: Readonly<Record<string, End>> = {
   'after-done-steps': DONE,
 }
 
+/** Before a node or a write, the database is as after the last one. */
+const KILL_POINTS = leaveOutRepeated(
+  Object.entries(ALL_KILL_POINTS),
+  Object.keys(ALL_KILL_POINTS).filter((moment) => moment.startsWith('before-')),
+)
+
 function errorOf(message: ChatMessage | undefined): string | undefined {
   const { error } = (message?.metadata ?? {}) as { error?: { message: string } }
   return error?.message
@@ -93,7 +99,7 @@ test.each(oneOf(databases, 'SQLite'))(
     const { first, folder } = pair
     const asked = new Map<string, Asked>()
     await Promise.all(
-      Object.keys(KILL_POINTS).map(async (moment) => {
+      KILL_POINTS.map(async ([moment]) => {
         const person = personOf(moment, pair.url)
         const question = await person.ask()
         asked.set(moment, question)
@@ -103,7 +109,7 @@ test.each(oneOf(databases, 'SQLite'))(
     )
     const next = await pair.crash()
     await Promise.all(
-      Object.entries(KILL_POINTS).map(async ([moment, { effects, reply }]) => {
+      KILL_POINTS.map(async ([moment, { effects, reply }]) => {
         const person = personOf(moment, next)
         const read = async () => {
           const message = (await person.messages()).at(-1)
@@ -115,6 +121,6 @@ test.each(oneOf(databases, 'SQLite'))(
         expect((await person.calls()).map(({ state }) => state)[0]).toBe('output-available')
       }),
     )
-    expect(asked.size).toBe(Object.keys(KILL_POINTS).length)
+    expect(asked.size).toBe(KILL_POINTS.length)
   },
 )

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 
+import { isLong } from '../../../../../test/support/long-run.ts'
 import { bundleChildren, type Child } from './children.ts'
 import type { SharedDatabase } from './databases.ts'
 import { type Folder, makeFolder } from './folder.ts'
@@ -13,6 +14,17 @@ export interface CrashScenarios {
   begin(server: Child, url: string): Promise<void>
   /** Checks the outcome of each chat on the next server. */
   expectContinued(url: string): Promise<void>
+}
+
+/**
+ * Leaves out moments in `npm test` at which nothing was stored since the moment before, so that the next server finds the same.
+ * `npm run test:long` has all of them.
+ */
+export function leaveOutRepeated<Point extends readonly [moment: string, ...unknown[]]>(
+  points: readonly Point[],
+  repeated: readonly string[],
+): readonly Point[] {
+  return isLong ? points : points.filter(([moment]) => !repeated.includes(moment))
 }
 
 /** Two server processes on one database: one that serves and will be killed, and one that is ready to serve after it. */
