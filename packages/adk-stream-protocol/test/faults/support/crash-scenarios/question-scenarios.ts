@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 
 import { textOf, toolParts } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, leaveOutRepeated, PATIENCE } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 
 const ARGS = {
@@ -26,7 +26,9 @@ const ANSWERED = ['requested', 'approved', 'started', 'succeeded']
 const REPEATED = ['requested', 'approved', 'started', 'lost', 'started', 'succeeded']
 
 /** Where the process is killed, and the audit record of the question in the end. */
-const KILL_POINTS: readonly (readonly [moment: string, history: readonly string[]])[] = [
+type KillPoint = readonly [moment: string, history: readonly string[]]
+
+const ALL_KILL_POINTS: readonly KillPoint[] = [
   ['before-decision', ANSWERED],
   ['after-decision', ANSWERED],
   ['before-claim', ANSWERED],
@@ -36,26 +38,34 @@ const KILL_POINTS: readonly (readonly [moment: string, history: readonly string[
   ['before-response', ANSWERED],
   ['after-response', ANSWERED],
 ]
+const REPEATED_POINTS = ['before-claim', 'before-outcome', 'before-response']
+const KILL_POINTS = leaveOutRepeated(ALL_KILL_POINTS, REPEATED_POINTS)
 
 /** The kill points inside agents used as tools: the agents' results are stored one after the other. */
-const NESTED_KILL_POINTS: typeof KILL_POINTS = [
-  ...KILL_POINTS.filter(([moment]) => moment !== 'after-response'),
-  ['before-desk', ANSWERED],
-  ['after-desk', ANSWERED],
-  ['before-agency', ANSWERED],
-]
+const NESTED_KILL_POINTS = leaveOutRepeated<KillPoint>(
+  [
+    ...ALL_KILL_POINTS.filter(([moment]) => moment !== 'after-response'),
+    ['before-desk', ANSWERED],
+    ['after-desk', ANSWERED],
+    ['before-agency', ANSWERED],
+  ],
+  [...REPEATED_POINTS, 'before-agency'],
+)
 
 /** The kill points of a workflow: the node that asks runs again with the answer, and the next one books. */
-const NODE_KILL_POINTS: typeof KILL_POINTS = [
-  ...KILL_POINTS,
-  ['before-output-ask', ANSWERED],
-  ['after-output-ask', ANSWERED],
-  ['after-done-ask', ANSWERED],
-  ['before-started-book', ANSWERED],
-  ['after-started-book', ANSWERED],
-  ['after-output-book', ANSWERED],
-  ['before-done-steps', ANSWERED],
-]
+const NODE_KILL_POINTS = leaveOutRepeated<KillPoint>(
+  [
+    ...ALL_KILL_POINTS,
+    ['before-output-ask', ANSWERED],
+    ['after-output-ask', ANSWERED],
+    ['after-done-ask', ANSWERED],
+    ['before-started-book', ANSWERED],
+    ['after-started-book', ANSWERED],
+    ['after-output-book', ANSWERED],
+    ['before-done-steps', ANSWERED],
+  ],
+  [...REPEATED_POINTS, 'before-started-book'],
+)
 
 /** The function that runs at these moments may have taken effect. */
 const LOST: Readonly<Record<string, string>> = {
@@ -69,7 +79,7 @@ export function questionScenarios(): CrashScenarios {
   let nestedIds: string[] = []
   return {
     begin: async (server, url) => {
-      const answer = (place: Place, all: typeof KILL_POINTS) =>
+      const answer = (place: Place, all: readonly KillPoint[]) =>
         Promise.all(all.map(([moment]) => answerUntil(moment, server, { url, place })))
       ;[ids, nestedIds] = await Promise.all([
         answer('top', KILL_POINTS),

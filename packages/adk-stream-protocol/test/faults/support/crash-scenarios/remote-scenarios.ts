@@ -5,7 +5,7 @@ import type { A2aServer, RemoteReply } from '../../../support/a2a-server.ts'
 import { serveA2a } from '../../../support/a2a-server.ts'
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, leaveOutRepeated, PATIENCE } from '../crash-pair.ts'
 import { Person } from '../person.ts'
 import { replyToAnswer } from './remote-answer-scenarios.ts'
 
@@ -13,7 +13,9 @@ const LOST = 'The agent may or may not have received it.'
 const STOPPED = 'the server stopped before it replied'
 
 /** Where the process is killed, how often the remote agent got the approval, and what the person reads in the end. */
-const KILL_POINTS: readonly (readonly [moment: string, sent: number, text: string])[] = [
+type KillPoint = readonly [moment: string, sent: number, text: string]
+
+const ALL_KILL_POINTS: readonly KillPoint[] = [
   ['before-decision', 1, 'Paid.'],
   ['after-decision', 1, 'Paid.'],
   ['before-claim', 1, 'Paid.'],
@@ -22,6 +24,7 @@ const KILL_POINTS: readonly (readonly [moment: string, sent: number, text: strin
   ['after-outcome', 1, STOPPED],
   ['before-response', 1, STOPPED],
 ]
+const KILL_POINTS = leaveOutRepeated(ALL_KILL_POINTS, ['before-claim', 'before-response'])
 
 /** Starts a remote agent that asks for an approval, or for an answer. */
 export async function serveRemote(): Promise<A2aServer> {

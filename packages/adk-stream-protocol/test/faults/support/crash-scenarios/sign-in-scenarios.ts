@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 
 import { textOf } from '../../../support/chat-probe.ts'
 import type { Child } from '../children.ts'
-import { type CrashScenarios, PATIENCE } from '../crash-pair.ts'
+import { type CrashScenarios, leaveOutRepeated, PATIENCE } from '../crash-pair.ts'
 import type { Folder } from '../folder.ts'
 import { Person, readEffects } from '../person.ts'
 
@@ -14,7 +14,7 @@ const ASK = '[[call charge {"to": "花子", "amount": 50}]][[then]][[say Charged
 /** Where the process is killed, how the last question ends, and the total number of payments. */
 type KillPoint = readonly [moment: string, ends: 'succeeded' | 'unknown', effects: number]
 
-const KILL_POINTS: readonly KillPoint[] = [
+const ALL_KILL_POINTS: readonly KillPoint[] = [
   // While the approved call asks for the sign-in, it runs: its outcome is unknown.
   ['before-sign-in-question', 'unknown', 0],
   ['before-outcome', 'unknown', 0],
@@ -31,6 +31,13 @@ const KILL_POINTS: readonly KillPoint[] = [
   ['before-sign-in-outcome', 'unknown', 1],
   ['after-sign-in-outcome', 'succeeded', 1],
 ]
+const KILL_POINTS = leaveOutRepeated(ALL_KILL_POINTS, [
+  'before-response',
+  'before-sign-in-decision',
+  'before-sign-in-claim',
+  'before-effect',
+  'before-sign-in-outcome',
+])
 
 /** Approved calls that need a sign-in. */
 export function signInScenarios(folder: Folder): CrashScenarios {
