@@ -99,28 +99,6 @@ test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and 
   expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
 })
 
-test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
-  const chatId = `nested-${randomUUID()}`
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
-  const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
-  await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
-  await one.child.kill()
-  await postgresLeaseTimes(database).expire()
-  await using second = await LiveClient.join(two.url, chatId)
-  await second.status('open')
-  const [asked] = await atTwo.approvals()
-  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
-  await expect
-    .poll(async () => JSON.stringify(await atTwo.messages()))
-    .toContain('"output":{"result":"Passed on."}')
-  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
-  expect(await second.say('[[say And on.]]')).toBe('And on.')
-  servers.giveBack(two)
-})
-
 test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
   await using servers = await pool.borrowTwo()
   const { one, two } = servers
@@ -144,4 +122,26 @@ test('[LV328] a server that was suspended for longer than its lease gives its li
   expect(await second.say('[[say Three.]]')).toBe('Three.')
   const texts = (await new Person(two.url, { chatId }).messages()).map(textOf)
   expect(texts.filter((_, index) => index % 2 === 1)).toEqual(['One.', 'Two.', 'Three.'])
+  servers.giveBack(one, two)
+})
+
+test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
+  await using servers = await pool.borrowTwo()
+  const { one, two } = servers
+  const chatId = `nested-${randomUUID()}`
+  const atTwo = new Person(two.url, { chatId })
+  const first = await LiveClient.join(one.url, chatId)
+  const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
+  await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
+  await one.child.kill()
+  await postgresLeaseTimes(database).expire()
+  await using second = await LiveClient.join(two.url, chatId)
+  await second.status('open')
+  const [asked] = await atTwo.approvals()
+  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  await expect
+    .poll(async () => JSON.stringify(await atTwo.messages()))
+    .toContain('"output":{"result":"Passed on."}')
+  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+  expect(await second.say('[[say And on.]]')).toBe('And on.')
 })
