@@ -134,40 +134,6 @@ test('[RL331] servers whose clocks are an hour off expire nothing too early, and
   servers.giveBack(right, servers.two)
 })
 
-test('[RL31] text is stored once if its server is killed while PostgreSQL has not yet taken the event of the session', async () => {
-  const chatId = `between-${randomUUID()}`
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
-  const atTwo = new Person(two.url, { chatId })
-  const stream = Stream.read(
-    await new Person(one.url, { chatId }).begin(
-      `[[say Said once.]][[wait ${chatId}]][[say The rest.]]`,
-    ),
-  )
-  await stream.until('Said once.')
-  const events = await holdTable('events')
-  // A server that other tests have used keeps their gates open.
-  one.child.writeLine(`release ${chatId}`)
-  // The rows of the relay have the whole text, and the session waits.
-  await expect
-    .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%rest.%'`))
-    .not.toHaveLength(0)
-  await expect.poll(events.waiting).toBeGreaterThan(0)
-  await one.child.kill()
-  // PostgreSQL may still carry out what the killed server has sent.
-  await events.release()
-  await postgresLeaseTimes(database).expire()
-  await expect
-    .poll(async () => (await atTwo.messages()).map(textOf).at(-1))
-    .toBe('Said once.The rest.')
-  expect((await atTwo.say('[[say Next.]]')).body).toContain('Next.')
-  expect((await atTwo.messages()).filter(({ role }) => role === 'assistant').map(textOf)).toEqual([
-    'Said once.The rest.',
-    'Next.',
-  ])
-  servers.giveBack(two)
-})
-
 test('[ST340] while PostgreSQL is a read-only replica, decisions are refused, and afterwards they count once', async () => {
   const own = await createRelayDatabase()
   try {
@@ -264,7 +230,42 @@ test('[RL332] replies that run while all servers are replaced one after the othe
       two = await next
     }
     expect(isWhole).toEqual(Array(8 * rounds).fill(true))
-  } finally {
+    servers.giveBack(one, two)
+  } catch (error) {
     await Promise.all([one.child.kill(), two.child.kill()])
+    throw error
   }
+})
+
+test('[RL31] text is stored once if its server is killed while PostgreSQL has not yet taken the event of the session', async () => {
+  const chatId = `between-${randomUUID()}`
+  await using servers = await pool.borrowTwo()
+  const { one, two } = servers
+  const atTwo = new Person(two.url, { chatId })
+  const stream = Stream.read(
+    await new Person(one.url, { chatId }).begin(
+      `[[say Said once.]][[wait ${chatId}]][[say The rest.]]`,
+    ),
+  )
+  await stream.until('Said once.')
+  const events = await holdTable('events')
+  // A server that other tests have used keeps their gates open.
+  one.child.writeLine(`release ${chatId}`)
+  // The rows of the relay have the whole text, and the session waits.
+  await expect
+    .poll(() => database.run(`SELECT FROM relay_rows WHERE lines LIKE '%rest.%'`))
+    .not.toHaveLength(0)
+  await expect.poll(events.waiting).toBeGreaterThan(0)
+  await one.child.kill()
+  // PostgreSQL may still carry out what the killed server has sent.
+  await events.release()
+  await postgresLeaseTimes(database).expire()
+  await expect
+    .poll(async () => (await atTwo.messages()).map(textOf).at(-1))
+    .toBe('Said once.The rest.')
+  expect((await atTwo.say('[[say Next.]]')).body).toContain('Next.')
+  expect((await atTwo.messages()).filter(({ role }) => role === 'assistant').map(textOf)).toEqual([
+    'Said once.The rest.',
+    'Next.',
+  ])
 })
