@@ -1,8 +1,9 @@
 import { Chat as Chat6 } from '@ai-sdk/react'
 import { Chat as Chat7 } from '@ai-sdk/react-7'
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import { expect, test } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
 import type { ChatSummary } from '../../src/client/index.ts'
@@ -246,16 +247,17 @@ test('[CL18] a feed on which nothing arrives counts as lost, and is reopened', a
 })
 
 test('[CL18] a feed with keep-alives stays open, even without events', async () => {
+  const opened = defer<ServerResponse>()
   await using server = await serveResponses((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    let keepAlives = 0
-    const interval = setInterval(() => {
-      // Without them, the feed would be lost after three times 600 ms. This takes 40 times 50 ms.
-      response.write(': keep-alive 600\n\n')
-      if ((keepAlives += 1) < 40) return
-      clearInterval(interval)
-      response.write('data: {"type":"chat","chatId":"a"}\n\n')
-    }, 50)
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    opened.resolve(response)
+  })
+  // The time of the client passes only between keep-alives, however late they arrive.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const restarts = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => {
+    restarts.mockRestore()
+    vi.useRealTimers()
   })
   const events: WatchEvent<ListEvent>[] = []
   const reported = defer()
@@ -263,6 +265,15 @@ test('[CL18] a feed with keep-alives stays open, even without events', async () 
     events.push(event)
     if (event.type === 'chat') reported.resolve()
   })
+  const response = await opened.promise
+  for (let keepAlives = 0; keepAlives < 4; keepAlives += 1) {
+    const before = restarts.mock.calls.length
+    response.write(': keep-alive 600\n\n')
+    while (restarts.mock.calls.length === before) await setImmediate()
+    // Without the next one, the feed would be lost after three times 600 ms.
+    vi.advanceTimersByTime(1_700)
+  }
+  response.write('data: {"type":"chat","chatId":"a"}\n\n')
   await reported.promise
   end()
   expect(events.map(({ type }) => type)).toEqual(['open', 'chat'])
