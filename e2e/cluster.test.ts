@@ -41,7 +41,6 @@ beforeAll(async () => {
       DATA_DIR: join(directory.path, 'data'),
       GOOGLE_API_KEY: 'e2e',
       GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
-      DEMO_LEASE_MS: '2000',
     },
     { program: [program], onChange: () => undefined },
   )
