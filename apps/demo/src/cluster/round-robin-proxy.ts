@@ -41,7 +41,12 @@ function forward(
     return
   }
   const { method, headers } = request
-  const upstream = sendRequest(new URL(request.url ?? '/', instance.url), { method, headers })
+  const upstream = sendRequest(new URL(request.url ?? '/', instance.url), {
+    method,
+    headers,
+    // The instance closes idle connections. A request that is sent at that moment would be lost.
+    agent: false,
+  })
   upstream.on('error', (error: NodeJS.ErrnoException) => {
     // Nothing was sent yet, so another instance can take the request.
     if (error.code === 'ECONNREFUSED') return forward(others, request, response)
