@@ -38,6 +38,9 @@ export interface CrashPair extends AsyncDisposable {
   crash(): Promise<string>
 }
 
+/** Each server is the only one that runs, so no other one takes over its chats. Some waits of the second one end after two leases. */
+const LEASE = { LEASE_MS: '15000' }
+
 export async function openCrashPair(
   open: () => Promise<SharedDatabase>,
   env: Readonly<Record<string, string>> = {},
@@ -45,7 +48,8 @@ export async function openCrashPair(
   const database = await open()
   const folder = await makeFolder()
   const children = await bundleChildren()
-  const start = (name: string) => children.start(folder, name, { ...database.env, ...env })
+  const start = (name: string) =>
+    children.start(folder, name, { ...database.env, ...LEASE, ...env })
   const [first, second] = [start('g0'), start('g1')]
   return {
     folder,
