@@ -22,6 +22,8 @@ import { openPair, type Pair } from './support/pair.ts'
 import type { Asked } from './support/person.ts'
 
 const LEASE_MS = 60_000
+/** The limits of a server that cannot lose its lease, because there is no other one. */
+const ALONE = { leaseMs: 300 }
 const PATIENCE = { timeout: 120_000, interval: 20 }
 const PAY = '[[call pay {"to": "花子", "amount": 50}]]'
 const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
@@ -170,8 +172,7 @@ test('[AP80] a client whose stream has ended receives the outcome of a call that
   }
   await using testBridge = await openLiveTestBridge({
     tools: (wallet) => [paymentTool(wallet, { before })],
-    // There is no other server to which it could lose its lease.
-    limits: { leaseMs: 300 },
+    limits: ALONE,
   })
   await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -226,7 +227,7 @@ async function claimAndCrash({ approvals }: Store, approvalId: string): Promise<
 }
 
 test('[AP796] clients that watch a chat on a socket receive the unknown outcome of a call of a crashed server', async () => {
-  await using testBridge = await openLiveTestBridge({ limits: { leaseMs: LEASE_MS } })
+  await using testBridge = await openLiveTestBridge({ limits: ALONE })
   await using client = await joinLive(testBridge)
   const [stock] = approvingClients
   if (!stock) throw new Error('There is no client.')
