@@ -119,7 +119,7 @@ class GeminiConnection implements GeminiSocket, RawSocket {
   }
 
   async close(): Promise<void> {
-    this.#socket?.close()
+    void this.#socket?.close()
     if (this.#isClosed) return
     this.#closed ??= defer()
     await Promise.race([this.#closed.promise, delay(CLOSE_MS, undefined, { ref: false })])
@@ -129,7 +129,7 @@ class GeminiConnection implements GeminiSocket, RawSocket {
     if (this.#phase !== 'setup') return
     this.#phase = 'failed'
     this.#reject(new LiveConnectionError({ code, reason, phase: 'setup', cause }))
-    this.#socket?.close()
+    void this.#socket?.close()
   }
 
   async #openSession({ model, config }: SocketOptions): Promise<Session> {
@@ -197,7 +197,7 @@ class GeminiConnection implements GeminiSocket, RawSocket {
 interface RawSocket {
   connect(): void
   send(text: string): void
-  close(): void
+  close(): void | Promise<void>
 }
 
 interface RawFrame {
