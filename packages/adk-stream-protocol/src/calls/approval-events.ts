@@ -8,7 +8,7 @@ import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-n
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
-import { isRecordable } from '../approvals/digest.ts'
+import { isRecordable, recordable } from '../approvals/digest.ts'
 import type { PreviewResult } from '../approvals/policy.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { RunState } from './run-state.ts'
@@ -119,7 +119,9 @@ export function annotateEndings(run: RunState, event: Event): Event | undefined 
  * Replaces results and removes state that a session cannot store. The calls of the event have run, so it must be stored. Changes the
  * event in place, like `noteModelTimes`. Returns an error for each value that is lost.
  */
-export function makeStorable({ content, actions: { stateDelta } }: Event): Error[] {
+export function makeStorable(event: Event): Error[] {
+  const { content, output } = event
+  const { stateDelta } = event.actions
   const results = (content?.parts ?? []).flatMap(({ functionResponse }) => {
     if (!functionResponse || isRecordable(functionResponse.response)) return []
     functionResponse.response = toStoredResponse(functionResponse.response)
@@ -130,7 +132,11 @@ export function makeStorable({ content, actions: { stateDelta } }: Event): Error
   })
   const keys = Object.keys(stateDelta).filter((key) => !canStore(stateDelta[key]))
   for (const key of keys) delete stateDelta[key]
-  return [...results, ...keys.map((key) => `the state ${JSON.stringify(key)}`)].map(
+  // The output of a node of a workflow.
+  const isLost = !canStore(output)
+  if (isLost) event.output = recordable(output)
+  const outputs = isLost ? [`the output of ${event.author ?? 'a node'}`] : []
+  return [...results, ...outputs, ...keys.map((key) => `the state ${JSON.stringify(key)}`)].map(
     (what) =>
       new Error(
         `JSON cannot carry ${what}, so it was not stored. Use plain data without bigint values and circular references.`,

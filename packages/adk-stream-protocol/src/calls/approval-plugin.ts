@@ -329,8 +329,8 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.runs.find(invocationContext)
     if (!run) return undefined
     if (isModelOutput(event)) noteModelTimes(run, event)
-    if ((event.content?.parts ?? []).length === 0) return undefined
     for (const error of makeStorable(event)) this.#options.onError(error)
+    if ((event.content?.parts ?? []).length === 0) return undefined
     const toolCallIds = findPausedAgain(run, event)
     if (toolCallIds.length > 0) {
       const rest = await pauseAgain(run, invocationContext, { event, toolCallIds })

@@ -24,7 +24,7 @@ import {
 import type { Content } from '@google/genai'
 
 import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
-import { PENDING_INSIDE } from '../agent/call-responses.ts'
+import { describeEnding, PENDING_INSIDE, toNestedEnding } from '../agent/call-responses.ts'
 import type { PausedNote } from '../agent/history/event-notes.ts'
 import { readNotes, writeNotes } from '../agent/history/event-notes.ts'
 import { renameAnsweredCalls } from '../agent/history/input-calls.ts'
@@ -135,12 +135,52 @@ async function runAgent(
     if (!toolContext.abortSignal?.aborted) {
       run.abandonCalls(ledger)
       outer.inner.delete(run)
+      if (!run.loss) {
+        await storeResults(service, run, outer)
+        await cancelQuestions(service, ledger, outer)
+      }
     }
     throw thrown
   } finally {
     runs.closeNested(run)
   }
 }
+
+/** AP802: stores the results of approved calls that ran before the run of an agent failed. */
+async function storeResults(
+  service: NestedSession,
+  { results, decided }: RunState,
+  outer: RunState,
+): Promise<void> {
+  for (const [id, { name, response }] of results) {
+    const note = decided.get(id)
+    if (!note) continue
+    const event = toNestedEnding({ id, name, response }, note)
+    await service.appendEvent({ session: service.session, event })
+    outer.markEndingPending(id)
+  }
+}
+
+/** AP804: cancels what an agent still asks that has failed. Nobody would run these calls. */
+async function cancelQuestions(
+  service: NestedSession,
+  ledger: Ledger,
+  outer: RunState,
+): Promise<void> {
+  const { session } = service
+  for (const question of listQuestions(readOpenQuestions(session.events))) {
+    const { approvalId, toolCallId: id, toolName: name } = question
+    await ledger.cancel(approvalId, AGENT_FAILED)
+    const approval = await ledger.get(approvalId)
+    const ending = approval && describeEnding(approval)
+    if (!ending) continue
+    const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
+    await service.appendEvent({ session, event })
+    outer.markEndingPending(id)
+  }
+}
+
+const AGENT_FAILED = 'the agent that made the call has failed'
 
 const STOPPED = { error: 'Stopped before the result arrived.' }
 
@@ -262,9 +302,13 @@ function forward({ actions }: Event, { state }: Context): void {
   if (delta.length > 0) state.update(Object.fromEntries(delta))
 }
 
-/** Returns the text of the last event as the result of the tool. */
+/** Returns the text of the last event as the result of the tool. Throws if the model of the agent failed. ADK returns an empty text then. */
 function toResult(agent: BaseAgent, last: Event | undefined): unknown {
   const parts = last?.content?.parts ?? []
+  if (parts.length === 0 && last?.errorCode !== undefined)
+    throw new Error(
+      `The model of the agent ${agent.name} failed: ${last.errorMessage ?? last.errorCode}`,
+    )
   if (parts.length === 0) return ''
   const text = parts
     .filter((part) => !part.thought)

@@ -1,4 +1,12 @@
-import { AgentTool, type BaseLlm, type Context, FunctionTool, LlmAgent } from '@google/adk'
+import {
+  AgentTool,
+  type BaseLlm,
+  BasePlugin,
+  type BaseTool,
+  type Context,
+  FunctionTool,
+  LlmAgent,
+} from '@google/adk'
 import { Type } from '@google/genai'
 import type { Action, Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
@@ -420,4 +428,45 @@ test('[AP407] an agent used as a tool reads and writes the state of its caller, 
   expect(outside).toContain('I am the planner.')
   expect(outside).toContain('"seat":"12A"')
   expect(textOf(chat.lastMessage)).toBe('All done.')
+})
+
+class FailingAudit extends BasePlugin {
+  override async afterToolCallback({ tool: { name } }: { tool: BaseTool }) {
+    // The call has run: the first callback for it sees that it waits.
+    if (name === 'process_payment' && this.#calls++ > 0) throw new Error('The audit is down.')
+    return undefined
+  }
+  #calls = 0
+}
+
+test('[AP802] a callback that throws after a call inside an agent does not hide its outcome', async () => {
+  const { testBridge } = await open(PLAYS, { plugins: [new FailingAudit('audit')] })
+  await using bridge = testBridge
+  const page = bridge.page()
+  const chat = await page.open(approvingClients[0] ?? liveClient)
+  await chat.send('Go.')
+  await chat.decide(true)
+  expect(bridge.wallet.payments).toHaveLength(1)
+  for (const message of [chat.lastMessage, (await page.messages()).at(-1)])
+    expect(toolParts(message)).toMatchObject([
+      { type: 'tool-travel', state: 'output-error', errorText: 'The tool travel failed.' },
+      { type: 'tool-process_payment', state: 'output-available', output: { balance: 995 } },
+    ])
+})
+
+test('[AP803] the caller of an agent whose model fails receives an error', async () => {
+  const { testBridge, told } = await open({
+    ...PLAYS,
+    travel: [[pay(5)], [{ type: 'fail', status: 503, message: 'Busy' }]],
+  })
+  await using bridge = testBridge
+  const page = bridge.page()
+  const chat = await page.open(approvingClients[0] ?? liveClient)
+  await chat.send('Go.')
+  await chat.decide(true)
+  expect(toolParts(chat.lastMessage)).toMatchObject([
+    { type: 'tool-travel', state: 'output-error', errorText: 'The tool travel failed.' },
+    { type: 'tool-process_payment', state: 'output-available' },
+  ])
+  expect(told['planner']).toEqual([{ error: 'The tool travel failed.' }])
 })

@@ -3,6 +3,7 @@ import {
   AgentTool,
   createEvent,
   FunctionNode,
+  FunctionTool,
   JoinNode,
   node,
   ParallelWorker,
@@ -10,9 +11,10 @@ import {
   Workflow,
 } from '@google/adk'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { clientsWith } from './support/approving-chat.ts'
+import { type ApprovingClient, clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { agentOf, GO, type Log, pay, play, recipients } from './support/named-agents.ts'
 import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
@@ -69,6 +71,28 @@ describe.each(clientsWith('7'))('$name', (client) => {
       expect(testBridge.errors).toEqual([])
     },
   )
+})
+
+test('[AP800] the call of a tool node that returned a bigint ends as one that has run', async () => {
+  const payment = new FunctionTool({
+    name: 'process_payment',
+    description: 'Pays.',
+    parameters: z.object({ amount: z.number(), recipient: z.string() }),
+    requireConfirmation: true,
+    execute: () => ({ cents: 500n }),
+  })
+  await using testBridge = await open([], {
+    tools: () => [payment],
+    agent: (_model, [tool]) =>
+      new Workflow({ name: 'flow', edges: [['START', order(), new ToolNode(tool as BaseTool)]] }),
+  })
+  const page = testBridge.page()
+  const chat = await page.open(clientsWith('7')[0] as ApprovingClient)
+  await chat.send('Go.')
+  await chat.decide(true)
+  expect(toolParts((await page.messages()).at(-1))).toMatchObject([
+    { state: 'output-available', output: { unrecorded: expect.any(String) as string } },
+  ])
 })
 
 test('[AP711] the call of a tool node is edited, expires, or is the whole agent', async () => {
