@@ -113,6 +113,18 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
     expect(testBridge.results).toEqual([{ error: 'The report could not be made.' }])
   })
 
+  test('[AP805] is not completed with an output that JSON cannot carry', async () => {
+    const { testBridge, page, address } = await openJob(started)
+    await using _ = testBridge
+    const { completeCall } = testBridge.bridge
+    await expect(completeCall({ ...address, output: { cents: 5n } })).rejects.toThrow(
+      'completeCall: `output` cannot be stored as JSON.',
+    )
+    await completeCall({ ...address, output: REPORT })
+    await settled(page, (message) => textOf(message).endsWith('Noted.'))
+    expect(testBridge.results).toEqual([REPORT])
+  })
+
   test('[BT122] is completed once: the first completion counts', async () => {
     const { testBridge, page, address } = await openJob(started)
     await using _ = testBridge

@@ -2,7 +2,6 @@ import {
   AgentTool,
   type BaseLlm,
   BasePlugin,
-  type BaseTool,
   type Context,
   FunctionTool,
   LlmAgent,
@@ -431,12 +430,10 @@ test('[AP407] an agent used as a tool reads and writes the state of its caller, 
 })
 
 class FailingAudit extends BasePlugin {
-  override async afterToolCallback({ tool: { name } }: { tool: BaseTool }) {
-    // The call has run: the first callback for it sees that it waits.
-    if (name === 'process_payment' && this.#calls++ > 0) throw new Error('The audit is down.')
+  override async afterToolCallback({ result }: { result: Record<string, unknown> }) {
+    if ('balance' in result) throw new Error('The audit is down.')
     return undefined
   }
-  #calls = 0
 }
 
 test('[AP802] a callback that throws after a call inside an agent does not hide its outcome', async () => {
@@ -452,6 +449,28 @@ test('[AP802] a callback that throws after a call inside an agent does not hide 
       { type: 'tool-travel', state: 'output-error', errorText: 'The tool travel failed.' },
       { type: 'tool-process_payment', state: 'output-available', output: { balance: 995 } },
     ])
+})
+
+test('[AP804] the other questions of an agent that has failed are cancelled', async () => {
+  const plays = { ...PLAYS, travel: [[pay(5), pay(6)], [say('Booked.')]] }
+  const { testBridge } = await open(plays, { plugins: [new FailingAudit('audit')] })
+  await using bridge = testBridge
+  const page = bridge.page()
+  const chat = await page.open(approvingClients[0] ?? liveClient)
+  await chat.send('Go.')
+  const [first = '', second = ''] = chat.asked
+  await page.decide(first, { approved: true })
+  await page.untilState(second, 'cancelled')
+  expect((await page.decide(second, { approved: true })).status).toBe(410)
+  await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.state === 'output-error')
+  const reason = expect.stringContaining('the agent that made the call has failed') as string
+  expect(toolParts((await page.messages()).at(-1))).toMatchObject([
+    { type: 'tool-travel', state: 'output-error' },
+    { type: 'tool-process_payment', state: 'output-available' },
+    { type: 'tool-process_payment', state: 'output-error', errorText: reason },
+  ])
+  expect(await page.inbox()).toEqual([])
+  expect(bridge.wallet.payments).toHaveLength(1)
 })
 
 test('[AP803] the caller of an agent whose model fails receives an error', async () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { isRecordable } from '../../approvals/digest.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import { defer } from '../../shared/async.ts'
@@ -64,12 +65,16 @@ export interface CallCompletions {
   readonly complete: (completion: CallCompletion) => Promise<void>
 }
 
+const NOT_JSON =
+  'completeCall: `output` cannot be stored as JSON. Pass plain data without bigint values and circular references.'
+
 export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {
   const { calls, decisions, runs, limits, mayCompleteCalls } = options
 
   const complete = async (completion: CallCompletion): Promise<void> => {
     const { principalId, chatId, toolCallId } = completion
     const chat = { principalId, chatId }
+    if ('output' in completion && !isRecordable([completion.output])) throw new TypeError(NOT_JSON)
     const result =
       'error' in completion ? { errorText: completion.error } : { output: completion.output }
     const question = await decisions.findQuestion(chat, toolCallId)

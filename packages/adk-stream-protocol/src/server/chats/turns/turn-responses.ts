@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 import type { Content, FunctionResponse } from '@google/genai'
 
-import { toResponse } from '../../../agent/call-responses.ts'
+import { toStoredResponse } from '../../../agent/call-responses.ts'
 import type { Continuation } from '../../../agent/history/interrupted-turn.ts'
 import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
@@ -270,7 +270,7 @@ function isOwnQuestion(approval: Approval, { madeBy }: Call): boolean {
 }
 
 function toCompletion(result: OutputResponse['result']): Record<string, unknown> {
-  return 'errorText' in result ? { error: result.errorText } : toResponse(result.output)
+  return 'errorText' in result ? { error: result.errorText } : toStoredResponse(result.output)
 }
 
 /** Returns the first call for which a client sent an output although only the application may complete it (BT3). */
