@@ -171,6 +171,22 @@ test.each<readonly [name: string, result: unknown, told: unknown]>([
   )
 })
 
+test('[AP806] a call is decided and shown as usual if the model failed after it had made the call', async () => {
+  await using testBridge = await TestBridge.open({ tools: () => [payTool({ paid: true })] })
+  const page = testBridge.page()
+  const chat = await page.open(CLIENTS[0] ?? raise())
+  await chat.send('[[call pay {"amount":50}]][[fail 503 Busy]]')
+  expect((await page.messages())[1]?.metadata).toMatchObject({
+    error: { code: 'model-unavailable' },
+  })
+  await chat.decide(true)
+  for (const message of [chat.lastMessage, (await page.messages())[1]])
+    expect(toolParts(message)).toMatchObject([
+      { state: 'output-available', output: { paid: true } },
+    ])
+  expect((await page.messages())[1]?.metadata).not.toHaveProperty('error')
+})
+
 class FailingAudit extends BasePlugin {
   override async afterToolCallback({ result }: { result: Record<string, unknown> }) {
     if (result['paid'] === true) throw new Error('The audit service is down.')

@@ -94,7 +94,7 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
   const { state, chunks } = writer
   const pauses: number[] = []
   const pause = (): void => {
-    writer.closeStep()
+    closePause(writer)
     pauses.push(chunks.length)
   }
   for (const [index, events] of turn.runs.entries()) {
@@ -149,9 +149,15 @@ function isPausedOrAsked(call: Call | undefined): boolean {
 /** Returns the turn as a client has it that saw the pause: with the last step closed. */
 export function closeAtPause({ state, chunks, pauses }: ReplayedTurn): ReplayedTurn {
   const pause = new ChunkWriter(state)
-  pause.closeStep()
+  closePause(pause)
   const closed = [...chunks, ...pause.chunks]
   return { state: pause.state, chunks: closed, pauses: [...pauses, closed.length] }
+}
+
+/** Closes the last step. A run that failed after it had asked a person continues with the decision, so its error does not last. */
+function closePause(writer: ChunkWriter): void {
+  writer.closeStep()
+  writer.update({ error: undefined })
 }
 
 /**
