@@ -158,6 +158,9 @@ export class CallRunner {
     const toolCallId = call.toolContext.functionCallId ?? ''
     if (effect?.type === 'claim') {
       const claimed = await this.#ledger.claim(effect.approvalId, toClaim(call))
+      // It will never be the approved call, so the approval must not wait for it.
+      if (isRefusal(claimed) && claimed.refused === 'mismatch')
+        await this.#ledger.cancel(effect.approvalId, OTHER_CALL)
       const [next, effects] = nextCall(
         state,
         isRefusal(claimed)
@@ -260,6 +263,8 @@ export class CallRunner {
     return { response, failed, note: toApprovedNote(ended) }
   }
 }
+
+const OTHER_CALL = 'the call in the conversation is not the one that was approved'
 
 function takeResponse(
   run: RunState,

@@ -187,6 +187,21 @@ test('[AP806] a call is decided and shown as usual if the model failed after it 
   expect((await page.messages())[1]?.metadata).not.toHaveProperty('error')
 })
 
+test('[AP807] an approved call that can never run is cancelled', async () => {
+  await using testBridge = await TestBridge.open({ tools: () => [payTool({ paid: true })] })
+  const page = testBridge.page()
+  // ADK loses the second argument when it resumes the call. Stock clients reject its name.
+  const text = '[[call pay {"amount":50,"__proto__":{"x":1}}]][[then]][[say Told.]]'
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+  await page.post({ id: 'chat-1', messages: [message] })
+  const [asked] = await page.inbox()
+  await page.decide(asked?.id ?? '', { approved: true })
+  await page.untilState(asked?.id ?? '', 'cancelled')
+  await page.untilMessages((all) => JSON.stringify(all[1]).includes('"Told."'))
+  expect(toolParts((await page.messages())[1])).toMatchObject([{ state: 'output-error' }])
+  expect(testBridge.errors).toEqual([])
+})
+
 class FailingAudit extends BasePlugin {
   override async afterToolCallback({ result }: { result: Record<string, unknown> }) {
     if (result['paid'] === true) throw new Error('The audit service is down.')
