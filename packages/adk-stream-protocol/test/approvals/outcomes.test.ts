@@ -146,30 +146,34 @@ describe.each(CASES)('$name', ({ result, policy, outcome, told }) => {
 
 const UNRECORDED = { unrecorded: expect.any(String) as unknown }
 
-test.each<readonly [name: string, result: unknown, told: unknown]>([
-  ['a bigint', { cents: 5000n }, UNRECORDED],
-  ['a cycle', cyclic(), UNRECORDED],
-  ['a date', new Date(0), { result: '1970-01-01T00:00:00.000Z' }],
-])('[AP800] a call that returned %s ends as one that has run', async (_name, result, told) => {
-  const look = new FunctionTool({ name: 'look', description: 'Looks.', execute: () => result })
-  await using testBridge = await TestBridge.open({ tools: () => [payTool(result), look] })
-  const page = testBridge.page()
-  const chat = await page.open(CLIENTS[0] ?? raise())
-  await chat.send(ASK)
-  const [id = ''] = chat.asked
-  await chat.decide(true)
-  await page.untilState(id, 'succeeded')
-  expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
-  await chat.send('[[call look {}]][[then]][[say Seen.]]')
-  const outputs = (await page.messages()).flatMap(toolParts).map(({ output }) => output)
-  expect(outputs).toEqual([told, told])
-  expect(testBridge.results).toEqual(expect.arrayContaining([told]))
-  expect(testBridge.errors.map(String)).toEqual(
-    told === UNRECORDED
-      ? [expect.stringContaining('the result of pay'), expect.stringContaining('of look')]
-      : [],
-  )
-})
+const REPORTS = [
+  expect.stringContaining('the result of pay') as string,
+  expect.stringContaining('the result of look') as string,
+]
+
+test.each<readonly [name: string, result: unknown, told: unknown, reports: readonly string[]]>([
+  ['a bigint', { cents: 5000n }, UNRECORDED, REPORTS],
+  ['a cycle', cyclic(), UNRECORDED, REPORTS],
+  ['a date', new Date(0), { result: '1970-01-01T00:00:00.000Z' }, []],
+])(
+  '[AP800] a call that returned %s ends as one that has run',
+  async (_name, result, told, reports) => {
+    const look = new FunctionTool({ name: 'look', description: 'Looks.', execute: () => result })
+    await using testBridge = await TestBridge.open({ tools: () => [payTool(result), look] })
+    const page = testBridge.page()
+    const chat = await page.open(CLIENTS[0] ?? raise())
+    await chat.send(ASK)
+    const [id = ''] = chat.asked
+    await chat.decide(true)
+    await page.untilState(id, 'succeeded')
+    expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
+    await chat.send('[[call look {}]][[then]][[say Seen.]]')
+    const outputs = (await page.messages()).flatMap(toolParts).map(({ output }) => output)
+    expect(outputs).toEqual([told, told])
+    expect(testBridge.results).toEqual(expect.arrayContaining([told]))
+    expect(testBridge.errors.map(String)).toEqual(reports)
+  },
+)
 
 test('[AP806] a call is decided and shown as usual if the model failed after it had made the call', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [payTool({ paid: true })] })

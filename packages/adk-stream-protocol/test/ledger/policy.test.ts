@@ -57,11 +57,12 @@ const ungated = { required: () => false }
 
 afterEach(() => vi.useRealTimers())
 
+const hanging: ApprovalPolicy = () => new Promise(() => undefined)
+
 test('[AP801] a policy that does not answer requires approval', async () => {
   vi.useFakeTimers()
   const errors: unknown[] = []
   const onError = (error: unknown): number => errors.push(error)
-  const hanging: ApprovalPolicy = () => new Promise(() => undefined)
   const terms = resolvePolicy(hanging, asked, { ...ungated, onError })
   await vi.advanceTimersByTimeAsync(5_000)
   expect(await terms).toMatchObject({ chain: [ownerStep] })

@@ -318,11 +318,14 @@ test('[OB306] an error of the log hook goes to `onError` and changes nothing els
   expect(await (await server.browser().say('[[say Hello.]]')).text()).toContain('Hello.')
 })
 
+function reject(): Promise<never> {
+  return Promise.reject(new Error('The log is not reachable.'))
+}
+
 test('[OB306] an asynchronous hook that rejects does not end the process', async () => {
   const rejected: unknown[] = []
   const note = (error: unknown): number => rejected.push(error)
   process.on('unhandledRejection', note)
-  const reject = (): Promise<never> => Promise.reject(new Error('The log is not reachable.'))
   const hooks = { log: reject, onChunk: reject, onError: reject }
   try {
     await using server = await serve({ ...hooks, recorded: false })
