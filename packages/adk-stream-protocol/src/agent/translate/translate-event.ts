@@ -174,7 +174,8 @@ const BLOCKED = new ProtocolError('model-blocked').toJSON().error
 
 /**
  * Whether Gemini blocked the prompt of a model call, for example because of the result of a tool. ADK 2.0.0 drops the reason: the last
- * event of the streamed call only has its usage, without content and without a finish reason.
+ * event of the streamed call only has its usage, without any output, content or finish reason. Events of remote agents may have the
+ * usage of a call that has output.
  */
 function isBlockedCall({
   partial,
@@ -184,7 +185,8 @@ function isBlockedCall({
   errorCode,
 }: Event): boolean {
   const hasEnded = partial === false && usageMetadata !== undefined
-  return hasEnded && !content && finishReason === undefined && errorCode === undefined
+  const hasOutput = Boolean(content) || Boolean(usageMetadata?.candidatesTokenCount)
+  return hasEnded && !hasOutput && finishReason === undefined && errorCode === undefined
 }
 
 /** Whether a turn has the usage of a model call and nothing else. A call that is not streamed has no event that says it has ended. */
