@@ -10,6 +10,12 @@ export interface LiveLock {
   readonly token: string
 }
 
+/** The process that has locked a chat. */
+interface LockOwner {
+  readonly worker: string
+  readonly token: string
+}
+
 /**
  * The chat locks of one process. A chat has two locks, which do not exclude each other: one for the turn that writes into it, and one
  * for its live session. A lock is valid until it is released, or until the lease of its process expires.
@@ -35,7 +41,7 @@ export class ChatLocks {
     chat: AppChatRef,
     { background = false, reads = false }: Partial<Pick<ChatLock, 'background' | 'reads'>> = {},
   ): Promise<string | undefined> {
-    return this.#lock(chat, { token: randomUUID(), background, reads })
+    return this.#lock(chat, { token: this.#createToken(), background, reads })
   }
 
   async unlock(chat: AppChatRef, token: string): Promise<void> {
@@ -63,6 +69,13 @@ export class ChatLocks {
     return this.#store.findLockHolder(chat)
   }
 
+  /** Returns the other process with a valid lease that has locked a chat. The token differs for each lock. */
+  async findOther(chat: AppChatRef): Promise<LockOwner | undefined> {
+    if (!(await this.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return undefined
+    const owner = await this.#findOwner(chat)
+    return owner?.worker === this.#lease.worker ? undefined : owner
+  }
+
   /** Lists the chats of a principal that other processes have locked. */
   async listLockedByOthers(principalId: string): Promise<string[]> {
     return this.#listLockedByOthers(this.#appName, principalId)
@@ -71,8 +84,7 @@ export class ChatLocks {
   /** Locks the live session of a chat. Returns undefined if another process holds the lock. */
   async lockLive(chat: AppChatRef): Promise<LiveLock | undefined> {
     const key = toLiveChat(chat)
-    // The token names the process, so that another one can send it a signal.
-    const token = `${this.#lease.worker}/${randomUUID()}`
+    const token = this.#createToken()
     const locked = await this.#lock(key, { token, background: true })
     return locked === undefined ? undefined : { chat: key, token }
   }
@@ -87,14 +99,24 @@ export class ChatLocks {
 
   /** Returns the process that has locked the live session of a chat. Its lease may have expired. */
   async findLiveOwner(chat: AppChatRef): Promise<string | undefined> {
-    const holder = await this.findHolder(toLiveChat(chat))
-    return holder?.token.split('/', 1)[0]
+    return (await this.#findOwner(toLiveChat(chat)))?.worker
   }
 
   /** Whether another process with a valid lease has the live session of a chat. */
   async isLiveElsewhere(chat: AppChatRef): Promise<boolean> {
     const { appName, principalId } = toLiveChat(chat)
     return (await this.#listLockedByOthers(appName, principalId)).includes(chat.chatId)
+  }
+
+  /** Returns a token that names this process, so that another one can send it a signal. */
+  #createToken(): string {
+    return `${this.#lease.worker}/${randomUUID()}`
+  }
+
+  async #findOwner(chat: AppChatRef): Promise<LockOwner | undefined> {
+    const token = (await this.findHolder(chat))?.token
+    const worker = token?.split('/', 1)[0]
+    return token === undefined || worker === undefined ? undefined : { worker, token }
   }
 
   async #lock(

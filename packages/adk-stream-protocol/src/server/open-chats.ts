@@ -216,7 +216,8 @@ function openElsewhere(
       const { asking, owners } = later()
       return (await asking?.answer(kind, body)) ?? owners.answer(kind, body)
     },
-    isAsked: () => later().runs?.busy === true || later().turns.asks,
+    stopHere: (chat) => later().turns.stopHere(chat),
+    isAsked: () => later().runs?.busy === true || later().turns.busy,
     onError,
   })
 }
@@ -248,19 +249,15 @@ function openTurns(
   { backend, events }: SharedParts,
   { elsewhere, asking }: Pick<ChatParts, 'elsewhere' | 'asking'>,
 ): TurnRegistry {
-  const stopAsking = async (chat: ChatRef): Promise<boolean> =>
-    (await asking?.stopElsewhere(chat)) === true
   const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
-    (await stopAsking(chat)) || elsewhere.stopIfUnwatched(chat)
+    (await asking?.stopElsewhere(chat)) === true || elsewhere.stopIfUnwatched(chat)
   return new TurnRegistry({
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,
     whileRunning: settings.whileRunning ?? 'refuse',
     lockChat: createChatLocker(backend, { stopIfUnwatched }, settings.onError),
     onLocked: (chat, turn) => elsewhere.publish(chat, turn),
-    stopElsewhere: async (chat) => {
-      if (!(await stopAsking(chat))) await elsewhere.stop(chat)
-    },
+    stopElsewhere: (chat) => elsewhere.stop(chat),
     onChange: (chat) => events.chatChanged(chat),
   })
 }

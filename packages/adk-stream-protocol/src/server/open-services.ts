@@ -1,4 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import { deletePrincipalData } from '../store/remove-data.ts'
 import type { Backend } from './chats/backend.ts'
 import { createElicitationSweep } from './chats/recovery/lost-elicitations.ts'
@@ -167,7 +168,8 @@ function createDeletion(all: AllParts): Bridge['deletePrincipal'] {
       ...(sessionService && { sessions: sessions.service }),
       stop: async (chat) => {
         await runs?.leave(chat)
-        await turns.stop(chat)
+        // If another process does not answer, the deletion waits for its lock.
+        await turns.stop(chat).catch(ignoreUnavailable)
       },
       cancel: async (chat) => {
         const reason = 'the data of the principal was deleted'
@@ -176,4 +178,8 @@ function createDeletion(all: AllParts): Bridge['deletePrincipal'] {
       onRemoved: (chat) => events.chatChanged(chat),
     })
   }
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof ProtocolError) || error.code !== 'unavailable') throw error
 }

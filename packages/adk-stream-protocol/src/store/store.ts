@@ -13,9 +13,9 @@ export interface Store extends AsyncDisposable {
   readonly approvals: ApprovalStore
   readonly browserCalls: BrowserCallStore
   readonly chats: ChatStore
-  /** Makes running turns readable on every server. Without it, a turn can be read and stopped only on the server that runs it. */
+  /** Makes running turns readable on every server. Without it, a turn can be read only on the server that runs it. */
   readonly relay?: Relay
-  /** Signals between the processes of a store without a relay. Without both, a live session does not move to another process. */
+  /** Signals between the processes of a store without a relay. Without both, a live session does not move to another process, and a turn is stopped only at its own. */
   readonly signals?: Signals
   /** The state of live sessions. Without it, a live session that moves is restored from its messages. */
   readonly liveSessions?: LiveSessionStore

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import { ProtocolError } from '../protocol/errors.ts'
 import { Quota } from '../shared/collections.ts'
 import type { TurnLogLimits } from './turn-log.ts'
@@ -57,6 +59,8 @@ export interface TurnJob {
 export class TurnRegistry {
   readonly #options: TurnRegistryOptions
   readonly #running = new Map<string, Turn>()
+  /** The turns that have got the chat lock. */
+  readonly #locked = new WeakSet<Turn>()
   readonly #perPrincipal: Quota
   readonly #queued: Quota
   #state: 'open' | 'draining' | 'closed' = 'open'
@@ -88,11 +92,6 @@ export class TurnRegistry {
     return turn?.asking === undefined ? undefined : turn
   }
 
-  /** Whether the run of any turn waits for the answer to an MCP server. */
-  get asks(): boolean {
-    return [...this.#running.values()].some(({ asking }) => asking !== undefined)
-  }
-
   /** Creates a turn that only streams what is stored. It is not the turn of its chat. */
   createReplay(messageId: string): Turn {
     return new Turn(messageId, this.#options, { graceMs: this.#options.disconnectGraceMs })
@@ -104,6 +103,7 @@ export class TurnRegistry {
     const graceMs = this.#options.disconnectGraceMs
     const turn = new Turn(before.messageId, this.#options, { background: true, graceMs, before })
     this.#running.set(keyOf(chat), turn)
+    this.#locked.add(turn)
     this.#options.onLocked(chat, turn)
     turn.log.continueFrom(before.log, before.asking ?? '')
     this.#options.onChange(chat)
@@ -149,10 +149,24 @@ export class TurnRegistry {
 
   /** Stops the running turn of a chat, in any process, and waits until it is settled. */
   async stop(chat: ChatRef): Promise<void> {
-    const turn = this.#running.get(keyOf(chat))
-    if (!turn) return this.#options.stopElsewhere(chat)
-    turn.stop()
-    await turn.settled
+    if (!(await this.stopHere(chat))) await this.#options.stopElsewhere(chat)
+  }
+
+  /**
+   * Stops the turn of a chat in this process, and waits until it is settled. Returns false if there was none to stop, or if it waited
+   * for a chat that another process has locked.
+   */
+  async stopHere(chat: ChatRef): Promise<boolean> {
+    const key = keyOf(chat)
+    for (let turn = this.#running.get(key); turn; turn = this.#running.get(key)) {
+      const hadEnded = turn.log.ended && turn.asking === undefined
+      turn.stop()
+      await turn.settled
+      if (!hadEnded) return this.#locked.has(turn)
+      // A turn that waited for the end of this one, for example that of a decision, starts now.
+      await setImmediate()
+    }
+    return false
   }
 
   /** Rejects new turns. Running turns continue. */
@@ -175,6 +189,7 @@ export class TurnRegistry {
     const onLocked = job.onlyIfFree === true ? 'refuse-at-once' : onBusy
     const reads = job.reads === true
     const unlock = await this.#options.lockChat(chat, { signal, background, onLocked, reads })
+    this.#locked.add(turn)
     try {
       if (job.isReplay !== true) this.#options.onLocked(chat, turn)
       await job.prepare?.(turn)

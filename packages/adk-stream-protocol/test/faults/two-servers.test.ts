@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 
 import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
+import { openSqliteStore, type Store } from '../../src/store/index.ts'
+import { makeFolder } from './support/folder.ts'
 import { openPair, type Pair } from './support/pair.ts'
 
 const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
@@ -158,4 +160,42 @@ test('[AP363] an approval that another server has decided is rejected as decided
   expect((await pair.atTwo.decide(approvalId, decision)).status).toBe(200)
   balance = 850
   expect((await pair.atOne.decide(approvalId, decision)).code).toBe('approval-decided')
+})
+
+test('[TU796] a turn is stopped at another server on the same SQLite file', async () => {
+  await using pair = await openPair({ limits: LIMITS })
+  const answer = await pair.atOne.begin(OPEN)
+  expect((await pair.atTwo.post('/chats/chat-1/stop', {})).status).toBe(204)
+  expect(await holder(pair)).toBeUndefined()
+  expect(await answer.text()).toContain('"type":"abort"')
+  expect((await pair.atTwo.messages()).at(-1)).toMatchObject({ metadata: { stopped: true } })
+})
+
+test('[TU796] a stop is rejected with unavailable if the server that has the chat cannot be asked', async () => {
+  const folder = await makeFolder()
+  await using _removed = folder
+  const openStore = async (): Promise<Store> => {
+    const { signals: _signals, ...store } = await openSqliteStore({ path: folder.database })
+    return store
+  }
+  await using pair = await openPair({ limits: LIMITS, openStore })
+  expect((await pair.atTwo.post('/chats/chat-1/stop', {})).status).toBe(204)
+  const answer = await pair.atOne.begin('[[say Half.]][[wait gate]][[say Rest.]]')
+  expect(await pair.atTwo.post('/chats/chat-1/stop', {})).toMatchObject({
+    status: 503,
+    code: 'unavailable',
+  })
+  pair.one.emulator.release('gate')
+  expect(await answer.text()).toContain('Rest.')
+})
+
+test('[TU797] a stop at a server whose message waits for the chat stops the turn that runs', async () => {
+  await using pair = await openPair({ limits: LIMITS, whileRunning: 'queue' })
+  const answer = await pair.atOne.begin(OPEN)
+  const taken = pair.untilTaken(2)
+  const waiting = pair.atTwo.say('[[say Next.]]')
+  await taken
+  expect((await pair.atTwo.post('/chats/chat-1/stop', {})).status).toBe(204)
+  expect(await answer.text()).toContain('"type":"abort"')
+  expect((await waiting).code).toBe('unavailable')
 })

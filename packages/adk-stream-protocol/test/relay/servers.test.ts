@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { bundleChildren } from '../faults/support/children.ts'
 import { makeFolder } from '../faults/support/folder.ts'
 import { Person } from '../faults/support/person.ts'
+import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { postgresLeaseTimes } from '../support/lease-times.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -76,6 +77,38 @@ test('[RL23] a turn is stopped on another server, and its text so far is kept', 
   expect(message).toMatchObject({ metadata: { stopped: true } })
   expect(textOf(message)).toBe('Half.')
   expect((await pair.atTwo.say('[[say Next.]]')).body).toContain('Next.')
+})
+
+test.each([
+  { name: 'while the end of the turn before is not written', isOld: true },
+  { name: 'while nothing of it is written', isOld: false },
+])('[RL795] a turn after a decision is stopped on another server, $name', async ({ isOld }) => {
+  const chatId = `decided-${isOld}`
+  const [started, gate] = [defer(), defer()]
+  const reached = async () => {
+    started.resolve()
+    await gate.promise
+  }
+  await using pair = await openRelayPair(database, chatId, { reached })
+  const count = async (table: string, condition = 'TRUE') =>
+    (await database.run(`SELECT FROM ${table} WHERE chat_id = '${chatId}' AND ${condition}`)).length
+  const call = '[[say Wait.]][[wait begun]][[call pay {"to": "花子", "amount": 50}]]'
+  const asking = pair.atOne.ask(call)
+  await expect.poll(() => count('relay_turns')).toBe(1)
+  using writes = pair.holdWrites((updates) => isOld && updates.some(({ ended }) => ended))
+  pair.one.emulator.release('begun')
+  const { approvalId } = await asking
+  await expect.poll(() => count('relay_turns', `ended_at IS ${isOld ? '' : 'NOT '}NULL`)).toBe(1)
+  writes.holdAll()
+  expect((await pair.atOne.decide(approvalId, { approved: true })).status).toBe(200)
+  await started.promise
+  expect(await count('chat_locks')).toBe(1)
+  const { status } = await pair.atTwo.post(`/chats/${chatId}/stop`, {})
+  // The tool ignores the signal, and the turn ends without it.
+  const locks = await count('chat_locks')
+  gate.resolve()
+  expect({ status, locks }).toEqual({ status: 204, locks: 0 })
+  expect([...pair.one.errors, ...pair.two.errors]).toEqual([])
 })
 
 test('[RL24] a message to a chat whose turn runs on another server without a reader stops that turn', async () => {

@@ -1,3 +1,4 @@
+import type { TurnUpdate } from '../../../src/relay/relay.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import type { Chunk } from '../../../src/protocol/index.ts'
 import { foldChunks } from '../../../src/protocol/fold-chunks.ts'
@@ -8,6 +9,7 @@ import {
   type PaymentServerOptions,
 } from '../../faults/support/payment-server.ts'
 import { Person, readEffects } from '../../faults/support/person.ts'
+import { defer } from '../../support/agents.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { openRelay, SCHEMA } from './relays.ts'
 
@@ -19,6 +21,10 @@ export interface RelayPair extends AsyncDisposable {
   readonly atOne: Person
   readonly atTwo: Person
   readonly relay: ReturnType<typeof openRelay>
+  /** Delays the writes of the first server to the relay that match, or all, until it is disposed. */
+  holdWrites(
+    matches: (updates: readonly TurnUpdate[]) => boolean,
+  ): Disposable & { holdAll: () => void }
   effects(): ReturnType<typeof readEffects>
 }
 
@@ -51,6 +57,21 @@ export async function openRelayPair(
     atOne: new Person(first.server.url, { chatId }),
     atTwo: new Person(second.server.url, { chatId }),
     relay,
+    holdWrites: (matches) => {
+      const held = defer()
+      let holdsAll = false
+      const { relay: ofOne } = first.store
+      if (!ofOne) throw new Error('The store has no relay.')
+      const write = ofOne.write.bind(ofOne)
+      ofOne.write = async (updates, options) => {
+        if (holdsAll || matches(updates)) await held.promise
+        return write(updates, options)
+      }
+      const holdAll = (): void => {
+        holdsAll = true
+      }
+      return { holdAll, [Symbol.dispose]: () => held.resolve() }
+    },
     effects: () => readEffects(folder.effects),
     async [Symbol.asyncDispose]() {
       for (const { server, store } of [first, second]) {

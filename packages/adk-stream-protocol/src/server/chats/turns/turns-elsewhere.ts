@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { z } from 'zod'
+
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { serialiseChunk } from '../../../protocol/chunk.ts'
-import { type PolledSignals, pollSignals } from '../../../relay/relay-signals.ts'
+import { type PolledSignals, pollSignals, RequestChat } from '../../../relay/relay-signals.ts'
 import type { SignalRequest } from '../../../relay/relay-signals.ts'
 import type { Relay, RelayTurn } from '../../../relay/relay.ts'
 import { readLine } from '../../../relay/relay.ts'
@@ -24,7 +26,9 @@ export interface TurnsElsewhereOptions extends Pick<
 > {
   /** Answers requests of other servers that do not concern turns. */
   readonly answer: (kind: string, body: unknown) => Promise<unknown>
-  /** Whether other servers may send such requests. */
+  /** Stops the turn of a chat in this process. Returns false if there was none to stop. */
+  readonly stopHere: (chat: ChatRef) => Promise<boolean>
+  /** Whether other servers may send requests. */
   readonly isAsked: () => boolean
   readonly limits: TurnLogLimits
 }
@@ -40,6 +44,12 @@ interface Opened {
 const APPEAR_MS = 1_000
 const APPEAR_POLL_MS = 25
 
+const STOP = 'stop-chat'
+const StopRequest = z.object({ chat: RequestChat })
+
+/** How many locks of a chat are followed to stop its turn. Another one is there only if a turn has ended meanwhile. */
+const MAX_OWNERS = 5
+
 /** How long the rows of an ended turn are kept for servers that have not read its end, and how often older ones are removed. */
 const KEEP_ENDED_MS = 60_000
 const REMOVE_EVERY_MS = 10_000
@@ -48,6 +58,7 @@ const REMOVE_EVERY_MS = 10_000
 export class TurnsElsewhere {
   readonly #options: TurnsElsewhereOptions
   readonly #recovering = new Map<string, Promise<void>>()
+  #ledger: Ledger | undefined
   #opened: Opened | undefined
   #signals: PolledSignals | undefined
   #removedAt = 0
@@ -61,8 +72,12 @@ export class TurnsElsewhere {
     { relay, signals }: Pick<Store, 'relay' | 'signals'>,
     { ledger, sessions }: Pick<Opened, 'ledger' | 'sessions'>,
   ): void {
-    const { limits, isAsked, ...options } = this.#options
+    const { limits, isAsked, stopHere, ...rest } = this.#options
+    const answer: typeof rest.answer = async (kind, body) =>
+      kind === STOP ? stopHere(StopRequest.parse(body).chat) : rest.answer(kind, body)
+    const options = { ...rest, answer }
     const { worker, leaseMs } = ledger
+    this.#ledger = ledger
     if (!relay) {
       if (signals) this.#signals = pollSignals({ ...options, signals, worker, isAwaited: isAsked })
       return
@@ -109,12 +124,26 @@ export class TurnsElsewhere {
     return this.#whenStarted(chat, ({ turns }, key) => turns.open(key))
   }
 
-  /** Stops the running turn of a chat on another server, and waits until it is settled. */
-  async stop(chat: ChatRef): Promise<void> {
-    await this.#whenStarted(
-      chat,
-      async ({ turns }, key) => (await turns.find(key)) && turns.stop(key),
-    )
+  /**
+   * Stops the turn of another process that has locked a chat, and waits until it is settled. The lock names the process: the relay may
+   * not contain the turn yet, or not the end of the turn before. Rejects with `unavailable` if the process cannot be asked.
+   */
+  async stop({ principalId, chatId }: ChatRef): Promise<void> {
+    const { ask } = this
+    const ledger = this.#ledger
+    if (!ledger) return
+    const chat = { appName: ledger.appName, principalId, chatId }
+    let askedFor: string | undefined
+    for (let attempt = 0; attempt < MAX_OWNERS; attempt += 1) {
+      const owner = await ledger.locks.findOther(chat)
+      // A lock without a turn could not be released, and expires.
+      if (!owner || owner.token === askedFor) return
+      if (!ask) break
+      if ((await ask(owner.worker, { kind: STOP, body: { chat } })) === true) return
+      // That turn had ended before. The next one may have locked the chat meanwhile.
+      askedFor = owner.token
+    }
+    throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
   }
 
   /**
