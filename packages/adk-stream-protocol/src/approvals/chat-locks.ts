@@ -26,6 +26,8 @@ export class ChatLocks {
   readonly #appName: string
   /** The tokens of the locks that this process holds. */
   readonly #tokens = new Map<string, string>()
+  /** The locks that could not be released: token → chat. */
+  readonly #unreleased = new Map<string, AppChatRef>()
 
   constructor(store: ApprovalStore, lease: OwnLease, appName: string) {
     this.#store = store
@@ -50,7 +52,18 @@ export class ChatLocks {
       this.#tokens.delete(key)
       this.#lease.release(key)
     }
-    await this.#store.unlockChat(chat, token)
+    this.#unreleased.delete(token)
+    try {
+      await this.#store.unlockChat(chat, token)
+    } catch (error) {
+      this.#unreleased.set(token, chat)
+      throw error
+    }
+  }
+
+  /** LG800: releases the locks that could not be released. While this process renews its lease, they would not expire. */
+  async releaseLeft(): Promise<void> {
+    for (const [token, chat] of this.#unreleased) await this.unlock(chat, token)
   }
 
   /** Whether this process still holds its lock on a chat. Returns true if it has not locked the chat. */

@@ -245,7 +245,7 @@ export class CallRunner {
     const outcome = await runCall(withEdits(call, claimed), this.#errors).catch(
       async (thrown: unknown) => {
         // A callback of the host threw, which ends the run in ADK. The tool did not run, or has already failed.
-        await this.#ledger.fail(claimed.id, String(toError(thrown)))
+        await this.#recorded(claimed, this.#ledger.fail(claimed.id, String(toError(thrown))))
         throw thrown
       },
     )
@@ -254,13 +254,24 @@ export class CallRunner {
 
   /** Records the outcome of a claimed call. */
   async #finish(claimed: Approval, outcome: CallOutcome): Promise<CallResponse> {
-    const ended = await recordOutcome(this.#ledger, claimed, { outcome, judge: this.#judge })
+    const recording = recordOutcome(this.#ledger, claimed, { outcome, judge: this.#judge })
+    const ended = await this.#recorded(claimed, recording)
     if (!ended) throw new ProtocolError('turn-lost')
     const result = withEditedArgs(outcome, claimed)
     // ADK does the same for a tool that returns nothing.
     const response = result === undefined ? { result } : toResponse(result)
     const failed = outcome.by === 'failure' && outcome.hidden
     return { response, failed, note: toApprovedNote(ended) }
+  }
+
+  /** AP825: if the outcome of a call cannot be stored, ADK takes it from the ledger, which stores it later. */
+  async #recorded<Result>(claimed: Approval, recording: Promise<Result>): Promise<Result> {
+    try {
+      return await recording
+    } catch (error) {
+      this.#started.delete(claimed.id)
+      throw error
+    }
   }
 }
 

@@ -47,6 +47,7 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     const { ledger, browserCalls } = await backend.get()
     // Renew leases first, because the rest may take long. This writes to the disk, so an idle process skips it.
     if (ledger.busy || mustWrite()) await ledger.heartbeat()
+    await ledger.locks.releaseLeft()
     // While this process closes, other processes handle pending work.
     if (isDraining) {
       await ledger.recordFinished()

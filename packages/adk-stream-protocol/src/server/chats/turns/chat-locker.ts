@@ -31,7 +31,7 @@ export function createChatLocker(
       ...request,
       stopIfUnwatched: () => elsewhere.stopIfUnwatched(chat).catch(() => false),
     })
-    // The turn has ended. If the lock cannot be released, it expires with the lease.
+    // The turn has ended. If the lock cannot be released, a sweep releases it (LG800), or it expires with the lease.
     return () => opened.ledger.locks.unlock(key, token).catch(onError)
   }
 }
