@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 
 import { ProtocolError, signedCookie } from '../../src/server/index.ts'
@@ -253,6 +253,25 @@ test('[WS16] while `authenticate` fails, the socket stays open and decisions are
   decide('d2')
   expect(await client.closed).toBe(4401)
   expect(testBridge.wallet.payments).toEqual([])
+})
+
+test('[AP835] a request whose `authenticate` hangs is rejected, and the error names the function', async () => {
+  const errors: unknown[] = []
+  const called = defer()
+  await using testBridge = await TestBridge.open({
+    authenticate: () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      called.resolve()
+      return new Promise(() => undefined)
+    },
+    onError: (error) => errors.push(error),
+  })
+  const response = fetch(`${testBridge.url}/chats`)
+  await called.promise
+  vi.advanceTimersByTime(5_000)
+  vi.useRealTimers()
+  expect((await response).status).toBe(500)
+  expect(errors.map(String)).toEqual(['Error: `authenticate` took longer than 5000 ms.'])
 })
 
 function as(id: string): { headers: Record<string, string> } {

@@ -1,5 +1,6 @@
 import type { RunnerConfig } from '@google/adk'
 
+import { callInTime } from '../../approvals/policy.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
@@ -122,7 +123,8 @@ export class ChatAgents {
     const agent = named ?? asked.addressed
     if (!chooseAgent) return { name: this.#check(agent ?? this.#first), isNamed }
     // A JavaScript function may return any value.
-    const chosen: unknown = await chooseAgent({ principal, chatId: chat.chatId, agent, ...context })
+    const input = { principal, chatId: chat.chatId, agent, ...context }
+    const chosen: unknown = await callInTime('`chooseAgent`', () => chooseAgent(input))
     if (typeof chosen === 'string' && this.#names.has(chosen)) return { name: chosen, isNamed }
     throw new TypeError(`\`chooseAgent\` returned ${String(chosen)}, which is not in \`agents\`.`)
   }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 
 import type { z } from 'zod'
 
+import { callInTime } from '../../approvals/policy.ts'
 import { describeIssue } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
@@ -51,7 +52,8 @@ export async function toSessionState(
   const { schema } = options
   const client = received ?? NOTHING
   const { body, metadata } = schema && received ? check(schema, received) : client
-  const state = await options.toState({ principal, chatId, body, metadata })
+  const input = { principal, chatId, body, metadata }
+  const state = await callInTime('`toState` of `context`', () => options.toState(input))
   refuseScopes(state, client)
   return state
 }

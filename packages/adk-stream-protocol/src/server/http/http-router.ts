@@ -1,3 +1,4 @@
+import { callInTime } from '../../approvals/policy.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
@@ -112,7 +113,8 @@ export class HttpRouter {
 
   /** Returns the principal of a request. Throws `unauthenticated` if there is none. */
   async identify(request: AuthenticateRequest): Promise<Principal> {
-    return checkPrincipal(await this.#options.authenticate(request))
+    const { authenticate } = this.#options
+    return checkPrincipal(await callInTime('`authenticate`', () => authenticate(request)))
   }
 
   /** Returns the principal of a request, or undefined if it has no valid credentials. */
