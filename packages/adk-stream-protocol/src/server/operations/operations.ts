@@ -265,7 +265,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   misconfigured: 'Check the connection string and the rights of its user.',
   'read-only': 'Connect to the primary server, or make the database writable.',
   full: 'Free disk space.',
-  corrupt: 'Restore the database from a backup.',
+  corrupt: 'Restore the database from a backup, and restart the process.',
   'newer-schema': 'Start the newer version of the library.',
   'older-schema': 'Run the migrations.',
   closed: 'Restart the process. Close the store after the bridge.',

@@ -3,6 +3,7 @@ import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:time
 import Database from 'libsql'
 import AsyncDatabase from 'libsql/promise'
 import { StoreError } from '../store-error.ts'
+import { DatabaseFile } from './database-file.ts'
 
 /** A value that can be bound. libsql 0.5.29 aborts the whole process if it is given a boolean. */
 export type SqlValue = string | number | Buffer | null
@@ -48,9 +49,11 @@ export class Connection {
   readonly #queue: QueuedWrite[] = []
   #isQueueRunning = false
   #checkpoints: Checkpoints | undefined
+  readonly #file: DatabaseFile
 
   constructor(path: string, busyTimeoutMs: number) {
     this.busyTimeoutMs = busyTimeoutMs
+    this.#file = new DatabaseFile(path)
     this.#database = translateErrors(() => new Database(path, { timeout: 0 }))
   }
 
@@ -112,6 +115,7 @@ export class Connection {
 
   /** Runs work that may be repeated, until the database is not locked or the busy timeout has passed. */
   async retry<Result>(work: () => Result): Promise<Result> {
+    this.#file.checkSometimes()
     const deadline = performance.now() + this.busyTimeoutMs
     for (let tries = 0; ; tries += 1) {
       try {
@@ -184,6 +188,8 @@ export class Connection {
     return new Promise((resolve, reject) => {
       const attempt = (): boolean => {
         try {
+          if (durability === 'power-loss') this.#file.check()
+          else this.#file.checkSometimes()
           this.#setDurability(durability)
           if (!transact(resolve)) return false
           this.#checkpoints?.countCommit()
