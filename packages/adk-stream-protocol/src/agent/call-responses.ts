@@ -171,6 +171,12 @@ export function toApprovedNote({ toolCallId, chat, votes, state }: Approval): De
   }
 }
 
+/** Returns the note on an approved call whose result the conversation does not contain yet. */
+export function toPendingNote(approval: Approval): DecidedNote {
+  const { outcome: _outcome, at: _at, receipt: _receipt, ...note } = toApprovedNote(approval)
+  return note
+}
+
 /** Returns the note on the message after a reply that decided an approval. */
 export function toRepliedNote({ id, toolCallId, state }: Approval): RepliedNote {
   return { approvalId: id, toolCallId, approved: state.name !== 'denied' }

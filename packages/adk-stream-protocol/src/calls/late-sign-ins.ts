@@ -4,7 +4,7 @@ import {
   describeEnding,
   describeRefusedRequest,
   PENDING_INSIDE,
-  toApprovedNote,
+  toPendingNote,
   toNestedEnding,
 } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
@@ -137,12 +137,6 @@ export async function storeSignInEnding(
     ...(receipt && { receipt }),
     ...(at !== undefined && { at }),
   }
-}
-
-/** Returns the note on an approved call that has no result yet. */
-function toPendingNote(approval: Approval): DecidedNote {
-  const { outcome: _outcome, at: _at, receipt: _receipt, ...note } = toApprovedNote(approval)
-  return note
 }
 
 /** Returns the id of the sign-in of an approved call. */

@@ -186,6 +186,7 @@ export type ToolPart = { type: `tool-${string}`; toolCallId: string } & (
   | { state: 'input-streaming' }
   | { state: 'input-available'; input: unknown }
   | { state: 'approval-requested'; input: unknown; approval: { id: string } }
+  | { state: 'approval-responded'; input: unknown; approval: ToolApproval }
   | { state: 'output-available'; input: unknown; output: unknown; approval?: ToolApproval }
   | { state: 'output-error'; input: unknown; errorText: string; approval?: ToolApproval }
   | { state: 'output-denied'; input: unknown; approval: ToolApproval }

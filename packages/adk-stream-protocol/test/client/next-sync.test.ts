@@ -293,6 +293,22 @@ describe('refused responses', () => {
   })
 })
 
+describe('stored messages', () => {
+  test.each([
+    { reported: 'requested', isSent: true },
+    { reported: 'approved', isSent: false },
+    { reported: 'denied', isSent: false },
+  ])(
+    '[CV797] a decision that this page did not make is sent if the server reports $reported: $isSent',
+    ({ reported, isSent }) => {
+      const data = { toolCallId: 'c1', state: reported }
+      const report = { type: 'data-approval', data }
+      const last = assistant('m1', call('approval-responded', reported !== 'denied'), report)
+      expect(shouldSend(START, last, new Map())).toBe(isSent)
+    },
+  )
+})
+
 describe('lost connections', () => {
   test('[CL7] [CL20] the rest of an interrupted stream is read when the chat is idle', () => {
     const { state, types } = run([[{ type: 'stream-interrupted' }, BUSY], [ENDED, BUSY], [IDLE]])

@@ -1,6 +1,7 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
+import { approvalState } from './chat-messages.ts'
 
 /** What a person adds to an approval. */
 export interface DecisionSupplement {
@@ -107,7 +108,7 @@ export function findUndelivered(
 ): string[] {
   if (message?.role !== 'assistant') return []
   return message.parts.flatMap((part) =>
-    responseIds(part).filter((id) => isUndelivered(id, part, states)),
+    responseIds(part).filter((id) => isUndelivered(id, part, { states, parts: message.parts })),
   )
 }
 
@@ -133,11 +134,17 @@ export function selectMessages(
   return { messages: [{ id, role, parts }], responseIds: ids }
 }
 
-function isUndelivered(id: string, part: PartView, states: ResponseStateMap): boolean {
+interface Delivered {
+  readonly states: ResponseStateMap
+  readonly parts: readonly PartView[]
+}
+
+function isUndelivered(id: string, part: PartView, { states, parts }: Delivered): boolean {
   const state = states.get(id)
   if (state !== undefined) return state === 'queued'
-  // An output without a state here is the server's.
-  return part.approval?.id === id && part.state === 'approval-responded'
+  // An output without a state here is the server's, and so is a decision that the server reports.
+  if (part.approval?.id !== id || part.state !== 'approval-responded') return false
+  return (approvalState(parts, part.toolCallId ?? '') ?? 'requested') === 'requested'
 }
 
 /** Returns the ids under which a part may hold responses: its approval and its call. */

@@ -90,14 +90,14 @@ function readList(toolset: BaseToolset): Promise<readonly BaseTool[]> {
   return tools
 }
 
-/** Returns the names of the browser tools that agents list themselves. Does not read toolsets, which may be remote. */
+/** Returns the names of the browser tools in the same places. Does not read toolsets, which may be remote. */
 export function listBrowserTools(roots: Iterable<unknown>): ReadonlySet<string> {
   const names = new Set<string>()
-  for (const root of roots)
-    for (const agent of agentsOf(root)) {
-      for (const tool of isLlmAgent(agent) ? agent.tools : [])
-        if (isBaseTool(tool) && asBrowserTool(tool)) names.add(tool.name)
-    }
+  for (const root of roots) {
+    const listed = [...listAgents(root)].flatMap((agent) => (isLlmAgent(agent) ? agent.tools : []))
+    for (const tool of [...listNodeTools(root), ...listed])
+      if (isBaseTool(tool) && asBrowserTool(tool)) names.add(tool.name)
+  }
   return names
 }
 

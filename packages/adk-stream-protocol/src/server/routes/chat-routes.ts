@@ -14,6 +14,7 @@ import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toAppChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import { showDecisions } from '../chats/decisions/show-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { AskingTurns } from '../chats/turns/asking-turns.ts'
 import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
@@ -70,6 +71,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
         messageId === question?.messageId ||
         runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
     })
+    if (stored) await showDecisions(opened, toAppChat(opened, chat), stored)
     return reply(200, {
       chatId: chat.chatId,
       messages: stored ?? [],

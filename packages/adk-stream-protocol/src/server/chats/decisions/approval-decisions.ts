@@ -138,7 +138,7 @@ export class ApprovalDecisions {
         // Each decision takes at least one transaction. Other requests run between them.
         if (entries.length > 0) await setImmediate()
         const recorded = await this.#record(backend, principal, { decision, ...given })
-        entries.push({ decision, ...recorded })
+        entries.push({ decision, ...(await readOutcome(backend.ledger, decision, recorded)) })
       }
       checkResults(entries)
     } catch (error) {
@@ -363,6 +363,18 @@ function toRecorded(result: Refusal): Recorded {
 }
 
 type Entry = Recorded & RecordedDecision
+
+/** AP820: a client sends the decisions of other people with its own. Returns the outcome of a decision that its principal cannot make. */
+async function readOutcome(
+  ledger: Ledger,
+  { approvalId }: DecisionResponse,
+  recorded: Recorded,
+): Promise<Recorded> {
+  if (!isRefusal(recorded.result) || recorded.result.refused !== 'not-allowed') return recorded
+  const { state } = (await ledger.get(approvalId)) ?? {}
+  if (!state || state.name === 'requested') return recorded
+  return toRecorded({ refused: 'already-decided', state })
+}
 
 /** Returns the approval that a decision is about, if the person may see it and it belongs to the chat of the decision. */
 async function findGiven(
