@@ -33,6 +33,11 @@ const start: Act = async (ledger, approval, other) => {
   await ledger.claim(approval.id, approval)
 }
 
+const expire: Act = async (ledger, approval, other) => {
+  while (Date.now() <= approval.deadline) await new Promise(setImmediate)
+  await decide()(ledger, approval, other)
+}
+
 const APPROVED = { state: 'approved', by: { own: true, others: [] } }
 const RESPONDED = { state: 'approval-responded', approval: { approved: true } }
 
@@ -80,10 +85,7 @@ const SHOWN: readonly Shown[] = [
   {
     name: 'expired',
     recipient: 'late',
-    act: async (ledger, approval, other) => {
-      while (Date.now() <= approval.deadline) await new Promise(setImmediate)
-      await decide()(ledger, approval, other)
-    },
+    act: expire,
     part: { state: 'output-error', errorText: EXPIRED },
     data: { state: 'expired' },
   },
@@ -210,6 +212,27 @@ describe('a decision that the conversation does not contain yet', () => {
     },
   )
 
+  test.each(stockClients)(
+    '[CV795] $name: a call whose approval has expired does not keep a person from deciding the next call',
+    async (stock) => {
+      const chatId = `expired-${stock.name.replaceAll(' ', '-')}`
+      const text = `${callPayment(30, 'late')}${callPayment(40, 'B')}[[then]][[say Done.]]`
+      const [first = failWithoutApproval()] = await ask(chatId, text)
+      await expire(ledgerOf(), first, ledgerOf())
+      const page = testBridge.page()
+      const chat = await page.open(stock, { id: chatId })
+      expect(chat.asked).toHaveLength(1)
+      await chat.decide(true)
+      expect(chat.error).toBeUndefined()
+      expect(chat.text).toBe('Done.')
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state: 'output-error', errorText: EXPIRED },
+        { state: 'output-available' },
+      ])
+      expect(page.sent).toHaveLength(1)
+    },
+  )
+
   test('[CV796] the ledger is read once for a chat that waits, and not at all for another chat', async () => {
     await ask('idle', '[[say Hello.]]')
     await ask('waits', `${callPayment(30, 'A')}${callPayment(40, 'B')}`)
@@ -231,34 +254,37 @@ describe('a decision that the conversation does not contain yet', () => {
   })
 })
 
-test('[CV795] while a call runs after its turn was stopped, a page that is opened shows it as approved, and then its result', async () => {
-  const gate = defer()
-  await using testBridge = await TestBridge.open({
-    tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
-  })
-  const page = testBridge.page()
-  const first = await page.open(client)
-  await first.send(`${callPayment(50)}[[then]][[say Paid.]]`)
-  const [id = ''] = first.asked
-  await page.decide(id, { approved: true })
-  await page.untilState(id, 'executing')
-  const headers = { 'x-api-key': 'hanako' }
-  await fetch(`${testBridge.url}/chats/chat-1/stop`, { method: 'POST', headers })
-  const other = testBridge.page()
-  const chat = await other.open(client)
-  expect(chat.asked).toEqual([])
-  expect(toolParts(chat.lastMessage)).toMatchObject([
-    { state: 'approval-responded', approval: { id, approved: true } },
-  ])
-  expect(other.sent).toEqual([])
-  // AP795: a page without a feed receives the result if it sends its messages again.
-  const outcome = chat.sendAsItIs()
-  gate.resolve()
-  await outcome
-  expect(chat.error).toBeUndefined()
-  expect(toolParts(chat.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
-  expect(testBridge.wallet.payments).toHaveLength(1)
-})
+test.each([client, liveClient])(
+  '[CV795] $name: while a call runs after its turn was stopped, a page that is opened shows it as approved, and then its result',
+  async (stock) => {
+    const gate = defer()
+    await using testBridge = await TestBridge.open({
+      tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
+    })
+    const page = testBridge.page()
+    const first = await page.open(stock)
+    await first.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = first.asked
+    await page.decide(id, { approved: true })
+    await page.untilState(id, 'executing')
+    const headers = { 'x-api-key': 'hanako' }
+    await fetch(`${testBridge.url}/chats/chat-1/stop`, { method: 'POST', headers })
+    const other = testBridge.page()
+    const chat = await other.open(stock)
+    expect(chat.asked).toEqual([])
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'approval-responded', approval: { id, approved: true } },
+    ])
+    expect(other.sent).toEqual([])
+    // AP795: a page without a feed receives the result if it sends its messages again.
+    const outcome = chat.sendAsItIs()
+    gate.resolve()
+    await outcome
+    expect(chat.error).toBeUndefined()
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
+    expect(testBridge.wallet.payments).toHaveLength(1)
+  },
+)
 
 function dataOf(message: ChatMessage | undefined): unknown {
   return message?.parts.find(({ type }) => type === 'data-approval')?.data
