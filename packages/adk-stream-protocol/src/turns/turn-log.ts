@@ -27,6 +27,9 @@ export interface Position {
 /** How much audio is kept for the first reader, in pieces of about 80 ms. */
 const MAX_EARLY = 25
 
+/** The start of the JSON of an approval request. */
+const REQUEST = '{"type":"tool-approval-request"'
+
 export const START: Position = { entry: 0, offset: 0 }
 
 /**
@@ -48,6 +51,8 @@ export class TurnLog {
   #pause = START
   /** The positions after approvals and calls. Most turns have none. */
   #marks: Map<string, Position> | undefined
+  /** Entries that later readers do not receive. Most turns have none. */
+  #omitted: Set<string> | undefined
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
@@ -161,6 +166,22 @@ export class TurnLog {
     return this.#marks?.has(id) === true
   }
 
+  /** Returns the approval requests in the log, as JSON. */
+  listRequests(): string[] {
+    return this.#entries
+      .filter((entry) => typeof entry === 'string')
+      .filter((entry) => entry.startsWith(REQUEST) && !this.#isOmitted(entry))
+  }
+
+  /** Leaves a chunk out for readers that have not read it yet. */
+  omit(json: string): void {
+    this.#omitted = (this.#omitted ?? new Set()).add(json)
+  }
+
+  #isOmitted(json: string): boolean {
+    return this.#omitted?.has(json) === true
+  }
+
   /** Whether a reader receives the first chunk. */
   isFromStart(from: ReadFrom): boolean {
     return this.#positionOf(from) === START
@@ -206,12 +227,14 @@ export class TurnLog {
   }: Position): { readonly json: string; readonly next: Position } | undefined {
     const found = this.#entries[entry - this.#dropped]
     if (found === undefined) return undefined
-    if (typeof found === 'string') return { json: found, next: { entry: entry + 1, offset: 0 } }
+    const next = { entry: entry + 1, offset: 0 }
+    if (typeof found === 'string')
+      return this.#isOmitted(found) ? this.read(next) : { json: found, next }
     if (offset < found.length) {
       const { json, end } = found.frameFrom(offset)
       return { json, next: { entry, offset: end } }
     }
-    return this.read({ entry: entry + 1, offset: 0 })
+    return this.read(next)
   }
 
   /** Returns the text of a part so far. */

@@ -22,6 +22,7 @@ import type { LiveSender } from './live-sender.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { toAnswer } from './turns/question-answers.ts'
+import { isApproved } from './decisions/show-decisions.ts'
 import type { DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
@@ -276,9 +277,22 @@ export class ChatService {
     const turn = turns.running(chat)
     if (!turn || !(await this.#holds(chat))) {
       await backend.get()
-      return elsewhere.open(chat)
+      return this.#omitApproved(await elsewhere.open(chat))
     }
-    return turn.log.replayable ? turn : undefined
+    return turn.log.replayable ? this.#omitApproved(turn) : undefined
+  }
+
+  /** CV798: leaves out the requests for calls that were approved while the turn ran. */
+  async #omitApproved(turn: Turn | undefined): Promise<Turn | undefined> {
+    for (const json of turn?.log.listRequests() ?? []) {
+      const { ledger } = await this.#parts.backend.get()
+      // The log contains what this library has written.
+      const { approvalId } = JSON.parse(json) as { approvalId: string }
+      // Without the store, the turn can still be read.
+      const approval = await ledger.get(approvalId).catch(() => undefined)
+      if (approval && isApproved(approval)) turn?.log.omit(json)
+    }
+    return turn
   }
 
   /** RL555: whether another server has not taken the chat over. A server that was suspended notices the loss only when it writes. */

@@ -51,8 +51,8 @@ function findCall({ parts }: Message, toolCallId: string): ToolPart | undefined 
   )
 }
 
-/** Whether the call of a decided approval has run or may run. */
-function isApproved({ state: { name } }: Approval): boolean {
+/** Whether the call of an approval has run or may run. */
+export function isApproved({ state: { name } }: Approval): boolean {
   return name === 'approved' || name === 'executing' || name === 'succeeded' || name === 'failed'
 }
 
