@@ -172,8 +172,7 @@ test('[TU796] a turn is stopped at another server on the same SQLite file', asyn
 })
 
 test('[TU796] a stop is rejected with unavailable if the server that has the chat cannot be asked', async () => {
-  const folder = await makeFolder()
-  await using _removed = folder
+  await using folder = await makeFolder()
   const openStore = async (): Promise<Store> => {
     const { signals: _signals, ...store } = await openSqliteStore({ path: folder.database })
     return store

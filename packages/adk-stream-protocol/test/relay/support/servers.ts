@@ -63,9 +63,9 @@ export async function openRelayPair(
       const { relay: ofOne } = first.store
       if (!ofOne) throw new Error('The store has no relay.')
       const write = ofOne.write.bind(ofOne)
-      ofOne.write = async (updates, options) => {
+      ofOne.write = async (updates, given) => {
         if (holdsAll || matches(updates)) await held.promise
-        return write(updates, options)
+        return write(updates, given)
       }
       const holdAll = (): void => {
         holdsAll = true
