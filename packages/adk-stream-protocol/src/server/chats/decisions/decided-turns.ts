@@ -6,6 +6,7 @@ import type { Backend, LazyBackend } from '../backend.ts'
 import { writeEnding } from '../turns/approval-endings.ts'
 import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
+import { RunningCallError } from '../turns/turn-responses.ts'
 import { LiveCallError } from '../turns/turn-service.ts'
 import { defer } from '../../../shared/async.ts'
 import { keepNewest } from '../../../shared/collections.ts'
@@ -86,8 +87,8 @@ export class DecidedTurns {
       if (!isNew) this.#parts.onRecovered(approval, turn)
       await this.#checkOutcome(approval, turn)
     } catch (error) {
-      // The live session reports the outcome.
-      if (!(error instanceof LiveCallError)) throw error
+      // The live session reports the outcome, or a sweep does when another call of the message has ended.
+      if (!(error instanceof LiveCallError || error instanceof RunningCallError)) throw error
     }
   }
 
