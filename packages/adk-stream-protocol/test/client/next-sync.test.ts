@@ -246,11 +246,15 @@ describe('refused responses', () => {
         type: 'check-refusal',
         refusal: { ids, error, isUnreported },
       })
-      const checked = { ...event, type: 'refusal-checked' as const }
+      const checked = { ...event, type: 'refusal-checked' as const, isRunning: false }
       const unknown = step({}, { ...checked, known: [] }, { messages: DECIDED })[1]
       expect(typesOf(unknown)).toEqual(['forget', 'set-messages', 'report-error'])
       const known = step({}, { ...checked, known: ['m1'] }, { messages: DECIDED })[1]
       expect(typesOf(known)).toEqual(['report-error'])
+      // The feed shows the outcome of the turn that is running, which the stored messages leave out.
+      const running = { ...checked, known: [], isRunning: true }
+      const followed = step({ isFollowing: true }, running, { messages: DECIDED })[1]
+      expect(typesOf(followed)).toEqual(['report-error'])
     },
   )
 

@@ -23,6 +23,7 @@ interface Dependencies {
   readonly findObserver: FindObserver
   readonly observe: WireObserver | undefined
   readonly isWatched: (chatId: string) => boolean
+  readonly ping: () => Promise<unknown>
 }
 
 /** The streams that chats requested over a socket. Resumes them when the socket was lost. */
@@ -139,10 +140,16 @@ export class SocketRequests {
     )
     if (!request) return false
     this.#requests.delete(request.id)
-    this.#dependencies.responses.mark(request.responseIds, 'refused')
-    this.#observerOf(request)?.onResponsesRefused(request.responseIds, DECISION_CANCELLED)
     request.end()
+    this.#takeBack(request, DECISION_CANCELLED)
     return true
+  }
+
+  #takeBack(request: SocketRequest, reason: unknown): void {
+    const { responseIds } = request
+    if (responseIds.length === 0) return
+    this.#dependencies.responses.mark(responseIds, 'refused')
+    this.#observerOf(request)?.onResponsesRefused(responseIds, reason)
   }
 
   /** A copy: a request that is sent again gets another id. */
@@ -310,6 +317,15 @@ export class SocketRequests {
     request.end()
     if (state === 'unsent' || this.#abort(request)) this.#requests.delete(request.id)
     else request.state = 'stopping'
+    if (state === 'unsent') this.#takeBack(request, DECISION_CANCELLED)
+    else if (state === 'sent' || state === 'checking') void this.#takeBackSent(request)
+  }
+
+  /** The responses of a stopped request may have arrived. The server has handled the request when it answers a ping. */
+  async #takeBackSent(request: SocketRequest): Promise<void> {
+    if (request.responseIds.length === 0) return
+    await this.#dependencies.ping().catch(() => undefined)
+    this.#takeBack(request, new DOMException('The request was stopped.', 'AbortError'))
   }
 
   /** The request was stopped while there was no connection. */

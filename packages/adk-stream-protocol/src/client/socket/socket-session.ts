@@ -35,7 +35,15 @@ export class SocketSession {
     const { observe } = options
     const socket = (): ReconnectingSocket => this.socket
     const isWatched = (chatId: string): boolean => this.#watched.audioOf(chatId) !== undefined
-    this.requests = new SocketRequests({ socket, findObserver, observe, responses, isWatched })
+    const ping = (): Promise<number> => this.ping()
+    this.requests = new SocketRequests({
+      socket,
+      findObserver,
+      observe,
+      responses,
+      isWatched,
+      ping,
+    })
     this.acks = createPendingAcks(socket)
     this.#watched = new WatchedChats(findObserver, observe)
     this.socket = new ReconnectingSocket({

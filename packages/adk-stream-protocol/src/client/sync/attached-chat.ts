@@ -281,8 +281,26 @@ export class AttachedChat {
   }
 
   async #checkRefusal({ refusal }: Extract<SyncEffect, { type: 'check-refusal' }>): Promise<void> {
-    const known = await this.#reload().catch(this.#reportError)
-    await this.#dispatch({ ...refusal, type: 'refusal-checked', known: known ?? [] })
+    const loaded = await this.#readRefused(refusal.ids).catch(this.#reportError)
+    const { known = [], isRunning = false } = loaded ?? {}
+    await this.#dispatch({ ...refusal, type: 'refusal-checked', known, isRunning })
+  }
+
+  /** Loads the messages of refused decisions. A message that is being written is read to its end first, because it is not stored. */
+  async #readRefused(ids: readonly string[]): Promise<Reloaded | undefined> {
+    const { chat } = this
+    const loaded = await this.#reload()
+    const isFollowing = this.#sync.state === 'attached' && this.#sync.isFollowing
+    if (!loaded || isFollowing || isBusy(chat)) return loaded
+    const isStored = ids.every((id) => {
+      const shown = chat.messages.find(({ parts }) =>
+        parts.some((part) => part.approval?.id === id),
+      )
+      return !shown || loaded.known.includes(shown.id)
+    })
+    if (isStored) return loaded
+    await chat.resumeStream()
+    return this.#reload()
   }
 
   async #resume(purpose: 'interrupted' | 'outcome' | 'catch-up'): Promise<void> {
@@ -334,13 +352,13 @@ export class AttachedChat {
     }
   }
 
-  /** Shows the stored messages. Returns their ids, or undefined if they cannot be loaded. */
-  async #reload(): Promise<readonly string[] | undefined> {
+  /** Shows the stored messages. Returns undefined if they cannot be loaded. */
+  async #reload(): Promise<Reloaded | undefined> {
     const loaded = await this.#load()
     if (!loaded) return undefined
     const { messages, running: isRunning } = loaded
     await this.#dispatch({ type: 'reloaded', messages, isRunning })
-    return messages.map(({ id }) => id)
+    return { known: messages.map(({ id }) => id), isRunning }
   }
 
   async #load(): Promise<StoredConversation | undefined> {
@@ -397,7 +415,7 @@ export class AttachedChat {
       onTurn: (turn) => this.#report(this.#show(turn)),
       onUserMessage: (message, source) =>
         void this.#dispatch({ type: 'user-message', message, source }),
-      reload: () => this.#reload(),
+      reload: async () => (await this.#reload())?.known,
     }
   }
 
@@ -435,6 +453,12 @@ export class AttachedChat {
   readonly #reportError = (error: unknown): undefined => {
     if (error !== DECISION_CANCELLED) this.#options.onError?.(error)
   }
+}
+
+interface Reloaded {
+  /** The ids of the stored messages. */
+  readonly known: readonly string[]
+  readonly isRunning: boolean
 }
 
 interface ApproveOptions extends DecisionSupplement {

@@ -96,7 +96,9 @@ export function onRefused(
   chat: ChatView,
   { ids, error, isUnreported }: Refusal,
 ): Step {
-  const effects: SyncEffect[] = [mark('refused', ...ids), { type: 'report-refusal', ids, error }]
+  const effects: SyncEffect[] = [mark('refused', ...ids)]
+  // The person stopped the request: that is no refusal.
+  if (!isAborted(error)) effects.push({ type: 'report-refusal', ids, error })
   const next: AttachedSync = chat.isBusy && !isUnreported ? { ...state, stream: 'refused' } : state
   if (isDecidedElsewhere(error)) {
     const refusal = { ids, error, isUnreported }
@@ -106,13 +108,15 @@ export function onRefused(
     !findApproval(chat.messages, id, 'approval-responded') &&
     chat.messages.some(({ parts }) => parts.some(({ toolCallId }) => toolCallId === id))
   const outputs = ids.filter(isOutput)
-  effects.push(
-    ...reopen(
-      ids.filter((id) => !isOutput(id)),
-      chat,
-    ),
-  )
-  if (isUnreported) effects.push(reportError(error))
+  const decisions = ids.filter((id) => !isOutput(id))
+  // CL800: some of several decisions may count, and a request that was stopped may have arrived.
+  if (decisions.length > 1 || (decisions.length === 1 && isAborted(error))) {
+    const refusal = { ids: decisions, error, isUnreported }
+    effects.push({ type: 'check-refusal', refusal })
+  } else {
+    effects.push(...reopen(decisions, chat))
+    if (isUnreported) effects.push(reportError(error))
+  }
   if (outputs.length === 0 || !isTemporary(error)) return [next, effects]
   effects.push(mark('queued', ...outputs))
   return withEffects(effects, scheduleRetry(next))
@@ -122,9 +126,11 @@ export function onRefused(
 export function onRefusalChecked(
   state: AttachedSync,
   chat: ChatView,
-  { ids, known, error, isUnreported }: Extract<SyncEvent, { type: 'refusal-checked' }>,
+  { ids, known, isRunning, error, isUnreported }: Extract<SyncEvent, { type: 'refusal-checked' }>,
 ): Step {
-  const open = chat.messages.flatMap(({ id: messageId, parts }) => {
+  // The feed shows what becomes of a turn that is running.
+  const isFollowed = isRunning && state.isFollowing
+  const open = (isFollowed ? [] : chat.messages).flatMap(({ id: messageId, parts }) => {
     // These are as the server has them.
     if (known.includes(messageId)) return []
     return parts.flatMap(({ toolCallId, approval }) => {
@@ -219,6 +225,10 @@ const TEMPORARY = new Set<string>([
 
 function isDecidedElsewhere(error: unknown): boolean {
   return error instanceof AdkError && DECIDED_ELSEWHERE.has(error.code)
+}
+
+function isAborted(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError'
 }
 
 function isTemporary(error: unknown): boolean {

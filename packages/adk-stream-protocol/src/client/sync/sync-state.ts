@@ -103,7 +103,12 @@ export type SyncEvent = { readonly chat: ChatView } &
     | { readonly type: 'output-acknowledged'; readonly id: string }
     | ({ readonly type: 'responses-refused' } & Refusal)
     /** The stored messages were loaded after a refusal, or could not be. */
-    | ({ readonly type: 'refusal-checked'; readonly known: readonly string[] } & Refusal)
+    | ({
+        readonly type: 'refusal-checked'
+        readonly known: readonly string[]
+        /** Whether a turn is running, which the stored messages leave out. */
+        readonly isRunning: boolean
+      } & Refusal)
     | { readonly type: 'output-failed'; readonly output: ToolOutput; readonly error: unknown }
     | { readonly type: 'retry-due' }
     | { readonly type: 'connection-opened' }

@@ -130,12 +130,21 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     } catch (error) {
       stream.end(error)
       this.responses.mark(responseIds, 'refused')
-      if (responseIds.length > 0)
-        this.#observers.find(chatId)?.onResponsesRefused(responseIds, error)
+      if (responseIds.length > 0) void this.#reportRefused(stream, responseIds, error)
       // The person took the decision back: that is no error, and nothing follows.
       if (error === DECISION_CANCELLED) return emptyStream()
       throw error
     }
+  }
+
+  /** Reports refused responses. Those of a stopped request may have arrived: their outcome is known when the turn has stopped. */
+  async #reportRefused(
+    { chatId, chat, stopped }: SseStream,
+    responseIds: readonly string[],
+    error: unknown,
+  ): Promise<void> {
+    if (error !== DECISION_CANCELLED) await stopped.current
+    this.#observers.find(chatId, chat)?.onResponsesRefused(responseIds, error)
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
@@ -198,6 +207,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       source,
       tap,
       signal: closing.signal,
+      stopped: {},
       close: () => closing.abort(),
       end: (error) => {
         tap?.end(error)
@@ -236,7 +246,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       const newest = this.#newest.get(chatId)
       if (source === 'resumed' && newest !== undefined && newest !== stream) return
       // The chat does not show the reply any more, whether or not the request succeeds.
-      void this.api.stopChat(chatId).catch(() => undefined)
+      stream.stopped.current = this.api.stopChat(chatId).catch(() => undefined)
     })
   }
 
@@ -309,6 +319,8 @@ interface SseStream {
   readonly source: StreamSource
   /** Aborts the HTTP requests of the stream. */
   readonly signal: AbortSignal
+  /** Resolves when the server has stopped the turn. Undefined if the person did not stop it. */
+  readonly stopped: { current?: Promise<unknown> }
   readonly close: () => void
   readonly end: (error?: unknown) => void
   readonly tap: WireTap | undefined

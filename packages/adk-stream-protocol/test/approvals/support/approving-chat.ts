@@ -82,7 +82,7 @@ export class ApprovingChat extends ChatProbe {
     if (this.error instanceof AdkError) return this.error.code
     const told = this.error?.message ?? ''
     return ERROR_CODES.find(
-      (code) => told.includes(`"${code}"`) || told === new ProtocolError(code).message,
+      (code) => told.includes(`"${code}"`) || told.startsWith(new ProtocolError(code).message),
     )
   }
 

@@ -31,6 +31,7 @@ import {
   checkResults,
   isDuplicate,
   isSettled,
+  nameTaken,
   toDecider,
   toError,
 } from './decision-results.ts'
@@ -142,8 +143,9 @@ export class ApprovalDecisions {
       }
       checkResults(entries)
     } catch (error) {
-      for (const { result } of entries) if (isSettled(result)) this.#options.resume(result)
-      throw error
+      const taken = entries.map(({ result }) => result).filter(isSettled)
+      for (const result of taken) this.#options.resume(result)
+      throw nameTaken(error, taken.length, decisions.length)
     }
     for (const { decision, result } of entries)
       if (isRefusal(result)) await this.#reportRepeated(backend, decision.approvalId)

@@ -33,6 +33,15 @@ export function checkResults(entries: readonly RecordedDecision[]): void {
   throw isRefusal(result) ? toError(result) : new ProtocolError('approval-voted')
 }
 
+/** AP836: adds to the error of a request how many of its decisions took effect. */
+export function nameTaken(error: unknown, taken: number, all: number): unknown {
+  if (!(error instanceof ProtocolError) || taken === 0) return error
+  const { code, preview, retryAfterSeconds } = error
+  const message = `${error.message} ${taken} of the ${all} decisions of this request took effect. Load the chat to see which.`
+  const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  return new ProtocolError(code, { message, preview, cause: error, ...retry })
+}
+
 /**
  * Whether a client may continue with its decision. A client must not keep a decision that was not recorded, or that contradicts the
  * outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
