@@ -95,6 +95,41 @@ test('[AP800] the call of a tool node that returned a bigint ends as one that ha
   ])
 })
 
+test.each([
+  ['a bigint', 500n],
+  ['an object with a bigint', { cents: 500n }],
+  ['a cycle', createCycle()],
+])('[AP837] a turn continues after a function node that returned %s', async (_what, value) => {
+  const log: Log = []
+  const pays = new FunctionNode('pays', () => {
+    log.push('pays')
+    return value
+  })
+  const says = new FunctionNode('says', () => {
+    log.push('says')
+    return 'Done.'
+  })
+  await using testBridge = await open(log, {
+    agent: () => new Workflow({ name: 'flow', edges: [['START', pays, says]] }),
+  })
+  const page = testBridge.page()
+  const chat = await page.open(clientsWith('7')[0] as ApprovingClient)
+  await chat.send('Go.')
+  await chat.rest()
+  expect(chat.error).toBeUndefined()
+  expect(log).toEqual(['pays', 'says'])
+  expect(textOf((await page.messages()).at(-1))).toContain('Done.')
+  expect(testBridge.errors.map(String)).toEqual([
+    expect.stringContaining('JSON cannot carry the output of') as string,
+  ])
+})
+
+function createCycle(): object {
+  const cycle: Record<string, unknown> = {}
+  cycle['self'] = cycle
+  return cycle
+}
+
 test('[AP711] the call of a tool node is edited, expires, or is the whole agent', async () => {
   const log: Log = []
   await using testBridge = await open(log, {

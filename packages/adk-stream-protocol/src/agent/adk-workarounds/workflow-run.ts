@@ -20,6 +20,7 @@ import {
   ToolNode,
 } from '@google/adk'
 
+import { isRecordable, recordable } from '../../approvals/digest.ts'
 import type { EventNotes, NodeNote, ProgressNote } from '../history/event-notes.ts'
 import { writeNotes } from '../history/event-notes.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
@@ -354,7 +355,12 @@ export class WorkflowRun {
     this.#progress.set(path, last ? withEnds(last, path, runs) : createProgress(workflow))
   }
 
-  #store(context: NodeContext, node: NodeNote): void {
+  #store(context: NodeContext, { input, output, ...rest }: NodeNote): void {
+    const node = {
+      ...rest,
+      ...(input !== undefined && { input: toStorable(input) }),
+      ...(output !== undefined && { output: toStorable(output) }),
+    }
     this.#report(context, node.state === 'done' ? 'done' : 'running', { node })
   }
 
@@ -399,4 +405,9 @@ export function refuseIfStopped({ invocationContext }: NodeContext): void {
   if (invocationContext.abortSignal?.aborted !== true) return
   // ADK recognises its own error, which it does not export, by this name.
   throw Object.assign(new Error('The turn was stopped.'), { name: 'InvocationAbortedError' })
+}
+
+/** AP837: the code of a node has taken effect, whatever it returned. */
+function toStorable(value: unknown): unknown {
+  return isRecordable(value) ? value : recordable(value)
 }
