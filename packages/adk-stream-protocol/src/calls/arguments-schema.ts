@@ -12,7 +12,8 @@ export function readArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
   // ADK keeps the schema of a FunctionTool private and only applies it when the tool runs. That is too late to reject
   // edited arguments.
   const own: unknown = Reflect.get(tool, 'parameters')
-  if (own instanceof z.ZodObject) return own
+  // Without `loose()` or `catchall()`, zod ignores unknown properties. The record would contain what the tool never receives.
+  if (own instanceof z.ZodObject) return own.def.catchall ? own : own.strict()
   const declared = readDeclared(tool)
   if (!isObjectSchema(declared)) return undefined
   try {

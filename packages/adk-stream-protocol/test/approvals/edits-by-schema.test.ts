@@ -4,6 +4,7 @@ import type { BaseTool } from '@google/adk'
 import { FunctionTool, MCPToolset } from '@google/adk'
 import { Type } from '@google/genai'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { bundleProgram } from '../../../../test/support/bundle-program.ts'
 import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
@@ -124,3 +125,23 @@ test('[AP122] a tool that declares no arguments has none to edit', () => {
   expect(readArgumentsSchema(bare)?.safeParse({}).success ?? true).toBe(true)
   expect(readArgumentsSchema(bare)?.safeParse({ a: 1 }).success ?? false).toBe(false)
 })
+
+test.each([
+  [z.object({ amount: z.number() }), false],
+  [z.object({ amount: z.number() }).refine(({ amount }) => amount < 9), false],
+  [z.looseObject({ amount: z.number() }), true],
+])(
+  '[AP122] the zod schema of a tool allows other properties only if it says so',
+  (parameters, allows) => {
+    const pay = new FunctionTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters,
+      execute: () => ({}),
+    })
+    const schema = readArgumentsSchema(pay)
+    expect(schema?.safeParse({ amount: 5 }).success).toBe(true)
+    expect(schema?.safeParse({ amount: '5' }).success).toBe(false)
+    expect(schema?.safeParse({ amount: 5, other: 1 }).success).toBe(allows)
+  },
+)
