@@ -38,6 +38,26 @@ describe.each(LIBRARIES.slice(0, times(1, 2)))('the %s', (library) => {
   })
   afterEach(() => testPage.closePages())
 
+  test('[VO800] a microphone that the browser suspends is resumed', async () => {
+    const page = await testPage.openPage({ tones: SPEECH })
+    await page.evaluate(() => {
+      class CollectedContext extends AudioContext {
+        constructor(options?: AudioContextOptions) {
+          super(options)
+          // The speaker sets its sample rate.
+          if (options?.sampleRate === undefined) Object.assign(window, { microphone: this })
+        }
+      }
+      Object.assign(window, { AudioContext: CollectedContext })
+    })
+    await page.click('#start')
+    await waitForState(page, 'person-speaking')
+    await page.evaluate(() => (Reflect.get(window, 'microphone') as AudioContext).suspend())
+    await expect
+      .poll(() => page.evaluate(() => (Reflect.get(window, 'microphone') as AudioContext).state))
+      .toBe('running')
+  })
+
   test('[VO1] [VO2] [VO3] [VO12] the model receives the speech unchanged, and its reply is played', async () => {
     testPage.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
     const page = await testPage.openPage({ tones: SPEECH })

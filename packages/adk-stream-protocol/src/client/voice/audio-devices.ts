@@ -137,7 +137,14 @@ async function openMicrophone(
   const track = stream.getAudioTracks().at(0)
   // At the device's sample rate: Firefox cannot connect a stream to a context with another rate.
   const context = new AudioContext({ latencyHint: 'interactive' })
+  // A phone call or a locked screen suspends the context. Nobody would hear the person.
+  const resume = (): void => {
+    if (context.state !== 'running' && context.state !== 'closed')
+      context.resume().catch(() => undefined)
+  }
   const close = (): void => {
+    context.removeEventListener('statechange', resume)
+    document.removeEventListener('visibilitychange', resume)
     for (const each of stream.getTracks()) each.stop()
     // This fails only if the context is closed already.
     context.close().catch(() => undefined)
@@ -153,6 +160,9 @@ async function openMicrophone(
     throw error
   }
   track.addEventListener('ended', onLost)
+  context.addEventListener('statechange', resume)
+  // The browser may refuse to resume it while the page is hidden.
+  document.addEventListener('visibilitychange', resume)
   return {
     deviceId: track.getSettings().deviceId,
     setMuted: (muted) => {
