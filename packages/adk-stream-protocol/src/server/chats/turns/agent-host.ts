@@ -13,6 +13,7 @@ import { Runner, StreamingMode, createEvent, isBaseAgent } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { intercept, scopeArtifacts } from '../../../agent/adk-workarounds/session-services.ts'
+import { repairModelCalls } from '../../../agent/adk-workarounds/model-call-ids.ts'
 import {
   hasEarlyCallbacks,
   skipTokenCallbacks,
@@ -165,6 +166,7 @@ export class AgentHost {
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
       skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
+      repairModelCalls(runner.pluginManager)
       const findMessageId = gate.messageIdOf.bind(gate)
       controlSteps(agent, runner.pluginManager, findMessageId)
       relayRemoteAgents(runner.pluginManager, gate.runRemote)
