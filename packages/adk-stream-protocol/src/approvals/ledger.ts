@@ -243,9 +243,10 @@ export class Ledger {
     return this.#finish(id, { type: 'fail', worker: this.worker, error, ...result })
   }
 
-  /** Gives up a call whose outcome this worker does not know. `recover` settles it. */
+  /** Gives up a call whose outcome this worker does not know. `recover` settles it. Keeps an outcome that could not be stored (LG82). */
   abandon(id: string): void {
-    if (this.#running.has(id)) this.#running.set(id, { type: 'lose', worker: this.worker })
+    if (this.#running.has(id) && this.#running.get(id) === undefined)
+      this.#running.set(id, { type: 'lose', worker: this.worker })
   }
 
   /** Cancels an approval that has not started to run. */

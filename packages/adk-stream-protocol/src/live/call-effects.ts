@@ -23,7 +23,14 @@ import type { CallEffect } from '../calls/next-call.ts'
 import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import type { Pause } from '../calls/run-state.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
-import { contextOf, reportEndings, sendPending, sendResult, settleCall } from './open-call.ts'
+import {
+  contextOf,
+  reportEndings,
+  sendPending,
+  sendResult,
+  settleCall,
+  wasAsked,
+} from './open-call.ts'
 import { resumeSignIn, runOpenCall, settleSignIn } from './run-open-call.ts'
 
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
@@ -34,6 +41,12 @@ const NOT_EXECUTABLE = 'the call could not be carried out'
 
 /** The result that the model receives then. */
 const BROKEN = { error: 'The call could not be carried out.' } as const
+
+/** The result that the model receives if the store fails: the call may have run. */
+const UNCERTAIN = {
+  error:
+    'The server could not store how this call ended. It may or may not have taken effect. Do not repeat it unless the user asks.',
+} as const
 
 /** Performs effects of `nextCall`, one after the other: asks people, runs tools, and sends the results to the model. */
 export async function performEffects(
@@ -297,7 +310,7 @@ async function recover(live: LiveSession, call: OpenCall): Promise<void> {
   } catch (error) {
     live.onError(error)
     if (live.calls.isClosed) return
-    if (!call.state.isCancelled) sendResult(live, call, BROKEN)
+    if (!call.state.isCancelled) sendResult(live, call, wasAsked(call) ? UNCERTAIN : BROKEN)
     live.calls.remove(call)
   }
 }
@@ -309,6 +322,8 @@ async function cancelApproval(
 ): Promise<Approval | undefined> {
   const { id } = (await ledger.findByCall(chat, toolCallId)) ?? {}
   if (id === undefined) return undefined
+  // LG801: the call has run, and its outcome could not be stored when it ended.
+  await ledger.recordFinished()
   ledger.abandon(id)
   await ledger.cancel(id, NOT_EXECUTABLE)
   const approval = await ledger.get(id)

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 
+import { StoreError } from '../../src/store/store-error.ts'
+import { callPayment } from '../approvals/support/payments.ts'
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
 import { textParts } from './support/conversation.ts'
 import { memoryOf, openSockets } from './support/reconnecting-run.ts'
 import {
@@ -12,6 +15,7 @@ import {
   lastSession,
   openLiveTestBridge,
   unasked,
+  untilAsked,
   whole,
 } from './support/live-test-bridge.ts'
 
@@ -216,3 +220,37 @@ test('[LV25] `interrupt` ends the model’s speech, and the message is complete'
   expect(await whole(client, 'r1')).toBe('One.')
   expect(framesOf(client, 'interrupted')).toHaveLength(1)
 })
+
+test.each([1, 2])(
+  '[LG801] a live payment whose outcome cannot be stored %i times is not reported as failed or unknown',
+  async (times) => {
+    await using testBridge = await openLiveTestBridge()
+    const { approvals } = testBridge.store
+    const replace = approvals.replace.bind(approvals)
+    let failures = 0
+    approvals.replace = async (transition) => {
+      if (transition.entry.event.type === 'succeeded' && failures < times) {
+        failures += 1
+        throw new StoreError('full', 'The disk is full.')
+      }
+      return replace(transition)
+    }
+    await using client = await joinLive(testBridge)
+    client.say(`${callPayment(50)} [[then]] [[say Done.]]`)
+    const [approvalId = ''] = await untilAsked(client)
+    const page = testBridge.page()
+    expect(await page.decide(approvalId, { approved: true })).toMatchObject({ status: 200 })
+    await page.untilMessages(([, reply]) => toolParts(reply)[0]?.state === 'output-available')
+    expect(failures).toBe(times)
+    expect(JSON.stringify(lastSession(testBridge).received)).not.toContain(
+      'could not be carried out',
+    )
+    expect(await page.history(approvalId)).toEqual([
+      'requested',
+      'approved',
+      'started',
+      'succeeded',
+    ])
+    expect(testBridge.wallet.payments).toHaveLength(1)
+  },
+)
