@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/store/store-error.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
-import { textOf, toolParts } from '../support/chat-probe.ts'
+import { toolParts } from '../support/chat-probe.ts'
 import { textParts } from './support/conversation.ts'
 import { memoryOf, openSockets } from './support/reconnecting-run.ts'
 import {
