@@ -29,24 +29,23 @@ function fillable(store: Store, disk: Disk, onAppend: (event: Event) => void): S
     check()
     return appendEvent(request)
   }
-  const { replace, replaceAll, lockChat, unlockChat, markReported, heartbeat } = approvals
   const whenNotFull =
     <Given extends unknown[], Result>(write: (...given: Given) => Promise<Result>) =>
     async (...given: Given): Promise<Result> => {
       check()
-      return write.apply(approvals, given)
+      return write(...given)
     }
-  approvals.replace = whenNotFull(replace)
-  approvals.replaceAll = whenNotFull(replaceAll)
-  approvals.lockChat = whenNotFull(lockChat)
-  const unlock = whenNotFull(unlockChat)
+  approvals.replace = whenNotFull(approvals.replace.bind(approvals))
+  approvals.replaceAll = whenNotFull(approvals.replaceAll.bind(approvals))
+  approvals.lockChat = whenNotFull(approvals.lockChat.bind(approvals))
+  const unlock = whenNotFull(approvals.unlockChat.bind(approvals))
   approvals.unlockChat = async (...given) =>
     unlock(...given).catch((error: unknown) => {
       disk.unlockFailed.resolve()
       throw error
     })
-  approvals.markReported = whenNotFull(markReported)
-  approvals.heartbeat = whenNotFull(heartbeat)
+  approvals.markReported = whenNotFull(approvals.markReported.bind(approvals))
+  approvals.heartbeat = whenNotFull(approvals.heartbeat.bind(approvals))
   return store
 }
 
