@@ -1,6 +1,7 @@
 import * as z from 'zod'
 
 import type { Preview, ShownPreview } from '../protocol/preview.ts'
+import { callInTime } from '../shared/async.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import { withoutUndefined } from '../shared/collections.ts'
 import type { ApprovalStep, ApprovalTerms, ToolClaims, Approval } from './approval.ts'
@@ -336,30 +337,6 @@ function toShownPreview(preview: Preview): ShownPreview {
   const { success, data, error } = PolicyPreview.safeParse(preview)
   if (!success) throw new TypeError(`The policy returned an invalid preview: ${error.message}`)
   return { ...data, digest: digestJson(data) }
-}
-
-/** How long a policy, a function of it, or another function that describes an approval may take, in ms. */
-const POLICY_TIMEOUT_MS = 5_000
-
-/** Calls a function of the application. Rejects if it throws or takes longer than `POLICY_TIMEOUT_MS`. */
-export async function callInTime<Result>(
-  name: string,
-  run: () => Result | Promise<Result>,
-): Promise<Result> {
-  const result = run()
-  if (!(result instanceof Promise)) return result
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`${name} took longer than ${POLICY_TIMEOUT_MS} ms.`)),
-      POLICY_TIMEOUT_MS,
-    )
-  })
-  try {
-    return await Promise.race([result, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** The preview of a call: made, expected but not available, or not given by the policy. */

@@ -139,3 +139,27 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
   for await (const item of items) all.push(item)
   return all
 }
+
+/** How long a function of the application may take, in ms. */
+const HOOK_TIMEOUT_MS = 5_000
+
+/** Calls a function of the application. Rejects if it throws or takes longer than `HOOK_TIMEOUT_MS`. */
+export async function callInTime<Result>(
+  name: string,
+  run: () => Result | Promise<Result>,
+): Promise<Result> {
+  const result = run()
+  if (!(result instanceof Promise)) return result
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`${name} took longer than ${HOOK_TIMEOUT_MS} ms.`)),
+      HOOK_TIMEOUT_MS,
+    )
+  })
+  try {
+    return await Promise.race([result, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

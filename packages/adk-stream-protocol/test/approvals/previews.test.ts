@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { ShownPreview } from '../../src/protocol/preview.ts'
-import { callInTime } from '../../src/approvals/policy.ts'
+import { callInTime } from '../../src/shared/async.ts'
 import type { ApprovalPolicy } from '../../src/server/index.ts'
 import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'

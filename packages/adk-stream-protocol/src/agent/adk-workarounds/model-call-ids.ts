@@ -17,9 +17,11 @@ export function repairModelCalls(manager: PluginManager): void {
 
 /** Changes the response in place. The ids are the same for a partial response and the whole one. */
 function repairCalls({ content }: LlmResponse): void {
-  const used = new Set<string>()
+  // Most responses are a piece of text.
+  let used: Set<string> | undefined
   for (const { functionCall } of content?.parts ?? []) {
     if (!functionCall) continue
+    used ??= new Set()
     functionCall.name ||= UNNAMED
     const { id } = functionCall
     // ADK creates the ids of calls without one.

@@ -141,11 +141,11 @@ export class SocketRequests {
     if (!request) return false
     this.#requests.delete(request.id)
     request.end()
-    this.#takeBack(request, DECISION_CANCELLED)
+    this.#withdraw(request, DECISION_CANCELLED)
     return true
   }
 
-  #takeBack(request: SocketRequest, reason: unknown): void {
+  #withdraw(request: SocketRequest, reason: unknown): void {
     const { responseIds } = request
     if (responseIds.length === 0) return
     this.#dependencies.responses.mark(responseIds, 'refused')
@@ -317,15 +317,15 @@ export class SocketRequests {
     request.end()
     if (state === 'unsent' || this.#abort(request)) this.#requests.delete(request.id)
     else request.state = 'stopping'
-    if (state === 'unsent') this.#takeBack(request, DECISION_CANCELLED)
-    else if (state === 'sent' || state === 'checking') void this.#takeBackSent(request)
+    if (state === 'unsent') this.#withdraw(request, DECISION_CANCELLED)
+    else if (state === 'sent' || state === 'checking') void this.#withdrawSent(request)
   }
 
   /** The responses of a stopped request may have arrived. The server has handled the request when it answers a ping. */
-  async #takeBackSent(request: SocketRequest): Promise<void> {
+  async #withdrawSent(request: SocketRequest): Promise<void> {
     if (request.responseIds.length === 0) return
     await this.#dependencies.ping().catch(() => undefined)
-    this.#takeBack(request, new DOMException('The request was stopped.', 'AbortError'))
+    this.#withdraw(request, new DOMException('The request was stopped.', 'AbortError'))
   }
 
   /** The request was stopped while there was no connection. */

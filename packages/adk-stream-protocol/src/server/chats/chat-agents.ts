@@ -1,6 +1,6 @@
 import type { RunnerConfig } from '@google/adk'
 
-import { callInTime } from '../../approvals/policy.ts'
+import { callInTime } from '../../shared/async.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 
 import type { z } from 'zod'
 
-import { callInTime } from '../../approvals/policy.ts'
+import { callInTime } from '../../shared/async.ts'
 import { describeIssue } from '../../protocol/client-input.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'

@@ -1,4 +1,4 @@
-import { callInTime } from '../../approvals/policy.ts'
+import { callInTime } from '../../shared/async.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
