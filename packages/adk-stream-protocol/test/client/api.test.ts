@@ -255,10 +255,10 @@ test('[CL18] a feed with keep-alives stays open, even without events', async () 
   // The time of the client passes only between keep-alives, however late they arrive.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { setTimeout: fakeTimeout } = globalThis
-  let starts = 0
+  const timers = { started: 0 }
   // Not a spy: `vi.restoreAllMocks()` of a later file would restore the fake timer.
   globalThis.setTimeout = Object.assign((...parameters: Parameters<typeof fakeTimeout>) => {
-    starts += 1
+    timers.started += 1
     return fakeTimeout(...parameters)
   }, fakeTimeout)
   onTestFinished(() => {
@@ -273,9 +273,9 @@ test('[CL18] a feed with keep-alives stays open, even without events', async () 
   })
   const response = await opened.promise
   for (let keepAlives = 0; keepAlives < 4; keepAlives += 1) {
-    const before = starts
+    const before = timers.started
     response.write(': keep-alive 600\n\n')
-    while (starts === before) await setImmediate()
+    while (timers.started === before) await setImmediate()
     // Without the next one, the feed would be lost after three times 600 ms.
     vi.advanceTimersByTime(1_700)
   }
