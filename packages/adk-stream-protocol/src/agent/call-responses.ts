@@ -5,7 +5,7 @@ import type { FunctionResponse } from '@google/genai'
 
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import { findReply } from '../approvals/approval.ts'
-import { isRecordable, recordable } from '../approvals/digest.ts'
+import { toStorable } from '../approvals/digest.ts'
 import { readReportedFailure } from '../protocol/message.ts'
 import type { DecidedNote, RepliedNote } from './history/event-notes.ts'
 import { writeNotes } from './history/event-notes.ts'
@@ -207,7 +207,7 @@ export function toResponse(result: unknown): Record<string, unknown> {
 
 /** Like `toResponse`, for the session. A result that JSON cannot carry is replaced by a text that says so: the call has run. */
 export function toStoredResponse(result: unknown): Record<string, unknown> {
-  return toResponse(isRecordable(result) ? result : recordable(result))
+  return toResponse(toStorable(result))
 }
 
 /** A call inside an `AgentTool` needs approval, which cannot be requested there. */

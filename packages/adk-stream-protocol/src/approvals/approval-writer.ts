@@ -10,7 +10,7 @@ import type { ApprovalCommand, Commands, Transitions } from './next-approval.ts'
 /** The approval after each command. */
 export type Steps = readonly [Approval, ...Approval[]]
 
-/** Applies commands to the approvals of an application, each by a compare-and-set in the store, and tells listeners about the changes. */
+/** Applies commands to the approvals of an application, each by a compare-and-set in the store, and notifies the listeners. */
 export class ApprovalWriter {
   readonly #store: ApprovalStore
   readonly #appName: string
@@ -100,7 +100,7 @@ export class ApprovalWriter {
     return isStored
   }
 
-  /** Tells the listeners about a change that is stored. */
+  /** Notifies the listeners of a change that is stored. */
   publish(approval: Approval, event: AuditEvent): void {
     this.#remember(approval)
     for (const listener of this.#listeners) {

@@ -74,6 +74,11 @@ export function recordable(output: unknown): unknown {
   }
 }
 
+/** Returns an output itself if it can be stored as it is, and otherwise as a record contains it. */
+export function toStorable(output: unknown): unknown {
+  return isRecordable(output) ? output : recordable(output)
+}
+
 /** Whether an output is recorded as it is, and an object as an object: `toJSON` of a date or a URL returns a string. */
 export function isRecordable(output: unknown): boolean {
   try {

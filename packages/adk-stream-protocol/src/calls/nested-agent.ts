@@ -161,7 +161,7 @@ async function storeResults(
   }
 }
 
-/** AP804: cancels what an agent still asks that has failed. Nobody would run these calls. */
+/** AP804: cancels the open questions of an agent that has failed. Its calls would never run. */
 async function cancelQuestions(
   service: NestedSession,
   ledger: Ledger,

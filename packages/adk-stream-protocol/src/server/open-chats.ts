@@ -159,7 +159,7 @@ function isWatched(events: ChatEvents, runs: LiveRuns | undefined): boolean {
   return events.watched || runs?.listened === true
 }
 
-/** Returns a function that tells clients about results that were stored after their turn had ended. */
+/** Returns a function that reports results to clients that were stored after their turn had ended. */
 function createLateReport(
   { onError }: BridgeSettings,
   { events }: SharedParts,

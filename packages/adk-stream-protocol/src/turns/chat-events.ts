@@ -21,7 +21,7 @@ export class ChatEvents {
   /** The followers of each chat. */
   readonly #followers = new Map<string, Set<Follower>>()
 
-  /** Whether anybody waits for changes. */
+  /** Whether there is a feed or a follower. */
   get watched(): boolean {
     return this.#ofChats.size + this.#ofLists.size + this.#followers.size > 0
   }

@@ -101,6 +101,23 @@ const CASES: readonly {
 
 const CLIENTS = clientsWith('7')
 
+/** Asks for a payment in a chat, approves it there, and waits for its outcome. */
+async function approvePayment(
+  testBridge: TestBridge,
+  {
+    client = CLIENTS[0] ?? raise(),
+    outcome = 'succeeded',
+  }: { readonly client?: (typeof CLIENTS)[number]; readonly outcome?: string } = {},
+) {
+  const page = testBridge.page()
+  const chat = await page.open(client)
+  await chat.send(ASK)
+  const [id = ''] = chat.asked
+  await chat.decide(true)
+  await page.untilState(id, outcome)
+  return { page, chat, id }
+}
+
 describe.each(CASES)('$name', ({ result, policy, outcome, told }) => {
   test.each(policy ? CLIENTS : CLIENTS.slice(0, 1))(
     '[AP360] ends for the record, the card and the model alike, over $name',
@@ -109,12 +126,7 @@ describe.each(CASES)('$name', ({ result, policy, outcome, told }) => {
         tools: () => [payTool(result)],
         ...(policy && { approvals: policy }),
       })
-      const page = testBridge.page()
-      const chat = await page.open(client)
-      await chat.send(ASK)
-      const [id = ''] = chat.asked
-      await chat.decide(true)
-      await page.untilState(id, outcome)
+      const { page, id } = await approvePayment(testBridge, { client, outcome })
       expect(await stored(page)).toMatchObject({
         state: 'approved',
         outcome,
@@ -160,12 +172,7 @@ test.each<readonly [name: string, result: unknown, told: unknown, reports: reado
   async (_name, result, told, reports) => {
     const look = new FunctionTool({ name: 'look', description: 'Looks.', execute: () => result })
     await using testBridge = await TestBridge.open({ tools: () => [payTool(result), look] })
-    const page = testBridge.page()
-    const chat = await page.open(CLIENTS[0] ?? raise())
-    await chat.send(ASK)
-    const [id = ''] = chat.asked
-    await chat.decide(true)
-    await page.untilState(id, 'succeeded')
+    const { page, chat } = await approvePayment(testBridge)
     expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
     await chat.send('[[call look {}]][[then]][[say Seen.]]')
     const outputs = (await page.messages()).flatMap(toolParts).map(({ output }) => output)
@@ -251,12 +258,7 @@ const LOST = [
 
 test('[AP800] a call that set state which cannot be stored ends as one that has run', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [payUnstorable] })
-  const page = testBridge.page()
-  const chat = await page.open(CLIENTS[0] ?? raise())
-  await chat.send(ASK)
-  const [id = ''] = chat.asked
-  await chat.decide(true)
-  await page.untilState(id, 'succeeded')
+  const { page } = await approvePayment(testBridge)
   expect(await stored(page)).toMatchObject({ state: 'approved', outcome: 'succeeded' })
   expect(testBridge.errors.map(String)).toEqual(LOST)
 })
@@ -324,12 +326,7 @@ test('[AP361] a receipt is part of the message and of the audit record', async (
       },
     },
   })
-  const page = testBridge.page()
-  const chat = await page.open(CLIENTS[0] ?? raise())
-  await chat.send(ASK)
-  const [id = ''] = chat.asked
-  await chat.decide(true)
-  await page.untilState(id, 'succeeded')
+  const { page, id } = await approvePayment(testBridge)
   expect(await stored(page)).toMatchObject({ outcome: 'succeeded', receipt })
   const { entries } = await testBridge.bridge.audit({ approvalId: id })
   expect(entries.at(-1)?.event).toMatchObject({ type: 'succeeded', receipt })
@@ -342,12 +339,7 @@ test('[AP361] a receipt that cannot be created leaves the outcome unchanged', as
     // JavaScript can return anything.
     approvals: { pay: { receipt: () => ({ lines: 'x' }) as never } },
   })
-  const page = testBridge.page()
-  const chat = await page.open(CLIENTS[0] ?? raise())
-  await chat.send(ASK)
-  const [id = ''] = chat.asked
-  await chat.decide(true)
-  await page.untilState(id, 'succeeded')
+  const { page } = await approvePayment(testBridge)
   const data = await stored(page)
   expect(data).toMatchObject({ outcome: 'succeeded' })
   expect(data).not.toHaveProperty('receipt')

@@ -254,13 +254,18 @@ describe('a decision that the conversation does not contain yet', () => {
   })
 })
 
+/** Opens a bridge whose payments wait. */
+function openBlocked(before: Promise<void>): Promise<TestBridge> {
+  return TestBridge.open({
+    tools: (wallet) => [paymentTool(wallet, { before: () => before })],
+  })
+}
+
 test.each([client, liveClient])(
   '[CV795] $name: while a call runs after its turn was stopped, a page that is opened shows it as approved, and then its result',
   async (stock) => {
     const gate = defer()
-    await using testBridge = await TestBridge.open({
-      tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
-    })
+    await using testBridge = await openBlocked(gate.promise)
     const page = testBridge.page()
     const first = await page.open(stock)
     await first.send(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -290,9 +295,7 @@ test.each([client, liveClient])(
   '[CV798] $name: a page that resumes a turn is not asked for a call that was approved while the turn ran',
   async (stock) => {
     const gate = defer()
-    await using testBridge = await TestBridge.open({
-      tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
-    })
+    await using testBridge = await openBlocked(gate.promise)
     const page = testBridge.page()
     const first = await page.open(stock)
     const calls = ['A', 'B', 'C'].map((recipient) => callPayment(50, recipient)).join('')

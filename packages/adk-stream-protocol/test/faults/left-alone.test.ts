@@ -130,7 +130,7 @@ test('[AP795] if the server that runs the call is lost, the client that waits at
   expect(pair.effects()).toEqual([])
 })
 
-test('[AP795] a server that closes does not wait for the call of another one, and tells the client to retry', async () => {
+test('[AP795] a server that closes does not wait for the call of another one, and asks the client to retry', async () => {
   await using stopped = await openStopped()
   const { pair, asked, response } = stopped
   await pair.two.bridge.close()

@@ -75,6 +75,16 @@ test('[LV327] [RL30] after kill -9, the live session continues elsewhere with it
   servers.giveBack(two)
 })
 
+/** Joins the chat of a killed server at another one, and approves the call that waits there. */
+async function approveAfterCrash(person: Person, chatId: string): Promise<LiveClient> {
+  await postgresLeaseTimes(database).expire()
+  const client = await LiveClient.join(person.url, chatId)
+  await client.status('open')
+  const [asked] = await person.approvals()
+  expect((await person.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  return client
+}
+
 test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
   await using servers = await waitingPool.borrowTwo()
   const { one, two } = servers
@@ -84,11 +94,7 @@ test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and 
   await first.say(PAY)
   expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
   await one.child.kill()
-  await postgresLeaseTimes(database).expire()
-  await using second = await LiveClient.join(two.url, chatId)
-  await second.status('open')
-  const [asked] = await atTwo.approvals()
-  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  await using second = await approveAfterCrash(atTwo, chatId)
   await expect
     .poll(async () => textOf((await atTwo.messages())[1]))
     .toMatch(/(?:Result of the call|pay returned).*"paid":50/)
@@ -134,11 +140,7 @@ test('[LV491] after kill -9, a call that waits inside agents is decided elsewher
   const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
   await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
   await one.child.kill()
-  await postgresLeaseTimes(database).expire()
-  await using second = await LiveClient.join(two.url, chatId)
-  await second.status('open')
-  const [asked] = await atTwo.approvals()
-  expect((await atTwo.decide(asked?.id ?? '', { approved: true })).status).toBe(200)
+  await using second = await approveAfterCrash(atTwo, chatId)
   await expect
     .poll(async () => JSON.stringify(await atTwo.messages()))
     .toContain('"output":{"result":"Passed on."}')

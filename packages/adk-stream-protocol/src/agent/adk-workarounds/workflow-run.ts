@@ -20,7 +20,7 @@ import {
   ToolNode,
 } from '@google/adk'
 
-import { isRecordable, recordable } from '../../approvals/digest.ts'
+import { toStorable } from '../../approvals/digest.ts'
 import type { EventNotes, NodeNote, ProgressNote } from '../history/event-notes.ts'
 import { writeNotes } from '../history/event-notes.ts'
 import { findFinishedTask, findNodeCalls, findProgress } from '../history/find-steps.ts'
@@ -356,6 +356,7 @@ export class WorkflowRun {
   }
 
   #store(context: NodeContext, { input, output, ...rest }: NodeNote): void {
+    // AP837: the code of the node has taken effect, whatever it returned.
     const node = {
       ...rest,
       ...(input !== undefined && { input: toStorable(input) }),
@@ -405,9 +406,4 @@ export function refuseIfStopped({ invocationContext }: NodeContext): void {
   if (invocationContext.abortSignal?.aborted !== true) return
   // ADK recognises its own error, which it does not export, by this name.
   throw Object.assign(new Error('The turn was stopped.'), { name: 'InvocationAbortedError' })
-}
-
-/** AP837: the code of a node has taken effect, whatever it returned. */
-function toStorable(value: unknown): unknown {
-  return isRecordable(value) ? value : recordable(value)
 }

@@ -137,7 +137,7 @@ async function openMicrophone(
   const track = stream.getAudioTracks().at(0)
   // At the device's sample rate: Firefox cannot connect a stream to a context with another rate.
   const context = new AudioContext({ latencyHint: 'interactive' })
-  // A phone call or a locked screen suspends the context. Nobody would hear the person.
+  // A phone call or a locked screen suspends the context, and the microphone records nothing.
   const resume = (): void => {
     if (context.state !== 'running' && context.state !== 'closed')
       context.resume().catch(() => undefined)

@@ -31,7 +31,7 @@ import {
   checkResults,
   isDuplicate,
   isSettled,
-  nameTaken,
+  addTakenCount,
   toDecider,
   toError,
 } from './decision-results.ts'
@@ -145,7 +145,7 @@ export class ApprovalDecisions {
     } catch (error) {
       const taken = entries.map(({ result }) => result).filter(isSettled)
       for (const result of taken) this.#options.resume(result)
-      throw nameTaken(error, taken.length, decisions.length)
+      throw addTakenCount(error, taken.length, decisions.length)
     }
     for (const { decision, result } of entries)
       if (isRefusal(result)) await this.#reportRepeated(backend, decision.approvalId)

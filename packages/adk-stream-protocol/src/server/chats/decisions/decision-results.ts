@@ -34,7 +34,7 @@ export function checkResults(entries: readonly RecordedDecision[]): void {
 }
 
 /** AP836: adds to the error of a request how many of its decisions took effect. */
-export function nameTaken(error: unknown, taken: number, all: number): unknown {
+export function addTakenCount(error: unknown, taken: number, all: number): unknown {
   if (!(error instanceof ProtocolError) || taken === 0) return error
   const { code, preview, retryAfterSeconds } = error
   const message = `${error.message} ${taken} of the ${all} decisions of this request took effect. Load the chat to see which.`

@@ -10,7 +10,7 @@ export interface ShowStoredParts {
 }
 
 /**
- * Tells the clients of this process that a message has changed although no turn of this process has streamed the change. Feeds report a
+ * Notifies the clients of this process that a message has changed although no turn of this process has streamed the change. Feeds report a
  * turn, and clients that watch the chat on a socket receive the whole message, unless `isRead` says that they read it by a request.
  */
 export async function showStored(
