@@ -48,7 +48,8 @@ longTest(
   '[DO152] the UI kits of the recipe request approval, run approved calls, and do not run denied ones',
   async () => {
     await using directory = await temporaryDirectory()
-    await buildRecipe(join(directory.path, 'page'))
+    const pageDir = directory.file('page')
+    await buildRecipe(pageDir)
     const paid: number[] = []
     const payment = new FunctionTool({
       name: 'process_payment',
@@ -58,8 +59,12 @@ longTest(
       execute: ({ amount }) => ({ success: paid.push(amount) > 0 }),
     })
     await using emulator = await startEmulator()
-    const options = { tools: [payment], basePath: '/adk' }
-    await using server = await serveWithBridge(emulator, directory.path, options)
+    await using server = await serveWithBridge(emulator, {
+      pageDir,
+      dataDir: directory.path,
+      tools: [payment],
+      basePath: '/adk',
+    })
     const browser = await launchChromium()
     try {
       const page = await browser.newPage()

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 import { times } from '../test/support/long-run.ts'
 import { longTest } from '../test/support/long-test.ts'
 import { openBreakableProxy } from './support/breakable-proxy.ts'
 import { measurePcm, syllables } from './support/make-wav.ts'
-import { openVoiceTestPage, type VoiceTestPage } from './support/voice-test-page.ts'
+import { buildVoicePage, openVoiceTestPage, type VoiceTestPage } from './support/voice-test-page.ts'
 import type { VoicePage } from './voice-page/main.ts'
 
 const SILENCE = { hertz: 0, ms: 1_000 }
@@ -13,19 +13,19 @@ const SILENCE = { hertz: 0, ms: 1_000 }
 const SPEECH = [{ hertz: 0, ms: 500 }, ...syllables(440, 1_000), { hertz: 0, ms: 60_000 }]
 const LONG_REPLY = `[[say ${'This is a long answer that takes its time. '.repeat(8)}]]`
 
-type Library = Parameters<typeof openVoiceTestPage>[0]
+type Library = Parameters<typeof buildVoicePage>[0]
 
-const opened = new Map<Library, Promise<VoiceTestPage>>()
+const built = new Map<Library, ReturnType<typeof buildVoicePage>>()
 
-/** Opens the page of a library once for all tests, because its build takes seconds. */
-function openOnce(library: Library): Promise<VoiceTestPage> {
-  const page = opened.get(library) ?? openVoiceTestPage(library)
-  opened.set(library, page)
-  return page
+/** Opens the page of a library. The page is built once for all tests, because that takes seconds. */
+async function openLibraryPage(library: Library): Promise<VoiceTestPage> {
+  const page = built.get(library) ?? buildVoicePage(library)
+  built.set(library, page)
+  return openVoiceTestPage((await page).path)
 }
 
 afterAll(async () => {
-  for (const page of opened.values()) await (await page)[Symbol.asyncDispose]()
+  for (const page of built.values()) await (await page)[Symbol.asyncDispose]()
 })
 
 /** `npm test` builds one page. The package is also tested by test/pack. */
@@ -33,10 +33,10 @@ const LIBRARIES = ['source', 'package'] as const
 
 describe.each(LIBRARIES.slice(0, times(1, 2)))('the %s', (library) => {
   let testPage: VoiceTestPage
-  beforeAll(async () => {
-    testPage = await openOnce(library)
+  beforeEach(async () => {
+    testPage = await openLibraryPage(library)
   })
-  afterEach(() => testPage.closePages())
+  afterEach(() => testPage[Symbol.asyncDispose]())
 
   test('[VO800] a microphone that the browser suspends is resumed', async () => {
     const page = await testPage.openPage({ tones: SPEECH })
@@ -86,10 +86,10 @@ describe.each(LIBRARIES.slice(0, times(1, 2)))('the %s', (library) => {
 
 describe('voice', () => {
   let testPage: VoiceTestPage
-  beforeAll(async () => {
-    testPage = await openOnce('source')
+  beforeEach(async () => {
+    testPage = await openLibraryPage('source')
   })
-  afterEach(() => testPage.closePages())
+  afterEach(() => testPage[Symbol.asyncDispose]())
 
   longTest('[VO4] speech interrupts the playback', async () => {
     testPage.emulator.live.queueTranscript('[[say Yes?]]')

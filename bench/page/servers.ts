@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { LogLevel, setLogLevel } from '@google/adk'
@@ -28,7 +27,7 @@ await build({
   root: fileURLToPath(new URL('../../apps/demo/bench/peer', import.meta.url)),
   configFile: fileURLToPath(new URL('../../apps/demo/vite.config.ts', import.meta.url)),
   logLevel: 'error',
-  build: { outDir: join(peerData.path, 'page') },
+  build: { outDir: peerData.file('page') },
 })
 await using demo = await startDemo({
   PORT: '0',
@@ -36,7 +35,10 @@ await using demo = await startDemo({
   GOOGLE_API_KEY: 'bench',
   GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
 })
-await using peer = await serveWithBridge(emulator, peerData.path)
+await using peer = await serveWithBridge(emulator, {
+  pageDir: peerData.file('page'),
+  dataDir: peerData.path,
+})
 process.send?.({ demo: demo.url, peer: peer.url })
 await once(process, 'disconnect')
 

@@ -12,17 +12,20 @@ import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts
 import { readSettings } from '../../apps/demo/src/server/settings.ts'
 
 interface ServeOptions {
+  /** The directory of the built page. */
+  readonly pageDir: string
+  /** The directory of the database. */
+  readonly dataDir: string
   /** Default none. */
   readonly tools?: BaseTool[]
   /** Where the bridge is mounted. Default: at the root. */
   readonly basePath?: string
 }
 
-/** Serves the page that is built in `<dataDir>/page`, with the demo's security headers, and a bridge with an agent. */
+/** Serves a built page, with the demo's security headers, and a bridge with an agent. */
 export async function serveWithBridge(
   emulator: Emulator,
-  dataDir: string,
-  { tools = [], basePath = '' }: ServeOptions = {},
+  { pageDir, dataDir, tools = [], basePath = '' }: ServeOptions,
 ) {
   const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
   const model = await openModel(readSettings(environment))
@@ -35,7 +38,7 @@ export async function serveWithBridge(
     authenticate: signedCookie({ secret: () => store.secret('cookie') }),
     live: { model: model.live },
   })
-  const page = createPage(join(dataDir, 'page'))
+  const page = createPage(pageDir)
   const server = await openHttpServer({
     host: '127.0.0.1',
     port: 0,

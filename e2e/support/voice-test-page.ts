@@ -6,13 +6,19 @@ import { type Emulator, startEmulator } from 'gemini-emulator'
 import { type Browser, type Page } from 'playwright-core'
 import { build, type InlineConfig } from 'vite'
 
-import { temporaryDirectory } from '../../test/support/temporary-directory.ts'
+import {
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '../../test/support/temporary-directory.ts'
 import { PAGE_TIMEOUT_MS } from './browser-contexts.ts'
 import { launchChromium, microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
 import { serveWithBridge } from './serve-with-bridge.ts'
 
-/** A small page with voice, served with the demo's security headers, and an emulated live model. */
+/**
+ * A small page with voice, served with the demo's security headers, and an emulated live model. When it is disposed, it throws if a
+ * page had an exception or violated the security policy.
+ */
 export interface VoiceTestPage extends AsyncDisposable {
   readonly emulator: Emulator
   readonly url: string
@@ -22,8 +28,6 @@ export interface VoiceTestPage extends AsyncDisposable {
   countSentSamples(): number
   /** Opens the page with a microphone that plays these tones in a loop. Without tones, there is no microphone. */
   openPage(options: OpenPageOptions): Promise<Page>
-  /** Closes the browsers. Throws if a page had an exception or violated the security policy. */
-  closePages(): Promise<void>
 }
 
 interface OpenPageOptions {
@@ -32,22 +36,16 @@ interface OpenPageOptions {
   readonly url?: string
 }
 
-/** `source` is the library's source, built like the demo's page. `package` is the published package, built with the defaults of Vite. */
-export async function openVoiceTestPage(library: 'source' | 'package'): Promise<VoiceTestPage> {
+/** Serves a page of {@link buildVoicePage} with an emulator of its own: speech that another test sent gets no reply here. */
+export async function openVoiceTestPage(pageDir: string): Promise<VoiceTestPage> {
   const directory = await temporaryDirectory()
-  await buildVoicePage(library, join(directory.path, 'page'))
   const emulator = await startEmulator({
     paceMs: 5,
     live: { recordAudio: true, keepFrames: 10_000, playback: 'real-time' },
   })
-  const server = await serveWithBridge(emulator, directory.path)
+  const server = await serveWithBridge(emulator, { pageDir, dataDir: directory.path })
   const browsers: Browser[] = []
   const errors: string[] = []
-  const closePages = async (): Promise<void> => {
-    await Promise.all(browsers.splice(0).map((browser) => browser.close()))
-    const found = errors.splice(0)
-    if (found.length > 0) throw new Error(`The page had errors: ${found.join(', ')}`)
-  }
   return {
     emulator,
     url: server.url,
@@ -73,12 +71,12 @@ export async function openVoiceTestPage(library: 'source' | 'package'): Promise<
       await page.goto(url)
       return page
     },
-    closePages,
     async [Symbol.asyncDispose]() {
-      await closePages()
+      await Promise.all(browsers.map((browser) => browser.close()))
       await server[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()
+      if (errors.length > 0) throw new Error(`The page had errors: ${errors.join(', ')}`)
     },
   }
 }
@@ -86,16 +84,19 @@ export async function openVoiceTestPage(library: 'source' | 'package'): Promise<
 // Browsers do not treat HTTP pages of other hosts than localhost as secure.
 const INSECURE_HOST = ['--host-resolver-rules=MAP voice.test 127.0.0.1']
 
-async function buildVoicePage(library: 'source' | 'package', outDir: string): Promise<void> {
+/** `source` is the library's source, built like the demo's page. `package` is the published package, built with the defaults of Vite. */
+export async function buildVoicePage(library: 'source' | 'package'): Promise<TemporaryDirectory> {
+  const directory = await temporaryDirectory()
   const configFile = fileURLToPath(new URL('../../apps/demo/vite.config.ts', import.meta.url))
   const config: InlineConfig = {
     root: fileURLToPath(new URL('../voice-page', import.meta.url)),
     configFile: library === 'source' && configFile,
     mode: 'test',
     logLevel: 'error',
-    build: { outDir },
+    build: { outDir: directory.path, emptyOutDir: true },
   }
   await build(config)
+  return directory
 }
 
 function readReceivedAudio({ realtimeInput }: Readonly<Record<string, unknown>>): Buffer {
