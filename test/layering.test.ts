@@ -98,6 +98,21 @@ test('[AR2] only code for pages imports `client/` and `react/`', () => {
   expect(users).toEqual([])
 })
 
+test('[DO850] the contract of stores imports no test runner and no database driver', () => {
+  const packages = new Set<string>()
+  const visited = new Set<string>()
+  const visit = (file: string): void => {
+    if (visited.has(file)) return
+    visited.add(file)
+    for (const target of runtimeImports(file))
+      if (target.startsWith('.')) visit(path.resolve(path.dirname(file), target))
+      else packages.add(target)
+  }
+  visit(path.join(SRC, 'store/contract/index.ts'))
+  const foreign = [...packages].filter((name) => !name.startsWith('node:'))
+  expect(foreign.toSorted()).toEqual(['@google/adk', 'canonicalize', 'zod'])
+})
+
 test.each(sources(path.join(ROOT, 'packages/gemini-emulator/src')))(
   '[AR3] emulator %s does not import the library',
   (file) => {

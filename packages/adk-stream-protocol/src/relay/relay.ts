@@ -63,29 +63,41 @@ export interface RelayTurn {
 export interface TurnUpdate extends Omit<RelayTurn, 'owner'> {
   /** The number of the update, from 1. */
   readonly seq: number
-  /** Chunks and marks as JSON (see `TurnLine`). */
+  /** Chunks and marks as JSON. The store keeps each line as it is. */
   readonly lines: readonly string[]
   readonly ended: boolean
 }
 
+/**
+ * Options of {@link Relay.write}.
+ *
+ * @inline
+ */
 interface WriteOptions {
   readonly owner: string
   /** Turns that other servers read. Those servers get a hint. */
   readonly watched: readonly string[]
 }
 
+/**
+ * How far a server has read a turn.
+ *
+ * @inline
+ */
 interface TurnPosition {
   readonly turnId: string
   /** The number of the last update that was read. */
   readonly seq: number
 }
 
+/** The updates of a turn after the position of a reader. */
 export interface TurnRows extends TurnPosition {
   readonly lines: readonly string[]
   readonly ended: boolean
   readonly replayable: boolean
 }
 
+/** A turn that has started, or that has ended. */
 export interface TurnChange extends RelayTurn {
   readonly ended: boolean
 }
@@ -113,6 +125,7 @@ export interface Hint {
   readonly approvals?: boolean
 }
 
+/** Receives hints, and learns when hints may have been lost. */
 export interface HintListener {
   readonly onHint: (hint: Hint) => void
   /** Hints may have been lost: read everything. */

@@ -5,8 +5,9 @@ import type { Relay, Signals } from '../relay/relay.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
- * The database of a bridge. `openSqliteStore` opens one in a SQLite file. Implement this interface to use
- * another database.
+ * The database of a bridge. `openSqliteStore` opens one in a SQLite file, `openPostgresStore` one in a PostgreSQL database. Implement
+ * this interface to use another database: `adk-stream-protocol/store/contract` has the types of its parts, and the tests that it must
+ * pass.
  */
 export interface Store extends AsyncDisposable {
   readonly sessions: RewindableSessionService

@@ -1,3 +1,74 @@
 export type { ContractDatabase, ContractTest, StoreContractOptions } from './contract-test.ts'
 export { CONTRACT_START } from './contract-test.ts'
 export { storeContract } from './store.contract.ts'
+export type {
+  BrowserCall,
+  BrowserCallStore,
+  ChatEntry,
+  ChatNote,
+  ChatStore,
+  CredentialStore,
+  DueBrowserCalls,
+  FirstMessageReader,
+  LiveSessionStore,
+  LockedSessionReader,
+  NewAttempt,
+  NewCredential,
+  OrphanPage,
+  Orphans,
+  Owner,
+  PendingBrowserCall,
+  RefreshLock,
+  RemovalCondition,
+  RetentionStore,
+  RewindableSessionService,
+  RewindRequest,
+  SaveOptions,
+  StoredCredential,
+  TakenAttempt,
+  UnusedChats,
+} from '../store.ts'
+export type { StoreErrorCode } from '../store-error.ts'
+export type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditCheck,
+  AuditFilter,
+  AuditHead,
+  AuditVerification,
+  ChatLock,
+  ChatLockHolder,
+  HeldLock,
+  LeaseOptions,
+  LeaseRenewal,
+  LockedChatsFilter,
+  PendingQuota,
+  ReadApproval,
+  UnreportedFilter,
+  VisibleFilter,
+  WorkerLease,
+} from '../../approvals/approval-store.ts'
+export type {
+  Approval,
+  ApprovalLink,
+  ApprovalState,
+  ApprovalStateName,
+  ApprovalStep,
+  ApprovalTerms,
+  Vote,
+} from '../../approvals/approval.ts'
+export type { AuditEntry, AuditEvent, AuditRecord } from '../../approvals/audit-entry.ts'
+export { type Decider, isWaitingFor } from '../../approvals/deciders.ts'
+export { cancelApproval, isUnreported, type Transition } from '../../approvals/next-approval.ts'
+export type {
+  Hint,
+  HintListener,
+  Relay,
+  RelayTurn,
+  Signal,
+  Signals,
+  TurnChange,
+  TurnRows,
+  TurnUpdate,
+} from '../../relay/relay.ts'
+export type { AppChatRef } from '../../shared/chat-ref.ts'

@@ -1,3 +1,1 @@
-export type { PostgresClient, PostgresPool, PostgresQuery } from './database.ts'
-export type { PostgresStoreOptions } from './postgres-store.ts'
-export { openPostgresStore } from './postgres-store.ts'
+export { openPostgresStore, type PostgresStoreOptions } from './postgres-store.ts'

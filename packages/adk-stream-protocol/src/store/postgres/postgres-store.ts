@@ -51,7 +51,7 @@ interface SharedPostgresOptions {
 export type PostgresStoreOptions = SharedPostgresOptions &
   (
     | {
-        /** A pool of `pg`. Closing the store leaves it open. */
+        /** A `Pool` of the package `pg`. Closing the store leaves it open. */
         readonly pool: PostgresPool
       }
     | {
