@@ -1,4 +1,4 @@
-import type { TimelineWait, WireEvent } from 'adk-stream-protocol/client'
+import type { Timeline, WireEvent } from 'adk-stream-protocol/client'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { type ApprovalEntry, readPath } from '../src/page/inspector/approval-picture.tsx'
@@ -159,7 +159,7 @@ describe('current wait', () => {
     approvedBy: [],
     byReader: true,
     votedByReader: false,
-  } as const satisfies TimelineWait
+  } as const satisfies Timeline['waits'][number]
   const voted = { ...pending, given: 1, needed: 2, byReader: false, votedByReader: true }
 
   test.each<[string, Partial<Waiting>, string, string]>([

@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import {
-  type AllowedHosts,
   type Authenticate,
   type Bridge,
+  type BridgeOptions,
   isAllowedHost,
   ProtocolError,
 } from 'adk-stream-protocol/server'
@@ -34,7 +34,7 @@ export interface ListenerOptions {
   /** The name of this instance, sent as a header of every response. */
   readonly instance: string | undefined
   /** Host names of the demo, in addition to `localhost` and IP addresses. */
-  readonly allowedHosts: AllowedHosts
+  readonly allowedHosts: NonNullable<BridgeOptions['allowedHosts']>
 }
 
 /** Serves the page, `/direct`, `/demo` and `/calendar`. The bridge handles all other requests. */

@@ -14,7 +14,7 @@ export interface AuditEntry {
   readonly event: AuditEvent
 }
 
-/** A stored audit entry. */
+/** A stored entry of the audit record, as `bridge.audit()` returns it: one transition of an approval. */
 export interface AuditRecord extends AuditEntry {
   /** The position in the record. It grows with each entry of the store. */
   readonly seq: number

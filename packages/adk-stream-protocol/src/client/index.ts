@@ -7,13 +7,8 @@ export {
   readApprovalLinkUrl,
   toApprovalLinkUrl,
 } from './api/adk-api.ts'
-export { type Pace, type Playback, Player, playRecording } from './recording/play-recording.ts'
-export {
-  type AnyTransport,
-  type RecordedLine,
-  readRecording,
-  Recorder,
-} from './recording/recording.ts'
+export { type Playback, Player, playRecording } from './recording/play-recording.ts'
+export { readRecording, Recorder } from './recording/recording.ts'
 export type { LiveEvent } from './socket/watched-chats.ts'
 export { type AttachedChat, attachChat } from './sync/attached-chat.ts'
 export { type BrowserTools, runBrowserTools } from './tools/browser-tools.ts'
@@ -30,5 +25,5 @@ export {
 } from './transports/web-socket-transport.ts'
 export type { WireEvent } from './transports/wire-events.ts'
 export type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
-export type { SignedInService, SignInTerms } from '../protocol/sign-in-terms.ts'
-export type { Timeline, TimelineEntry, TimelineWait } from '../protocol/timeline.ts'
+export type { SignedInService } from '../protocol/sign-in-terms.ts'
+export type { Timeline } from '../protocol/timeline.ts'

@@ -1,3 +1,4 @@
+export type { AuditRecord } from '../approvals/audit-entry.ts'
 export type { ApprovalPolicy, PolicyCall, PolicyVerdict } from '../approvals/policy.ts'
 export { browserTool } from '../calls/browser-tool.ts'
 export { callAddress, idempotencyKey } from '../agent/tool-call.ts'
@@ -11,16 +12,8 @@ export {
   type Principal,
   signedCookie,
 } from './auth/authenticate.ts'
-export type { LiveOptions } from './chats/live-conversations.ts'
 export { type Bridge, createBridge } from './create-bridge.ts'
-export { type AllowedHosts, isAllowedHost } from './http/hosts-and-proxies.ts'
-export type { BridgeLimits } from './limits.ts'
+export { isAllowedHost } from './http/hosts-and-proxies.ts'
 export type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
-export type { AuditPage, AuditQuery } from './routes/audit-and-timeline.ts'
-export type {
-  ApiKeyProvider,
-  OAuthProvider,
-  SignInOptions,
-  SignInProvider,
-} from './sign-in/sign-in-options.ts'
+export type { SignInOptions, SignInProvider } from './sign-in/sign-in-options.ts'
 export type { CallAddress } from './routes/call-completion.ts'

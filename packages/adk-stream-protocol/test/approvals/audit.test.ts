@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import type { AuditPage } from '../../src/server/index.ts'
+import type { AuditPage } from '../../src/server/routes/audit-and-timeline.ts'
 import { tool } from '../support/agents.ts'
 import { callPayment } from './support/payments.ts'
 import { TestBridge } from './support/test-bridge.ts'

@@ -1,5 +1,5 @@
 import { type AdkChat, useVoice, VoiceStage } from 'adk-stream-protocol/react'
-import { Voice, listMicrophones, type MicrophoneChoice as Choice } from 'adk-stream-protocol/voice'
+import { Voice, listMicrophones } from 'adk-stream-protocol/voice'
 import { Captions, MessageSquare, ChevronDown, Mic } from 'lucide-react'
 import { useEffect, useState, useMemo } from 'react'
 
@@ -50,7 +50,7 @@ export function VoicePanel({ voice, chat }: VoicePanelProps) {
 /** Selects the microphone. Shows nothing if there is only one. Browsers name microphones after access is granted. */
 function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
   const { voice: labels } = useLabels().shell
-  const [choices, setChoices] = useState<readonly Choice[]>([])
+  const [choices, setChoices] = useState<Awaited<ReturnType<typeof listMicrophones>>>([])
   useEffect(() => {
     let isCancelled = false
     const update = () =>

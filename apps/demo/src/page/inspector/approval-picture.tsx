@@ -8,7 +8,7 @@ import {
   Undo2,
   X,
 } from 'lucide-react'
-import type { AdkApi, ApprovalRecord, TimelineEntry } from 'adk-stream-protocol/client'
+import type { AdkApi, ApprovalRecord } from 'adk-stream-protocol/client'
 import { useEffect, useState } from 'react'
 
 import { describeCall } from '../conversation/describe-call.ts'
@@ -16,6 +16,7 @@ import { useLabels } from '../i18n/language.tsx'
 import { formatMs, nameOf } from './format.ts'
 import { ScrolledText, useInspectorLabels } from './parts.tsx'
 import { showInChat } from './inspection.ts'
+import type { TimelineEntry } from './timeline-rows.ts'
 
 interface ApprovalsProps {
   readonly api: AdkApi

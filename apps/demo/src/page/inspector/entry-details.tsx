@@ -1,4 +1,4 @@
-import type { AdkApi, TimelineEntry } from 'adk-stream-protocol/client'
+import type { AdkApi } from 'adk-stream-protocol/client'
 import { LocateFixed } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 
@@ -6,6 +6,7 @@ import { formatMs, formatTime, nameOf } from './format.ts'
 import { type ChatPlace, showInChat } from './inspection.ts'
 import type { InspectorLabels } from './labels.ts'
 import { ScrolledText, useInspectorLabels } from './parts.tsx'
+import type { TimelineEntry } from './timeline-rows.ts'
 import type { TurnTrace } from './trace.ts'
 
 interface EntryDetailsProps {

@@ -1,7 +1,5 @@
-import type { TimelineEntry } from 'adk-stream-protocol/client'
-
 import type { ApprovalStage } from './approval-picture.tsx'
-import type { Lane } from './timeline-rows.ts'
+import type { Lane, TimelineEntry } from './timeline-rows.ts'
 import type { Span } from './trace.ts'
 
 type TurnState = Extract<TimelineEntry, { type: 'turn' }>['state']

@@ -1,9 +1,4 @@
-import {
-  type Pace,
-  type AdkUIMessage,
-  playRecording,
-  type Playback,
-} from 'adk-stream-protocol/client'
+import { type AdkUIMessage, playRecording, type Playback } from 'adk-stream-protocol/client'
 import { Pause, Play, StepForward, X } from 'lucide-react'
 import { type ReactNode, useId, useState, useEffect, useRef } from 'react'
 
@@ -16,7 +11,8 @@ interface ReplayViewProps {
   readonly onClose: () => void
 }
 
-const PACES: readonly Pace[] = ['real-time', 'fast', 'step']
+const PACES = ['real-time', 'fast', 'step'] as const
+type Pace = (typeof PACES)[number]
 
 /** Replays a recorded conversation with the same components. */
 export function ReplayView({ recording, renderFrame, onClose }: ReplayViewProps) {

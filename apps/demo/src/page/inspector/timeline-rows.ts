@@ -1,6 +1,9 @@
-import type { Timeline, TimelineEntry } from 'adk-stream-protocol/client'
+import type { Timeline } from 'adk-stream-protocol/client'
 
 import type { TurnTrace } from './trace.ts'
+
+/** An entry of a timeline. */
+export type TimelineEntry = Timeline['entries'][number]
 
 export const LANES = ['model', 'tool', 'wait', 'network'] as const
 export type Lane = (typeof LANES)[number]

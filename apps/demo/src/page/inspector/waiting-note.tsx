@@ -1,4 +1,4 @@
-import type { TimelineWait, ConnectionState } from 'adk-stream-protocol/client'
+import type { ConnectionState, Timeline } from 'adk-stream-protocol/client'
 
 import { describeCall } from '../conversation/describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
@@ -6,6 +6,8 @@ import { useInspectorLabels, useNow } from './parts.tsx'
 import { showInChat } from './inspection.ts'
 import type { InspectorLabels } from './labels.ts'
 import { nameOf } from './format.ts'
+
+type TimelineWait = Timeline['waits'][number]
 
 /** Says why the chat waits: for which call, for whom, and until when. */
 export function WaitingNote(props: Omit<Waiting, 'now'>) {

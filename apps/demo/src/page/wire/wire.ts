@@ -1,13 +1,12 @@
 import {
   adkApi,
   type AdkUIMessage,
-  type AnyTransport,
   webSocketTransport,
   Recorder,
   sseTransport,
   type WireEvent,
 } from 'adk-stream-protocol/client'
-import { DefaultChatTransport } from 'ai'
+import { type ChatTransport, DefaultChatTransport } from 'ai'
 import { z } from 'zod'
 import { useSyncExternalStore } from 'react'
 
@@ -97,7 +96,7 @@ export const transports = {
   sse: sseTransport({ url: '', headers, observe, fetch: observedFetch }),
   live,
   direct: observeTransport(new DefaultChatTransport<AdkUIMessage>({ api: '/direct', headers })),
-} satisfies Record<Mode, AnyTransport>
+} satisfies Record<Mode, ChatTransport<AdkUIMessage>>
 
 function socketUrl(): string {
   const { protocol, host } = window.location
@@ -105,10 +104,10 @@ function socketUrl(): string {
 }
 
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
-type ChunkStream = Awaited<ReturnType<AnyTransport['sendMessages']>>
+type ChunkStream = Awaited<ReturnType<ChatTransport<AdkUIMessage>['sendMessages']>>
 
 /** Observes an AI SDK transport. It resumes nothing, because its server stores no replies. */
-function observeTransport(transport: AnyTransport): AnyTransport {
+function observeTransport(transport: ChatTransport<AdkUIMessage>): ChatTransport<AdkUIMessage> {
   return {
     sendMessages: async (options) => {
       const { chatId, trigger, messageId, messages } = options

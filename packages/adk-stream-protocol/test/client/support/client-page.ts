@@ -4,7 +4,6 @@ import { WebSocket } from 'ws'
 
 import type {
   AdkUIMessage,
-  AnyTransport,
   AttachedChat,
   WebSocketTransport,
   WebSocketTransportOptions,
@@ -13,6 +12,7 @@ import type {
 import { attachChat, webSocketTransport, sseTransport } from '../../../src/client/index.ts'
 import { ApprovingChat } from '../../approvals/support/approving-chat.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
+import type { AnyTransport } from '../../../src/client/recording/recording.ts'
 import type { AttachableChat } from '../../../src/client/sync/attachable-chat.ts'
 
 /** The `Chat` of a version of the AI SDK. */

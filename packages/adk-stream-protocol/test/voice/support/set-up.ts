@@ -1,4 +1,5 @@
-import type { VoiceOptions, VoiceState } from '../../../src/client/voice/index.ts'
+import type { VoiceOptions } from '../../../src/client/voice/index.ts'
+import type { VoiceState } from '../../../src/client/voice/voice-state.ts'
 import { Voice } from '../../../src/client/voice/index.ts'
 import { FakeDevices } from './fake-devices.ts'
 import { FakeTransport } from './fake-transport.ts'
