@@ -31,6 +31,7 @@ export default defineConfig({
     globalSetup: ['test-run-folder.ts', 'postgres-server.ts'].map((file) =>
       fileURLToPath(new URL(`test/support/${file}`, import.meta.url)),
     ),
+    setupFiles: [fileURLToPath(new URL('test/support/no-leftovers.ts', import.meta.url))],
     // What is waited for comes soon, or on a busy machine late. No test has a shorter time limit of its own. A page that does not
     // change has one, which says what the test waited for.
     testTimeout: 360_000,
@@ -40,7 +41,7 @@ export default defineConfig({
     retry: process.env['CI'] === undefined ? 0 : 2,
     // One more than the cores of the smallest supported machine: a test often waits for a timer or a child process.
     maxWorkers: 3,
-    // A file takes seconds to load ADK anew. None of them changes what it shares with the next one.
+    // A file takes seconds to load ADK anew. A file that changes what it shares with the next one fails.
     isolate: false,
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
     projects: [

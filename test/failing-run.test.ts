@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { stripVTControlCharacters } from 'node:util'
 
 import { expect, test } from 'vitest'
 
@@ -11,7 +12,7 @@ const VITEST = path.join(
   '../vitest.mjs',
 )
 
-test('[AR7] a test run with a failed test ends with exit code 1, also if it has started PostgreSQL', async () => {
+test('[AR7] [DO855] a test run with a failed test ends with exit code 1, also if it has started PostgreSQL, and names what a file leaves', async () => {
   // The run starts a PostgreSQL of its own, as `npm test` does.
   const { TEST_POSTGRES_BROKER: _parent, ...env } = process.env
   const config = path.join(import.meta.dirname, 'failing-run/vitest.config.ts')
@@ -20,6 +21,11 @@ test('[AR7] a test run with a failed test ends with exit code 1, also if it has 
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const outputs = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'exit')])
-  expect(outputs.join('\n')).toContain('1 failed')
+  const output = stripVTControlCharacters(outputs.join('\n'))
+  expect(output).toContain('1 failed | 1 passed')
+  expect(output).toContain('leaves.ts [ leaves.ts ]')
+  expect(output).toContain(
+    'This file leaves to the next file of its worker: setTimeout, process.env.LEFT_BY_A_TEST',
+  )
   expect(run.exitCode).toBe(1)
 })

@@ -1,0 +1,54 @@
+import { afterAll, vi } from 'vitest'
+
+/** The global names that tests replace. */
+const GLOBALS = [
+  'Date',
+  'WebSocket',
+  'clearInterval',
+  'clearTimeout',
+  'console',
+  'fetch',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+] as const
+
+/** Events of the process whose listeners change how it reports an error or ends. */
+const EVENTS = ['SIGINT', 'SIGTERM', 'uncaughtException', 'unhandledRejection'] as const
+
+/** The first bridge of a process sets it for the whole process. */
+const SET_BY_THE_BRIDGE = 'ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'
+
+const globals: Record<string, unknown> = globalThis
+
+const before = snapshot()
+
+/**
+ * Fails the file that leaves a changed global, environment variable or process listener to the next file of its worker. The hook
+ * runs after those of the file.
+ */
+afterAll(() => {
+  // Vitest does this after the file. A spy on a fake timer, restored after the timers, puts the fake timer back.
+  vi.restoreAllMocks()
+  const after = snapshot()
+  const changed = new Set([...before.keys(), ...after.keys()])
+  for (const name of changed) if (before.get(name) === after.get(name)) changed.delete(name)
+  // Only this file is to fail.
+  vi.useRealTimers()
+  for (const name of GLOBALS) if (changed.has(name)) globals[name] = before.get(name)
+  if (changed.size > 0)
+    throw new Error(`This file leaves to the next file of its worker: ${[...changed].join(', ')}`)
+})
+
+function snapshot(): ReadonlyMap<string, unknown> {
+  return new Map<string, unknown>([
+    ['fake timers', vi.isFakeTimers()],
+    ...GLOBALS.map((name) => [name, globals[name]] as const),
+    ...Object.entries(process.env)
+      .filter(([name]) => name !== SET_BY_THE_BRIDGE)
+      .map(([name, value]) => [`process.env.${name}`, value] as const),
+    ...EVENTS.map((name) => [`listeners of '${name}'`, process.listenerCount(name)] as const),
+  ])
+}
