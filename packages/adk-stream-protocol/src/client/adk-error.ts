@@ -25,6 +25,14 @@ export class AdkError extends Error {
   }
 }
 
+/** Creates the error of a connection for which the person has to sign in again. */
+export function signedOut(): AdkError {
+  return new AdkError(
+    'unauthenticated',
+    'You are signed out. Sign in again and repeat the request.',
+  )
+}
+
 /** Creates the error of a lost connection. The AI SDK treats a `TypeError` whose message contains "network" as resumable. */
 export function disconnected(detail: string, cause?: unknown): TypeError {
   return new TypeError(`network: ${detail}`, { cause })

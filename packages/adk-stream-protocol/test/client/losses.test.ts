@@ -212,27 +212,30 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   })
 
   test.each([
-    { code: 4401, sockets: 1 },
+    { code: 4401, sockets: 1, error: 'signed out' },
     { code: 1008, sockets: 1 },
     { code: 4408, sockets: 3 },
     { code: 1001, sockets: 3 },
     { code: 1011, sockets: 3 },
-  ])('[CL8] a socket that closes with $code is opened again or not', async ({ code, sockets }) => {
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-    server.on('connection', (socket) => socket.on('message', () => socket.close(code)))
-    await once(server, 'listening')
-    const port = portOf(server)
-    const live = {
-      url: `ws://127.0.0.1:${port}`,
-      backoff: { firstMs: 1, maxMs: 2, attempts: 2 },
-    }
-    await using page = new ClientPage({ url: '', version, live })
-    const failed = page.transport.decide({ chatId: 'chat-1', approvalId: 'a', approved: true })
-    page.transport.watch('chat-1')
-    await expect(failed).rejects.toThrow('network')
-    expect(page.sockets).toHaveLength(sockets)
-    server.close()
-  })
+  ])(
+    '[CL8] a socket that closes with $code is opened again or not',
+    async ({ code, sockets, error = 'network' }) => {
+      const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+      server.on('connection', (socket) => socket.on('message', () => socket.close(code)))
+      await once(server, 'listening')
+      const port = portOf(server)
+      const live = {
+        url: `ws://127.0.0.1:${port}`,
+        backoff: { firstMs: 1, maxMs: 2, attempts: 2 },
+      }
+      await using page = new ClientPage({ url: '', version, live })
+      const failed = page.transport.decide({ chatId: 'chat-1', approvalId: 'a', approved: true })
+      page.transport.watch('chat-1')
+      await expect(failed).rejects.toThrow(error)
+      expect(page.sockets).toHaveLength(sockets)
+      server.close()
+    },
+  )
 
   test('[CL10] stop() stops the model, also while there is no connection', async () => {
     await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })

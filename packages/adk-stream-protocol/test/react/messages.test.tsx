@@ -5,7 +5,9 @@ import { userEvent } from '@testing-library/user-event'
 import type { ComponentProps } from 'react'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
-import type { AdkUIMessage } from '../../src/client/index.ts'
+import { AdkError, type AdkUIMessage } from '../../src/client/index.ts'
+import { ERROR_CODES } from '../../src/protocol/error-codes.ts'
+import { readProblem } from '../../src/react/reading/problem.ts'
 import {
   AdkProvider,
   type AdkLabels,
@@ -208,7 +210,11 @@ describe('the conversation', () => {
 describe('labels', () => {
   test('[RE16] English and Japanese say the same things', () => {
     expect(shapeOf(ja)).toEqual(
-      shapeOf({ ...en, approval: { ...en.approval, refusals: ja.approval.refusals } }),
+      shapeOf({
+        ...en,
+        approval: { ...en.approval, refusals: ja.approval.refusals },
+        problem: { ...en.problem, refusals: ja.problem.refusals },
+      }),
     )
     const japanese = sentencesOf(ja)
     expect(japanese.filter((sentence) => !/[ぁ-んァ-ヶ一-龠]/.test(sentence))).toEqual(['ja'])
@@ -258,7 +264,6 @@ describe('problems', () => {
     { kind: 'disconnected', title: 'The connection was lost', action: 'Reconnect' },
     { kind: 'busy', title: 'A reply is still in progress', action: 'Try again' },
     { kind: 'unavailable', title: 'Something went wrong', action: 'Try again' },
-    { kind: 'signed-out', title: 'You are signed out', action: 'Reload the page' },
     { kind: 'blocked', title: 'The model declined to answer', action: undefined },
     { kind: 'unfinished', title: 'The reply is unfinished', action: undefined },
   ] as const)('[RE10] $kind says what to do', async ({ kind, title, action }) => {
@@ -269,10 +274,47 @@ describe('problems', () => {
     const button = screen.queryByRole('button')
     expect(button?.textContent).toBe(action)
     if (button) await user.click(button)
-    expect([onRecover.mock.calls.length, onReload.mock.calls.length]).toEqual([
-      action !== undefined && kind !== 'signed-out' ? 1 : 0,
-      kind === 'signed-out' ? 1 : 0,
-    ])
+    expect(onRecover).toHaveBeenCalledTimes(action === undefined ? 0 : 1)
+    expect(onReload).not.toHaveBeenCalled()
+  })
+
+  test('[RE850] a person who is signed out can try again, or reload the page', async () => {
+    const onRecover = vi.fn()
+    const onReload = vi.fn()
+    const problem = { kind: 'signed-out' } as const
+    render(<ProblemCard problem={problem} onRecover={onRecover} onReload={onReload} />)
+    expect(screen.getByRole('alert').textContent).toContain('Sign in again in another tab')
+    await user.click(screen.getByRole('button', { name: 'Try again' }))
+    expect(onRecover).toHaveBeenCalledOnce()
+    await user.click(screen.getByRole('button', { name: 'Reload the page' }))
+    expect(onReload).toHaveBeenCalledOnce()
+  })
+
+  test('[RE851] a refusal is described in Japanese, and says why another attempt would not help', () => {
+    const error = new AdkError('unknown-agent', 'The agent of this chat is not available.')
+    const problem = readProblem(error, [], 0)
+    const card = <ProblemCard problem={problem} onRecover={vi.fn()} />
+    const view = render(card)
+    expect(screen.getByRole('alert').textContent).toContain('The agent of this chat')
+    expect(screen.queryByRole('button')).toBeNull()
+    view.rerender(<AdkProvider labels={ja}>{card}</AdkProvider>)
+    expect(screen.getByRole('alert').textContent).toContain('新しいチャットを始めてください')
+  })
+
+  test('[RE851] every error code that can refuse a decision or a message has a Japanese text', () => {
+    const decisions =
+      'unauthenticated unavailable unknown-approval not-allowed approval-decided ' +
+      'approval-voted approval-expired approval-cancelled not-editable no-payload ' +
+      'not-voted invalid-answer preview-changed preview-failed call-blocked ' +
+      'sign-in-needed turn-running turn-lost bad-request too-large too-fast ' +
+      'too-many-turns overloaded internal store-failed'
+    expect(decisions.split(' ').filter((code) => ja.approval.refusals[code] === undefined)).toEqual(
+      [],
+    )
+    const shown = ERROR_CODES.filter(
+      (code) => readProblem(new AdkError(code, ''), [], 0).kind === 'refused',
+    )
+    expect(shown.filter((code) => ja.problem.refusals[code] === undefined)).toEqual([])
   })
 
   test('[RE18] a lost connection is announced, with the time until the next attempt', () => {

@@ -2,7 +2,8 @@ import { screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
-import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { apiKey } from '../../src/server/auth/authenticate.ts'
+import { PEOPLE, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, WAYS } from './support/chat-page.tsx'
 import { answer, payment, approvalPart } from './support/messages.ts'
@@ -44,6 +45,57 @@ describe.each(WAYS)('over %s', (way) => {
     const asked = testBridge.asked
     await page.click('Try again')
     await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
+  })
+})
+
+/** Opens a bridge that rejects everybody while the session has expired. */
+function openExpiring(session: { isExpired: boolean }): Promise<TestBridge> {
+  const authenticate = apiKey(PEOPLE)
+  return TestBridge.open({
+    authenticate: (request) => (session.isExpired ? undefined : authenticate(request)),
+    limits: { reauthenticateMs: 50 },
+  })
+}
+
+describe.each(WAYS)('signed out, over %s', (way) => {
+  test('[CL850] [RE850] a decision is refused with what to do, and counts once after the person has signed in again', async () => {
+    const session = { isExpired: false }
+    await using testBridge = await openExpiring(session)
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+    await screen.findByRole('button', { name: 'Approve' })
+    session.isExpired = true
+    await waitFor(() => expect(page.chat.connection.isSignedOut).toBe(true))
+    await screen.findByText('You are signed out')
+    await page.click('Approve')
+    await screen.findByText(/then send it again here/)
+    expect(testBridge.wallet.payments).toHaveLength(0)
+    session.isExpired = false
+    await page.click('Approve')
+    await page.until('Paid.')
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    await waitFor(() => expect(screen.queryByText('You are signed out')).toBeNull())
+  })
+
+  test('[CL850] [RE850] a message is kept, and sent once when the person tries again', async () => {
+    const session = { isExpired: false }
+    await using testBridge = await openExpiring(session)
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[say One.]]')
+    await page.until('One.')
+    await page.untilReady()
+    session.isExpired = true
+    browser.cut()
+    page.say('[[say Two.]]')
+    await screen.findByText('You are signed out')
+    await waitFor(() => expect(page.chat.problem).toEqual({ kind: 'signed-out' }))
+    session.isExpired = false
+    await page.click('Try again')
+    await page.until('Two.')
+    await page.untilReady()
+    expect(testBridge.asked).toBe(2)
   })
 })
 

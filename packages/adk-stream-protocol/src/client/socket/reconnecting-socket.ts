@@ -2,7 +2,7 @@ import type { ClientFrame } from '../../protocol/client-frame.ts'
 import { CLOSE_CODES, SUBPROTOCOL, mayRetry } from '../../protocol/server-frame.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore } from '../../shared/backoff.ts'
-import { disconnected } from '../adk-error.ts'
+import { disconnected, signedOut } from '../adk-error.ts'
 import { onNetworkBack, createConnectionStatus } from '../transports/connection-state.ts'
 
 /** The part of a WebSocket that is used: the browser's, or the one of `ws`. */
@@ -64,6 +64,8 @@ export class ReconnectingSocket {
   #attempts = 0
   /** Whether requests have failed because the server could not be reached. A page tries on, so that it can recover by itself. */
   #isUnreachable = false
+  /** Whether the server has rejected the credentials, until a socket is open again. */
+  #isSignedOut = false
 
   constructor(options: ReconnectingSocketOptions) {
     this.#options = options
@@ -100,6 +102,15 @@ export class ReconnectingSocket {
     if (!this.#socket || (this.#socket.bufferedAmount ?? 0) > MAX_QUEUED_AUDIO) return false
     this.#socket.send(bytes)
     return true
+  }
+
+  /** The server rejects the credentials of the page. A lost socket is not opened again: what waits for it could be sent for another person. */
+  onSignedOut(): void {
+    const state = this.#state
+    if (state.name !== 'waiting' && state.name !== 'opening') return
+    if (state.name === 'waiting') state.cancel()
+    this.#rejectCredentials()
+    if ('socket' in state) state.socket?.close(1000)
   }
 
   /** Closes the open socket and opens another one. */
@@ -153,9 +164,14 @@ export class ReconnectingSocket {
     }
   }
 
+  #rejectCredentials(): void {
+    this.#isSignedOut = true
+    this.#abort(signedOut())
+  }
+
   #abort(error: unknown): void {
     this.#state = { name: 'idle' }
-    this.status.set({ state: 'closed' })
+    this.status.set({ state: 'closed', ...(this.#isSignedOut && { isSignedOut: true }) })
     this.#isUnreachable = false
     this.#options.onGivenUp(error, { isFinal: true })
   }
@@ -189,6 +205,7 @@ export class ReconnectingSocket {
     if (!this.#isCurrent(socket)) return socket.close(1000)
     this.#state = { name: 'open', socket }
     this.#isUnreachable = false
+    this.#isSignedOut = false
     this.status.set({ state: 'open' })
     this.#heartbeat.start()
     this.#options.onOpen()
@@ -203,6 +220,8 @@ export class ReconnectingSocket {
     const { backoff } = this.#options
     const error = disconnected(`the socket closed with ${code}`, cause)
     // A browser does not learn why a server rejected the upgrade: the code is 1006 in any case.
+    if (code === CLOSE_CODES.unauthenticated.code || this.#isSignedOut)
+      return this.#rejectCredentials()
     if (retry === 'no' || retry === 'changed') return this.#abort(error)
     if (this.#attempts >= backoff.attempts) {
       if (!isPage()) return this.#abort(error)

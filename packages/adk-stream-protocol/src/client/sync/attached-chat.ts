@@ -1,6 +1,7 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { AdkApi } from '../api/adk-api.ts'
+import { AdkError } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import { toSendable } from '../tools/browser-tools.ts'
 import {
@@ -384,8 +385,10 @@ export class AttachedChat {
     if (type === 'approval') onApproval?.({ approvalId: event.approvalId, state: event.state })
     if (type === 'open') this.channel.onFeed?.(this, { state: 'open' })
     if (type === 'lost') {
-      const { attempt, retryAt } = event
-      this.channel.onFeed?.(this, { state: 'lost', attempt, retryAt })
+      const { attempt, retryAt, error } = event
+      const isSignedOut = error instanceof AdkError && error.code === 'unauthenticated'
+      const lost = { state: 'lost' as const, attempt, retryAt }
+      this.channel.onFeed?.(this, { ...lost, ...(isSignedOut && { isSignedOut }) })
     }
     void this.#dispatch({ type: 'feed-event', event })
   }

@@ -10,6 +10,8 @@ export interface ConnectionState {
   readonly retryAt?: number
   /** The number of the attempt to reconnect, from 1. */
   readonly attempt?: number
+  /** Whether the server rejects the credentials of the page: the person has to sign in again. */
+  readonly isSignedOut?: boolean
 }
 
 /**
@@ -42,8 +44,9 @@ export function createConnectionStatus(): ConnectionStatus {
       return current
     },
     set: (next) => {
-      const { state, retryAt, attempt } = current
-      if (next.state === state && next.retryAt === retryAt && next.attempt === attempt) return
+      const { state, retryAt, attempt, isSignedOut } = current
+      const isSame = next.retryAt === retryAt && next.attempt === attempt
+      if (isSame && next.state === state && next.isSignedOut === isSignedOut) return
       current = next
       listeners.call(next)
     },

@@ -157,6 +157,11 @@ export class WebSocketTransport
     }
   }
 
+  /** A browser does not learn why the server rejects a socket. The feed of the chat does. */
+  onFeed(_feed: object, state: ConnectionState | undefined): void {
+    if (state?.isSignedOut === true) this.#session.socket.onSignedOut()
+  }
+
   /** Subscribes to the events of a live chat. Returns a function that unsubscribes. */
   watch(
     chatId: string,

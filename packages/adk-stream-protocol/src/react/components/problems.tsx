@@ -31,9 +31,10 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
   const labels = useAdkLabels()
   const isOnline = useIsOnline()
   const { connection, problem, reconnect } = chat
-  const { tryNow, nextAttempt, kept } = labels.connectionNotice
+  const { tryNow, nextAttempt, kept, signInAgain } = labels.connectionNotice
   const seconds = useCountdown(connection.state === 'lost' ? connection.retryAt : undefined)
-  const title = describeLoss({ isOnline, state: connection.state, problem }, labels)
+  const title = describeLoss({ isOnline, connection, problem }, labels)
+  const isSignedOut = isOnline && connection.isSignedOut === true
   return (
     <>
       <RefusedDecisions chat={chat} />
@@ -43,7 +44,7 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
           {title !== undefined && (
             <>
               <p className="adk-connection-title">{title}</p>
-              <p>{kept[findInterrupted(chat)]}</p>
+              <p>{isSignedOut ? signInAgain : kept[findInterrupted(chat)]}</p>
             </>
           )}
         </div>
@@ -52,7 +53,8 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
             {nextAttempt(seconds)}
           </span>
         )}
-        {title !== undefined && isOnline && (
+        {/* A closed connection is opened with the next request. */}
+        {title !== undefined && isOnline && !(isSignedOut && connection.state === 'closed') && (
           <OutlinedButton onClick={reconnect}>{tryNow}</OutlinedButton>
         )}
       </div>
@@ -89,12 +91,18 @@ function RefusedDecisions({ chat }: ConnectionNoticeProps) {
 
 interface Loss extends Pick<AdkChat, 'problem'> {
   readonly isOnline: boolean
-  readonly state: AdkChat['connection']['state']
+  readonly connection: ConnectionState
 }
 
 /** Returns undefined if nothing is lost. */
-function describeLoss({ isOnline, state, problem }: Loss, labels: AdkLabels): string | undefined {
+function describeLoss(
+  { isOnline, connection: { state, isSignedOut }, problem }: Loss,
+  labels: AdkLabels,
+): string | undefined {
   if (!isOnline) return labels.connectionNotice.offline
+  // `ProblemCard` says so, with what to do.
+  if (problem?.kind === 'signed-out') return undefined
+  if (isSignedOut === true) return labels.problem.signedOut.title
   if (state === 'lost' || state === 'closed') return labels.connection[state]
   return problem?.kind === 'disconnected' ? labels.problem.disconnected.title : undefined
 }
@@ -114,12 +122,14 @@ function findInterrupted({
 /** Shows the state of the connection, and the seconds until it reconnects. */
 export function ConnectionBadge({ connection }: { readonly connection: ConnectionState }) {
   const labels = useAdkLabels()
-  const { state, retryAt } = connection
+  const { state, retryAt, isSignedOut } = connection
   const seconds = useCountdown(retryAt)
   return (
     <span className="adk-connection" data-state={state}>
       <span className="adk-dot" aria-hidden="true" />
-      <span role="status">{labels.connection[state]}</span>
+      <span role="status">
+        {isSignedOut === true ? labels.problem.signedOut.title : labels.connection[state]}
+      </span>
       {/* Hidden from screen readers, which would announce every second. */}
       {seconds !== undefined && seconds > 0 && <span aria-hidden="true">{seconds}</span>}
     </span>
@@ -136,7 +146,7 @@ export interface ProblemCardProps {
   readonly problem: Problem
   /** Called to recover. Pass `recover` of `useAdkChat`. */
   readonly onRecover: () => void
-  /** Called if the person is signed out. Default: reloads the page. */
+  /** Called by a second button if the person is signed out, for example to sign in. Default: reloads the page. */
   readonly onReload?: () => void
 }
 
@@ -158,10 +168,13 @@ export function ProblemCard({ problem, onRecover, onReload = reload }: ProblemCa
         <OutlinedButton
           // Until then, the server would reject the request again.
           disabled={(seconds ?? 0) > 0}
-          onClick={problem.kind === 'signed-out' ? onReload : onRecover}
+          onClick={onRecover}
         >
           {action}
         </OutlinedButton>
+      )}
+      {problem.kind === 'signed-out' && (
+        <OutlinedButton onClick={onReload}>{labels.problem.reload}</OutlinedButton>
       )}
     </div>
   )
@@ -196,9 +209,9 @@ function describeProblem(
     case 'unfinished':
       return labels[problem.kind]
     case 'signed-out':
-      return { ...labels.signedOut, action: labels.reload }
+      return { ...labels.signedOut, action: labels.retry }
     case 'refused':
-      return { title: labels.refused, text: problem.message }
+      return { title: labels.refused, text: labels.refusals[problem.code] ?? problem.message }
     case 'unavailable':
       return { ...labels.unavailable, action: labels.retry }
   }

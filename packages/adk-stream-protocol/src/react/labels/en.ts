@@ -199,6 +199,7 @@ export const en: AdkLabels = {
     refusals: {
       unavailable: 'The server cannot be reached. Try again in a moment.',
       offline: 'Not sent: you are offline. Send it again when the connection is back.',
+      unauthenticated: 'You are signed out. Sign in again in another tab, then send it again here.',
     },
   },
   question: {
@@ -377,9 +378,10 @@ export const en: AdkLabels = {
     },
     signedOut: {
       title: 'You are signed out',
-      text: 'Reload the page and send the message again.',
+      text: 'Sign in again in another tab, then try again here. Reloading this page discards an unsent message.',
     },
     refused: 'The message was not accepted',
+    refusals: {},
     retry: 'Try again',
     reconnect: 'Reconnect',
     reload: 'Reload the page',
@@ -393,6 +395,7 @@ export const en: AdkLabels = {
   },
   connectionNotice: {
     offline: 'You are offline',
+    signInAgain: 'Sign in again in another tab, then return to this page.',
     kept: {
       message: 'Your message will be sent when the connection is back.',
       reply: 'The reply continues when the connection is back.',

@@ -168,6 +168,8 @@ export interface AdkLabels {
     readonly kept: Readonly<Record<'message' | 'reply' | 'decision' | 'nothing', string>>
     readonly nextAttempt: (seconds: number) => string
     readonly tryNow: string
+    /** What to do if the server rejects the credentials of the page. */
+    readonly signInAgain: string
     /** The server refused a decision that had waited for the connection. */
     readonly refused: Readonly<Record<'approval' | 'denial' | 'answer', string>>
     readonly dismiss: string
@@ -362,6 +364,8 @@ export interface ProblemLabels {
   readonly unfinished: Notice
   readonly signedOut: Notice
   readonly refused: string
+  /** Why a message was refused, by error code. For other codes, the card shows the server's message. */
+  readonly refusals: Readonly<Record<string, string>>
   readonly retry: string
   readonly reconnect: string
   readonly reload: string

@@ -17,7 +17,7 @@ export type Problem =
   | { readonly kind: 'busy' }
   | { readonly kind: 'blocked' }
   | { readonly kind: 'signed-out' }
-  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   | { readonly kind: 'unavailable' }
   /** A call ran before the reply failed. The reply is not regenerated; the person sends a message to continue. */
   | { readonly kind: 'unfinished' }
@@ -96,7 +96,14 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
     case 'too-large':
     case 'too-many-live-chats':
     case 'store-failed':
-      return { kind: 'refused', message }
+    // Another attempt would be refused too.
+    case 'not-rewindable':
+    case 'other-agent':
+    case 'unknown-agent':
+    case 'not-allowed':
+    case 'not-live':
+    case 'too-many-sockets':
+      return { kind: 'refused', code, message }
     default:
       return { kind: 'unavailable' }
   }

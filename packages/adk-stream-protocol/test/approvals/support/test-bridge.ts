@@ -17,7 +17,7 @@ import { paymentTool, Wallet } from './payments.ts'
 import { checkStreams } from './check-streams.ts'
 
 /** The principals, by API key. */
-const PEOPLE = {
+export const PEOPLE = {
   hanako: { id: 'hanako' },
   taro: { id: 'taro' },
   mari: { id: 'mari', roles: ['manager'] },
