@@ -149,7 +149,7 @@ export async function callInTime<Result>(
   run: () => Result | Promise<Result>,
 ): Promise<Result> {
   const result = run()
-  if (!(result instanceof Promise)) return result
+  if (!isPromiseLike(result)) return result
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
@@ -162,4 +162,9 @@ export async function callInTime<Result>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Whether a value can be awaited. Query builders of databases are no `Promise`s, and run when they are awaited. */
+function isPromiseLike(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value
 }

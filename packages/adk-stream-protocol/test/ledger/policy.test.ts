@@ -57,17 +57,23 @@ const ungated = { required: () => false }
 
 afterEach(() => vi.useRealTimers())
 
-const hanging: ApprovalPolicy = () => new Promise(() => undefined)
-
-test('[AP801] a policy that does not answer requires approval', async () => {
-  vi.useFakeTimers()
-  const errors: unknown[] = []
-  const onError = (error: unknown): number => errors.push(error)
-  const terms = resolvePolicy(hanging, asked, { ...ungated, onError })
-  await vi.advanceTimersByTimeAsync(5_000)
-  expect(await terms).toMatchObject({ chain: [ownerStep] })
-  expect(errors.map(String)).toEqual(['Error: The policy for pay took longer than 5000 ms.'])
-})
+test.each<[string, PromiseLike<PolicyVerdict>]>([
+  ['promise', new Promise(() => undefined)],
+  // oxlint-disable-next-line unicorn/no-thenable -- query builders of databases return such objects
+  ['object with `then`', { then: () => new Promise(() => undefined) }],
+])(
+  '[AP801] a policy that returns a %s that is never resolved requires approval',
+  async (_kind, result) => {
+    const hanging: ApprovalPolicy = () => result as Promise<PolicyVerdict>
+    vi.useFakeTimers()
+    const errors: unknown[] = []
+    const onError = (error: unknown): number => errors.push(error)
+    const terms = resolvePolicy(hanging, asked, { ...ungated, onError })
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(await terms).toMatchObject({ chain: [ownerStep] })
+    expect(errors.map(String)).toEqual(['Error: The policy for pay took longer than 5000 ms.'])
+  },
+)
 
 async function resolve(answer: unknown, defaults: Parameters<typeof resolvePolicy>[2] = ungated) {
   // A policy written in JavaScript may return anything.
