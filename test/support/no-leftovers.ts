@@ -15,8 +15,8 @@ const GLOBALS = [
   'setTimeout',
 ] as const
 
-/** Events of the process whose listeners change how it reports an error or ends. */
-const EVENTS = ['SIGINT', 'SIGTERM', 'uncaughtException', 'unhandledRejection'] as const
+/** Events of the process whose listeners hide errors. Those of signals are not here: a browser that later files use adds some. */
+const EVENTS = ['uncaughtException', 'unhandledRejection'] as const
 
 /** The first bridge of a process sets it for the whole process. */
 const SET_BY_THE_BRIDGE = 'ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'
