@@ -55,7 +55,13 @@ import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import { findRemoteAgent } from '../find-tool.ts'
 import type { StateDelta } from '../request-context.ts'
-import { RunAppends, hasStoredReply, storeLateResults, storeResults } from './stopped-runs.ts'
+import {
+  RunAppends,
+  hasStoredReply,
+  storeLateResults,
+  storeResults,
+  storeUntakenResults,
+} from './stopped-runs.ts'
 
 /**
  * The part of ADK's `RunConfig` that an application may set for a turn.
@@ -137,7 +143,8 @@ export class AgentHost {
   readonly #predictable: boolean
   readonly #ledger: Ledger
   readonly #runConfig: RunConfig
-  readonly #runs = new Set<RunState>()
+  /** The runs that have not ended, even if their turns have. The value is called when results were stored after the turn was stopped. */
+  readonly #runs = new Map<RunState, (() => void) | undefined>()
   readonly #appends = new RunAppends()
   /** Requests to remote agents to cancel tasks. */
   readonly #cancelling = new Set<Promise<void>>()
@@ -180,7 +187,7 @@ export class AgentHost {
   /** Whether a run with an approved call is active, even if its turn was stopped, or a task of a remote agent is being cancelled. */
   get busy(): boolean {
     if (this.#cancelling.size > 0) return true
-    return [...this.#runs].some((run) => run.all.some(({ decided }) => decided.size > 0))
+    return [...this.#runs.keys()].some((run) => run.all.some(({ decided }) => decided.size > 0))
   }
 
   /** Runs the agent on a new message. */
@@ -297,6 +304,7 @@ export class AgentHost {
       return
     }
     const last = await this.#appends.settled(chat)
+    if (end === 'stopped') await this.#storeUntaken(chat, unstored.messageId, isLeft)
     const session = await this.#sessions.get(chat)
     if (!session) return
     const { service } = this.#sessions
@@ -307,6 +315,18 @@ export class AgentHost {
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
     if (marks || parts.length > 0) await storePartialReply(service, session, { ...unstored, parts })
     await respondToDanglingCalls(service, session)
+  }
+
+  /** AP850: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
+  async #storeUntaken(chat: AppChatRef, messageId: string, isLeft: boolean): Promise<void> {
+    for (const [run, onLateResults] of this.#runs) {
+      if (run.messageId !== messageId) continue
+      const before = run.endingsStored.size
+      await storeUntakenResults(this.#sessions, chat, { run, isLeft })
+      if (run.endingsStored.size === before) continue
+      if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
+      onLateResults?.()
+    }
   }
 
   /**
@@ -337,7 +357,7 @@ export class AgentHost {
     const { runner, gate } = await this.#find(chat)
     const run = gate.runs.open(chat, notes.messageId, cause)
     run.onStored = onStored
-    this.#runs.add(run)
+    this.#runs.set(run, onLateResults)
     try {
       const session = await prepare?.()
       if (session) this.#prepared.set(session.id, session)

@@ -92,13 +92,14 @@ export async function storeResults(
   for (const [id, { name, response }] of run.results) {
     const note = run.decided.get(id)
     if (!note) continue
+    // First, because the run may end meanwhile, which stores its results too.
+    run.results.delete(id)
     const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
     const event = await sessions.append(chat, run.messageId, {
       content,
       notes: { decided: [note] },
     })
     if (event) stored.push(event)
-    run.results.delete(id)
     run.endingsStored.add(id)
   }
   return stored
@@ -113,6 +114,24 @@ export async function storeLateResults(
   await storeResults(sessions, chat, run)
   if (isLeft) return
   for (const inner of run.inner) await endNested(sessions, chat, { run, stopped: inner })
+}
+
+/** AP850: like `storeLateResults`, while the run has not ended: an agent that is used as a tool ends if approved calls inside have run and none of them still runs. */
+export async function storeUntakenResults(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { run, isLeft }: { readonly run: RunState; readonly isLeft: boolean },
+): Promise<void> {
+  await storeResults(sessions, chat, run)
+  if (isLeft) return
+  for (const inner of run.inner) {
+    const hasRun = inner.all.some(({ results, decided }) =>
+      [...results].some(([id]) => decided.has(id)),
+    )
+    if (!hasRun || inner.all.some(({ executing }) => executing.size > 0)) continue
+    run.inner.delete(inner)
+    await endNested(sessions, chat, { run, stopped: inner })
+  }
 }
 
 /** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
