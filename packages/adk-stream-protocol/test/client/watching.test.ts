@@ -74,6 +74,57 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
   })
 
+  test('[CL851] a text that a dead socket has swallowed is sent over the next one, once', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    void chat.send('[[say One.]][[wait never]]')
+    await chat.untilShown('One.')
+    const [socket] = page.sockets
+    // Accepts everything, and sends nothing.
+    if (socket) socket.send = () => undefined
+    page.transport.sendText('chat-1', '[[say Two.]]')
+    page.cut()
+    await chat.until(({ messages }) => messages.some((message) => textOf(message) === 'Two.'))
+    expect(testBridge.asked).toBe(2)
+    expect((await page.load('chat-1')).map(textOf)).toContain('[[say Two.]]')
+  })
+
+  test('[CL851] a text that has arrived is not sent again, although the connection was lost before the server said so', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    void chat.send('[[say One.]][[wait never]]')
+    await chat.untilShown('One.')
+    // Hears nothing.
+    page.sockets[0]?.removeAllListeners('message')
+    page.transport.sendText('chat-1', '[[say Two.]]')
+    await chat.until(() => testBridge.asked === 2)
+    page.cut()
+    await chat.until(({ messages }) => messages.some((message) => textOf(message) === 'Two.'))
+    await page.transport.ping()
+    const users = (await page.load('chat-1')).filter(({ role }) => role === 'user')
+    expect(users).toHaveLength(2)
+    expect(page.types.filter((type) => type === 'text')).toHaveLength(1)
+    expect(testBridge.asked).toBe(2)
+  })
+
+  test('[LV850] a text that is sent again while the first one is being handled counts once', async () => {
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
+    await using other = new ClientPage({ url: testBridge.url, version })
+    page.transport.watch('chat-1')
+    other.transport.watch('chat-1')
+    await Promise.all([page.transport.ping(), other.transport.ping()])
+    for (const { transport } of [page, other])
+      transport.sendText('chat-1', '[[say Once.]]', 'text-1')
+    const chat = await page.open()
+    await chat.until(() => testBridge.asked > 0)
+    await Promise.all([page.transport.ping(), other.transport.ping()])
+    const users = (await page.load('chat-1')).filter(({ role }) => role === 'user')
+    expect(users).toHaveLength(1)
+  })
+
   test('[CL15] speech gets a spoken reply, and both are messages', async () => {
     await using testBridge = await TestBridge.open(SPOKEN)
     await using page = new ClientPage({ url: testBridge.url, version })

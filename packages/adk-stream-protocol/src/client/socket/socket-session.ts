@@ -7,6 +7,7 @@ import type { WebSocketTransportOptions } from '../transports/web-socket-transpo
 import { type AudioMode, type LiveListener, WatchedChats } from './watched-chats.ts'
 import type { IncomingFrame, IncomingFrameOf } from './socket-request.ts'
 import { type SocketClass, ReconnectingSocket } from './reconnecting-socket.ts'
+import { createPendingTexts, type PendingTexts } from './pending-texts.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { type Deferred, defer } from '../../shared/async.ts'
 import { newId } from '../transports/wire-events.ts'
@@ -22,6 +23,7 @@ export class SocketSession {
   readonly socket: ReconnectingSocket
   readonly requests: SocketRequests
   readonly acks: PendingAcks
+  readonly texts: PendingTexts
   readonly #watched: WatchedChats
   readonly #pings = createPendingPings()
   readonly #options: WebSocketTransportOptions
@@ -45,6 +47,8 @@ export class SocketSession {
       ping,
     })
     this.acks = createPendingAcks(socket)
+    const onRefused = (): void => this.#refuse('text')
+    this.texts = createPendingTexts({ socket, findObserver, onRefused })
     this.#watched = new WatchedChats(findObserver, observe)
     this.socket = new ReconnectingSocket({
       url: options.url,
@@ -107,7 +111,7 @@ export class SocketSession {
 
   /** Whether anything needs the server. */
   get #isWaiting(): boolean {
-    const waiting = [this.requests, this.acks, this.#watched, this.#pings]
+    const waiting = [this.requests, this.acks, this.texts, this.#watched, this.#pings]
     return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
   }
 
@@ -120,6 +124,7 @@ export class SocketSession {
       this.socket.send({ type: 'resume', ...request })
     this.requests.onOpen()
     this.acks.onOpen()
+    this.texts.onOpen()
     const unsent = this.#unsent
     this.#unsent = []
     for (const frame of unsent) this.socket.send(frame)
@@ -132,17 +137,21 @@ export class SocketSession {
     this.#watched.onLost()
   }
 
-  /** Decisions and tool results wait for a page that tries on. The person can take a decision back. */
+  /** Texts, decisions and tool results wait for a page that tries on. The person can take a decision back. */
   #onGivenUp(error: unknown, isFinal: boolean): void {
     this.requests.failAll(error, { keepResponses: !isFinal })
     if (isFinal) this.acks.failAll(error)
+    if (isFinal) this.texts.failAll()
     const unsent = this.#unsent
     this.#unsent = []
-    const message = 'There is no connection.'
-    for (const { type } of unsent)
-      this.#options.onRefused?.({ frame: type, code: 'unavailable', message })
+    for (const { type } of unsent) this.#refuse(type)
     this.#pings.failAll(error)
     this.#watched.onGivenUp(error)
+  }
+
+  #refuse(frame: string): void {
+    const message = 'There is no connection.'
+    this.#options.onRefused?.({ frame, code: 'unavailable', message })
   }
 
   #onText(text: string): void {
@@ -169,6 +178,7 @@ export class SocketSession {
       case 'tool-output-taken':
         return this.acks.onFrame(frame)
       case 'pong':
+        this.texts.onPong(frame.nonce ?? '')
         return this.#pings.onPong(frame.nonce ?? '')
       case 'refused':
         this.#options.onRefused?.(frame)

@@ -171,14 +171,14 @@ export class WebSocketTransport
     return this.#session.watch(chatId, audio, listener)
   }
 
-  /** Sends a text message during a reply. */
+  /** Sends a text message during a reply. If the connection is lost, the message is sent over the next one, once. */
   sendText(chatId: string, text: string, messageId: string = newId()): void {
     const parts = [{ type: 'text' as const, text }]
     const message = { id: messageId, role: 'user' as const, parts }
     this.#options.observe?.({ type: 'user-message', chatId, message })
     this.#observers.find(chatId)?.onUserMessage(message, 'written')
     const named = nameAgent(this.#options.agent, chatId)
-    this.#session.send({ type: 'text', id: chatId, messageId, text, ...named })
+    this.#session.texts.send({ type: 'text', id: chatId, messageId, text, ...named })
   }
 
   /** Sends 16 bit PCM at 16 kHz to the chat that is watched with binary audio. Returns false if there is no socket: the audio is lost. */

@@ -54,12 +54,18 @@ export function openLiveSender(parts: LiveSenderParts): LiveSender {
   const { turnService, decideByReply, context } = parts
   /** The turns that are being opened, by chat. */
   const opening = new Map<string, Promise<unknown>>()
+  /** The messages that are being sent, by chat and id. */
+  const sending = new Map<string, Promise<Turn>>()
   return {
     send: (principal, chat, request) => {
       const key = keyOf(chat)
-      const turn = sendMessage(parts, principal, chat, request)
+      const messageKey = JSON.stringify([key, request.message.id ?? randomUUID()])
+      // LV850: a client that lost its connection sends a message again that is not stored yet.
+      const turn = sending.get(messageKey) ?? sendMessage(parts, principal, chat, request)
+      sending.set(messageKey, turn)
       const opened = Promise.allSettled([turn]).finally(() => {
         if (opening.get(key) === opened) opening.delete(key)
+        sending.delete(messageKey)
       })
       opening.set(key, opened)
       return turn
