@@ -16,6 +16,7 @@ interface Frame {
   readonly type: string
   readonly requestId?: string
   readonly chunk?: { readonly type: string; readonly [key: string]: unknown }
+  readonly text?: string
   readonly message?: { readonly parts: readonly { readonly text?: string }[] }
 }
 
@@ -73,15 +74,20 @@ test('[DM47] each utterance is a marked demo line with a spoken reply, which may
   speak(talk)
   await expect.poll(() => talk.chunks('tool-approval-request').length, LONG).toBe(1)
   speak(talk)
-  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(3)
-  expect(talk.transcripts()[2]).toMatch(/^Give me a long answer\./)
-  // The previous line may have interrupted the sentence about the approval.
+  // The line is a message only after its reply, which takes ten seconds.
+  const heardAt = (): number =>
+    talk.frames.findIndex(({ type, text }) => type === 'transcript' && text?.includes('long'))
+  const hasReply = (): boolean =>
+    heardAt() >= 0 && talk.frames.slice(heardAt()).some(({ chunk }) => chunk?.type === 'text-delta')
+  await expect.poll(hasReply, LONG).toBe(true)
+  // The line may have interrupted the sentence about the approval.
   const interruptions = (): number =>
     talk.frames.filter(({ type }) => type === 'interrupted').length
   const before = interruptions()
-  // The reply is still being played, although its whole text may have arrived.
   talk.sendAudio(300, 4_000)
   await expect.poll(interruptions, LONG).toBe(before + 1)
+  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(3)
+  expect(talk.transcripts()[2]).toMatch(/^Give me a long answer\./)
 })
 
 test('[DM47] a Japanese browser gets the Japanese dialogue', async () => {
