@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto'
 import { chmod, mkdir } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import path from 'node:path'
 
 export interface EmbeddedPostgresOptions {
@@ -56,16 +57,26 @@ async function importEmbeddedPostgres() {
   return EmbeddedPostgres
 }
 
-/** Finds a port that is free now. PostgreSQL cannot choose one itself. */
+/**
+ * Finds a port that is free now. PostgreSQL cannot choose one itself. It listens seconds later, so the port is below those that systems give to
+ * other connections and servers.
+ */
 async function findPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    if (await isFree(port)) return port
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
   const probe = createServer()
-  await new Promise<void>((resolve) => {
-    probe.listen(0, '127.0.0.1', resolve)
+  const listens = await new Promise<boolean>((resolve) => {
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => resolve(true))
   })
-  // A server that listens on a port has such an address.
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => {
-    probe.close(resolve)
-  })
-  return port
+  if (listens)
+    await new Promise((resolve) => {
+      probe.close(resolve)
+    })
+  return listens
 }
