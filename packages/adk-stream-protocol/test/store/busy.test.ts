@@ -128,6 +128,23 @@ test('[ST92] a write that waits too long fails with `busy`, changes nothing, and
   expect(idsOf(await readSession(store.sessions))).toEqual(['event-3'])
 })
 
+test('[ST850] reads and transactions work while a single statement waits for a lock, and after it has failed', async () => {
+  await using folder = await temporaryDirectory()
+  await using contended = await openContended(folder, 500)
+  const { store, lock, unlock } = contended
+  const session = await store.sessions.createSession(key)
+  lock()
+  const lease = { worker: 'w', token: 'w/1', leaseMs: 60_000, background: false }
+  const failed = expect(store.approvals.lockChat(chat, lease)).rejects.toEqual(refusal('busy'))
+  await turnsOfTheLoop(5)
+  expect(idsOf(await readSession(store.sessions))).toEqual([])
+  await failed
+  expect(idsOf(await readSession(store.sessions))).toEqual([])
+  unlock()
+  await store.sessions.appendEvent({ session, event: textEvent('event-1') })
+  expect(idsOf(await readSession(store.sessions))).toEqual(['event-1'])
+})
+
 test('[ST31] [ST92] a write that is waiting when the store closes fails with `closed`', async () => {
   await using folder = await temporaryDirectory()
   await using contended = await openContended(folder)

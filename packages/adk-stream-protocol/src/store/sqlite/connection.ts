@@ -107,10 +107,26 @@ export class Connection {
         resolve(run())
         return true
       } catch (error) {
-        if (isBusy(error)) return false
-        throw error
+        if (!isBusy(error)) throw error
+        this.#endPending(run)
+        return false
       }
     })
+  }
+
+  /**
+   * ST850: ends a statement that found the database locked. libsql leaves it pending until it runs again, and SQLite commits no
+   * transaction of this connection meanwhile, not even one that only reads. A statement that may not write ends with an error.
+   */
+  #endPending(run: () => unknown): void {
+    this.exec('PRAGMA query_only = ON')
+    try {
+      run()
+    } catch {
+      // It has changed nothing.
+    } finally {
+      this.exec('PRAGMA query_only = OFF')
+    }
   }
 
   /** Runs work that may be repeated, until the database is not locked or the busy timeout has passed. */
