@@ -1,4 +1,4 @@
-import { BasePlugin } from '@google/adk'
+import { BasePlugin, type LlmRequest } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { defer, type Deferred } from '../../src/shared/async.ts'
@@ -8,16 +8,29 @@ import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 import { Person, readEffects } from './support/person.ts'
 
-/** A plugin of the application whose callback after a payment waits. */
+/** A plugin of the application. Its first callback of the given kind after a payment waits. */
 class SlowAudit extends BasePlugin {
+  readonly #kind: 'tool' | 'model'
   readonly started: Deferred<void> = defer()
   readonly end: Deferred<void> = defer()
 
+  constructor(kind: 'tool' | 'model') {
+    super('audit')
+    this.#kind = kind
+  }
+
   override async afterToolCallback({ result }: { result: Record<string, unknown> }) {
-    if (result['paid'] !== 50) return undefined
+    return this.#waitIfPaid('tool', result)
+  }
+
+  override async beforeModelCallback({ llmRequest }: { llmRequest: LlmRequest }) {
+    return this.#waitIfPaid('model', llmRequest.contents)
+  }
+
+  async #waitIfPaid(kind: 'tool' | 'model', content: unknown): Promise<undefined> {
+    if (kind !== this.#kind || !JSON.stringify(content).includes('"paid":50')) return
     this.started.resolve()
     await this.end.promise
-    return undefined
   }
 }
 
@@ -25,14 +38,15 @@ const PAY = '[[call pay {"to": "花子", "amount": 50}]]'
 const INSIDE = JSON.stringify({ request: `${PAY} [[then]] [[say Paid inside.]]` })
 
 test.for([
-  { name: 'a call', script: PAY },
-  { name: 'a call of an agent that is used as a tool', script: `[[call desk ${INSIDE}]]` },
-])(
-  '[AP850] a callback that hangs after $name does not hide its outcome when the turn is stopped',
-  async ({ script }) => {
+  { kind: 'tool', agent: 'the assistant', script: PAY },
+  { kind: 'tool', agent: 'an agent used as a tool', script: `[[call desk ${INSIDE}]]` },
+  { kind: 'model', agent: 'an agent used as a tool', script: `[[call desk ${INSIDE}]]` },
+] as const)(
+  '[AP850] a $kind callback of $agent that hangs after a call does not hide its outcome when the turn is stopped',
+  async ({ kind, script }) => {
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })
-    const audit = new SlowAudit('audit')
+    const audit = new SlowAudit(kind)
     await using server = await openPaymentServer({
       store,
       effects: folder.effects,

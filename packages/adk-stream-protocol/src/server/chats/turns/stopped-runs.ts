@@ -116,7 +116,7 @@ export async function storeLateResults(
   for (const inner of run.inner) await endNested(sessions, chat, { run, stopped: inner })
 }
 
-/** AP850: like `storeLateResults`, while the run has not ended: an agent that is used as a tool ends if approved calls inside have run and none of them still runs. */
+/** AP850: like `storeLateResults`, while the run has not ended. An agent that is used as a tool ends unless an approved call inside still runs. */
 export async function storeUntakenResults(
   sessions: ChatSessions,
   chat: AppChatRef,
@@ -125,10 +125,11 @@ export async function storeUntakenResults(
   await storeResults(sessions, chat, run)
   if (isLeft) return
   for (const inner of run.inner) {
-    const hasRun = inner.all.some(({ results, decided }) =>
-      [...results].some(([id]) => decided.has(id)),
+    const notes = inner.all.flatMap(({ decided }) => [...decided.values()])
+    const isRunning = notes.some(
+      ({ state, outcome }) => state === 'approved' && outcome === undefined,
     )
-    if (!hasRun || inner.all.some(({ executing }) => executing.size > 0)) continue
+    if (notes.length === 0 || isRunning) continue
     run.inner.delete(inner)
     await endNested(sessions, chat, { run, stopped: inner })
   }
