@@ -32,7 +32,7 @@ import type {
   LiveStatus,
   ReconnectingLiveModel,
 } from '../gemini-live/reconnecting-model.ts'
-import { ProtocolError } from '../protocol/errors.ts'
+import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
 import type { ShownReply } from '../protocol/message.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { defer } from '../shared/async.ts'
@@ -42,7 +42,7 @@ import { LiveCalls } from './live-calls.ts'
 import { LiveInput } from './live-input.ts'
 import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
 import { LiveMessage, LiveMessages } from './live-message.ts'
-import { LiveOutput, toRepliedEvent, toUserEvent } from './live-output.ts'
+import { LiveOutput, toFailureEvent, toRepliedEvent, toUserEvent } from './live-output.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 import { SnapshotSaver } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
@@ -151,6 +151,7 @@ export class LiveConversation implements LiveHooks {
       listener: options.listener,
       hasNonBlockingCalls: options.hasNonBlockingCalls,
       findTool: (name) => this.#findTool(name),
+      onFailed: (message, error) => void this.#storeFailure([message], error),
       onSpeech: (text, isFinished) => this.#receiveSpeech(text, isFinished),
     })
     this.#snapshots = new SnapshotSaver({
@@ -375,7 +376,7 @@ export class LiveConversation implements LiveHooks {
       failure = (await this.#options.ledger.locks.findLoss(chat, error)) ?? toClientError(error)
       this.#options.onError(error)
     }
-    this.#end(this.#lostError ?? failure)
+    await this.#end(this.#lostError ?? failure)
   }
 
   onConnecting(request: LlmRequest): void {
@@ -421,13 +422,27 @@ export class LiveConversation implements LiveHooks {
     this.#options.onError(error)
   }
 
-  #end(failure: unknown): void {
+  async #end(failure: unknown): Promise<void> {
     this.#state = 'closed'
     this.#snapshots.close()
     this.#openCalls().close()
     this.#ready.reject(failure ?? new ProtocolError('unavailable'))
+    // Before the client learns of it, so that a reload shows the same. Another process continues a lost session.
+    if (failure !== undefined && toProtocolError(failure).code !== 'turn-lost')
+      await this.#storeFailure(this.messages.ending, failure)
     this.messages.end(failure)
     this.#options.listener.onStatus('closed')
+  }
+
+  /** Stores how replies failed. Never rejects. */
+  async #storeFailure(messages: readonly LiveMessage[], failure: unknown): Promise<void> {
+    const { agent, onError } = this.#options
+    try {
+      for (const message of messages)
+        await this.#session.append(toFailureEvent(message, agent.name, failure))
+    } catch (error) {
+      onError(error)
+    }
   }
 
   #receiveSpeech(text: string, isFinished: boolean): void {

@@ -317,6 +317,13 @@ export class LiveMessages {
     if (isDone && !this.#options.turnTaking.isReplyExpected(message)) this.#remove(message)
   }
 
+  /** The messages that a failure of the session ends. One with an open call resumes when the call has ended. */
+  get ending(): LiveMessage[] {
+    return [...this.#messages.values()].filter(
+      (message) => message.isStreaming && !message.hasWaitingCalls && !message.isWorking,
+    )
+  }
+
   /** Ends the streams of all messages. */
   end(failure: unknown): void {
     this.resetIdleTimer()

@@ -7,9 +7,11 @@ import type { Content, Part } from '@google/genai'
 import { toRepliedNote } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
+import { LIVE_FAILED } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
+import { toProtocolError } from '../protocol/errors.ts'
 import { LiveMessage } from './live-message.ts'
 import type { LiveMessages } from './live-message.ts'
 import type { LiveListener } from './live-watchers.ts'
@@ -25,6 +27,8 @@ interface LiveOutputOptions {
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
   readonly findTool: (name: string) => BaseTool | undefined
+  /** Called when the reply to a message fails and the session continues. */
+  readonly onFailed: (message: LiveMessage, error: unknown) => void
   /** Receives a piece of the transcript of the user's speech. The last piece (`isFinished`) repeats the whole transcript. */
   readonly onSpeech: (text: string, isFinished: boolean) => void
 }
@@ -139,8 +143,11 @@ export class LiveOutput {
 
   #failNextReply(error: unknown): void {
     const message = this.#completeTurn()
-    message?.fail(toClientError(error))
-    if (message) this.#options.messages.closeIfDone(message)
+    if (!message) return
+    const failure = toClientError(error)
+    this.#options.onFailed(message, failure)
+    message.fail(failure)
+    this.#options.messages.closeIfDone(message)
   }
 
   /** Records every call, also those of a stopped reply: the model expects a result for each. */
@@ -275,6 +282,18 @@ export function toRepliedEvent(
   const replied = toRepliedNote(approval)
   const customMetadata = writeNotes({ messageId, replied })
   return createEvent({ author, invocationId: randomUUID(), customMetadata })
+}
+
+/** Creates the event that stores how a reply failed, so that a reload shows it. */
+export function toFailureEvent({ messageId }: LiveMessage, author: string, error: unknown): Event {
+  const { code, retryAfterSeconds } = toProtocolError(error)
+  return createEvent({
+    author,
+    invocationId: randomUUID(),
+    errorCode: LIVE_FAILED,
+    errorMessage: JSON.stringify({ code, retryAfterSeconds }),
+    customMetadata: writeNotes({ messageId }),
+  })
 }
 
 const UNSTORED = /^(?:image|audio|video)\//i

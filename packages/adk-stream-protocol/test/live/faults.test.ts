@@ -162,6 +162,29 @@ test.each([
   },
 )
 
+test.each([
+  ['without any text', '[[fail 429 retry=26]]', 'model-rate-limited'],
+  ['after some text', '[[say One.]] [[close 1007 secret reason]]', 'model-refused'],
+])('[LV851] a reload shows that a reply failed, %s', async (_when, script, code) => {
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
+  client.say(script, 'r1')
+  await client.nextOf('end', 'r1')
+  const streamed = client.chunks('r1').find(({ type }) => type === 'message-metadata')
+  const { error } = (streamed?.['messageMetadata'] ?? {}) as { error?: unknown }
+  expect(error).toMatchObject({ code })
+  const stored = await testBridge.page().messages()
+  expect(stored.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(stored[1]?.metadata).toMatchObject({ error })
+  expect(JSON.stringify(stored[1])).not.toContain('secret reason')
+  client.say('[[say Two.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Two.')
+  const after = await testBridge.page().messages()
+  expect(after).toHaveLength(4)
+  expect(after[1]?.metadata).toEqual(stored[1]?.metadata)
+  expect(after[3]?.metadata).not.toHaveProperty('error')
+})
+
 test('[LV24] an unreachable model is an error of the request', async () => {
   await using testBridge = await openLiveTestBridge()
   await testBridge.emulator.close()

@@ -42,6 +42,9 @@ export function isFinishReason(errorCode: string): boolean {
 /** The code of a workflow node that ran when its server stopped. Its message has only the name of the node. */
 export const NODE_INTERRUPTED = 'NODE_INTERRUPTED'
 
+/** The code of a reply that failed with its live session. Its message has the error that the client received. */
+export const LIVE_FAILED = 'LIVE_FAILED'
+
 /**
  * Returns what a client may know about an ADK error event (ER2). `errorCode` is Gemini's HTTP status or block reason.
  * The message stays on the server, except for the retry delay.
@@ -49,12 +52,22 @@ export const NODE_INTERRUPTED = 'NODE_INTERRUPTED'
 export function describeModelError(errorCode: string, errorMessage = ''): TurnError {
   if (errorCode === NODE_INTERRUPTED)
     return new ProtocolError('internal', { message: errorMessage }).toJSON().error
+  if (errorCode === LIVE_FAILED) return readLiveError(errorMessage)
   const code = classify(errorCode, errorMessage)
   const retryAfterSeconds = code === 'model-rate-limited' ? readRetryDelay(errorMessage) : undefined
   return new ProtocolError(
     code,
     retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
   ).toJSON().error
+}
+
+function readLiveError(stored: string): TurnError {
+  // The live session has written it.
+  const { code, retryAfterSeconds } = JSON.parse(stored) as Pick<TurnError, 'retryAfterSeconds'> & {
+    readonly code: ErrorCode
+  }
+  const delay = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  return new ProtocolError(code, delay).toJSON().error
 }
 
 function classify(errorCode: string, errorMessage: string): ErrorCode {
