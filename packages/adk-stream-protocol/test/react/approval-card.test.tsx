@@ -1,4 +1,4 @@
-import { act, render, screen, within } from '@testing-library/react'
+import { act, fireEvent, render, screen, within } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
@@ -404,6 +404,17 @@ describe('keys', () => {
     expect(document.activeElement).toBe(button('Edit…'))
     expect(decided).toEqual([])
   })
+})
+
+test('[RE852] Escape and Enter of an input method neither close the form of a denial nor decide', async () => {
+  const { decided } = show(answer(payment(), approvalPart()))
+  await user.click(button('Deny…'))
+  const reason = screen.getByLabelText('Reason (optional)')
+  // Safari ends the composition before it reports the key: only the key code shows it.
+  for (const composing of [{ isComposing: true }, { keyCode: 229 }])
+    for (const key of ['Escape', 'Enter']) fireEvent.keyDown(reason, { key, ...composing })
+  expect(document.contains(reason)).toBe(true)
+  expect(decided).toEqual([])
 })
 
 describe('time', () => {

@@ -16,6 +16,7 @@ import { readFields } from '../reading/read-fields.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
+import { isComposing } from './composer.tsx'
 import { FormActions, HoldButton, OutlinedButton } from './buttons.tsx'
 
 /** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
@@ -103,7 +104,7 @@ export function ApprovalForm(props: ApprovalFormProps) {
 /** Returns a key handler that closes a form. Escape also closes the candidate window of an input method. */
 export function closeOnEscape(close: () => void): (event: ReactKeyboardEvent) => void {
   return (event) => {
-    if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
+    if (event.key !== 'Escape' || isComposing(event)) return
     event.stopPropagation()
     close()
   }
