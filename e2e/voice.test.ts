@@ -38,24 +38,27 @@ describe.each(LIBRARIES.slice(0, times(1, 2)))('the %s', (library) => {
   })
   afterEach(() => testPage[Symbol.asyncDispose]())
 
-  test('[VO800] a microphone that the browser suspends is resumed', async () => {
+  test('[VO800] [VO851] a microphone and a speaker that the browser suspends are resumed', async () => {
     const page = await testPage.openPage({ tones: SPEECH })
     await page.evaluate(() => {
       class CollectedContext extends AudioContext {
         constructor(options?: AudioContextOptions) {
           super(options)
           // The speaker sets its sample rate.
-          if (options?.sampleRate === undefined) Object.assign(window, { microphone: this })
+          const name = options?.sampleRate === undefined ? 'microphone' : 'speaker'
+          Object.assign(window, { [name]: this })
         }
       }
       Object.assign(window, { AudioContext: CollectedContext })
     })
     await page.click('#start')
     await waitForState(page, 'person-speaking')
-    await page.evaluate(() => (Reflect.get(window, 'microphone') as AudioContext).suspend())
-    await expect
-      .poll(() => page.evaluate(() => (Reflect.get(window, 'microphone') as AudioContext).state))
-      .toBe('running')
+    for (const name of ['microphone', 'speaker']) {
+      await page.evaluate((key) => (Reflect.get(window, key) as AudioContext).suspend(), name)
+      await expect
+        .poll(() => page.evaluate((key) => (Reflect.get(window, key) as AudioContext).state, name))
+        .toBe('running')
+    }
   })
 
   test('[VO1] [VO2] [VO3] [VO12] the model receives the speech unchanged, and its reply is played', async () => {

@@ -155,6 +155,15 @@ test('[VO7] a page that is not secure gets the problem insecure-page', async () 
   expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'insecure-page' } })
 })
 
+test('[VO850] a microphone that the system silences is a problem until it is heard again', async () => {
+  const { voice, microphone } = await talk()
+  microphone.silence(true)
+  expect(voice.state).toMatchObject({ state: 'listening', problem: { code: 'in-use' } })
+  microphone.silence(false)
+  expect(voice.state).toMatchObject({ state: 'listening' })
+  expect(voice.state).not.toHaveProperty('problem')
+})
+
 test('[VO7] an unplugged microphone is a problem, not silence', async () => {
   const { voice, microphone, devices, transport } = await talk()
   microphone.unplug()

@@ -19,6 +19,8 @@ export interface MicrophoneOptions {
   readonly onSound: (bytes: Uint8Array<ArrayBuffer>, level: number) => void
   /** Called when the microphone is unplugged or the permission is withdrawn. */
   readonly onLost: () => void
+  /** Called when the system silences the microphone, as for a phone call or for another page, and when it is heard again. */
+  readonly onSilenced?: (silenced: boolean) => void
 }
 
 /**
@@ -122,7 +124,7 @@ function checkPage(): void {
 
 /** Requests access to a microphone and starts to read it. */
 async function openMicrophone(
-  { deviceId, onSound, onLost }: MicrophoneOptions,
+  { deviceId, onSound, onLost, onSilenced }: MicrophoneOptions,
   workletUrl: string | URL,
 ): Promise<Microphone> {
   const stream = await navigator.mediaDevices.getUserMedia({
@@ -137,14 +139,9 @@ async function openMicrophone(
   const track = stream.getAudioTracks().at(0)
   // At the device's sample rate: Firefox cannot connect a stream to a context with another rate.
   const context = new AudioContext({ latencyHint: 'interactive' })
-  // A phone call or a locked screen suspends the context, and the microphone records nothing.
-  const resume = (): void => {
-    if (context.state !== 'running' && context.state !== 'closed')
-      context.resume().catch(() => undefined)
-  }
+  let stopResuming: (() => void) | undefined
   const close = (): void => {
-    context.removeEventListener('statechange', resume)
-    document.removeEventListener('visibilitychange', resume)
+    stopResuming?.()
     for (const each of stream.getTracks()) each.stop()
     // This fails only if the context is closed already.
     context.close().catch(() => undefined)
@@ -159,10 +156,11 @@ async function openMicrophone(
     close()
     throw error
   }
+  const onMute = (): void => onSilenced?.(track.muted)
   track.addEventListener('ended', onLost)
-  context.addEventListener('statechange', resume)
-  // The browser may refuse to resume it while the page is hidden.
-  document.addEventListener('visibilitychange', resume)
+  track.addEventListener('mute', onMute)
+  track.addEventListener('unmute', onMute)
+  stopResuming = keepRunning(context)
   return {
     deviceId: track.getSettings().deviceId,
     setMuted: (muted) => {
@@ -171,8 +169,25 @@ async function openMicrophone(
     },
     close: () => {
       track.removeEventListener('ended', onLost)
+      track.removeEventListener('mute', onMute)
+      track.removeEventListener('unmute', onMute)
       close()
     },
+  }
+}
+
+/** Resumes a context that a phone call or a locked screen suspends. Returns a function that ends this. */
+function keepRunning(context: AudioContext): () => void {
+  const resume = (): void => {
+    if (context.state !== 'running' && context.state !== 'closed')
+      context.resume().catch(() => undefined)
+  }
+  context.addEventListener('statechange', resume)
+  // The browser may refuse to resume it while the page is hidden.
+  document.addEventListener('visibilitychange', resume)
+  return () => {
+    context.removeEventListener('statechange', resume)
+    document.removeEventListener('visibilitychange', resume)
   }
 }
 
@@ -208,8 +223,12 @@ async function openSpeaker(
 ): Promise<Speaker> {
   // The browser resamples the output of the context as a whole. If each piece were resampled by itself, there would be clicks.
   const context = new AudioContext({ sampleRate: OUTPUT_RATE, latencyHint: 'interactive' })
-  // This fails only if the context is closed already.
-  const close = (): void => void context.close().catch(() => undefined)
+  let stopResuming: (() => void) | undefined
+  const close = (): void => {
+    stopResuming?.()
+    // This fails only if the context is closed already.
+    context.close().catch(() => undefined)
+  }
   try {
     await Promise.all([context.audioWorklet.addModule(workletUrl), context.resume()])
     const node = new AudioWorkletNode(context, 'adk-speaker', {
@@ -219,6 +238,7 @@ async function openSpeaker(
     })
     node.port.onmessage = ({ data }: MessageEvent<Playback>) => onPlayback(data)
     node.connect(context.destination)
+    stopResuming = keepRunning(context)
     return {
       play: (bytes) => {
         // A phone call or a locked screen suspends the context.

@@ -120,6 +120,11 @@ export class Talk {
       ...(deviceId !== undefined && { deviceId }),
       onSound: (bytes, level) => isInUse() && this.#onSound(bytes, level),
       onLost: () => isInUse() && this.#fail(LOST_MICROPHONE),
+      onSilenced: (silenced) => {
+        if (!isInUse()) return
+        const problem = silenced ? ({ code: 'in-use' } as const) : undefined
+        this.#options.dispatch({ type: 'trouble', problem })
+      },
     })
     // The browser's prompt may have been open for minutes.
     if (this.#over || own !== this.#requested) return microphone.close()

@@ -39,6 +39,11 @@ class FakeMicrophone implements Microphone {
     this.#options.onLost()
   }
 
+  /** The system silences the microphone, or no longer does. */
+  silence(silenced: boolean): void {
+    this.#options.onSilenced?.(silenced)
+  }
+
   setMuted(muted: boolean): void {
     this.muted = muted
   }
