@@ -38,10 +38,53 @@ test('[DO6] the reference has no names that are not public', () => {
   expect(gone).toEqual([])
 })
 
+/** Returns the names that the page of a module describes as exports. */
 function readHeadings(module: string): Set<string> {
-  const page = path.join(ROOT, `docs/api/${module}.md`)
-  const text = existsSync(page) ? readFileSync(page, 'utf8').replaceAll('\\_', '_') : ''
-  return new Set([...text.matchAll(/^### (?:abstract )?(\w+)/gim)].map((match) => match[1] ?? ''))
+  const file = path.join(ROOT, `docs/api/${module}.md`)
+  const page = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  return findHeadings(page.split('\n## Types that are not exported\n', 1)[0] ?? '')
+}
+
+function findHeadings(text: string): Set<string> {
+  const headings = text.replaceAll('\\_', '_').matchAll(/^### (?:abstract )?(\w+)/gim)
+  return new Set([...headings].map((match) => match[1] ?? ''))
+}
+
+test('[DO851] the reference explains every type that a signature mentions', () => {
+  const pages = readTexts(path.join(ROOT, 'docs/api'), /\.md$/)
+  const explained = findHeadings(pages.join('\n'))
+  const unexplained = findUnlinkedTypes(pages.join('\n'), readTypeNames()).filter(
+    (name) => !explained.has(name),
+  )
+  expect(unexplained).toEqual([])
+})
+
+test('[DO851] a type without a link is found, a type parameter is not', () => {
+  const types = new Set(['Limits', 'Tool'])
+  const row = '| <a id="type-parameter-tool"></a> `Tool` |'
+  expect(findUnlinkedTypes('| `limits` | `Limits` |', types)).toEqual(['Limits'])
+  expect(findUnlinkedTypes('| `limits` | [`Limits`](#limits) |', types)).toEqual([])
+  expect(findUnlinkedTypes(`${row}\n> **run**(\`tool\`): \`Tool\``, types)).toEqual([])
+})
+
+/** Returns the names of types in code spans that are not links, without those of type parameters. */
+function findUnlinkedTypes(text: string, types: ReadonlySet<string>): string[] {
+  const rows = text.matchAll(/<a id="type-parameter-[^"]*"><\/a> `(\w+)`/g)
+  const parameters = new Set([...rows].map((match) => match[1]))
+  const spans = text.matchAll(/(?<!\[)`([A-Z]\w+)`(?!\])/g)
+  const mentioned = new Set([...spans].map((match) => match[1] ?? ''))
+  return [...mentioned].filter((name) => types.has(name) && !parameters.has(name))
+}
+
+/** Returns the types that files of the packages export, without those that the reference replaces by their fields (`@inline`). */
+function readTypeNames(): Set<string> {
+  const declaration = /^(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?export (?:interface|type) (\w+)/gm
+  const found = ['adk-stream-protocol', 'gemini-emulator']
+    .flatMap((name) => readTexts(path.join(ROOT, `packages/${name}/src`), /\.tsx?$/))
+    .flatMap((text) => [...text.matchAll(declaration)])
+  return new Set(
+    found.filter(([, comment = '']) => !comment.includes('@inline')).map(([, , name = '']) => name),
+  )
 }
 
 /** The entry point for implementations of `Store`. Applications do not import it. */
@@ -59,7 +102,7 @@ test('[DO220] the public API has at most 110 names', () => {
 test('[DO221] every public name is used in the demo or in the docs', () => {
   const texts = [
     ...readPages().map(({ text }) => text),
-    ...readSources(path.join(ROOT, 'apps/demo/src')),
+    ...readTexts(path.join(ROOT, 'apps/demo/src'), /\.tsx?$/),
   ]
   const unused = counted.filter(
     ({ module, name }) => !texts.some((text) => uses(text, module, name)),
@@ -83,9 +126,9 @@ function uses(text: string, module: string, name: string): boolean {
   return imported.test(text) || span.test(text)
 }
 
-function readSources(folder: string): string[] {
+function readTexts(folder: string, name: RegExp): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.tsx?$/.test(file))
+    .filter((file) => name.test(file))
     .map((file) => readFileSync(path.join(folder, file), 'utf8'))
 }
 

@@ -32,6 +32,7 @@ export interface Timeline {
   readonly state?: Record<string, unknown> | undefined
 }
 
+/** What every entry of a timeline has. */
 interface Entry {
   /** The id of the entry, the same in every response. */
   readonly id: string
@@ -66,56 +67,96 @@ export interface TimelineCall {
 
 /** An entry of a timeline. `type` determines its other fields. */
 export type TimelineEntry =
-  /** A message of the user. Only the owner of the chat sees `text`. */
-  | (Entry & { readonly type: 'message'; readonly text?: string | undefined })
-  /** A turn. `endedAt` is undefined while it runs or waits. */
-  | (Entry & {
-      readonly type: 'turn'
-      readonly state: 'running' | 'waiting' | 'completed' | 'stopped' | 'failed'
-      readonly usage?: Usage | undefined
-    })
-  /** A call of the model. */
-  | (Entry & {
-      readonly type: 'model'
-      readonly agent?: string | undefined
-      readonly model?: string | undefined
-      /** When its first output arrived. */
-      readonly firstAt?: number | undefined
-      readonly usage?: Usage | undefined
-      /** The id of its recorded request and reply, if the bridge records them. Pass it to `readModelCall`. */
-      readonly callId?: string | undefined
-    })
-  /** A tool that ran on the server, or a long-running call that the application completes. */
-  | (Entry & TimelineCall & { readonly type: 'tool'; readonly state: ToolState })
-  /** A tool that runs in the browser. */
-  | (Entry & TimelineCall & { readonly type: 'browser-tool'; readonly state: ToolState })
-  /** The wait for an approval. `endedAt` is the time of the decision. */
-  | (Entry &
-      TimelineCall & {
-        readonly type: 'approval'
-        readonly approvalId: string
-        readonly title?: string | undefined
-        /** The state of the approval, such as `requested` or `succeeded`. */
-        readonly state: string
-        readonly deadline?: number | undefined
-        readonly given: number
-        readonly needed: number
-        readonly votes: readonly TimelineVote[]
-        readonly decision?: TimelineDecision | undefined
-        /** When the call started, and when it ended. */
-        readonly startedAt?: number | undefined
-        readonly finishedAt?: number | undefined
-      })
-  | (Entry & { readonly type: 'error'; readonly code: string; readonly message: string })
-  /** The reply was stopped, or a person spoke while the model spoke. */
-  | (Entry & { readonly type: 'interruption' })
-  /** Another agent continues (`agent`), the browser runs an approved call, or another server has recovered a call. */
-  | (Entry & {
-      readonly type: 'hand-over'
-      readonly to: 'agent' | 'browser' | 'server'
-      readonly name?: string | undefined
-      readonly toolCallId?: string | undefined
-    })
+  | MessageEntry
+  | TurnEntry
+  | ModelEntry
+  | ToolEntry
+  | BrowserToolEntry
+  | ApprovalEntry
+  | ErrorEntry
+  | InterruptionEntry
+  | HandOverEntry
+
+/** A message of the user. Only the owner of the chat sees `text`. */
+interface MessageEntry extends Entry {
+  readonly type: 'message'
+  readonly text?: string | undefined
+}
+
+/** A turn. `endedAt` is undefined while it runs or waits. */
+interface TurnEntry extends Entry {
+  readonly type: 'turn'
+  readonly state: 'running' | 'waiting' | 'completed' | 'stopped' | 'failed'
+  readonly usage?: Usage | undefined
+}
+
+/** A call of the model. */
+interface ModelEntry extends Entry {
+  readonly type: 'model'
+  readonly agent?: string | undefined
+  readonly model?: string | undefined
+  /** When its first output arrived. */
+  readonly firstAt?: number | undefined
+  readonly usage?: Usage | undefined
+  /** The id of its recorded request and reply, if the bridge records them. Pass it to `readModelCall`. */
+  readonly callId?: string | undefined
+}
+
+/** A tool that ran on the server, or a long-running call that the application completes. */
+interface ToolEntry extends Entry, TimelineCall {
+  readonly type: 'tool'
+  readonly state: ToolState
+}
+
+/** A tool that runs in the browser. */
+interface BrowserToolEntry extends Entry, TimelineCall {
+  readonly type: 'browser-tool'
+  readonly state: ToolState
+}
+
+/**
+ * The state of a tool that runs or has run. `unknown`: its server stopped before it recorded the result.
+ *
+ * @inline
+ */
+type ToolState = 'running' | 'succeeded' | 'failed' | 'unknown'
+
+/** The wait for an approval. `endedAt` is the time of the decision. */
+interface ApprovalEntry extends Entry, TimelineCall {
+  readonly type: 'approval'
+  readonly approvalId: string
+  readonly title?: string | undefined
+  /** The state of the approval, such as `requested` or `succeeded`. */
+  readonly state: string
+  readonly deadline?: number | undefined
+  readonly given: number
+  readonly needed: number
+  readonly votes: readonly TimelineVote[]
+  readonly decision?: TimelineDecision | undefined
+  /** When the call started, and when it ended. */
+  readonly startedAt?: number | undefined
+  readonly finishedAt?: number | undefined
+}
+
+/** An error that ended a turn. */
+interface ErrorEntry extends Entry {
+  readonly type: 'error'
+  readonly code: string
+  readonly message: string
+}
+
+/** The reply was stopped, or a person spoke while the model spoke. */
+interface InterruptionEntry extends Entry {
+  readonly type: 'interruption'
+}
+
+/** Another agent continues (`agent`), the browser runs an approved call, or another server has recovered a call. */
+interface HandOverEntry extends Entry {
+  readonly type: 'hand-over'
+  readonly to: 'agent' | 'browser' | 'server'
+  readonly name?: string | undefined
+  readonly toolCallId?: string | undefined
+}
 
 /**
  * What the model was asked and replied, without secrets and shortened. Only bridges in development record it.
@@ -140,45 +181,48 @@ export const isModelCall = isObjectOf<ModelCall>({
   replies: isArrayOf(isRecord),
 })
 
-type ToolState = 'running' | 'succeeded' | 'failed' | 'unknown'
+/** Something that a chat waits for. `for` determines its other fields. */
+export type TimelineWait = ApprovalWait | CallWait | ModelWait
 
-/** Something that a chat waits for. */
-export type TimelineWait =
-  /** People must approve a call. */
-  | (TimelineCall & {
-      readonly for: 'approval'
-      readonly messageId: string
-      readonly approvalId: string
-      readonly title?: string | undefined
-      readonly since: number
-      readonly deadline: number
-      readonly given: number
-      readonly needed: number
-      /** The ids of principals and the roles that may approve now. */
-      readonly approvers: {
-        readonly principals: readonly string[]
-        readonly roles: readonly string[]
-      }
-      /** The principals who have approved. */
-      readonly approvedBy: readonly string[]
-      /** Whether the reader may approve now. */
-      readonly byReader: boolean
-      /** Whether the reader has approved. */
-      readonly votedByReader: boolean
-    })
-  /** An approved call that no server has started yet. */
-  | (TimelineCall & { readonly for: 'start'; readonly messageId: string; readonly since: number })
-  /** A tool that runs on a server. */
-  | (TimelineCall & { readonly for: 'tool'; readonly messageId: string; readonly since: number })
-  /** A tool that a page must run. */
-  | (TimelineCall & { readonly for: 'browser'; readonly messageId: string; readonly since: number })
-  /** A long-running call that the application completes. */
-  | (TimelineCall & {
-      readonly for: 'application'
-      readonly messageId: string
-      readonly since: number
-    })
-  | { readonly for: 'model'; readonly messageId: string; readonly since: number }
+/** People must approve a call. */
+interface ApprovalWait extends TimelineCall {
+  readonly for: 'approval'
+  readonly messageId: string
+  readonly approvalId: string
+  readonly title?: string | undefined
+  readonly since: number
+  readonly deadline: number
+  readonly given: number
+  readonly needed: number
+  /** The ids of principals and the roles that may approve now. */
+  readonly approvers: {
+    readonly principals: readonly string[]
+    readonly roles: readonly string[]
+  }
+  /** The principals who have approved. */
+  readonly approvedBy: readonly string[]
+  /** Whether the reader may approve now. */
+  readonly byReader: boolean
+  /** Whether the reader has approved. */
+  readonly votedByReader: boolean
+}
+
+/**
+ * A call that has not ended. `start`: approved, and no server has started it yet. `tool`: it runs on a server. `browser`: a page must
+ * run it. `application`: a long-running call that the application completes.
+ */
+interface CallWait extends TimelineCall {
+  readonly for: 'start' | 'tool' | 'browser' | 'application'
+  readonly messageId: string
+  readonly since: number
+}
+
+/** The model has not finished its reply. */
+interface ModelWait {
+  readonly for: 'model'
+  readonly messageId: string
+  readonly since: number
+}
 
 const isTimelineEntry = isObjectOf<Pick<TimelineEntry, 'id' | 'type' | 'messageId' | 'at'>>({
   id: isString,

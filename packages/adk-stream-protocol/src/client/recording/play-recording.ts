@@ -365,7 +365,7 @@ function isChunk({ type }: RecordedLine): boolean {
 }
 
 /** `real-time`: with the recorded pauses. `fast`: without pauses. `step`: one chunk for each call of `step()`. */
-export type Pace = 'real-time' | 'fast' | 'step'
+type Pace = 'real-time' | 'fast' | 'step'
 
 /** Delays the chunks of a playback. */
 interface Pacing {

@@ -58,6 +58,7 @@ export function sseTransport(options: SseTransportOptions): SseTransport {
 export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChannel, Connected {
   /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
+  /** @internal For `attachChat`. */
   readonly responses = new ResponseStates()
   /** The other requests to the same bridge. */
   readonly api: AdkApi

@@ -9,6 +9,7 @@ import type { Message, TurnError } from '../../protocol/message.ts'
 
 /** What `attachChat` needs of a transport, besides the AI SDK's `ChatTransport`. */
 export interface ResponseChannel {
+  /** @internal */
   readonly responses: ResponseStates
   /** Returns undefined if the chat reads no stream, or if the transport sends responses in requests only. */
   openStream(chatId: string): OpenStream | undefined

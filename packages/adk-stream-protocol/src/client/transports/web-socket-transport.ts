@@ -59,6 +59,7 @@ export class WebSocketTransport
 {
   /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
+  /** @internal For `attachChat`. */
   readonly responses = new ResponseStates()
   readonly #options: WebSocketTransportOptions
   readonly #observers = createChatObservers()

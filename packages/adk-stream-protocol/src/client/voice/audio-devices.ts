@@ -100,7 +100,7 @@ export function browserAudio(options: BrowserAudioOptions = {}): AudioDevices {
 }
 
 /** A microphone that the user can choose. */
-export interface MicrophoneChoice {
+interface MicrophoneChoice {
   readonly deviceId: string
   /** Empty until the user has allowed access to a microphone. */
   readonly label: string

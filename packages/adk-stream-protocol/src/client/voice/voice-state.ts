@@ -8,17 +8,21 @@ import type { VoiceProblem } from './audio-devices.ts'
 export type VoiceMode = 'hands-free' | 'push-to-talk'
 
 /** The state of a voice, for display. A snapshot: the object stays the same until something changes. */
-export type VoiceState =
-  | (VoiceSettings & { readonly state: 'off'; readonly problem?: VoiceProblem })
-  /** The browser asks the user for access to the microphone. */
-  | (VoiceSettings & { readonly state: 'asking' })
-  | ActiveVoice
+export type VoiceState = InactiveVoice | AskingVoice | ActiveVoice
 
-/**
- * A voice that is on.
- *
- * @inline
- */
+/** A voice that is off. */
+interface InactiveVoice extends VoiceSettings {
+  readonly state: 'off'
+  /** Why the voice could not start, or was ended. */
+  readonly problem?: VoiceProblem
+}
+
+/** A voice that starts: the browser asks the user for access to the microphone. */
+interface AskingVoice extends VoiceSettings {
+  readonly state: 'asking'
+}
+
+/** A voice that is on. */
 interface ActiveVoice extends VoiceSettings {
   /** Who is speaking. */
   readonly state: 'listening' | 'person-speaking' | 'model-speaking'
@@ -34,6 +38,7 @@ interface ActiveVoice extends VoiceSettings {
   readonly problem?: VoiceProblem
 }
 
+/** What the user has set, in every state of a voice. */
 export interface VoiceSettings {
   readonly mode: VoiceMode
   readonly muted: boolean

@@ -29,7 +29,7 @@ interface ProviderTexts {
 }
 
 /** A service with an API key that the person enters. */
-export interface ApiKeyProvider extends ProviderTexts {
+interface ApiKeyProvider extends ProviderTexts {
   readonly type: 'apiKey'
   /** Where the person finds the key. */
   readonly help?: string

@@ -221,7 +221,7 @@ export interface PostgresClient {
 }
 
 /** A query with its parameters, as `pg` takes it. */
-export interface PostgresQuery {
+interface PostgresQuery {
   readonly text: string
   readonly values?: unknown[]
   readonly name?: string
