@@ -22,49 +22,84 @@ export const MAX_DEADLINE_MS = 10 * 365 * 24 * 3_600_000
 const NOT_A_FUNCTION = 'Invalid input: expected function'
 
 /** The terms of an approval: who must approve, by when, and what they see. */
-export const PolicyTerms = z.strictObject({
+export interface PolicyTerms {
   /** Whether the call needs approval at all. Default true. */
+  readonly required?: boolean | undefined
+  /** The text that the approver reads. Default: the hint of the tool. */
+  readonly hint?: string | undefined
+  /** Replaces the name of the tool. */
+  readonly title?: string | undefined
+  readonly severity?: 'low' | 'medium' | 'high' | undefined
+  /** A name that the page maps to an icon. */
+  readonly icon?: string | undefined
+  /** How long people may take to decide, in ms. Then the approval expires. Default: 24 hours. */
+  readonly deadlineMs?: number | undefined
+  /** The principals and roles that may decide. Default: the owner of the chat. */
+  readonly deciders?: PolicyDeciders | undefined
+  /** How many of the deciders must approve. Default 1. */
+  readonly approvers?: number | undefined
+  /** Several steps, one after the other, instead of `deciders` and `approvers`. */
+  readonly chain?: readonly PolicyStep[] | undefined
+  /** Whether the tool may run again with the same idempotency key if it is not known whether it ran. Default false. */
+  readonly idempotent?: boolean | undefined
+  /**
+   * Returns what the call would do. It is called when the approval is shown and again when it is approved. If the
+   * preview has changed meanwhile, the approval is rejected with `preview-changed` and stays pending.
+   */
+  readonly preview?: PreviewFunction | undefined
+  /** Whether every approval must name the preview that the person saw. Stock clients of the AI SDK cannot. Default false. */
+  readonly requirePreview?: boolean | undefined
+  /** Returns what the call did, from its result. The card shows it as a receipt. */
+  readonly receipt?: ReceiptFunction | undefined
+  /**
+   * Whether everyone who may see the approval also sees the message of the user that led to the call, as plain text of at most 500
+   * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
+   */
+  readonly showUserText?: boolean | undefined
+  /**
+   * Whether a short reply of the owner of the chat, such as "yes, send it" or 「いいえ」, decides the call, typed or spoken, if no other
+   * question is open. Has no effect if `severity` is `high`, if several people decide, or if the tool asks for a payload. Default false.
+   */
+  readonly acceptReplies?: boolean | undefined
+  /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
+  readonly isFailure?: FailureFunction | undefined
+}
+
+/** Who may decide: principals by id, and roles as `authenticate` returns them. */
+interface PolicyDeciders {
+  readonly principals?: readonly string[] | undefined
+  readonly roles?: readonly string[] | undefined
+}
+
+/** A step of a chain of approvals. */
+interface PolicyStep extends PolicyDeciders {
+  /** How many of the deciders must approve. Default 1. */
+  readonly count?: number | undefined
+}
+
+/** Checks the terms that a policy returns. */
+export const PolicyTermsSchema = z.strictObject({
   required: z.boolean().optional(),
   hint: z.string().optional(),
   title: z.string().optional(),
   severity: z.enum(['low', 'medium', 'high']).optional(),
   icon: z.string().optional(),
-  /** How long people may take to decide, in ms. Then the approval expires. Default: 24 hours. */
   deadlineMs: z.number().positive().max(MAX_DEADLINE_MS).optional(),
-  /** The principals and roles that may decide. Default: the owner of the chat. */
   deciders: Deciders.optional(),
-  /** How many of the deciders must approve. Default 1. */
   approvers: Count.optional(),
-  /** Several steps, one after the other, instead of `deciders` and `approvers`. */
   chain: z
     .array(Deciders.extend({ count: Count.optional() }))
     .min(1)
     .readonly()
     .optional(),
-  /** Whether the tool may run again with the same idempotency key if it is not known whether it ran. Default false. */
   idempotent: z.boolean().optional(),
-  /**
-   * Returns what the call would do. It is called when the approval is shown and again when it is approved. If the
-   * preview has changed meanwhile, the approval is rejected with `preview-changed` and stays pending.
-   */
   preview: z.custom<PreviewFunction>(isFunction, NOT_A_FUNCTION).optional(),
-  /** Whether every approval must name the preview that the person saw. Stock clients of the AI SDK cannot. Default false. */
   requirePreview: z.boolean().optional(),
-  /** Returns what the call did, from its result. The card shows it as a receipt. */
   receipt: z.custom<ReceiptFunction>(isFunction, NOT_A_FUNCTION).optional(),
-  /**
-   * Whether everyone who may see the approval also sees the message of the user that led to the call, as plain text of at most 500
-   * characters. It is stored with the approval and in the audit record. Default false: approvers see the call, not the conversation.
-   */
   showUserText: z.boolean().optional(),
-  /**
-   * Whether a short reply of the owner of the chat, such as "yes, send it" or 「いいえ」, decides the call, typed or spoken, if no other
-   * question is open. Has no effect if `severity` is `high`, if several people decide, or if the tool asks for a payload. Default false.
-   */
   acceptReplies: z.boolean().optional(),
-  /** Returns whether the result of the tool means that the call failed. Default: `success: false`, `status: 'error'`, or `isError: true` of an MCP tool. */
   isFailure: z.custom<FailureFunction>(isFunction, NOT_A_FUNCTION).optional(),
-})
+} satisfies Record<keyof PolicyTerms, z.ZodType>)
 
 function isFunction(value: unknown): boolean {
   return typeof value === 'function'
@@ -74,8 +109,12 @@ function isFunction(value: unknown): boolean {
  * The verdict of a policy on a call: `false` (no approval), `true` (approval by the owner of the chat), or the terms
  * of the approval.
  */
-export const PolicyVerdict = z.union([z.boolean(), PolicyTerms])
-export type PolicyVerdict = z.infer<typeof PolicyVerdict>
+export type PolicyVerdict = boolean | PolicyTerms
+
+const PolicyVerdictSchema = z.union([
+  z.boolean(),
+  PolicyTermsSchema,
+]) satisfies z.ZodType<PolicyVerdict>
 
 /** The call that a policy function receives, with what the server of an MCP tool claims about it. */
 export interface PolicyCall extends ToolClaims {
@@ -108,21 +147,25 @@ export interface PreviewContext extends PolicyCall {
   readonly reader: string
 }
 
-type Arguments = Readonly<Record<string, unknown>>
-type PreviewFunction = (args: Arguments, context: PreviewContext) => Preview | Promise<Preview>
+/** Returns what a call with these arguments would do. */
+type PreviewFunction = (
+  args: Readonly<Record<string, unknown>>,
+  context: PreviewContext,
+) => Preview | Promise<Preview>
+
+/** Returns what a call did, or undefined for no receipt. */
 type ReceiptFunction = (
   output: unknown,
   context: PreviewContext,
 ) => Preview | undefined | Promise<Preview | undefined>
+
+/** Returns whether the output of a tool means that the call failed. */
 type FailureFunction = (output: unknown, context: PreviewContext) => boolean | Promise<boolean>
 
 /** The functions of a verdict. They are called when an approval is shown, decided, and when its call has ended. */
-export interface PolicyFunctions {
-  readonly preview?: PreviewFunction | undefined
-  readonly receipt?: ReceiptFunction | undefined
-  readonly isFailure?: FailureFunction | undefined
-}
+export type PolicyFunctions = Pick<PolicyTerms, 'preview' | 'receipt' | 'isFailure'>
 
+/** Returns the verdict on a call. */
 type PolicyFunction = (call: PolicyCall) => PolicyVerdict | Promise<PolicyVerdict>
 
 /**
@@ -176,7 +219,7 @@ export async function resolveVerdict(
 
 /** Returns the terms that the ledger stores: plain data instead of the functions of the verdict. */
 function toTerms(
-  terms: z.infer<typeof PolicyTerms>,
+  terms: PolicyTerms,
   { claims, chat }: CallToJudge,
   defaults: PolicyDefaults,
 ): ResolvedTerms {
@@ -208,7 +251,7 @@ async function evaluatePolicy(
       typeof own === 'function'
         ? await callInTime(`The policy for ${call.toolName}`, () => own(toPolicyCall(call)))
         : (own ?? (await required()))
-    return PolicyVerdict.parse(verdict)
+    return PolicyVerdictSchema.parse(verdict)
   } catch (error) {
     onError?.(error)
     return true
@@ -231,7 +274,7 @@ export function findByName(
 
 /** A reply cannot replace a decision of several people, a payload, or the hold that clients require for a severe call. */
 function acceptsReplies(
-  { acceptReplies = false, severity }: z.infer<typeof PolicyTerms>,
+  { acceptReplies = false, severity }: PolicyTerms,
   chain: readonly ApprovalStep[],
   { payload }: PolicyDefaults,
 ): boolean {
@@ -239,17 +282,14 @@ function acceptsReplies(
 }
 
 function chainOf(
-  { chain, deciders, approvers: count = 1 }: z.infer<typeof PolicyTerms>,
+  { chain, deciders, approvers: count = 1 }: PolicyTerms,
   owner: string,
 ): ApprovalStep[] {
   if (chain !== undefined) return chain.map((step) => stepOf(step, step.count ?? 1))
   return [stepOf(deciders ?? { principals: [owner] }, count)]
 }
 
-function stepOf(
-  { principals = [], roles = [] }: z.infer<typeof Deciders>,
-  count: number,
-): ApprovalStep {
+function stepOf({ principals = [], roles = [] }: PolicyDeciders, count: number): ApprovalStep {
   return { count, principals, roles }
 }
 

@@ -1,7 +1,7 @@
 import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
-import { MAX_DEADLINE_MS, PolicyTerms } from '../approvals/policy.ts'
+import { MAX_DEADLINE_MS, type PolicyTerms, PolicyTermsSchema } from '../approvals/policy.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
@@ -40,12 +40,13 @@ function checkVerdict(toolName: string, verdict: unknown): void {
     throw new TypeError(
       `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
     )
-  refuseFirst(PolicyTerms.safeParse(verdict).error, path)
+  refuseFirst(PolicyTermsSchema.safeParse(verdict).error, path)
   if (verdict['requirePreview'] === true && verdict['preview'] === undefined)
     throw new TypeError(
       `createBridge: \`${path.join('.')}.requirePreview\` needs \`preview\`, which returns what the call would do.`,
     )
-  const fault = verdict['acceptReplies'] === true && findReplyFault(PolicyTerms.parse(verdict))
+  const fault =
+    verdict['acceptReplies'] === true && findReplyFault(PolicyTermsSchema.parse(verdict))
   if (fault)
     throw new TypeError(
       `createBridge: \`${path.join('.')}.acceptReplies\` is not possible ${fault}. Remove it: people then decide in the form.`,
@@ -53,11 +54,7 @@ function checkVerdict(toolName: string, verdict: unknown): void {
 }
 
 /** Returns why a reply in the chat cannot decide a call. */
-function findReplyFault({
-  severity,
-  approvers = 1,
-  chain = [],
-}: z.infer<typeof PolicyTerms>): string | undefined {
+function findReplyFault({ severity, approvers = 1, chain = [] }: PolicyTerms): string | undefined {
   if (severity === 'high') return 'with severity `high`'
   const isDecidedByOne = approvers === 1 && chain.length < 2 && (chain[0]?.count ?? 1) === 1
   return isDecidedByOne ? undefined : 'if several people decide'
@@ -292,7 +289,7 @@ const SHAPES: Readonly<Record<string, z.ZodObject>> = {
   runConfig: RunConfig,
   retention: Retention,
   approvalLinks: Links,
-  approvals: PolicyTerms,
+  approvals: PolicyTermsSchema,
 }
 
 function describeIssue(issue: z.core.$ZodIssue): string {
