@@ -18,8 +18,8 @@ const GLOBALS = [
 /** Events of the process whose listeners hide errors. Those of signals are not here: a browser that later files use adds some. */
 const EVENTS = ['uncaughtException', 'unhandledRejection'] as const
 
-/** The first bridge of a process sets it for the whole process. */
-const SET_BY_THE_BRIDGE = 'ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'
+/** Variables for the whole process: the first bridge sets one, the database library of ADK the other one. */
+const SET_BY_LIBRARIES = ['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS', 'MIKRO_ORM_COLORS']
 
 const globals: Record<string, unknown> = globalThis
 
@@ -47,7 +47,7 @@ function snapshot(): ReadonlyMap<string, unknown> {
     ['fake timers', vi.isFakeTimers()],
     ...GLOBALS.map((name) => [name, globals[name]] as const),
     ...Object.entries(process.env)
-      .filter(([name]) => name !== SET_BY_THE_BRIDGE)
+      .filter(([name]) => !SET_BY_LIBRARIES.includes(name))
       .map(([name, value]) => [`process.env.${name}`, value] as const),
     ...EVENTS.map((name) => [`listeners of '${name}'`, process.listenerCount(name)] as const),
   ])
