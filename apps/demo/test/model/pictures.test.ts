@@ -28,7 +28,7 @@ function rowsOf(width: number, height: number, filter: number): Buffer {
   return deflateSync(Buffer.concat(Array.from({ length: height }, () => row)))
 }
 
-const SIZE = 64 * 1_048_576
+const SIZE = 16 * 1_048_576
 const zeros = deflateSync(Buffer.alloc(SIZE), { level: 9 })
 
 test.each([

@@ -39,7 +39,9 @@ test('[ST624] from a decision at another server to its call, three statements ar
     opened.push(statements)
     return store
   }
-  await using pair = await openPair({ openStore })
+  // A sweep of the other server would continue the turn if this one is slow.
+  const limits = { leaseMs: 15_000, sweepMs: 60_000 }
+  await using pair = await openPair({ openStore, limits })
   const { approvalId } = await pair.atOne.ask()
   const before = opened.map(({ length }) => length)
   expect((await pair.atTwo.decide(approvalId, { approved: true })).status).toBe(200)

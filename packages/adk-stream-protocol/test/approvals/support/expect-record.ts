@@ -14,9 +14,21 @@ export async function expectRecord(page: Page, chat: ApprovingChat): Promise<voi
   expect(chat.error).toBeUndefined()
   expect(chat.status).toBe('ready')
   await expectValid(chat.messages)
-  const stored = await page.messages()
+  const stored = await readWhenEnded(page)
   await expectValid(stored)
   expect(stored.map(describeMessage)).toEqual(chat.messages.map(describeMessage))
+}
+
+/** The client may read the end of a turn before the server has noted it. */
+async function readWhenEnded(page: Page): Promise<readonly ChatMessage[]> {
+  let stored: readonly ChatMessage[] = []
+  const isRunning = async (): Promise<boolean> => {
+    const { messages, running } = await page.conversation()
+    stored = messages
+    return running
+  }
+  await expect.poll(isRunning).toBe(false)
+  return stored
 }
 
 /** Messages that alternate between the person and the assistant, and that both versions accept. */

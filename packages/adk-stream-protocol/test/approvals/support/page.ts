@@ -44,6 +44,11 @@ interface OpenOptions {
   readonly fetch?: typeof globalThis.fetch
 }
 
+interface Conversation {
+  readonly messages: readonly ChatMessage[]
+  readonly running: boolean
+}
+
 /** A page in the browser of a principal. It finds the server again after a restart. */
 export class Page {
   /** Everything that was sent, in order: bodies of `POST /stream`, frames `send` and `decide`. */
@@ -115,9 +120,14 @@ export class Page {
   }
 
   async messages(id = 'chat-1'): Promise<readonly ChatMessage[]> {
+    return (await this.conversation(id)).messages
+  }
+
+  /** Returns the stored messages, and whether a turn runs, whose message is not among them. */
+  async conversation(id = 'chat-1'): Promise<Conversation> {
     const response = await this.#ask(`/chats/${id}/messages`)
     // PROTOCOL.md defines the response of this endpoint.
-    return ((await response.json()) as { messages: ChatMessage[] }).messages
+    return (await response.json()) as Conversation
   }
 
   /** Returns an approval with its audit record. */
