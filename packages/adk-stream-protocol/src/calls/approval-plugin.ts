@@ -401,6 +401,9 @@ export class ApprovalPlugin extends QuietPlugin {
     const ended = await recordOutcome(this.#options.ledger, approval, {
       outcome,
       judge: this.#options,
+    }).catch((error: unknown) => {
+      run?.markUnstored(error)
+      throw error
     })
     // A call without a result was handed over: it has not ended.
     const hasResult = outcome.by === 'failure' || outcome.result
@@ -425,7 +428,7 @@ export class ApprovalPlugin extends QuietPlugin {
 }
 
 /** Ends a run whose call another process has settled. */
-function toLoss(run: RunState | undefined): ProtocolError {
+function toLoss(run: RunState | undefined): Error {
   return run?.markLost() ?? new ProtocolError('turn-lost')
 }
 

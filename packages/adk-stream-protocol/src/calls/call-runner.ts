@@ -70,6 +70,8 @@ export class CallRunner {
   /** Started calls by approval id, until ADK takes the result. */
   readonly #started = new Map<string, StartedCall>()
   readonly #ranHere = new WeakSet<Context>()
+  /** Errors of outcomes that could not be stored. */
+  readonly #unrecorded = new WeakSet<Error>()
   /** Claimed calls that ADK runs, with their approvals. */
   readonly #runByAdk = new WeakMap<Context, Approval>()
 
@@ -140,7 +142,7 @@ export class CallRunner {
     if (started) {
       this.#started.delete(approval.id)
       run.decided.set(toolCallId, started.note)
-      const outcome = await orMarkLost(started.outcome, run)
+      const outcome = await this.#orMarkLost(started.outcome, run)
       mergeContext(toolContext, started.toolContext)
       return takeResponse(run, toolCallId, outcome)
     }
@@ -189,9 +191,13 @@ export class CallRunner {
     run.decided.set(toolCallId, toApprovedNote(claimed))
     const answer = toAnswerOutcome(claimed)
     if (answer)
-      return takeResponse(run, toolCallId, await orMarkLost(this.#finish(claimed, answer), run))
+      return takeResponse(
+        run,
+        toolCallId,
+        await this.#orMarkLost(this.#finish(claimed, answer), run),
+      )
     if (getEditedArgs(claimed))
-      return takeResponse(run, toolCallId, await orMarkLost(this.#run(claimed, call), run))
+      return takeResponse(run, toolCallId, await this.#orMarkLost(this.#run(claimed, call), run))
     this.#runByAdk.set(toolContext, claimed)
     // In parallel branches, a call may continue after another call has ended the run.
     if (toolContext.invocationContext.branch === undefined)
@@ -224,7 +230,7 @@ export class CallRunner {
         confirmCall(toolContext, approval)
         this.#signIns?.markSignedIn(toolContext, { isApproved: true })
         const signedIn = { ...call, toolArgs: { ...question.args } }
-        const outcome = await orMarkLost(this.#run(claimed, signedIn), run)
+        const outcome = await this.#orMarkLost(this.#run(claimed, signedIn), run)
         const { note } = outcome
         const ended = await storeSignInEnding(call, run, { approval, question: claimed, note })
         return takeResponse(run, toolCallId, { ...outcome, note: ended })
@@ -270,7 +276,19 @@ export class CallRunner {
       return await recording
     } catch (error) {
       this.#started.delete(claimed.id)
+      this.#unrecorded.add(toError(error))
       throw error
+    }
+  }
+
+  /** Ends the run if another process has taken over the call, or if an agent that is used as a tool could not store its outcome. */
+  async #orMarkLost<Outcome>(outcome: Promise<Outcome>, run: RunState): Promise<Outcome> {
+    try {
+      return await outcome
+    } catch (thrown) {
+      if (thrown instanceof ProtocolError && thrown.code === 'turn-lost') throw run.markLost()
+      if (thrown instanceof Error && this.#unrecorded.has(thrown)) run.markUnstored(thrown)
+      throw thrown
     }
   }
 }
@@ -288,15 +306,6 @@ function takeResponse(
 }
 
 const MAX_STARTED = 1_000
-
-/** Ends the run if another process has taken over the call. */
-async function orMarkLost<Outcome>(outcome: Promise<Outcome>, run: RunState): Promise<Outcome> {
-  try {
-    return await outcome
-  } catch (thrown) {
-    throw thrown instanceof ProtocolError && thrown.code === 'turn-lost' ? run.markLost() : thrown
-  }
-}
 
 function ignoreError(): void {}
 

@@ -23,7 +23,7 @@ import {
 } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
+import { toError, wrapRun } from '../agent/adk-workarounds/guard-tool.ts'
 import { describeEnding, PENDING_INSIDE, toNestedEnding } from '../agent/call-responses.ts'
 import type { PausedNote } from '../agent/history/event-notes.ts'
 import { readNotes, writeNotes } from '../agent/history/event-notes.ts'
@@ -76,7 +76,7 @@ async function runNestedAgent(
 ): Promise<unknown> {
   const { agent, outer, pause } = options
   const nested = describeRun(toolContext, options)
-  const service = openSession(toolContext, nested)
+  const service = openSession(toolContext, nested, outer)
   const { events } = service.session
   const message = pause ? await findResponses(service.session, options) : toRequest(agent, toolArgs)
   const before = pause && events.at(-1)
@@ -120,22 +120,22 @@ async function runAgent(
       ...(maxLlmCalls !== undefined && { runConfig: { maxLlmCalls } }),
       ...(abortSignal && { abortSignal }),
     })) {
-      if (run.loss) throw outer.markLost()
+      if (run.loss) throw outer.markLost(run.loss)
       run.markStored()
       forward(event, toolContext)
       last = event
     }
-    if (run.loss) throw outer.markLost()
+    if (run.loss) throw outer.markLost(run.loss)
     if (abortSignal?.aborted) return 'stopped'
     for (const id of run.endingsStored) outer.markEndingPending(id)
     outer.inner.delete(run)
     return last
   } catch (thrown) {
-    if (run.loss) outer.markLost()
+    if (run.loss) outer.markLost(run.loss)
     if (!toolContext.abortSignal?.aborted) {
       run.abandonCalls(ledger)
       outer.inner.delete(run)
-      if (!run.loss) {
+      if (!outer.loss) {
         await storeResults(service, run, outer)
         await cancelQuestions(service, ledger, outer)
       }
@@ -205,6 +205,7 @@ function describeRun(
 function openSession(
   { state }: Context,
   { root, sessionId, toolCallId }: NestedRun,
+  outer: RunState,
 ): NestedSession {
   return new NestedSession({
     session: root.session,
@@ -213,6 +214,9 @@ function openSession(
     store: (event) =>
       storeNote(root, {
         nested: { session: sessionId, toolCallId, event: structuredClone(event) },
+      }).catch((error: unknown) => {
+        if (!root.run.live) outer.markLost(toError(error))
+        throw error
       }),
   })
 }

@@ -8,6 +8,8 @@ import type {
 } from '@google/adk'
 import { createEvent } from '@google/adk'
 
+import { toError } from '../agent/adk-workarounds/guard-tool.ts'
+
 import type {
   DecidedNote,
   EventNotes,
@@ -129,7 +131,7 @@ export class RunState {
   readonly #modelCalls = new SparseMap<string, { startedAt: number; firstAt?: number }>()
   readonly #endingsPending = new SparseSet<string>()
   #appended: Event[] = []
-  #loss: ProtocolError | undefined
+  #loss: Error | undefined
 
   constructor(messageId: string, cause: RunCause, nested?: NestedRun, live?: LiveCallRun) {
     this.messageId = messageId
@@ -144,8 +146,11 @@ export class RunState {
     return [this, ...[...this.inner].flatMap((run) => run.all)]
   }
 
-  /** Set if another process has settled a call of this run. The run must end. ADK would hide the error that a plugin throws. */
-  get loss(): ProtocolError | undefined {
+  /**
+   * Set if another process has settled a call of this run, or if the outcome of a call inside could not be stored. The run must end. ADK
+   * would hide the error that a plugin throws.
+   */
+  get loss(): Error | undefined {
     return this.#loss
   }
 
@@ -154,9 +159,17 @@ export class RunState {
   }
 
   /** Marks the run as lost: another process has settled one of its calls, so neither ADK nor the client may receive the result. */
-  markLost(): ProtocolError {
-    this.#loss ??= new ProtocolError('turn-lost')
+  markLost(loss: Error = new ProtocolError('turn-lost')): Error {
+    this.#loss ??= loss
     return this.#loss
+  }
+
+  /**
+   * AP851: ends the run of the chat because the store failed in an agent that is used as a tool. Otherwise its caller would take the
+   * error for the result, although calls inside may have run. Another attempt continues the agent.
+   */
+  markUnstored(error: unknown): void {
+    if (this.nested && !this.nested.root.run.live) this.markLost(toError(error))
   }
 
   /** Gives up the calls that have not ended, because the run has failed. */

@@ -103,6 +103,7 @@ function openHost(
     appName,
     sessions,
     ledger,
+    onError,
     ...(runConfig && { runConfig }),
   })
 }

@@ -54,6 +54,7 @@ export interface ChatParts {
   readonly turnService: TurnService
   readonly calls: StoredCalls
   readonly decisions: ApprovalDecisions
+  readonly decidedTurns: DecidedTurns
   /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
   readonly asking: AskingTurns | undefined
   /** The live sessions. Undefined without the option `live`. */
@@ -146,7 +147,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     elsewhere,
     asking,
   })
-  const opened = { chats, turns, turnService, calls, decisions, asking, runs, live }
+  const opened = { chats, turns, turnService, calls, decisions, decidedTurns, asking, runs, live }
   const parts: ChatParts = { ...opened, owners, outcomes, elsewhere, remoteTurns, newsPoll, resume }
   return parts
 }

@@ -5,7 +5,6 @@ import { defer, type Deferred } from '../../src/shared/async.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { sqliteLeaseTimes } from '../support/lease-times.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 import { Person, readEffects } from './support/person.ts'
@@ -95,8 +94,6 @@ test.for<Moment>(['the outcome', 'the result', 'the reply'])(
     const chat = { appName: 'adk-stream-protocol', principalId: person.user, chatId: person.chatId }
     const isLocked = async () => (await store.approvals.findLockHolder(chat)) !== undefined
     await expect.poll(isLocked, { timeout: 30_000 }).toBe(false)
-    // A server that reports the outcome has a lease's time for it.
-    await sqliteLeaseTimes(folder.database).expire()
     const last = async () => (await person.messages()).at(-1)
     await expect.poll(async () => textOf(await last()), { timeout: 30_000 }).toBe('Paid.')
     expect(toolParts(await last())).toMatchObject([{ state: 'output-available' }])

@@ -1,5 +1,5 @@
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
-import { isRefusal } from '../../../approvals/approval.ts'
+import { isDecided, isRefusal } from '../../../approvals/approval.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
@@ -21,7 +21,7 @@ interface DecidedTurn {
 interface DecidedTurnsParts {
   readonly backend: LazyBackend
   readonly calls: StoredCalls
-  readonly turnService: Pick<TurnService, 'resume' | 'hasFailed'>
+  readonly turnService: Pick<TurnService, 'resume' | 'hasFailed' | 'hasStoreFailed'>
   /** Called when a turn resumes that no decision of this moment has resumed, such as that of a crashed process. */
   readonly onRecovered: (approval: Approval, turn: Turn) => void
   readonly onError: (error: unknown) => void
@@ -33,6 +33,8 @@ export class DecidedTurns {
   /** When each approval without a question in its conversation was first found, by the clock of this process. */
   readonly #orphanFoundAt = new Map<string, number>()
   readonly #attempts = new ResumeAttempts()
+  /** The ids of approvals whose turns failed because the store did. */
+  readonly #left = new Set<string>()
 
   constructor(parts: DecidedTurnsParts) {
     this.#parts = parts
@@ -55,7 +57,8 @@ export class DecidedTurns {
       ...(isRead ? { seen: id } : { background: true }),
     })
     const decided = result.promise.then((outcome) => {
-      if (!isRead) this.#finishDecision(approval, turn)
+      if (isRead) this.#noteEnd(approval, turn)
+      else this.#finishDecision(approval, turn)
       return { result: outcome, turn }
     })
     // If the chat is not free, the turn fails before the decision is recorded.
@@ -122,6 +125,38 @@ export class DecidedTurns {
     if (!isRefusal(cancelled)) await writeEnding(backend, cancelled)
   }
 
+  /**
+   * AP851: returns the approvals whose turns failed because the store did, so that they can continue. The caller need not wait for a
+   * lease: their turns have ended here.
+   */
+  async takeLeft(except: readonly string[]): Promise<Approval[]> {
+    const ids = [...this.#left].filter((id) => !except.includes(id))
+    if (ids.length === 0) return []
+    const { ledger } = await this.#parts.backend.get()
+    const found: Approval[] = []
+    for (const id of ids) {
+      const approval = await ledger.get(id)
+      this.#left.delete(id)
+      if (approval && isDecided(approval)) found.push(approval)
+    }
+    return found
+  }
+
+  #noteEnd(approval: Approval, turn: Promise<Turn>): void {
+    turn
+      .then((opened) => opened.settled.then(() => this.#noteStoreFailure(approval, opened)))
+      // The client receives this error.
+      .catch(() => undefined)
+  }
+
+  /** Returns whether a turn failed because the store did. A sweep then resumes it. */
+  #noteStoreFailure({ id }: Approval, turn: Turn): boolean {
+    const hasFailed = this.#parts.turnService.hasStoreFailed(turn)
+    if (hasFailed) this.#left.add(id)
+    keepNewest(this.#left, MAX_KEPT)
+    return hasFailed
+  }
+
   /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
   #finishDecision(approval: Approval, turn: Promise<Turn>): void {
     turn
@@ -134,7 +169,7 @@ export class DecidedTurns {
   /** Checks, when the turn of a decision has ended, that the conversation shows the outcome. */
   async #checkOutcome(approval: Approval, turn: Turn): Promise<void> {
     await turn.settled
-    if (turn.signal.aborted) return
+    if (turn.signal.aborted || this.#noteStoreFailure(approval, turn)) return
     if ((await this.#parts.calls.stateOf(approval)) !== 'asked') {
       this.#attempts.forget(approval.id)
       return

@@ -99,6 +99,7 @@ export interface AgentHostOptions extends AgentServices {
   readonly sessions: ChatSessions
   readonly ledger: Ledger
   readonly runConfig?: TurnRunConfig
+  readonly onError: (error: unknown) => void
 }
 
 interface HostedAgent {
@@ -142,6 +143,7 @@ export class AgentHost {
   /** Whether no plugin can end a run or change its message before a tool is called. */
   readonly #predictable: boolean
   readonly #ledger: Ledger
+  readonly #onError: (error: unknown) => void
   readonly #runConfig: RunConfig
   /** The runs that have not ended, even if their turns have. The value is called when results were stored after the turn was stopped. */
   readonly #runs = new Map<RunState, (() => void) | undefined>()
@@ -157,6 +159,7 @@ export class AgentHost {
     appName,
     sessions,
     ledger,
+    onError,
     plugins = [],
     runConfig: { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = {},
     ...services
@@ -165,6 +168,7 @@ export class AgentHost {
     this.#agentOf = agentOf
     this.#predictable = !plugins.some(hasEarlyCallbacks)
     this.#ledger = ledger
+    this.#onError = onError
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const getSession: BaseSessionService['getSession'] = async (request) =>
       this.#takePrepared(request) ?? sessions.service.getSession(request)
@@ -386,7 +390,8 @@ export class AgentHost {
     } finally {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
-      await this.#reportEndings(chat, run, signal)
+      // AP852: the turn has ended as it has. A sweep does the rest.
+      await this.#reportEndings(chat, run, signal).catch(this.#onError)
       this.#runs.delete(run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
     }
@@ -401,7 +406,7 @@ export class AgentHost {
     // ADK called these tools, and a callback of the application threw before they could run.
     if (!signal.aborted) run.abandonCalls(this.#ledger)
     const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
-    const error = loss ?? readError(thrown)
+    const error = readError(loss ?? thrown)
     // AP802: a callback after the calls may have thrown.
     const isOurs = !signal.aborted && error.code !== 'turn-lost'
     const results = isOurs

@@ -49,8 +49,8 @@ export interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | '
 export class TurnRuns {
   readonly #turns: TurnRegistry
   readonly #options: TurnRunsOptions
-  /** Turns whose run ended with an error. */
-  readonly #failed = new WeakSet<Turn>()
+  /** Turns whose run ended with an error, with its code. */
+  readonly #failed = new WeakMap<Turn, string>()
 
   constructor(turns: TurnRegistry, options: TurnRunsOptions) {
     this.#turns = turns
@@ -60,6 +60,12 @@ export class TurnRuns {
   /** Whether the run of a turn ended with an error. */
   hasFailed(turn: Turn): boolean {
     return this.#failed.has(turn)
+  }
+
+  /** Whether the run of a turn ended because the store failed. */
+  hasStoreFailed(turn: Turn): boolean {
+    const code = this.#failed.get(turn)
+    return code === 'unavailable' || code === 'store-failed'
   }
 
   /** Streams a run to its end. A run that asks a question of an MCP server is streamed in several turns. */
@@ -80,7 +86,8 @@ export class TurnRuns {
       })
       const how = { leavesCalls, ...(from && { from }), ...(before && { before }) }
       before = await this.#runOnce(backend, current, { chat, events: read, ...how })
-      if (this.#failed.has(current)) this.#failed.add(turn)
+      const failure = this.#failed.get(current)
+      if (failure !== undefined) this.#failed.set(turn, failure)
       if (!run.question) return
       if (before?.end !== 'completed') {
         // Stopped at the moment of the question. The run ends by itself.
@@ -112,7 +119,7 @@ export class TurnRuns {
           onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
           ...options,
         })
-        if (outcome.end === 'failed') this.#failed.add(turn)
+        if (outcome.end === 'failed') this.#failed.set(turn, outcome.stats.errorCode ?? 'internal')
         onTurnEnd(info, outcome, options.passSound === true)
         if (turn.asking !== undefined && outcome.end === 'completed') return outcome
         const whole = before ? afterQuestion(outcome, before) : outcome

@@ -94,6 +94,11 @@ export class TurnService {
     return this.#runs.hasFailed(turn)
   }
 
+  /** Whether the run of a turn ended because the store failed. */
+  hasStoreFailed(turn: Turn): boolean {
+    return this.#runs.hasStoreFailed(turn)
+  }
+
   /** Returns the agent of a chat, or the agent to record for a new chat. */
   async chooseAgent(
     principal: Principal,

@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest'
+
+import { openSqliteStore, type Store } from '../../src/store/index.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { makeFolder } from './support/folder.ts'
+import { openPaymentServer } from './support/payment-server.ts'
+import { Person, readEffects } from './support/person.ts'
+
+type Moment = 'outcome' | 'result' | 'report'
+
+/** Makes one write of a store fail: the outcome of a call, its result, or that the conversation shows it. Returns whether it has failed. */
+function failOnce({ approvals, sessions }: Store, moment: Moment): () => boolean {
+  let hasFailed = false
+  const fail = (at: Moment, written: unknown, part: string): void => {
+    if (at !== moment || hasFailed || !JSON.stringify(written).includes(part)) return
+    hasFailed = true
+    throw new StoreError('full', 'The disk is full.')
+  }
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  sessions.appendEvent = async (request) => {
+    fail('result', request.event.customMetadata ?? {}, '"decided":')
+    return appendEvent(request)
+  }
+  const replace = approvals.replace.bind(approvals)
+  approvals.replace = async (...given) => {
+    fail('outcome', given, '"succeeded"')
+    return replace(...given)
+  }
+  const markReported = approvals.markReported.bind(approvals)
+  approvals.markReported = async (...given) => {
+    fail('report', '', '')
+    return markReported(...given)
+  }
+  return () => hasFailed
+}
+
+const PAY = '[[call pay {"to": "花子", "amount": 50}]]'
+const INSIDE = JSON.stringify({ request: `${PAY} [[then]] [[say Paid inside.]]` })
+const NESTED = `[[call desk ${INSIDE}]]`
+
+test.for([
+  { moment: 'outcome', place: 'an agent used as a tool', script: NESTED },
+  { moment: 'result', place: 'an agent used as a tool', script: NESTED },
+  { moment: 'result', place: 'the assistant', script: PAY },
+] as const)(
+  '[AP851] if the store fails once for the $moment of a call of $place, the agent continues with the result',
+  async ({ moment, script }) => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    const hasFailed = failOnce(store, moment)
+    await using server = await openPaymentServer({
+      store,
+      effects: folder.effects,
+      // No lease expires during the test.
+      limits: { leaseMs: 600_000, sweepMs: 20 },
+    })
+    const person = new Person(server.url)
+    const { approvalId, toolCallId } = await person.ask(`${script} [[then]] [[say Paid.]]`)
+    expect((await person.decide(approvalId, { approved: true })).status).toBe(200)
+    const last = async () => (await person.messages()).at(-1)
+    await expect.poll(async () => textOf(await last())).toBe('Paid.')
+    expect(hasFailed()).toBe(true)
+    const parts = toolParts(await last())
+    expect(parts.find((part) => part.toolCallId === toolCallId)).toMatchObject({
+      state: 'output-available',
+      output: { paid: 50 },
+    })
+    expect(parts.filter(({ state }) => state !== 'output-available')).toEqual([])
+    expect(readEffects(folder.effects)).toHaveLength(1)
+    expect(await person.approval(approvalId)).toMatchObject({ approval: { state: 'succeeded' } })
+  },
+)
+
+test('[AP852] a reply that is stored is not reported as failed if the store fails after it', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const hasFailed = failOnce(store, 'report')
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const asked = await person.ask(`${PAY} [[then]] [[say Paid.]]`)
+  const { chunks } = await person.answer(asked, { approved: true })
+  expect(hasFailed()).toBe(true)
+  expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  expect(server.errors.map(String)).toEqual(['StoreError: The disk is full.'])
+})
