@@ -55,6 +55,9 @@ type ExtensionFrame =
       readonly frame: string
       readonly code: ErrorCode
       readonly message: string
+      /** The chat and the message of a rejected `text`. */
+      readonly id?: string
+      readonly messageId?: string
     }
   | { readonly type: 'pong'; readonly nonce?: string }
 

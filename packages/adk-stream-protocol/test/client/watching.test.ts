@@ -99,7 +99,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     // Hears nothing.
     page.sockets[0]?.removeAllListeners('message')
     page.transport.sendText('chat-1', '[[say Two.]]')
-    await chat.until(() => testBridge.asked === 2)
+    await testBridge.untilAsked('Two.')
     page.cut()
     await chat.until(({ messages }) => messages.some((message) => textOf(message) === 'Two.'))
     await page.transport.ping()
@@ -107,6 +107,20 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(users).toHaveLength(2)
     expect(page.types.filter((type) => type === 'text')).toHaveLength(1)
     expect(testBridge.asked).toBe(2)
+  })
+
+  test('[CL852] a text that the server refuses is an error of the chat, and is sent once', async () => {
+    await using testBridge = await TestBridge.open({ limits: { maxTextLength: 100 } })
+    await using page = new ClientPage({ url: testBridge.url, version })
+    const chat = await page.open()
+    void chat.send('[[say One.]][[wait never]]')
+    await chat.untilShown('One.')
+    const text = 'Stop! '.repeat(20)
+    page.transport.sendText('chat-1', text)
+    await chat.until(() => chat.status === 'error')
+    expect(chat.error).toMatchObject({ code: 'too-large' })
+    expect(page.types.filter((type) => type === 'send')).toHaveLength(2)
+    expect(textOf(chat.lastMessage)).toBe(text)
   })
 
   test('[LV850] a text that is sent again while the first one is being handled counts once', async () => {
@@ -118,8 +132,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await Promise.all([page.transport.ping(), other.transport.ping()])
     for (const { transport } of [page, other])
       transport.sendText('chat-1', '[[say Once.]]', 'text-1')
-    const chat = await page.open()
-    await chat.until(() => testBridge.asked > 0)
+    await testBridge.untilAsked('Once.')
     await Promise.all([page.transport.ping(), other.transport.ping()])
     const users = (await page.load('chat-1')).filter(({ role }) => role === 'user')
     expect(users).toHaveLength(1)

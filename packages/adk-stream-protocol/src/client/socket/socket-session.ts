@@ -180,9 +180,13 @@ export class SocketSession {
       case 'pong':
         this.texts.onPong(frame.nonce ?? '')
         return this.#pings.onPong(frame.nonce ?? '')
-      case 'refused':
-        this.#options.onRefused?.(frame)
+      case 'refused': {
+        const { id, messageId, code, message } = frame
+        this.#options.onRefused?.({ frame: frame.frame, code, message })
+        if (id !== undefined && messageId !== undefined)
+          this.#findObserver(id)?.onTextRefused(messageId, new AdkError(code, message))
         return
+      }
       case 'turn':
         this.#watched.call(frame.id, { type: 'turn', messageId: frame.messageId })
         return this.#watched.startTurn(frame)

@@ -418,8 +418,20 @@ export class AttachedChat {
       onTurn: (turn) => this.#report(this.#show(turn)),
       onUserMessage: (message, source) =>
         void this.#dispatch({ type: 'user-message', message, source }),
+      onTextRefused: (messageId, error) => this.#report(this.#sendRefused(messageId, error)),
       reload: async () => (await this.#reload())?.known,
     }
+  }
+
+  /** CL852: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */
+  async #sendRefused(messageId: string, error: unknown): Promise<void> {
+    const { chat } = this
+    const message = chat.messages.find(({ id }) => id === messageId)
+    const stored = await this.#reload().catch(() => undefined)
+    if (!message || stored?.known.includes(messageId) === true) return this.#reportError(error)
+    if (!this.channel.openStream(chat.id)) await this.#idle.wait()
+    chat.messages = chat.messages.filter(({ id }) => id !== messageId)
+    await this.#sendMessage(message, undefined)
   }
 
   async #regenerate(options: object = {}): Promise<void> {

@@ -85,6 +85,8 @@ export interface ChatObserver {
   readonly onTurn: (turn: ServerTurn) => void
   /** The user wrote something during a reply, or said something. */
   readonly onUserMessage: (message: Message, source: 'written' | 'spoken') => void
+  /** The server rejected a message that was sent during a reply. */
+  readonly onTextRefused: (messageId: string, error: unknown) => void
   /** Shows the stored messages. Resolves with their ids, or with undefined if they cannot be loaded. */
   readonly reload: () => Promise<readonly string[] | undefined>
 }

@@ -210,7 +210,10 @@ export class SocketConnection implements SocketEvents, Rechecked {
       this.#peer.send({ type: 'decided', decisionId: frame.decisionId, ...refusal })
     else if (frame.type === 'tool-output')
       this.#peer.send({ type: 'tool-output-taken', outputId: frame.outputId, ...refusal })
-    else {
+    else if (frame.type === 'text' && frame.messageId !== undefined) {
+      const { id, messageId } = frame
+      this.#peer.send({ type: 'refused', frame: 'text', code, message, id, messageId })
+    } else {
       const requestId = 'requestId' in frame ? frame.requestId : undefined
       this.#peer.refuse({ frame: frame.type, requestId, code, message })
     }
