@@ -9,10 +9,10 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 const LIMITS = [
   ['adkApi', 'client/index.ts', 19],
   ['sseTransport', 'client/index.ts', 26],
-  ['webSocketTransport', 'client/index.ts', 26],
-  ['useAdkChat', 'react/index.ts', 44],
-  ['*', 'client/index.ts', 80],
-  ['*', 'react/index.ts', 170],
+  ['webSocketTransport', 'client/index.ts', 27],
+  ['useAdkChat', 'react/index.ts', 45],
+  ['*', 'client/index.ts', 83],
+  ['*', 'react/index.ts', 173],
   ['*', 'protocol/index.ts', 10],
 ] as const
 
