@@ -51,7 +51,14 @@ afterAll(async () => {
   await emulator?.close()
   await directory?.[Symbol.asyncDispose]()
 })
-afterEach(() => contexts.closeWithoutErrors())
+afterEach(async () => {
+  try {
+    await contexts.closeWithoutErrors()
+  } finally {
+    // A gate that a failed test has released is closed when the test runs again.
+    emulator.reset()
+  }
+})
 
 describe.each(STOCK_VERSIONS)('ai %s', (version) => {
   const it = takeTurns({ group: STOCK_VERSIONS.indexOf(version), groups: STOCK_VERSIONS.length })
