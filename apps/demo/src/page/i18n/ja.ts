@@ -13,7 +13,7 @@ export const ja: Labels = {
   unreadableTitle: 'チャットを読み込めませんでした',
   unreadableText: 'ネットワークを確認して、もう一度お試しください。',
   missingTitle: 'このチャットは見つかりません',
-  missingText: '削除されたか、別のブラウザで作成されたチャットです。',
+  missingText: '削除されたか、別のブラウザーで作成されたチャットです。',
   suggestionsLabel: '入力例',
   calls: {
     language: 'ja',
@@ -142,7 +142,7 @@ export const ja: Labels = {
       notifications: '通知',
       notificationsOff: 'オフ',
       notificationsOn: 'ページが非表示のとき',
-      notificationsBlocked: 'ブラウザの設定で、このページの通知を許可してください。',
+      notificationsBlocked: 'ブラウザーの設定で、このページの通知を許可してください。',
       music: '音楽',
       musicOff: 'オフ',
       shortcuts: 'キーボードショートカット',
@@ -187,7 +187,7 @@ export const ja: Labels = {
     actions: {
       copy: 'コピー',
       copied: 'コピーしました',
-      failed: 'コピーがブラウザに許可されませんでした',
+      failed: 'コピーがブラウザーに許可されませんでした',
       edit: '編集して再送信',
       editLabel: 'メッセージを編集',
       editHint: 'このメッセージ以降のやり取りが置き換えられます。',
@@ -207,8 +207,8 @@ export const ja: Labels = {
         'デモ用モデル：入力例に対する回答が用意されています。Gemini を使うには GOOGLE_API_KEY を設定してください。',
     },
     approver: {
-      is: 'このブラウザは高額送金の二人目の承認者です。',
-      how: '高額送金には二人目の承認者が必要です。試すには、別のブラウザかプライベートウィンドウで次のアドレスを開き、ターミナルに表示されたコードを入力してください：',
+      is: 'このブラウザーは高額送金の二人目の承認者です。',
+      how: '高額送金には二人目の承認者が必要です。試すには、別のブラウザーかプライベートウィンドウで次のアドレスを開き、ターミナルに表示されたコードを入力してください：',
       title: '二人目の承認者',
       code: 'ターミナルに表示されたコード',
       enter: '二人目の承認者になる',
