@@ -79,7 +79,8 @@ const LABELS = {
     payment: '送金',
     paymentHint: '送金は取り消せません。',
     location: '現在地',
-    locationHint: 'ブラウザーからも確認を求められることがあります。位置情報はモデルに送信されます。',
+    locationHint:
+      'ブラウザーからも確認を求められることがあります。位置情報はモデルに送信されます。',
     destructive: 'メモ帳',
     destructiveHint: 'MCPサーバーは、この操作を取り消せないものとしています。',
   },
