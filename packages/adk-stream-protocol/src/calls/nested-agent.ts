@@ -215,7 +215,7 @@ function openSession(
       storeNote(root, {
         nested: { session: sessionId, toolCallId, event: structuredClone(event) },
       }).catch((error: unknown) => {
-        if (!root.run.live) outer.markLost(toError(error))
+        outer.markLost(toError(error))
         throw error
       }),
   })

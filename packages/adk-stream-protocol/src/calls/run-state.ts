@@ -169,7 +169,7 @@ export class RunState {
    * error for the result, although calls inside may have run. Another attempt continues the agent.
    */
   markUnstored(error: unknown): void {
-    if (this.nested && !this.nested.root.run.live) this.markLost(toError(error))
+    if (this.nested) this.markLost(toError(error))
   }
 
   /** Gives up the calls that have not ended, because the run has failed. */

@@ -2,7 +2,11 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { nest } from '../approvals/support/nested-agents.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
+import { sqliteLeaseTimes } from '../support/lease-times.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 import { Person, readEffects } from './support/person.ts'
@@ -83,4 +87,30 @@ test('[AP852] a reply that is stored is not reported as failed if the store fail
   expect(hasFailed()).toBe(true)
   expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
   expect(server.errors.map(String)).toEqual(['StoreError: The disk is full.'])
+})
+
+test('[AP851] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {
+  await using folder = await makeFolder()
+  const store = await openSqliteStore({ path: folder.database })
+  const hasFailed = failOnce(store, 'result')
+  await using testBridge = await openLiveTestBridge({
+    openStore: async () => store,
+    agent: (model, tools) => nest(model, tools, { outer: tools }),
+    limits: { leaseMs: 600_000, sweepMs: 20 },
+  })
+  await using client = await joinLive(testBridge)
+  const request = `${callPayment(50)}[[then]][[say Booked.]]`
+  client.say(`[[call travel ${JSON.stringify({ request })}]]`)
+  const [approvalId = ''] = await untilAsked(client)
+  client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
+  await expect.poll(hasFailed).toBe(true)
+  const page = testBridge.page()
+  await page.untilState(approvalId, 'succeeded')
+  const states = async () => toolParts((await page.messages())[1]).map(({ state }) => state)
+  // The live session has left the call to a sweep.
+  const expireAndRead = async () => {
+    await sqliteLeaseTimes(folder.database).expire()
+    return states()
+  }
+  await expect.poll(expireAndRead).toEqual(['output-available', 'output-available'])
 })
