@@ -9,7 +9,6 @@ import type {
 import { createEvent } from '@google/adk'
 
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
-
 import type {
   DecidedNote,
   EventNotes,
