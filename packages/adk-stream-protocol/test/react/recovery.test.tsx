@@ -48,6 +48,25 @@ describe.each(WAYS)('over %s', (way) => {
   })
 })
 
+test('[RE853] of two tabs that decide differently, the later one shows the outcome and is ready for the next message', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  // Without an api, the page does not learn of the other decision before its own.
+  const page = browser.show()
+  page.say(`${callPayment(50)}[[then]][[say Not paid.]]`)
+  await screen.findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  const [{ id: approvalId } = { id: '' }] = await browser.api.listApprovals()
+  await browser.api.decide(approvalId, { approved: false })
+  await page.click('Approve')
+  await page.until('Not paid.')
+  await page.until('Denied.')
+  await page.untilReady()
+  expect(page.chat.refusals.get(approvalId)?.code).toBe('approval-decided')
+  expect(page.errors).toMatchObject([{ code: 'approval-decided' }])
+  expect(testBridge.wallet.payments).toEqual([])
+})
+
 /** Opens a bridge that rejects everybody while the session has expired. */
 function openExpiring(session: { isExpired: boolean }): Promise<TestBridge> {
   const authenticate = apiKey(PEOPLE)

@@ -151,6 +151,10 @@ export function useAdkChat<Tools extends UITools = UITools>(
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const problem = useMemo(() => error && readProblem(error, shown.messages, Date.now()), [error])
   const isRefusal = error !== undefined && [...refusals.values()].includes(error as never)
+  useEffect(() => {
+    // The card says why. Nothing else has failed, so that a message that was queued meanwhile is sent.
+    if (isRefusal) chat.clearError()
+  }, [chat, isRefusal, error])
   const stop = useStop(chat, status)
   const recover = useCallback(() => recoverChat(chat, api), [chat, api])
   const isDisconnected = problem?.kind === 'disconnected' && !isBusy({ status })
