@@ -89,6 +89,54 @@ test('[AP852] a reply that is stored is not reported as failed if the store fail
   expect(server.errors.map(String)).toEqual(['StoreError: The disk is full.'])
 })
 
+/** Makes one read of the conversation fail, the one that `countDown` says. Returns a function that starts to count. */
+function failRead({ sessions }: Store, countDown: number): () => void {
+  let left = Infinity
+  const getSession = sessions.getSession.bind(sessions)
+  sessions.getSession = async (request) => {
+    left -= 1
+    if (left === 0) throw new StoreError('busy', 'The database is locked.')
+    return getSession(request)
+  }
+  return () => {
+    left = countDown
+  }
+}
+
+test('[AP870] a complete reply to a decision is not an error if the store cannot be read afterwards', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { approvals } = store
+  const startCounting = failRead(store, 1)
+  const markReported = approvals.markReported.bind(approvals)
+  approvals.markReported = async (...given) => {
+    await markReported(...given)
+    startCounting()
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const asked = await person.ask(`${PAY} [[then]] [[say Paid.]]`)
+  const { chunks } = await person.answer(asked, { approved: true })
+  expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  expect(server.errors.map(String)).toEqual(['StoreError: The database is locked.'])
+  expect(textOf((await person.messages()).at(-1))).toBe('Paid.')
+})
+
+test('[AP870] if the store cannot be read before the agent continues, the error says that the server is not available', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  // The first read is for the part of the turn before the decision.
+  const startCounting = failRead(store, 2)
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const asked = await person.ask(`${PAY} [[then]] [[say Paid.]]`)
+  startCounting()
+  const { chunks } = await person.answer(asked, { approved: true })
+  const errorText = 'The server is not available. Try again in a moment.'
+  expect(chunks.find(({ type }) => type === 'error')).toMatchObject({ errorText })
+  await expect.poll(async () => textOf((await person.messages()).at(-1))).toBe('Paid.')
+})
+
 test('[AP851] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })

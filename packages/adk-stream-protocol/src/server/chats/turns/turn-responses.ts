@@ -20,6 +20,7 @@ import type { Deferred } from '../../../shared/async.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
+import { readError } from '../../http/exchange.ts'
 import { listResumable } from './stored-calls.ts'
 import type { TurnRunsOptions } from './turn-runs.ts'
 import { replayStored } from './turn-runs.ts'
@@ -75,7 +76,7 @@ interface ResponsesInTurn {
   readonly responses: TurnResponses
 }
 
-type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'onLateResults' | 'exposeState'>
+type RunOptions = Pick<TurnRunsOptions, 'onTurn' | 'onLateResults' | 'onError' | 'exposeState'>
 
 /** Throws if a turn cannot resume with these responses. */
 export async function checkResponses(
@@ -112,7 +113,13 @@ export async function* runResponses(
   const sent = new Set<string>()
   for (;;) {
     const isFirst = sent.size === 0
-    const content = await nextContent(backend, messageId, { ...given, isFirst })
+    const content = await nextContent(backend, messageId, { ...given, isFirst }).catch(
+      (error: unknown) => {
+        if (isFirst) throw readError(error)
+        // AP870: the agent has replied. A sweep continues with further responses.
+        options.onError(error)
+      },
+    )
     // AP80: another server may have taken over the chat, and have written what this turn was to write.
     const isLost = isFirst && !content && !(await ledger.locks.stillHolds(chat))
     if (isLost && !signal.aborted) throw new ProtocolError('turn-lost')
@@ -128,7 +135,7 @@ export async function* runResponses(
     for (const id of ids) sent.add(id)
     const run = await prepareRun(backend, messageId, { ...given, content, ids })
     yield* host.resume(chat, messageId, { ...run.resumed, signal })
-    await run.onEnded?.(signal)
+    await run.onEnded?.(signal).catch(options.onError)
   }
 }
 
