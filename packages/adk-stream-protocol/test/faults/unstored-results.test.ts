@@ -1,3 +1,4 @@
+import Database from 'libsql'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
@@ -135,6 +136,33 @@ test('[AP870] if the store cannot be read before the agent continues, the error 
   const errorText = 'The server is not available. Try again in a moment.'
   expect(chunks.find(({ type }) => type === 'error')).toMatchObject({ errorText })
   await expect.poll(async () => textOf((await person.messages()).at(-1))).toBe('Paid.')
+})
+
+test('[TU870] a reply that is stored after the database was locked is not followed by an error', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database, busyTimeoutMs: 500 })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  const other = new Database(folder.database)
+  let refused = 0
+  sessions.appendEvent = async (request) => {
+    const isReply = request.event.author === 'assistant' && refused === 0
+    if (isReply) other.exec('BEGIN IMMEDIATE')
+    return appendEvent(request).catch((error: unknown) => {
+      refused += 1
+      other.exec('ROLLBACK')
+      throw error
+    })
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const { chunks } = await person.say('[[say Hello.]]')
+  other.close()
+  expect(refused).toBe(1)
+  expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  const last = (await person.messages()).at(-1)
+  expect(textOf(last)).toBe('Hello.')
+  expect(last?.metadata).not.toHaveProperty('stopped')
 })
 
 test('[AP851] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {

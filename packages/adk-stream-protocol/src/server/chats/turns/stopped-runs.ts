@@ -7,6 +7,7 @@ import type { RunState } from '../../../calls/run-state.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
 import { keepNewest } from '../../../shared/collections.ts'
 import type { RunOutcome } from '../../../turns/run-turn.ts'
+import { StoreError } from '../../../store/store-error.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 
 interface Appends {
@@ -31,7 +32,7 @@ export class RunAppends {
       if (event.partial || event.author === 'user') return sessions.appendEvent(request)
       const appends = this.#of(request)
       appends.last = event
-      const appended = sessions.appendEvent(request)
+      const appended = appendTwice(sessions, request)
       appends.pending.add(appended)
       try {
         return await appended
@@ -64,6 +65,19 @@ export class RunAppends {
     this.#chats.set(key, appends)
     keepNewest(this.#chats, MAX_CHATS)
     return appends
+  }
+}
+
+/** TU870: stores an event, and tries once more if the database was locked: nothing is stored then, and the client has the whole reply. */
+async function appendTwice(
+  sessions: BaseSessionService,
+  request: AppendEventRequest,
+): Promise<Event> {
+  try {
+    return await sessions.appendEvent(request)
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'busy') throw error
+    return sessions.appendEvent(request)
   }
 }
 
