@@ -47,6 +47,37 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
   })
 
+  test('[CL800] over HTTP, a decision whose response was lost and that is stopped before it is sent again is not shown as open', async () => {
+    await using testBridge = await TestBridge.open()
+    let isLosing = false
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: { 'x-api-key': 'hanako' },
+      // The test stops the request before the next attempt.
+      backoff: { firstMs: 3_600_000, maxMs: 3_600_000 },
+      fetch: async (input, init) => {
+        const response = await fetch(input, init)
+        if (!isLosing || !String(input).endsWith('/stream')) return response
+        isLosing = false
+        throw new TypeError('network: lost')
+      },
+    })
+    const chat = await openSse(transport, version)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    isLosing = true
+    const clicked = chat.click({ id, approved: true })
+    await expect.poll(() => testBridge.wallet.payments).toHaveLength(1)
+    await expect.poll(() => transport.connection.state).toBe('lost')
+    await chat.stop()
+    await clicked
+    await chat.rest()
+    await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
+    expect(chat.asked).toEqual([])
+    expect(chat.errors).toEqual([])
+    expect(chat.error).toBeUndefined()
+  })
+
   test('[CL801] over a socket, a decision that is stopped before it was sent is open again', async () => {
     await using testBridge = await TestBridge.open()
     let isReachable = true

@@ -198,7 +198,7 @@ export function keepDecisions({ isOffline, probe, backoff }: Dependencies): Kept
   const all = new Set<KeptRequest>()
   const untilReachable = async (
     { approvalIds: [id = ''], signal, report }: DecisionRequest<unknown>,
-    { cancelled }: KeptRequest,
+    { cancelled, mayHaveArrived }: KeptRequest,
   ): Promise<void> => {
     const ended = AbortSignal.any([signal, cancelled.signal])
     for (let attempt = 0; ; attempt += 1) {
@@ -206,6 +206,8 @@ export function keepDecisions({ isOffline, probe, backoff }: Dependencies): Kept
       report({ state: 'lost', attempt: attempt + 1, retryAt: Date.now() + delay })
       await waitForNextAttempt(delay, ended)
       const isReached = !ended.aborted && (await probe(id).then(() => true, isResponse))
+      // CL800: what may have arrived is not taken back by `stop()`.
+      if (mayHaveArrived) signal.throwIfAborted()
       if (ended.aborted) throw DECISION_CANCELLED
       if (isReached) return
     }
