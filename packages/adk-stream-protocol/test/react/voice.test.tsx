@@ -73,6 +73,7 @@ describe('talking', () => {
   test.each([
     { problem: { code: 'permission-denied' }, says: 'The microphone is blocked.' },
     { problem: { code: 'insecure-page' }, says: 'https' },
+    { problem: { code: 'taken-over' }, says: 'another tab' },
     { problem: { code: 'lost', what: 'microphone' }, says: 'The microphone was disconnected.' },
     { problem: { code: 'lost', what: 'connection' }, says: 'The connection was lost.' },
   ] as const)('[RE18] $problem.code is explained', ({ problem, says }) => {

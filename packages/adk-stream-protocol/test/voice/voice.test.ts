@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 
 import { Voice } from '../../src/client/voice/index.ts'
+import { FakeLocks } from '../client/support/fake-locks.ts'
 import { FakeTransport } from './support/fake-transport.ts'
 import { setUp, sound, talk } from './support/set-up.ts'
 
@@ -170,4 +171,28 @@ test('[VO7] an unplugged microphone is a problem, not silence', async () => {
   expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'lost', what: 'microphone' } })
   expect(devices.speaker.closed).toBe(true)
   expect(transport.calls).toContain('leave chat-1')
+})
+
+afterEach(() => vi.unstubAllGlobals())
+
+const WAIT = { timeout: 120_000, interval: 10 }
+
+test('[VO852] of two tabs of one chat, the newer voice takes over, and the older one says why it stopped', async () => {
+  vi.stubGlobal('navigator', { locks: new FakeLocks() })
+  const older = await talk()
+  const other = await talk({ chatId: 'chat-2' })
+  const newer = await talk()
+  await vi.waitFor(() => expect(older.voice.state.state).toBe('off'), WAIT)
+  expect(older.voice.state).toMatchObject({ problem: { code: 'taken-over' } })
+  expect(older.microphone.closed).toBe(true)
+  expect(older.transport.calls.at(-1)).toBe('leave chat-1')
+  expect([newer.voice.state.state, other.voice.state.state]).toEqual(['listening', 'listening'])
+  const started = older.voice.start()
+  await older.devices.allow()
+  await started
+  await vi.waitFor(() => expect(newer.voice.state.state).toBe('off'), WAIT)
+  expect(older.voice.state).not.toHaveProperty('problem')
+  older.voice.stop()
+  await Promise.resolve()
+  expect(older.voice.state).not.toHaveProperty('problem')
 })

@@ -2,6 +2,7 @@ import type { LiveEvent } from '../socket/watched-chats.ts'
 import type { WebSocketTransport } from '../transports/web-socket-transport.ts'
 import type { AudioDevices, Microphone, Playback, Speaker } from './audio-devices.ts'
 import { toProblem } from './audio-devices.ts'
+import { claimVoice } from './claim-voice.ts'
 import type { VoiceEvent } from './voice-state.ts'
 
 /** The part of a transport that a voice needs. */
@@ -35,6 +36,7 @@ export class Talk {
   #microphone: Microphone | undefined
   #speaker: Speaker | undefined
   #leave: () => void = () => undefined
+  #endClaim: () => void = () => undefined
   /** The user interrupted this reply. Not every model can be interrupted, so its audio is dropped here. */
   #isInterrupted = false
   #speech = SILENCE
@@ -84,13 +86,14 @@ export class Talk {
     this.#over = true
     if (this.#sending !== 'nothing') this.#sending = this.#endAudio()
     this.#leave()
+    this.#endClaim()
     this.#microphone?.close()
     this.#microphone = undefined
     this.#speaker?.close()
   }
 
   async #open(): Promise<void> {
-    const { devices, deviceId, onPlayback, dispatch } = this.#options
+    const { chatId, devices, deviceId, onPlayback, dispatch } = this.#options
     // Both at once: the browser requires a user gesture for each.
     const speaker = devices.openSpeaker({
       onPlayback: (playback) => this.#over || onPlayback(playback),
@@ -100,6 +103,7 @@ export class Talk {
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) return this.#fail({ type: 'stop', problem: toProblem(failed.reason) })
     this.#watch()
+    this.#endClaim = claimVoice(chatId, () => this.#fail(TAKEN_OVER))
     dispatch({ type: 'opened' })
     this.updateSending()
   }
@@ -208,6 +212,7 @@ export class Talk {
 }
 
 const LOST_MICROPHONE = { type: 'stop', problem: { code: 'lost', what: 'microphone' } } as const
+const TAKEN_OVER = { type: 'stop', problem: { code: 'taken-over' } } as const
 const LOST_CONNECTION = { type: 'stop', problem: { code: 'lost', what: 'connection' } } as const
 
 /** 16 bit at 16 kHz. */

@@ -444,6 +444,8 @@ export const en: AdkLabels = {
       'in-use': 'Another application is using the microphone. Close it, then try again.',
       'insecure-page': 'Voice needs a secure connection. Open this page with https.',
       unsupported: 'This browser cannot record audio. Use a current version of your browser.',
+      'taken-over':
+        'Voice was started for this chat in another tab or window. Start again to use it here.',
       'lost-microphone': 'The microphone was disconnected. Connect it, then start again.',
       'lost-connection': 'The connection was lost. Start again.',
     },

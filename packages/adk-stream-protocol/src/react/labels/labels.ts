@@ -401,6 +401,7 @@ export interface VoiceLabels {
       | 'in-use'
       | 'insecure-page'
       | 'unsupported'
+      | 'taken-over'
       | 'lost-microphone'
       | 'lost-connection',
       string

@@ -1,8 +1,10 @@
 type Granted = (lock: object | null) => unknown
 
-/** The part of the Web Locks API that is used: one holder, and others that wait in order. */
+/** The part of the Web Locks API that is used: one holder, others that wait in order, and others that take the lock from it. */
 export class FakeLocks {
   readonly held = new Set<string>()
+  /** Functions that take a lock from its holder, by name. */
+  readonly #holders = new Map<string, () => void>()
   readonly #line: { readonly name: string; readonly go: () => void }[] = []
 
   /** The number of waiting requests. */
@@ -12,16 +14,25 @@ export class FakeLocks {
 
   async request(
     name: string,
-    { ifAvailable = false }: LockOptions,
+    { ifAvailable = false, steal = false }: LockOptions,
     granted: Granted,
   ): Promise<unknown> {
     await Promise.resolve()
     if (this.held.has(name)) {
       if (ifAvailable) return granted(null)
-      await new Promise<void>((go) => this.#line.push({ name, go }))
+      if (steal) this.#holders.get(name)?.()
+      else await new Promise<void>((go) => this.#line.push({ name, go }))
     }
     this.held.add(name)
-    return Promise.resolve(granted({ name })).finally(() => this.free(name))
+    return new Promise((resolve, reject) => {
+      const take = (): void => reject(new DOMException('The lock was stolen.', 'AbortError'))
+      this.#holders.set(name, take)
+      void Promise.resolve(granted({ name }))
+        .then(resolve, reject)
+        .finally(() => {
+          if (this.#holders.get(name) === take) this.free(name)
+        })
+    })
   }
 
   /** Passes a lock to the next request, because its holder has released it or was closed. */
