@@ -11,6 +11,7 @@ import type {
 import { Runner } from '@google/adk'
 import type { Blob, Content, Part } from '@google/genai'
 
+import { createFailureEvent } from '../agent/history/interrupted-turn.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval, Refusal } from '../approvals/approval.ts'
 import type { Decision } from '../approvals/next-approval.ts'
@@ -42,7 +43,7 @@ import { LiveCalls } from './live-calls.ts'
 import { LiveInput } from './live-input.ts'
 import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
 import { LiveMessage, LiveMessages } from './live-message.ts'
-import { LiveOutput, toFailureEvent, toRepliedEvent, toUserEvent } from './live-output.ts'
+import { LiveOutput, toRepliedEvent, toUserEvent } from './live-output.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 import { SnapshotSaver } from './live-snapshot.ts'
 import type { LiveListener } from './live-watchers.ts'
@@ -439,7 +440,9 @@ export class LiveConversation implements LiveHooks {
     const { agent, onError } = this.#options
     try {
       for (const message of messages)
-        await this.#session.append(toFailureEvent(message, agent.name, failure))
+        await this.#session.append(
+          createFailureEvent(message.messageId, agent.name, toProtocolError(failure)),
+        )
     } catch (error) {
       onError(error)
     }

@@ -7,11 +7,9 @@ import type { Content, Part } from '@google/genai'
 import { toRepliedNote } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
-import { LIVE_FAILED } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
-import { toProtocolError } from '../protocol/errors.ts'
 import { LiveMessage } from './live-message.ts'
 import type { LiveMessages } from './live-message.ts'
 import type { LiveListener } from './live-watchers.ts'
@@ -282,18 +280,6 @@ export function toRepliedEvent(
   const replied = toRepliedNote(approval)
   const customMetadata = writeNotes({ messageId, replied })
   return createEvent({ author, invocationId: randomUUID(), customMetadata })
-}
-
-/** Creates the event that stores how a reply failed, so that a reload shows it. */
-export function toFailureEvent({ messageId }: LiveMessage, author: string, error: unknown): Event {
-  const { code, retryAfterSeconds } = toProtocolError(error)
-  return createEvent({
-    author,
-    invocationId: randomUUID(),
-    errorCode: LIVE_FAILED,
-    errorMessage: JSON.stringify({ code, retryAfterSeconds }),
-    customMetadata: writeNotes({ messageId }),
-  })
 }
 
 const UNSTORED = /^(?:image|audio|video)\//i

@@ -165,6 +165,28 @@ test('[TU870] a reply that is stored after the database was locked is not follow
   expect(last?.metadata).not.toHaveProperty('stopped')
 })
 
+test('[TU871] a reload shows the error of a reply that could not be stored at first', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  let hasFailed = false
+  sessions.appendEvent = async (request) => {
+    if (request.event.author !== 'assistant' || hasFailed) return appendEvent(request)
+    hasFailed = true
+    throw new StoreError('unavailable', 'The database is not available.')
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const { chunks } = await person.say('[[say Hello.]]')
+  expect(chunks.at(-1)).toMatchObject({ type: 'error' })
+  const last = (await person.messages()).at(-1)
+  expect(textOf(last)).toBe('Hello.')
+  expect(last?.metadata).toMatchObject({ error: { code: 'unavailable', retryAfterSeconds: 5 } })
+  expect(last?.metadata).not.toHaveProperty('stopped')
+  expect((await person.say('[[say Again.]]')).chunks.at(-1)).toMatchObject({ type: 'finish' })
+})
+
 test('[AP851] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })

@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto'
+
 import type { Event, BaseSessionService, Session } from '@google/adk'
 import { getFunctionResponses, createEvent } from '@google/adk'
 import type { FunctionResponse, FunctionCall } from '@google/genai'
 
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { isDelta } from '../../protocol/chunk.ts'
+import type { ProtocolError } from '../../protocol/errors.ts'
 import { STOPPED } from '../call-responses.ts'
 import { isAdkRequest } from '../tool-call.ts'
+import { REPLY_FAILED } from '../translate/model-outcome.ts'
 import type { Translation } from '../translate/translation.ts'
 import { isCallWaiting } from '../translate/translation.ts'
 import { hasFinalResponse } from './cut-events.ts'
@@ -163,6 +167,21 @@ export async function storePartialReply(
       customMetadata: writeNotes({ messageId }),
       ...(parts.length > 0 && { content }),
     }),
+  })
+}
+
+/** Creates the event that stores how a reply failed, so that a reload shows it. */
+export function createFailureEvent(
+  messageId: string,
+  author: string,
+  { code, retryAfterSeconds }: Pick<ProtocolError, 'code' | 'retryAfterSeconds'>,
+): Event {
+  return createEvent({
+    author,
+    invocationId: randomUUID(),
+    errorCode: REPLY_FAILED,
+    errorMessage: JSON.stringify({ code, retryAfterSeconds }),
+    customMetadata: writeNotes({ messageId }),
   })
 }
 

@@ -42,8 +42,8 @@ export function isFinishReason(errorCode: string): boolean {
 /** The code of a workflow node that ran when its server stopped. Its message has only the name of the node. */
 export const NODE_INTERRUPTED = 'NODE_INTERRUPTED'
 
-/** The code of a reply that failed with its live session. Its message has the error that the client received. */
-export const LIVE_FAILED = 'LIVE_FAILED'
+/** The code of a reply that the server, and not the model, failed to complete. Its message has the error that the client received. */
+export const REPLY_FAILED = 'REPLY_FAILED'
 
 /**
  * Returns what a client may know about an ADK error event (ER2). `errorCode` is Gemini's HTTP status or block reason.
@@ -52,7 +52,7 @@ export const LIVE_FAILED = 'LIVE_FAILED'
 export function describeModelError(errorCode: string, errorMessage = ''): TurnError {
   if (errorCode === NODE_INTERRUPTED)
     return new ProtocolError('internal', { message: errorMessage }).toJSON().error
-  if (errorCode === LIVE_FAILED) return readLiveError(errorMessage)
+  if (errorCode === REPLY_FAILED) return readReplyError(errorMessage)
   const code = classify(errorCode, errorMessage)
   const retryAfterSeconds = code === 'model-rate-limited' ? readRetryDelay(errorMessage) : undefined
   return new ProtocolError(
@@ -61,8 +61,8 @@ export function describeModelError(errorCode: string, errorMessage = ''): TurnEr
   ).toJSON().error
 }
 
-function readLiveError(stored: string): TurnError {
-  // The live session has written it.
+function readReplyError(stored: string): TurnError {
+  // `createFailureEvent` has written it.
   const { code, retryAfterSeconds } = JSON.parse(stored) as Pick<TurnError, 'retryAfterSeconds'> & {
     readonly code: ErrorCode
   }

@@ -27,6 +27,7 @@ import type { NotedContent } from '../../../agent/history/input-calls.ts'
 import { toInputResponse } from '../../../agent/history/input-calls.ts'
 import {
   canBeContinued,
+  createFailureEvent,
   respondToDanglingCalls,
   storePartialReply,
 } from '../../../agent/history/interrupted-turn.ts'
@@ -318,7 +319,19 @@ export class AgentHost {
     const continues = turn !== undefined && canBeContinued(turn)
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
     if (marks || parts.length > 0) await storePartialReply(service, session, { ...unstored, parts })
+    if (parts.length > 0) await this.#storeFailure(session, outcome)
     await respondToDanglingCalls(service, session)
+  }
+
+  /** TU871: stores that the store failed before it had the whole reply. ADK stores the other errors. */
+  async #storeFailure(session: Session, { state: { error }, unstored }: RunOutcome): Promise<void> {
+    if (error?.code !== 'unavailable' && error?.code !== 'store-failed') return
+    const { code, retryAfterSeconds } = error
+    const event = createFailureEvent(unstored.messageId, unstored.author, {
+      code,
+      retryAfterSeconds,
+    })
+    await this.#sessions.service.appendEvent({ session, event })
   }
 
   /** AP850: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
