@@ -38,6 +38,20 @@ describe.each(LIBRARIES.slice(0, times(1, 2)))('the %s', (library) => {
   })
   afterEach(() => testPage[Symbol.asyncDispose]())
 
+  longTest('[VO852] a voice that is started in another tab takes over', async () => {
+    const page = await testPage.openPage({ tones: SPEECH })
+    await page.click('#start')
+    await waitForState(page, 'person-speaking')
+    const opened = page.waitForEvent('popup')
+    await page.evaluate(() => void open(location.href))
+    const other = await opened
+    await other.waitForLoadState()
+    await other.click('#start')
+    await waitForState(page, 'off')
+    await page.click('#start')
+    await waitForState(other, 'off')
+  })
+
   test('[VO800] [VO851] a microphone and a speaker that the browser suspends are resumed', async () => {
     const page = await testPage.openPage({ tones: SPEECH })
     await page.evaluate(() => {
