@@ -84,6 +84,11 @@ export class Ledger {
     this.locks = new ChatLocks(store, this.#lease, appName)
   }
 
+  /** Returns the time of the database, in ms since 1970. It is the same for all servers. */
+  async now(): Promise<number> {
+    return this.#store.now()
+  }
+
   /** Requests an approval for a call. Returns the existing approval if the same call was requested before. */
   async request(request: ApprovalRequest): Promise<Approval | Refusal> {
     const { id = randomUUID(), messageId, toolCallId, toolName, deadlineMs } = request

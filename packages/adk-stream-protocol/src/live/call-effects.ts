@@ -257,12 +257,13 @@ async function handOver(
   const message = live.messages.ofCall(call.id)
   const { messageId } = message
   if (note) await live.write(call.id, createHandoverEvent(contextOf(call), messageId, call.id))
+  const expiresAt = (await live.ledger.now()) + browser.timeoutMs
   await live.browserCalls.add(
     { messageId, toolCallId: call.id },
     browser.timeoutMs + POST_RUN_GRACE_MS,
   )
   if (live.calls.isClosed) return
-  startTimer(live, call, browser.timeoutMs)
+  startTimer(live, call, { expiresAt, timeoutMs: browser.timeoutMs })
   const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
   if (!hasOutput || call.state.isCancelled) {
     if (!note && message.isStreaming) message.push(createOfferEvent(contextOf(call), call.id))
@@ -271,10 +272,27 @@ async function handOver(
   live.calls.apply(call, { type: 'handed-over' })
 }
 
-/** Expires a call that waits for a browser. */
-export function startTimer(live: LiveSession, call: OpenCall, timeoutMs: number): void {
+/** Continues the timer of a browser call of another process. Its clock may differ, that of the database does not. */
+export async function continueTimer(
+  live: LiveSession,
+  call: OpenCall,
+  expiresAt: number,
+): Promise<void> {
   call.isBrowserCall = true
-  call.expiresAt = Date.now() + timeoutMs
+  call.expiresAt = expiresAt
+  const timeoutMs = expiresAt - (await live.ledger.now())
+  if (live.calls.isOpen(call) && !live.calls.isClosed)
+    startTimer(live, call, { expiresAt, timeoutMs })
+}
+
+/** Expires a call that waits for a browser. */
+function startTimer(
+  live: LiveSession,
+  call: OpenCall,
+  { expiresAt, timeoutMs }: { readonly expiresAt: number; readonly timeoutMs: number },
+): void {
+  call.isBrowserCall = true
+  call.expiresAt = expiresAt
   call.timer = setTimeout(() => {
     expireBrowserCall(live, call).catch((error: unknown) => live.onError(error))
   }, timeoutMs)

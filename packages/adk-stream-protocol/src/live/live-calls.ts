@@ -15,7 +15,7 @@ import type { CallEffect, CallEvent } from '../calls/next-call.ts'
 import { nextCall } from '../calls/next-call.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
-import { performEffects, resumeIfDecided, startTimer } from './call-effects.ts'
+import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type {
   LiveCallState,
@@ -131,7 +131,10 @@ export class LiveCalls {
     const call = this.#create(toolCall, isParked)
     if (expiresAt !== undefined) {
       call.state = { name: 'delivered', isWaiting: true }
-      startTimer(this.#live, call, expiresAt - Date.now())
+      // Without a timer, a sweep expires the call.
+      continueTimer(this.#live, call, expiresAt).catch((error: unknown) =>
+        this.#live.onError(error),
+      )
       return this.#live.onStateChange(call.id, 'waiting')
     }
     call.approvalId = approvalId ?? ''

@@ -19,7 +19,7 @@ export const LiveSnapshot = z.object({
       isPaused: z.boolean().optional(),
       /** Whether the model has a status of the call as its function response. */
       isParked: z.boolean().optional(),
-      /** When a browser call times out, in ms since 1970. */
+      /** When a browser call times out, in ms since 1970 by the clock of the database. */
       expiresAt: z.number().optional(),
     }),
   ),

@@ -40,7 +40,7 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   parking?: Parking
   /** Expires a browser call. */
   timer?: NodeJS.Timeout
-  /** When it expires, in ms since 1970. */
+  /** When it expires, in ms since 1970 by the clock of the database. */
   expiresAt?: number
   /** Whether the result is in the session. */
   isStored: boolean

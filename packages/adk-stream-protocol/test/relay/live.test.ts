@@ -257,6 +257,28 @@ test('[LV325] the output of a browser tool that another server gets by POST /str
   await expectLocated(asked)
 })
 
+test('[RL870] a browser call that moves to a server whose clock is ahead does not time out early', async () => {
+  const { pair, client, toolCallId } = await locating('located-later')
+  await client[Symbol.asyncDispose]()
+  const now = Date.now.bind(Date)
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000)
+  try {
+    await using second = await pair.join('two')
+    await second.status('open')
+    const readStates = async () => (await pair.atTwo.calls()).map(({ state }) => state)
+    // An expired timer fires before the first of these reads, and needs two queries to end the call.
+    for (let reads = 0; reads < 10; reads += 1)
+      expect(await readStates()).toEqual(['input-available'])
+    const output = { toolCallId, output: TOKYO, tool: 'get_location' }
+    second.socket.send({ type: 'tool-output', id: pair.chatId, outputId: 'o1', ...output })
+    expect(await second.socket.nextOf('tool-output-taken')).toMatchObject({ ok: true })
+    await expect.poll(readStates).toEqual(['output-available'])
+  } finally {
+    clock.mockRestore()
+  }
+  await pair[Symbol.asyncDispose]()
+})
+
 test('[LV326] a closing server hands its live sessions over, with the calls that wait', async () => {
   await using pair = await openLivePair(database, 'draining', { tools: [locationTool()] })
   await using first = await pair.join('one')
