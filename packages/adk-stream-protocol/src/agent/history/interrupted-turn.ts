@@ -7,6 +7,7 @@ import type { FunctionResponse, FunctionCall } from '@google/genai'
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
 import { isDelta } from '../../protocol/chunk.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
+import type { TurnError } from '../../protocol/message.ts'
 import { STOPPED } from '../call-responses.ts'
 import { isAdkRequest } from '../tool-call.ts'
 import { REPLY_FAILED } from '../translate/model-outcome.ts'
@@ -174,7 +175,7 @@ export async function storePartialReply(
 export function createFailureEvent(
   messageId: string,
   author: string,
-  { code, retryAfterSeconds }: Pick<ProtocolError, 'code' | 'retryAfterSeconds'>,
+  { code, retryAfterSeconds }: TurnError | ProtocolError,
 ): Event {
   return createEvent({
     author,

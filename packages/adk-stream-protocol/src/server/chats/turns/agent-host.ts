@@ -56,13 +56,7 @@ import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import { findRemoteAgent } from '../find-tool.ts'
 import type { StateDelta } from '../request-context.ts'
-import {
-  RunAppends,
-  hasStoredReply,
-  storeLateResults,
-  storeResults,
-  storeUntakenResults,
-} from './stopped-runs.ts'
+import { RunAppends, hasStoredReply, storeLateResults, storeResults } from './stopped-runs.ts'
 
 /**
  * The part of ADK's `RunConfig` that an application may set for a turn.
@@ -326,11 +320,7 @@ export class AgentHost {
   /** TU871: stores that the store failed before it had the whole reply. ADK stores the other errors. */
   async #storeFailure(session: Session, { state: { error }, unstored }: RunOutcome): Promise<void> {
     if (error?.code !== 'unavailable' && error?.code !== 'store-failed') return
-    const { code, retryAfterSeconds } = error
-    const event = createFailureEvent(unstored.messageId, unstored.author, {
-      code,
-      retryAfterSeconds,
-    })
+    const event = createFailureEvent(unstored.messageId, unstored.author, error)
     await this.#sessions.service.appendEvent({ session, event })
   }
 
@@ -339,7 +329,7 @@ export class AgentHost {
     for (const [run, onLateResults] of this.#runs) {
       if (run.messageId !== messageId) continue
       const before = run.endingsStored.size
-      await storeUntakenResults(this.#sessions, chat, { run, isLeft })
+      await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: false })
       if (run.endingsStored.size === before) continue
       if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
       onLateResults?.()
@@ -432,7 +422,8 @@ export class AgentHost {
   async #reportEndings(chat: AppChatRef, run: RunState, signal: AbortSignal): Promise<void> {
     // AP661: another server checks whether the agent has continued with the outcome. The agents inside continue there.
     const isLeft = isClosing(signal) && run.cause === 'responses'
-    if (signal.aborted) await storeLateResults(this.#sessions, chat, { run, isLeft })
+    if (signal.aborted)
+      await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: true })
     if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
   }
 

@@ -119,34 +119,37 @@ export async function storeResults(
   return stored
 }
 
-/** AP23: stores what a stopped run has left. Ends the calls of agents that are used as tools, unless they continue on another server. */
+/**
+ * AP23: stores what a stopped run has left. Ends the calls of agents that are used as tools, unless they continue on another server.
+ * AP850: if the run has not ended, because a callback hangs, only agents end whose decided calls have outcomes.
+ */
 export async function storeLateResults(
   sessions: ChatSessions,
   chat: AppChatRef,
-  { run, isLeft }: { readonly run: RunState; readonly isLeft: boolean },
-): Promise<void> {
-  await storeResults(sessions, chat, run)
-  if (isLeft) return
-  for (const inner of run.inner) await endNested(sessions, chat, { run, stopped: inner })
-}
-
-/** AP850: like `storeLateResults`, while the run has not ended. An agent that is used as a tool ends unless an approved call inside still runs. */
-export async function storeUntakenResults(
-  sessions: ChatSessions,
-  chat: AppChatRef,
-  { run, isLeft }: { readonly run: RunState; readonly isLeft: boolean },
+  { run, isLeft, hasEnded }: LateResults,
 ): Promise<void> {
   await storeResults(sessions, chat, run)
   if (isLeft) return
   for (const inner of run.inner) {
-    const notes = inner.all.flatMap(({ decided }) => [...decided.values()])
-    const isRunning = notes.some(
-      ({ state, outcome }) => state === 'approved' && outcome === undefined,
-    )
-    if (notes.length === 0 || isRunning) continue
+    if (!hasEnded && !hasOutcomes(inner)) continue
     run.inner.delete(inner)
     await endNested(sessions, chat, { run, stopped: inner })
   }
+}
+
+interface LateResults {
+  readonly run: RunState
+  readonly isLeft: boolean
+  readonly hasEnded: boolean
+}
+
+/** Whether calls inside an agent were decided, and none of them still runs. */
+function hasOutcomes({ all }: RunState): boolean {
+  const notes = all.flatMap(({ decided }) => [...decided.values()])
+  const isRunning = notes.some(
+    ({ state, outcome }) => state === 'approved' && outcome === undefined,
+  )
+  return notes.length > 0 && !isRunning
 }
 
 /** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
