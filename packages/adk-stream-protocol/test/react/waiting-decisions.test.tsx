@@ -251,3 +251,43 @@ test.each([
     expect(screen.queryByRole('button', { name: /^Approve|^承認/ })).toBeNull()
   },
 )
+
+test('[CL853] a message that was written without a connection is sent after the decision that waited too', async () => {
+  await using testBridge = await TestBridge.open({ whilePending: 'keep' })
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await inChat().findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  switchNetwork(browser, false)
+  page.say('[[say Hello there.]]')
+  await waitFor(() => expect(page.chat.problem?.kind).toBe('disconnected'))
+  await user.click(inChat().getByRole('button', { name: 'Approve' }))
+  await inChat().findByText(/^Your decision will be sent when the connection is back/)
+  switchNetwork(browser, true)
+  await inChat().findByText('Hello there.')
+  await inChat().findByText('Paid.')
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  const { messages } = await browser.api.loadChat(page.chat.id)
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+})
+
+test('[CL853] a message that the server refuses stays with its error when an approval is decided', async () => {
+  await using testBridge = await TestBridge.open({
+    whilePending: 'keep',
+    limits: { maxTextLength: 200 },
+  })
+  await using browser = new TestBrowser(testBridge, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await inChat().findByRole('button', { name: 'Approve' })
+  await page.untilReady()
+  const long = 'too long '.repeat(50)
+  page.say(long)
+  await waitFor(() => expect(page.chat.problem?.kind).toBe('refused'))
+  await user.click(inChat().getByRole('button', { name: 'Approve' }))
+  await inChat().findByText('Paid.')
+  await waitFor(() => expect(page.chat.problem?.kind).toBe('refused'))
+  expect(page.chat.messages.at(-1)).toMatchObject({ role: 'user', parts: [{ text: long }] })
+  expect(testBridge.wallet.payments).toHaveLength(1)
+})

@@ -1,7 +1,7 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { AdkApi } from '../api/adk-api.ts'
-import { AdkError } from '../adk-error.ts'
+import { AdkError, readErrorCode } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import { toSendable } from '../tools/browser-tools.ts'
 import {
@@ -188,7 +188,7 @@ export class AttachedChat {
       case 'send-output':
         return this.#sendOutput(effect.output, effect.isShown)
       case 'send-responses':
-        return this.#report(this.#original.sendMessage(undefined, { messageId: effect.messageId }))
+        return this.#report(this.#sendResponses(effect.messageId))
       case 'push-chunk':
         channel.openStream(chat.id)?.pushChunk(chat.id, effect.chunk)
         return undefined
@@ -425,13 +425,32 @@ export class AttachedChat {
 
   /** CL852: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */
   async #sendRefused(messageId: string, error: unknown): Promise<void> {
+    const message = this.chat.messages.find(({ id }) => id === messageId)
+    const isSent = message !== undefined && (await this.#sendAgain(message))
+    if (!isSent) this.#reportError(error)
+  }
+
+  /** CL853: sends queued responses, and then a message that could not be sent before: the error of the message is gone with this request. */
+  async #sendResponses(messageId: string): Promise<void> {
     const { chat } = this
-    const message = chat.messages.find(({ id }) => id === messageId)
+    const last = chat.messages.at(-1)
+    const unsent = chat.status === 'error' && last?.role === 'user' ? last : undefined
+    await this.#original.sendMessage(undefined, { messageId })
+    const { error } = chat
+    // If there is no connection, the message and its error are still there.
+    const isDisconnected = error !== undefined && readErrorCode(error) === undefined
+    if (unsent && !isDisconnected) await this.#sendAgain(unsent)
+  }
+
+  /** Sends a message in a request, unless the server has it. Returns false then. */
+  async #sendAgain(message: MessageView): Promise<boolean> {
+    const { chat } = this
     const stored = await this.#reload().catch(() => undefined)
-    if (!message || stored?.known.includes(messageId) === true) return this.#reportError(error)
+    if (stored?.known.includes(message.id) === true) return false
     if (!this.channel.openStream(chat.id)) await this.#idle.wait()
-    chat.messages = chat.messages.filter(({ id }) => id !== messageId)
+    chat.messages = chat.messages.filter(({ id }) => id !== message.id)
     await this.#sendMessage(message, undefined)
+    return true
   }
 
   async #regenerate(options: object = {}): Promise<void> {
