@@ -127,7 +127,7 @@ function openRecovery(all: AllParts): Sweeper {
     backend,
     intervalMs: limits.sweepMs,
     resume: (approval) => resume(approval),
-    takeLeft: (except) => all.decidedTurns.takeLeft(except),
+    takeStoreFailures: (except) => all.decidedTurns.takeStoreFailures(except),
     recoverTurns: async () => {
       await elsewhere.sweep(turns)
       await sweepElicitations?.()

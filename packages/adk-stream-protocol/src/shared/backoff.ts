@@ -8,7 +8,7 @@ export interface Backoff {
   readonly firstMs?: number
   /** The longest delay in ms. Default 10,000. */
   readonly maxMs?: number
-  /** Consecutive attempts before pending requests fail. A page tries on after that, and keeps decisions. Default 8. */
+  /** Consecutive attempts before pending requests fail. A page keeps trying after that, and keeps decisions. Default 8. */
   readonly attempts?: number
 }
 

@@ -11,6 +11,20 @@ import { ClientPage, openSse, versions } from './support/client-page.ts'
 const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 const ALL = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}${callPayment(50, 'Carol')}[[then]][[say Done.]]`
 
+/** Stops the request of a decision that has arrived. The chat must show the outcome of its call, and no error. */
+async function expectOutcomeAfterStop(
+  chat: Awaited<ReturnType<typeof openSse>>,
+  clicked: Promise<void>,
+): Promise<void> {
+  await chat.stop()
+  await clicked
+  await chat.rest()
+  await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
+  expect(chat.asked).toEqual([])
+  expect(chat.errors).toEqual([])
+  expect(chat.error).toBeUndefined()
+}
+
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL800] over HTTP, a decision whose request is stopped after it has arrived is not shown as open', async () => {
     await using testBridge = await TestBridge.open()
@@ -38,13 +52,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const clicked = chat.click({ id, approved: true })
     await arrived.promise
     await expect.poll(() => testBridge.wallet.payments).toHaveLength(1)
-    await chat.stop()
-    await clicked
-    await chat.rest()
-    await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
-    expect(chat.asked).toEqual([])
-    expect(chat.errors).toEqual([])
-    expect(chat.error).toBeUndefined()
+    await expectOutcomeAfterStop(chat, clicked)
   })
 
   test('[CL800] over HTTP, a decision whose response was lost and that is stopped before it is sent again is not shown as open', async () => {
@@ -69,13 +77,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     const clicked = chat.click({ id, approved: true })
     await expect.poll(() => testBridge.wallet.payments).toHaveLength(1)
     await expect.poll(() => transport.connection.state).toBe('lost')
-    await chat.stop()
-    await clicked
-    await chat.rest()
-    await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
-    expect(chat.asked).toEqual([])
-    expect(chat.errors).toEqual([])
-    expect(chat.error).toBeUndefined()
+    await expectOutcomeAfterStop(chat, clicked)
   })
 
   test('[CL801] over a socket, a decision that is stopped before it was sent is open again', async () => {

@@ -35,6 +35,14 @@ function utterance(): Uint8Array<ArrayBuffer>[] {
   )
 }
 
+/** Opens a chat whose reply has begun and does not end. */
+async function openDuringReply(page: ClientPage): ReturnType<ClientPage['open']> {
+  const chat = await page.open()
+  void chat.send('[[say One.]][[wait never]]')
+  await chat.untilShown('One.')
+  return chat
+}
+
 describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL13] a turn that was decided elsewhere continues in the messages of an idle page', async () => {
     await using testBridge = await TestBridge.open()
@@ -74,12 +82,10 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     expect(chat.error).toBeUndefined()
   })
 
-  test('[CL851] a text that a dead socket has swallowed is sent over the next one, once', async () => {
+  test('[CL851] a text that a dead socket has accepted is sent over the next one, once', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
-    const chat = await page.open()
-    void chat.send('[[say One.]][[wait never]]')
-    await chat.untilShown('One.')
+    const chat = await openDuringReply(page)
     const [socket] = page.sockets
     // Accepts everything, and sends nothing.
     if (socket) socket.send = () => undefined
@@ -93,10 +99,8 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL851] a text that has arrived is not sent again, although the connection was lost before the server said so', async () => {
     await using testBridge = await TestBridge.open()
     await using page = new ClientPage({ url: testBridge.url, version })
-    const chat = await page.open()
-    void chat.send('[[say One.]][[wait never]]')
-    await chat.untilShown('One.')
-    // Hears nothing.
+    const chat = await openDuringReply(page)
+    // The page receives nothing.
     page.sockets[0]?.removeAllListeners('message')
     page.transport.sendText('chat-1', '[[say Two.]]')
     await testBridge.untilAsked('Two.')
@@ -112,9 +116,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   test('[CL852] a text that the server refuses is an error of the chat, and is sent once', async () => {
     await using testBridge = await TestBridge.open({ limits: { maxTextLength: 100 } })
     await using page = new ClientPage({ url: testBridge.url, version })
-    const chat = await page.open()
-    void chat.send('[[say One.]][[wait never]]')
-    await chat.untilShown('One.')
+    const chat = await openDuringReply(page)
     const text = 'Stop! '.repeat(20)
     page.transport.sendText('chat-1', text)
     await chat.until(() => chat.status === 'error')

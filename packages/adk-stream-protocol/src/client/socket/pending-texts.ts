@@ -7,7 +7,7 @@ type TextFrame = ClientFrameOf<'text'> & { readonly messageId: string }
 interface Dependencies {
   readonly socket: () => ReconnectingSocket
   readonly findObserver: FindObserver
-  /** Called if a text cannot be sent, or if nobody can say whether it arrived. */
+  /** Called if a text cannot be sent, or if it is unknown whether it arrived. */
   readonly onRefused: () => void
 }
 

@@ -62,7 +62,7 @@ export class ReconnectingSocket {
   })
   #state: State = { name: 'idle' }
   #attempts = 0
-  /** Whether requests have failed because the server could not be reached. A page tries on, so that it can recover by itself. */
+  /** Whether requests have failed because the server could not be reached. A page keeps trying, so that it can recover by itself. */
   #isUnreachable = false
   /** Whether the server has rejected the credentials, until a socket is open again. */
   #isSignedOut = false

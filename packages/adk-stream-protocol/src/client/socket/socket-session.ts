@@ -137,7 +137,7 @@ export class SocketSession {
     this.#watched.onLost()
   }
 
-  /** Texts, decisions and tool results wait for a page that tries on. The person can take a decision back. */
+  /** Texts, decisions and tool results wait in a page, which keeps trying. The person can take a decision back. */
   #onGivenUp(error: unknown, isFinal: boolean): void {
     this.requests.failAll(error, { keepResponses: !isFinal })
     if (isFinal) this.acks.failAll(error)

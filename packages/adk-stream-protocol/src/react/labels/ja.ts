@@ -11,6 +11,13 @@ function decimal(value: number): string {
   return new Intl.NumberFormat('ja', { maximumFractionDigits: 20 }).format(value)
 }
 
+/** Why the server refused a decision or a message. */
+const REFUSALS = {
+  'bad-request': '送信した内容の形式が正しくありません。',
+  'too-large': '送信した内容が大きすぎます。短くして、もう一度送信してください。',
+  'store-failed': 'サーバーのデータベースに障害があります。管理者に連絡してください。',
+}
+
 /** The labels in Japanese. */
 export const ja: AdkLabels = {
   locale: 'ja',
@@ -221,13 +228,11 @@ export const ja: AdkLabels = {
       'turn-running': '回答を作成中です。完了してから、もう一度送信してください。',
       'turn-lost':
         '別のサーバーが会話を引き継ぎました。ページを再読み込みして結果を確認してください。',
-      'bad-request': '送信した内容の形式が正しくありません。',
-      'too-large': '送信した内容が大きすぎます。短くして、もう一度送信してください。',
+      ...REFUSALS,
       'too-fast': '送信の回数が多すぎます。少し待ってからもう一度お試しください。',
       'too-many-turns': '処理が混み合っています。少し待ってからもう一度お試しください。',
       overloaded: 'サーバーが混み合っています。少し待ってからもう一度お試しください。',
       internal: 'サーバーで問題が発生しました。もう一度お試しください。',
-      'store-failed': 'サーバーのデータベースに障害があります。管理者に連絡してください。',
     },
   },
   question: {
@@ -410,12 +415,10 @@ export const ja: AdkLabels = {
     refusals: {
       'already-acted':
         'このメッセージのあとに、承認された操作が実行されたか、まもなく実行されます。新しいメッセージを送信してください。',
-      'bad-request': '送信した内容の形式が正しくありません。',
-      'too-large': '送信した内容が大きすぎます。短くして、もう一度送信してください。',
+      ...REFUSALS,
       'too-many-live-chats':
         '開いている音声の会話が多すぎます。ほかのページを閉じて、1分ほど待ってからもう一度お試しください。',
       'too-many-sockets': '開いている接続が多すぎます。ほかのページを閉じてください。',
-      'store-failed': 'サーバーのデータベースに障害があります。管理者に連絡してください。',
       'not-rewindable': 'このチャットは、以前のメッセージからやり直せません。',
       'other-agent': 'このチャットは別のエージェントのものです。新しいチャットを始めてください。',
       'unknown-agent':

@@ -145,6 +145,11 @@ export function readError(thrown: unknown): ProtocolError {
   return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }
 
+/** Whether an error code is one that `readError` gives to failures of the store. */
+export function isStoreFailure(code: string | undefined): boolean {
+  return code === 'unavailable' || code === 'store-failed'
+}
+
 /** Reads the body of a request as JSON. Throws if it is not JSON or is larger than `maxBodyBytes`. */
 export async function readJson(
   exchange: Exchange,

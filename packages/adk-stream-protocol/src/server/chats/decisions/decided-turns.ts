@@ -34,7 +34,7 @@ export class DecidedTurns {
   readonly #orphanFoundAt = new Map<string, number>()
   readonly #attempts = new ResumeAttempts()
   /** The ids of approvals whose turns failed because the store did. */
-  readonly #left = new Set<string>()
+  readonly #storeFailures = new Set<string>()
 
   constructor(parts: DecidedTurnsParts) {
     this.#parts = parts
@@ -129,14 +129,14 @@ export class DecidedTurns {
    * AP851: returns the approvals whose turns failed because the store did, so that they can continue. The caller need not wait for a
    * lease: their turns have ended here.
    */
-  async takeLeft(except: readonly string[]): Promise<Approval[]> {
-    const ids = [...this.#left].filter((id) => !except.includes(id))
+  async takeStoreFailures(except: readonly string[]): Promise<Approval[]> {
+    const ids = [...this.#storeFailures].filter((id) => !except.includes(id))
     if (ids.length === 0) return []
     const { ledger } = await this.#parts.backend.get()
     const found: Approval[] = []
     for (const id of ids) {
       const approval = await ledger.get(id)
-      this.#left.delete(id)
+      this.#storeFailures.delete(id)
       if (approval && isDecided(approval)) found.push(approval)
     }
     return found
@@ -152,8 +152,8 @@ export class DecidedTurns {
   /** Returns whether a turn failed because the store did. A sweep then resumes it. */
   #noteStoreFailure({ id }: Approval, turn: Turn): boolean {
     const hasFailed = this.#parts.turnService.hasStoreFailed(turn)
-    if (hasFailed) this.#left.add(id)
-    keepNewest(this.#left, MAX_KEPT)
+    if (hasFailed) this.#storeFailures.add(id)
+    keepNewest(this.#storeFailures, MAX_KEPT)
     return hasFailed
   }
 

@@ -26,7 +26,7 @@ export interface RecoveryOptions {
   /** Resumes the turn of a decided or ended approval until it ends. Never rejects. */
   readonly resume: (approval: Approval) => Promise<void>
   /** Returns approvals whose turns failed in this process because the store did, except those with the given ids. */
-  readonly takeLeft: (except: readonly string[]) => Promise<Approval[]>
+  readonly takeStoreFailures: (except: readonly string[]) => Promise<Approval[]>
   readonly calls: StoredCalls
   readonly turnService: Pick<TurnService, 'resume'>
   /** Ends the turns of crashed servers. */
@@ -59,9 +59,9 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
     // The servers of another application report its approvals.
     const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
     const except = queue.deferredIds()
-    const left = await options.takeLeft(except)
+    const failed = await options.takeStoreFailures(except)
     const unreported = await ledger.unreported({ except })
-    for (const approval of [...own, ...left, ...unreported]) queue.take(approval)
+    for (const approval of [...own, ...failed, ...unreported]) queue.take(approval)
     const { appName, leaseMs } = ledger
     for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
       void expireBrowserCall(options, call).catch(onError)

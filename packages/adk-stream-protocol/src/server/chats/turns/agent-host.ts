@@ -50,7 +50,7 @@ import type { MessageRequest } from '../../../protocol/stream-request.ts'
 import type { AppChatRef } from '../../../shared/chat-ref.ts'
 import type { RunOutcome } from '../../../turns/run-turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
-import { readError } from '../../http/exchange.ts'
+import { isStoreFailure, readError } from '../../http/exchange.ts'
 import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
@@ -140,7 +140,7 @@ export class AgentHost {
   readonly #ledger: Ledger
   readonly #onError: (error: unknown) => void
   readonly #runConfig: RunConfig
-  /** The runs that have not ended, even if their turns have. The value is called when results were stored after the turn was stopped. */
+  /** The runs that have not ended, even if their turns have. Each value is called when results are stored after the turn was stopped. */
   readonly #runs = new Map<RunState, (() => void) | undefined>()
   readonly #appends = new RunAppends()
   /** Requests to remote agents to cancel tasks. */
@@ -317,9 +317,9 @@ export class AgentHost {
     await respondToDanglingCalls(service, session)
   }
 
-  /** TU871: stores that the store failed before it had the whole reply. ADK stores the other errors. */
+  /** TU871: stores the error of a reply that could not be stored at first. ADK stores the other errors. */
   async #storeFailure(session: Session, { state: { error }, unstored }: RunOutcome): Promise<void> {
-    if (error?.code !== 'unavailable' && error?.code !== 'store-failed') return
+    if (!error || !isStoreFailure(error.code)) return
     const event = createFailureEvent(unstored.messageId, unstored.author, error)
     await this.#sessions.service.appendEvent({ session, event })
   }

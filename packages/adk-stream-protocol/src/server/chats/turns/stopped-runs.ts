@@ -32,7 +32,7 @@ export class RunAppends {
       if (event.partial || event.author === 'user') return sessions.appendEvent(request)
       const appends = this.#of(request)
       appends.last = event
-      const appended = appendTwice(sessions, request)
+      const appended = appendWithRetry(sessions, request)
       appends.pending.add(appended)
       try {
         return await appended
@@ -69,7 +69,7 @@ export class RunAppends {
 }
 
 /** TU870: stores an event, and tries once more if the database was locked: nothing is stored then, and the client has the whole reply. */
-async function appendTwice(
+async function appendWithRetry(
   sessions: BaseSessionService,
   request: AppendEventRequest,
 ): Promise<Event> {

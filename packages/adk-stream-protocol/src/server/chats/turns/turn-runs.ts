@@ -21,6 +21,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { TurnInfo } from '../../observers.ts'
+import { isStoreFailure } from '../../http/exchange.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 
@@ -64,8 +65,7 @@ export class TurnRuns {
 
   /** Whether the run of a turn ended because the store failed. */
   hasStoreFailed(turn: Turn): boolean {
-    const code = this.#failed.get(turn)
-    return code === 'unavailable' || code === 'store-failed'
+    return isStoreFailure(this.#failed.get(turn))
   }
 
   /** Streams a run to its end. A run that asks a question of an MCP server is streamed in several turns. */
