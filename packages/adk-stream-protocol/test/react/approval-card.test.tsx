@@ -40,6 +40,17 @@ const card = (): HTMLElement => screen.getByRole('group', { name: /payment/i })
 const announced = (): string[] =>
   screen.getAllByRole('status').map(({ textContent }) => textContent)
 
+/** Presses Enter and repeats it once, with what a browser then does: it clicks a button, or submits the form of an input. */
+async function holdEnter(): Promise<void> {
+  await user.keyboard('{Enter>}')
+  const { activeElement } = document
+  if (activeElement && fireEvent.keyDown(activeElement, { key: 'Enter', repeat: true })) {
+    if (activeElement.matches('input')) activeElement.closest('form')?.requestSubmit()
+    else fireEvent.click(activeElement)
+  }
+  await user.keyboard('{/Enter}')
+}
+
 const pay = (_name: string, args: Readonly<Record<string, unknown>>) =>
   `Send ${String(args['amount'])} to ${String(args['recipient'])}`
 
@@ -402,6 +413,33 @@ describe('keys', () => {
     expect(document.activeElement).toBe(screen.getByLabelText('amount'))
     await user.keyboard('{Escape}')
     expect(document.activeElement).toBe(button('Edit…'))
+    expect(decided).toEqual([])
+  })
+})
+
+describe('a held Enter key', () => {
+  test.each(['Deny…', 'Edit…'])(
+    '[RE880] that opened a form with “%s” does not send it',
+    async (name) => {
+      const { decided } = show(answer(payment(), approvalPart()))
+      act(() => button(name).focus())
+      await holdEnter()
+      expect(document.activeElement?.tagName).toBe('INPUT')
+      expect(decided).toEqual([])
+      await user.keyboard('{Enter}')
+      expect(decided).toHaveLength(1)
+    },
+  )
+
+  test('[RE880] that moved the focus to the approve button does not approve', async () => {
+    const { decided } = show(answer(payment(), approvalPart()))
+    const approve = button('Approve')
+    const showCard = document.body.appendChild(document.createElement('button'))
+    showCard.addEventListener('click', () => approve.focus())
+    showCard.focus()
+    await holdEnter()
+    showCard.remove()
+    expect(document.activeElement).toBe(approve)
     expect(decided).toEqual([])
   })
 })

@@ -57,6 +57,14 @@ describe('writing', () => {
     expect(sent).toHaveLength(1)
   })
 
+  test('[RE880] a held Enter key that moved the focus to the input does not send the draft', async () => {
+    const { sent } = show()
+    await user.type(input(), 'half a sent')
+    fireEvent.keyDown(input(), { key: 'Enter', repeat: true })
+    expect(sent).toEqual([])
+    expect(input().value).toBe('half a sent')
+  })
+
   test('[RE370] messages that are written during a reply are sent one after the other', async () => {
     const { sent, change } = show({ status: 'streaming' })
     await user.type(input(), 'one{Enter}two{Enter}')

@@ -17,7 +17,7 @@ import { toLiteral } from '../reading/shown-text.ts'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
 import { isComposing } from './composer.tsx'
-import { FormActions, HoldButton, OutlinedButton } from './buttons.tsx'
+import { FormActions, HoldButton, ignoreHeldEnter, OutlinedButton } from './buttons.tsx'
 
 /** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
 export interface Draft {
@@ -134,7 +134,7 @@ function Choices(props: ChoicesProps) {
       {blocked !== undefined && (
         <LiteralText in="p" id={id} className="adk-blocked" text={blocked} />
       )}
-      <div className="adk-actions">
+      <div className="adk-actions" onKeyDown={ignoreHeldEnter}>
         {isHeld && blocked === undefined ? (
           <HoldButton label={label} shortcut="a" onHeld={onApprove} />
         ) : (
@@ -219,6 +219,7 @@ export function DenyForm(props: DenyFormProps) {
   return (
     <form
       className="adk-deny"
+      onKeyDown={ignoreHeldEnter}
       onSubmit={(event) => {
         event.preventDefault()
         onDeny(reason.trim() || undefined)

@@ -8,7 +8,7 @@ import type { Field } from '../reading/form-fields.ts'
 import { type FieldProblem, readFields } from '../reading/read-fields.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { LiteralText, LookAlikeWarning } from './call-details.tsx'
-import { FormActions } from './buttons.tsx'
+import { FormActions, ignoreHeldEnter } from './buttons.tsx'
 
 interface ArgumentsFormProps {
   /** The fields with what the person has typed. The card keeps them when the form closes. */
@@ -58,6 +58,7 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
       className="adk-approval-form"
       hidden={hidden}
       noValidate
+      onKeyDown={ignoreHeldEnter}
       onSubmit={(event) => {
         event.preventDefault()
         // Enter in a field checks the form. It does not approve a call that has to be held.

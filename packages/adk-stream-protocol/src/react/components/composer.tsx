@@ -56,7 +56,8 @@ export function Composer(props: ComposerProps) {
       composer.unqueue()
     } else if (event.key === 'Enter' && !event.shiftKey) {
       event.preventDefault()
-      composer.submit()
+      // A held key may have been pressed elsewhere, before the focus moved here.
+      if (!event.repeat) composer.submit()
     }
   }
   const interrupts = isRunning && props.onInterrupt !== undefined
