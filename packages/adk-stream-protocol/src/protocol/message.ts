@@ -38,8 +38,11 @@ export interface MessageMetadata {
   readonly error?: TurnError
   /** How much audio of the reply was produced. */
   readonly audio?: AudioCount
-  /** The user stopped the turn. The message is incomplete and does not continue. */
-  readonly stopped?: true
+  /**
+   * The user stopped the turn, and the message is incomplete. It is `false` if the message was stopped and has continued since, because
+   * an approval in it was decided.
+   */
+  readonly stopped?: boolean
 }
 
 /** The amount of audio of a message. */

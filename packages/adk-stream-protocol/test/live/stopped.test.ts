@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 
-import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
+import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { type SocketClient } from '../sockets/support/socket-client.ts'
+import { textOf } from '../support/chat-probe.ts'
 import { textParts } from './support/conversation.ts'
 import {
   faultsOf,
@@ -17,19 +19,11 @@ import {
 const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
 
 describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
-  test('[LV33] a held reply that was stopped continues when its approval is decided', async () => {
+  test('[LV33] [TU880] a held reply that was stopped continues when its approval is decided, and is not stopped then', async () => {
     await using testBridge = await openLiveTestBridge({ liveModel })
     await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1' })
-    const text = `${callPayment(50)} [[then]] [[say Paid.]]`
-    const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
-    const body = { hold: true }
-    client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages, body })
-    const [approvalId = ''] = await untilAsked(client)
-    client.send({ type: 'abort', requestId: 'r1' })
-    await testBridge
-      .page()
-      .untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+    const approvalId = await stopHeld(testBridge, client)
     client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
     await testBridge.page().untilState(approvalId, 'succeeded')
     const turn = await nextUnasked(client)
@@ -38,13 +32,48 @@ describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
     await whole(client, turn)
     expect(await faultsOf(client, turn)).toEqual([])
     expect(await textParts(testBridge)).toEqual([
-      ['user', text],
+      ['user', TEXT],
       ['assistant', 'Paid.'],
     ])
     client.say('[[say Next.]]', 'r2')
     expect(await whole(client, 'r2')).toBe('Next.')
+    await expectNotStopped(testBridge, client.chunks(turn).at(-1))
   })
 })
+
+test('[TU880] a held reply that was stopped continues after a restart when its approval is decided, and is not stopped then', async () => {
+  await using testBridge = await openLiveTestBridge({ liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(testBridge)
+  const approvalId = await stopHeld(testBridge, client)
+  await testBridge.restart()
+  const page = testBridge.page()
+  await page.decide(approvalId, { approved: true })
+  await page.untilMessages(([, answer]) => textOf(answer) === 'Paid.')
+  const [streamed] = (await page.messages()).slice(1)
+  expect(streamed).toMatchObject({ metadata: { stopped: false } })
+})
+
+const TEXT = `${callPayment(50)} [[then]] [[say Paid.]]`
+
+/** Stops a held reply while an approval waits. Returns the id of the approval. */
+async function stopHeld(testBridge: TestBridge, client: SocketClient): Promise<string> {
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: TEXT }] }]
+  const body = { hold: true }
+  client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages, body })
+  const [approvalId = ''] = await untilAsked(client)
+  client.send({ type: 'abort', requestId: 'r1' })
+  await testBridge
+    .page()
+    .untilMessages(([, answer]) => JSON.stringify(answer).includes('"stopped":true'))
+  return approvalId
+}
+
+/** Checks the streamed end of the first reply, and the stored reply. */
+async function expectNotStopped(testBridge: TestBridge, finish: unknown): Promise<void> {
+  expect(finish).toMatchObject({ type: 'finish', messageMetadata: { stopped: false } })
+  const [, answer] = await testBridge.page().messages()
+  expect(answer).toMatchObject({ metadata: { stopped: false } })
+}
 
 test('[LV34] calls of a stopped reply are cancelled: none runs, and no approval is requested', async () => {
   await using testBridge = await openLiveTestBridge({ liveModel: BLOCKING_MODEL })

@@ -33,16 +33,16 @@ export type Continuation =
  * was stored after the result: a tool may have started then, and must not start twice.
  */
 export function findContinuation(turn: StoredTurn, decided: DecidedCall): Continuation | undefined {
-  return continuationOf(turn.events, callsOf(turn), decided)
+  return continuationOf(turn.events, stateOf(turn), decided)
 }
 
 /** Whether another server continues a turn: it waits, or has not ended after the result of an approved call. */
 export function canBeContinued(turn: StoredTurn): boolean {
-  const calls = callsOf(turn)
-  return [...calls].some(([toolCallId, call]) => {
+  const state = stateOf(turn)
+  return [...state.calls].some(([toolCallId, call]) => {
     const { approvalId: id } = call.approval ?? {}
     if (isCallWaiting(call)) return true
-    return id !== undefined && continuationOf(turn.events, calls, { id, toolCallId }) !== undefined
+    return id !== undefined && continuationOf(turn.events, state, { id, toolCallId }) !== undefined
   })
 }
 
@@ -61,16 +61,16 @@ interface DecidedCall {
 
 type Calls = Translation['calls']
 
-function callsOf(turn: StoredTurn): Calls {
-  return replayTurn(turn, { exposeState: () => false }).state.calls
+function stateOf(turn: StoredTurn): Translation {
+  return replayTurn(turn, { exposeState: () => false }).state
 }
 
 function continuationOf(
   events: readonly Event[],
-  calls: Calls,
+  { calls, stop }: Translation,
   { id: approvalId, toolCallId, terms }: DecidedCall,
 ): Continuation | undefined {
-  if (events.some(({ interrupted }) => interrupted)) return undefined
+  if (stop === 'stopped') return undefined
   const open = [...calls.values()].filter((call) => call.state !== 'settled' || isCallWaiting(call))
   const root = findWorkflow(events)
   if (root !== undefined) {

@@ -98,7 +98,10 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
     pauses.push(chunks.length)
   }
   for (const [index, events] of turn.runs.entries()) {
-    if (index > 0) pause()
+    if (index > 0) {
+      pause()
+      if (state.stop === 'stopped') writer.update({ stop: 'continued' })
+    }
     for (const event of errorsLast(events)) {
       // A live run is a single run, however often it pauses. It paused wherever it waited for a response.
       const isResumed = turn.resumedBy.has(event.invocationId)
@@ -275,8 +278,7 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   const events = runs.flat()
   if (events.length === 0 || messageId === options.unfinished) return [userMessage]
   const { state, chunks } = replayTurn(turn, options)
-  const stopped = events.some((event) => event.interrupted)
-  const end = stopped ? 'stopped' : 'completed'
+  const end = state.stop === 'stopped' ? 'stopped' : 'completed'
   const ending = finishTranslation(
     state,
     options.hasRunningCalls?.(messageId) === true ? 'left' : end,

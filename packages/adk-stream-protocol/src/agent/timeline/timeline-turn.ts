@@ -181,7 +181,7 @@ class TurnReader {
     const inner = [...this.#entries, ...this.#models, ...tools, ...approvals]
     const { timestamp: at } = firstEvent
     const ends = inner.map((entry) => entry.endedAt ?? entry.at)
-    const name = readState(this.#turn, state, running)
+    const name = readState(state, running)
     const usage = totalUsage(state.usage)
     const text = userMessage.parts
       .flatMap((part) => (part.type === 'text' ? part.text : []))
@@ -247,14 +247,13 @@ function toToolState(state: string): ToolEntry['state'] {
 }
 
 function readState(
-  { events }: StoredTurn,
   state: Translation,
   running: boolean,
 ): Extract<TimelineEntry, { type: 'turn' }>['state'] {
   if (running) return 'running'
   if (isWaiting(state)) return 'waiting'
   if (state.error) return 'failed'
-  return events.some((event) => event.interrupted) ? 'stopped' : 'completed'
+  return state.stop === 'stopped' ? 'stopped' : 'completed'
 }
 
 function readUsage(report: NonNullable<Event['usageMetadata']>): Usage | undefined {

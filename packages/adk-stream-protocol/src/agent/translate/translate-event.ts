@@ -56,6 +56,7 @@ export function translateEvent(
   if (!event.partial) translateActions(writer, event, options)
   recordUsage(writer, event)
   recordAudio(writer, notes)
+  recordStop(writer, event)
   recordEnd(writer, event)
 }
 
@@ -112,6 +113,18 @@ function recordAudio(writer: ChunkWriter, { audio }: EventNotes): void {
   if (audio) writer.update({ audio })
 }
 
+/** A response continues a stopped turn. In a live session, output of the model shows that: results of calls follow also without it. */
+function recordStop(writer: ChunkWriter, { interrupted, partial, author, content }: Event): void {
+  // The model of a live session marks partial events when a person speaks.
+  if (interrupted && !partial) writer.update({ stop: 'stopped' })
+  else if (writer.state.stop === 'stopped' && (author === 'user' || hasModelOutput(content)))
+    writer.update({ stop: 'continued' })
+}
+
+function hasModelOutput(content: Event['content']): boolean {
+  return content?.parts?.some(({ functionResponse }) => !functionResponse) === true
+}
+
 function recordEnd(writer: ChunkWriter, event: Event): void {
   const { errorCode, errorMessage, finishReason } = event
   if (finishReason) writer.update({ finishReason: readFinishReason(finishReason) })
@@ -146,9 +159,15 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   writer.chunks.push({
     type: 'finish',
     finishReason: waiting ? 'tool-calls' : (state.finishReason ?? 'stop'),
-    messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
+    messageMetadata: { ...readMetadata(state), ...readStop(state, end) },
   })
   return writer.chunks
+}
+
+/** TU880: clients merge metadata, so a turn that has continued after a stop says so. */
+function readStop({ stop }: Translation, end: TurnEnd): MessageMetadata {
+  if (end === 'stopped') return { stopped: true }
+  return stop === 'none' ? {} : { stopped: stop === 'stopped' }
 }
 
 /** Settles calls without a result, unless they are left running. Returns whether calls are left running. */

@@ -38,6 +38,8 @@ export interface Translation {
   readonly audio: AudioCount | undefined
   /** The finish reason of the model, if it has reported one. */
   readonly finishReason: FinishReason | undefined
+  /** Whether the turn was stopped, and whether it has continued since. */
+  readonly stop: 'none' | 'stopped' | 'continued'
   /** The first error. No chunks follow it. */
   readonly error: TurnError | undefined
 }
@@ -114,6 +116,7 @@ export function beginTranslation(): Translation {
     modelVersion: undefined,
     audio: undefined,
     finishReason: undefined,
+    stop: 'none',
     error: undefined,
   }
 }
