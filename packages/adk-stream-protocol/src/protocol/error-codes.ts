@@ -63,8 +63,9 @@ export const ERROR_CODES = [
   'unknown-tool',
 ] as const
 
+// TypeScript prints the name of a union that a conditional type creates, and all members of one that an index reads.
 /** An error code. PROTOCOL.md lists them. */
-export type ErrorCode = (typeof ERROR_CODES)[number]
+export type ErrorCode = Extract<(typeof ERROR_CODES)[number], string>
 
 /** An error of the bridge. PROTOCOL.md lists the codes. */
 export interface ErrorBody {
