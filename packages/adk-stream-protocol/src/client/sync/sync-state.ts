@@ -1,7 +1,14 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
-import type { Decision, ToolOutput } from './attachable-chat.ts'
+import type { ResponseChannel, StoredConversation } from '../transports/transport.ts'
+import type {
+  AttachableChat,
+  Decision,
+  IdleWait,
+  OriginalMethods,
+  ToolOutput,
+} from './attachable-chat.ts'
 import type { MessageView } from './chat-messages.ts'
 import type { DecisionSupplement, ResponseState, ResponseStateMap } from './response-states.ts'
 
@@ -169,6 +176,23 @@ export type SyncEffect =
   | { readonly type: 'report-error'; readonly error: unknown }
   /** Calls of the chat may have changed. */
   | { readonly type: 'notify' }
+
+type WithoutChat<Event> = Event extends unknown ? Omit<Event, 'chat'> : never
+
+/** What the functions that run effects need. */
+export interface SyncContext {
+  readonly chat: AttachableChat
+  readonly channel: ResponseChannel
+  /** The methods of the chat before it was attached. */
+  readonly original: OriginalMethods
+  readonly idle: IdleWait
+  readonly state: () => SyncState
+  /** Passes an event to `nextSync`, and runs the effects that it returns. Returns a promise if the caller has to wait for one of them. */
+  readonly dispatch: (event: WithoutChat<SyncEvent>) => Promise<void> | undefined
+  /** Loads the stored conversation. Resolves with undefined if there is no way to load it. */
+  readonly load: () => Promise<StoredConversation | undefined>
+  readonly reportError: (error: unknown) => undefined
+}
 
 /** The state after an event, and the effects to run. */
 export type Step = readonly [state: SyncState, effects: readonly SyncEffect[]]

@@ -1,0 +1,115 @@
+import type { Chunk } from '../../protocol/chunk.ts'
+import type { AdkApi } from '../api/adk-api.ts'
+import { type ServerTurn, readChunks } from '../transports/transport.ts'
+import { isBusy } from './attachable-chat.ts'
+import { showTurn } from './chat-messages.ts'
+import { isSyncChunk } from './next-sync.ts'
+import type { Refusal, SyncContext, SyncEffect } from './sync-state.ts'
+
+interface Reloaded {
+  /** The ids of the stored messages. */
+  readonly known: readonly string[]
+  readonly isRunning: boolean
+}
+
+/** Shows the stored messages. Returns undefined if they cannot be loaded. */
+export async function reload({ load, dispatch }: SyncContext): Promise<Reloaded | undefined> {
+  const loaded = await load()
+  if (!loaded) return undefined
+  const { messages, running: isRunning } = loaded
+  await dispatch({ type: 'reloaded', messages, isRunning })
+  return { known: messages.map(({ id }) => id), isRunning }
+}
+
+/** Loads the conversation after the feed reported a change that this page has not seen. */
+export async function loadForCatchUp(
+  { chat, dispatch }: SyncContext,
+  api: Pick<AdkApi, 'loadChat'> | undefined,
+): Promise<void> {
+  try {
+    const loaded = await api?.loadChat(chat.id)
+    if (!loaded) return
+    const { messages, running: isRunning } = loaded
+    await dispatch({ type: 'loaded', messages, isRunning })
+  } catch (error) {
+    await dispatch({ type: 'catch-up-failed', error })
+  }
+}
+
+/** Shows what became of refused responses. */
+export async function checkRefusal(context: SyncContext, refusal: Refusal): Promise<void> {
+  const loaded = await readRefused(context, refusal.ids).catch(context.reportError)
+  const { known = [], isRunning = false } = loaded ?? {}
+  await context.dispatch({ ...refusal, type: 'refusal-checked', known, isRunning })
+}
+
+/** Loads the messages of refused decisions. A message that is being written is read to its end first, because it is not stored. */
+async function readRefused(
+  context: SyncContext,
+  ids: readonly string[],
+): Promise<Reloaded | undefined> {
+  const { chat } = context
+  const loaded = await reload(context)
+  const sync = context.state()
+  const isFollowing = sync.state === 'attached' && sync.isFollowing
+  if (!loaded || isFollowing || isBusy(chat)) return loaded
+  const isStored = ids.every((id) => {
+    const shown = chat.messages.find(({ parts }) => parts.some((part) => part.approval?.id === id))
+    return !shown || loaded.known.includes(shown.id)
+  })
+  if (isStored) return loaded
+  await chat.resumeStream()
+  return reload(context)
+}
+
+type Resume = Extract<SyncEffect, { type: 'resume' }>
+
+/** Lets the AI SDK read the running turn. */
+export async function resumeStream(
+  { chat, dispatch }: SyncContext,
+  purpose: Resume['purpose'],
+): Promise<void> {
+  const { messages } = chat
+  await chat.resumeStream()
+  if (purpose === 'outcome') await dispatch({ type: 'outcome-read' })
+  if (purpose === 'catch-up')
+    await dispatch({ type: 'turn-read', wasRunning: chat.messages !== messages })
+}
+
+/** Reads the running turn into a message that is not the last one, which the AI SDK cannot do. */
+export async function readTurn(context: SyncContext, messageId: string): Promise<void> {
+  const { chat, channel, dispatch } = context
+  try {
+    const stream = await channel.reconnectToStream({ chatId: chat.id })
+    if (stream)
+      await showServerTurn(context, { messageId, continues: false, chunks: readChunks(stream) })
+    await dispatch({ type: 'turn-read', wasRunning: stream !== null })
+  } catch (error) {
+    await dispatch({ type: 'catch-up-failed', error })
+  }
+}
+
+/** Writes a turn that the chat did not request into its messages. */
+export async function showServerTurn(
+  { chat, dispatch }: SyncContext,
+  turn: ServerTurn,
+): Promise<void> {
+  const { messageId, userMessage } = turn
+  const isNew = !chat.messages.some(({ id }) => id === messageId)
+  void dispatch({ type: 'turn-shown', messageId, isSpokenReply: isNew && !userMessage })
+  try {
+    await showTurn(chat, { ...turn, chunks: observeChunks(turn.chunks, dispatch) })
+  } finally {
+    void dispatch({ type: 'shown-turn-ended', messageId })
+  }
+}
+
+async function* observeChunks(
+  chunks: AsyncIterable<Chunk>,
+  dispatch: SyncContext['dispatch'],
+): AsyncGenerator<Chunk, void> {
+  for await (const chunk of chunks) {
+    if (isSyncChunk(chunk)) void dispatch({ type: 'chunk', chunk, source: 'shown' })
+    yield chunk
+  }
+}

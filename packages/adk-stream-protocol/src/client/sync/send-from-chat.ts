@@ -1,0 +1,115 @@
+import { readErrorCode } from '../adk-error.ts'
+import type { ServerTurn } from '../transports/transport.ts'
+import { type Decision, type ToolOutput, keepIfRefused } from './attachable-chat.ts'
+import type { MessageView } from './chat-messages.ts'
+import { reload, showServerTurn } from './read-into-chat.ts'
+import type { DecisionSupplement } from './response-states.ts'
+import type { SyncContext } from './sync-state.ts'
+
+/** Shows a decision in the chat, then sends it while the stream stays open. */
+export async function sendDecision(
+  { chat, channel, original, dispatch }: SyncContext,
+  { id, approved, reason }: Decision,
+  supplement: DecisionSupplement | undefined,
+): Promise<void> {
+  const stream = channel.openStream(chat.id)
+  const said = reason === undefined ? {} : { reason }
+  // The chat first: its outcome must not arrive before the decision.
+  await original.addDecision({ id, approved, ...said })
+  const { args, payload, preview } = (approved && supplement) || {}
+  try {
+    const approval = await stream?.decide({
+      chatId: chat.id,
+      approvalId: id,
+      approved,
+      ...said,
+      ...(args && { args: { ...args } }),
+      ...(payload !== undefined && { payload }),
+      ...(preview !== undefined && { preview }),
+    })
+    await dispatch({ type: 'decision-acknowledged', id, approval: approval ?? '' })
+  } catch (error) {
+    await dispatch({ type: 'responses-refused', ids: [id], error, isUnreported: true })
+  }
+}
+
+/** Sends the output of a browser tool outside requests, and shows it in the chat if it is not shown yet. */
+export async function sendOutput(
+  { chat, channel, original, dispatch }: SyncContext,
+  output: ToolOutput,
+  isShown: boolean,
+): Promise<void> {
+  const { toolCallId, state, output: value, errorText = '' } = output
+  if (!isShown) await original.addOutput(output)
+  const result = state === 'output-error' ? { errorText } : { output: value }
+  try {
+    await channel.toolOutput?.({ chatId: chat.id, toolCallId, ...result })
+    await dispatch({ type: 'output-acknowledged', id: toolCallId })
+  } catch (error) {
+    await dispatch({ type: 'output-failed', output, error })
+  }
+}
+
+/** CL853: sends queued responses, and then a message that could not be sent before: the error of the message is gone with this request. */
+export async function sendResponses(context: SyncContext, messageId: string): Promise<void> {
+  const { chat, original } = context
+  const last = chat.messages.at(-1)
+  const unsent = chat.status === 'error' && last?.role === 'user' ? last : undefined
+  await original.sendMessage(undefined, { messageId })
+  const { error } = chat
+  // If there is no connection, the message and its error are still there.
+  const isDisconnected = error !== undefined && readErrorCode(error) === undefined
+  if (unsent && !isDisconnected) await sendAgain(context, unsent)
+}
+
+/** CL852: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */
+export async function sendRefusedText(
+  context: SyncContext,
+  messageId: string,
+  error: unknown,
+): Promise<void> {
+  const message = context.chat.messages.find(({ id }) => id === messageId)
+  const isSent = message !== undefined && (await sendAgain(context, message))
+  if (!isSent) context.reportError(error)
+}
+
+/** Sends a message in a request, unless the server has it. Returns false then. */
+async function sendAgain(context: SyncContext, message: MessageView): Promise<boolean> {
+  const { chat, channel, idle } = context
+  const stored = await reload(context).catch(() => undefined)
+  if (stored?.known.includes(message.id) === true) return false
+  if (!channel.openStream(chat.id)) await idle.wait()
+  chat.messages = chat.messages.filter(({ id }) => id !== message.id)
+  await sendMessage(context, message, undefined)
+  return true
+}
+
+/** A new message does not wait for a stream that is held open by an approval. Its rest is shown above the new reply. */
+export async function sendMessage(
+  context: SyncContext,
+  message: unknown,
+  options: unknown,
+): Promise<void> {
+  const { chat, original, reportError } = context
+  const rest = message === undefined ? undefined : await detachReader(context)
+  if (rest) showServerTurn(context, rest).catch(reportError)
+  await keepIfRefused(chat, () => original.sendMessage(message, options))
+}
+
+/** Requests another reply. The rest of the present one is not shown. */
+export async function regenerate(context: SyncContext, options: object = {}): Promise<void> {
+  const { chat, original } = context
+  await detachReader(context)
+  // The message is named, so that a lost request can be distinguished from one that the server has handled.
+  const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
+  const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
+  const named = { ...(isLast && { messageId }), ...options }
+  await keepIfRefused(chat, () => original.regenerate(named))
+}
+
+/** Ends the stream that the chat reads, if there is one. Resolves with the rest of it when the chat is idle. */
+async function detachReader({ chat, channel, idle }: SyncContext): Promise<ServerTurn | undefined> {
+  const rest = channel.openStream(chat.id)?.detachReader(chat.id)
+  if (rest) await idle.wait()
+  return rest
+}
