@@ -5,11 +5,14 @@ import type {
   Event,
   InvocationContextParams,
   LlmAgent,
+  LiveRequestQueue,
   LlmRequest,
   PluginManager,
   RunAsyncToolRequest,
+  RunConfig,
+  RunnerConfig,
 } from '@google/adk'
-import { BaseTool as Tool, Context, InvocationContext, isLlmAgent } from '@google/adk'
+import { BaseTool as Tool, Context, InvocationContext, isLlmAgent, Runner } from '@google/adk'
 import type { Content } from '@google/genai'
 import { Behavior } from '@google/genai'
 
@@ -22,6 +25,7 @@ import { checkCall } from '../calls/call-terms.ts'
 import type { CallOutcome, ToolErrors } from '../calls/run-call.ts'
 import { runCall } from '../calls/run-call.ts'
 import type { SignInCalls } from '../calls/sign-in-calls.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
  * Returns a copy of the agent for a live run: with the live model, and without tool callbacks. ADK would invoke those when the
@@ -105,6 +109,25 @@ export function declareNonBlocking({ config }: LlmRequest): void {
   }
 }
 
+interface LiveRunOptions extends LivePluginOptions {
+  readonly chat: AppChatRef
+  readonly agent: BaseAgent
+  readonly model: BaseLlm
+  readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
+  /** What the model receives. The run ends when it is closed. */
+  readonly queue: LiveRequestQueue
+  readonly runConfig: Partial<RunConfig>
+}
+
+/** Runs a copy of the agent live, with ADK. Yields its events. */
+export function runLiveAgent(options: LiveRunOptions): AsyncGenerator<Event, void> {
+  const { chat, agent, model, services, queue, runConfig } = options
+  const plugins = [new LivePlugin(options)]
+  const runner = new Runner({ ...services, agent: toLiveAgent(agent, model), plugins })
+  const { principalId: userId, chatId: sessionId } = chat
+  return runner.runLive({ userId, sessionId, liveRequestQueue: queue, runConfig })
+}
+
 interface LivePluginOptions {
   /** The plugins that the host passed to `createBridge`. */
   readonly hostPlugins: PluginManager
@@ -120,7 +143,7 @@ interface LivePluginOptions {
  * The only plugin that ADK knows in a live run. It calls the host's plugins for everything except the calls of a `LiveTool`:
  * `runLiveCall` calls their tool callbacks when the tool runs.
  */
-export class LivePlugin extends QuietPlugin {
+class LivePlugin extends QuietPlugin {
   readonly #options: LivePluginOptions
 
   constructor(options: LivePluginOptions) {

@@ -30,6 +30,8 @@ import {
   sendResult,
   settleCall,
   wasAsked,
+  writeEvent,
+  writeEventInside,
 } from './open-call.ts'
 import { resumeSignIn, runOpenCall, settleSignIn } from './run-open-call.ts'
 
@@ -140,7 +142,7 @@ async function showRequest(live: LiveSession, call: OpenCall, approval: Approval
   const { terms } = live
   const made = await previewApproval(approval, approval.chat.principalId, terms)
   for (const event of toApprovalEvents(approval, made, contextOf(call)))
-    await live.write(call.id, event)
+    await writeEvent(live, call.id, event)
   call.approvalId = approval.id
   sendPending(live, call)
   const [state, effects] = nextCall(call.state, {
@@ -159,16 +161,15 @@ async function pauseCall(
   pause: Pause,
   note: DecidedNote | undefined,
 ): Promise<void> {
-  const { write, messages } = live
   const { id, tool, toolArgs: args, toolContext } = call
   const confirmationId = `adk-${randomUUID()}`
   const paused = { ...pause, toolCallId: id, confirmationId, ...(note && { decided: note }) }
-  const shown = { name: tool.name, args, messageId: messages.messageIdOf(id) }
+  const shown = { name: tool.name, args, messageId: live.messages.messageIdOf(id) }
   const [placeholder, request] = toPauseEvents(paused, shown, contextOf(call))
   const { stateDelta, artifactDelta } = toolContext.actions
   Object.assign(placeholder.actions, { stateDelta, artifactDelta })
-  await write(id, placeholder)
-  await write(id, request)
+  await writeEvent(live, id, placeholder)
+  await writeEvent(live, id, request)
   await reportEndings(live, call, note)
   if (!call.pause && !note) sendPending(live, call)
   call.pause = pause
@@ -212,7 +213,8 @@ async function endInside(
     if (!ending) continue
     response ??= describeEndInside(name, ending.response)
     const event = toNestedEnding({ id, name, response: ending.response }, ending.note)
-    await live.writeInside(
+    await writeEventInside(
+      live,
       call.id,
       createEvent({
         invocationId,
@@ -256,7 +258,8 @@ async function handOver(
   if (!browser) return
   const message = live.messages.ofCall(call.id)
   const { messageId } = message
-  if (note) await live.write(call.id, createHandoverEvent(contextOf(call), messageId, call.id))
+  if (note)
+    await writeEvent(live, call.id, createHandoverEvent(contextOf(call), messageId, call.id))
   const expiresAt = (await live.ledger.now()) + browser.timeoutMs
   await live.browserCalls.add(
     { messageId, toolCallId: call.id },

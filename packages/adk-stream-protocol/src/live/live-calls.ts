@@ -17,13 +17,7 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type {
-  LiveCallState,
-  LiveSession,
-  LiveCallsOptions,
-  OpenCall,
-  Parking,
-} from './open-call.ts'
+import type { LiveCallState, LiveSession, LiveCallsOptions, OpenCall } from './open-call.ts'
 import {
   addInside,
   canCallWait,
@@ -85,6 +79,11 @@ export class LiveCalls {
   /** Whether a call is open here, or was made inside an agent that an open call runs. */
   has(toolCallId: string): boolean {
     return this.#open.has(toolCallId) || this.#findOuter(toolCallId) !== undefined
+  }
+
+  /** Returns the id of the message that made an open call. */
+  messageOf(toolCallId: string): string | undefined {
+    return this.has(toolCallId) ? this.#live.messages.messageIdOf(toolCallId) : undefined
   }
 
   /** Returns the open call that runs the agent which made a call. */
@@ -252,17 +251,22 @@ export class LiveCalls {
     for (const call of this.#open.values()) if (call.parking) call.parking = 'known'
   }
 
-  parkingOf(toolCallId: string): Parking | undefined {
-    return this.#open.get(toolCallId)?.parking
-  }
-
   /** Cancels calls for the model. Calls that wait are withdrawn. Calls that run may finish, and their results are stored. */
   cancel(toolCallIds: readonly string[]): void {
-    for (const id of toolCallIds) {
+    const { input, messages } = this.#live
+    // The model has the status of a parked call, so there is nothing that it could withdraw.
+    const ids = toolCallIds.filter((id) => this.#open.get(id)?.parking !== 'known')
+    for (const id of ids) {
+      // The status of a parked call was sent too late.
+      const ignoring = this.#open.get(id)?.parking ? messages.ofCall(id) : undefined
+      input.cancelCall(id, ignoring)
+    }
+    for (const id of ids) {
       const call = this.#open.get(id)
       call?.unwanted.abort()
       if (call) this.apply(call, { type: 'cancelled' })
     }
+    input.flushResults()
   }
 
   /** Ends all calls here. Requested approvals stay in the ledger, where they can still be decided. */

@@ -85,6 +85,13 @@ export class LiveInput {
     this.queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
   }
 
+  /** The model waits for the result of a call no longer. `ignoring`: the message whose result it has received and does not reply to. */
+  cancelCall(toolCallId: string, ignoring: LiveMessage | undefined): void {
+    const { turnTaking } = this.#options
+    turnTaking.apply({ type: 'call-cancelled', toolCallId })
+    if (ignoring) turnTaking.apply({ type: 'result-ignored', message: ignoring })
+  }
+
   /** Sends the results of parked calls, if the model waits for no other result. */
   flushResults(): void {
     if (!this.#options.turnTaking.hasBlockingCalls) this.#sendUnsentResults()

@@ -6,10 +6,12 @@ import type { Content, Part } from '@google/genai'
 
 import { toRepliedNote } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import { createFailureEvent } from '../agent/history/interrupted-turn.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
+import { toProtocolError } from '../protocol/errors.ts'
 import { LiveMessage } from './live-message.ts'
 import type { LiveMessages } from './live-message.ts'
 import type { LiveListener } from './live-watchers.ts'
@@ -25,8 +27,9 @@ interface LiveOutputOptions {
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
   readonly findTool: (name: string) => BaseTool | undefined
-  /** Called when the reply to a message fails and the session continues. */
-  readonly onFailed: (message: LiveMessage, error: unknown) => void
+  /** The author of failures. */
+  readonly agentName: string
+  readonly onError: (error: unknown) => void
   /** Receives a piece of the transcript of the user's speech. The last piece (`isFinished`) repeats the whole transcript. */
   readonly onSpeech: (text: string, isFinished: boolean) => void
 }
@@ -65,6 +68,7 @@ export class LiveOutput {
   /** The model was interrupted. */
   interrupt(): void {
     this.#interruptions += 1
+    this.#options.listener.onInterrupted()
   }
 
   /** The connection was lost during a turn of the model. */
@@ -74,6 +78,7 @@ export class LiveOutput {
 
   /** Fails the reply to a message that could not be sent, after the output that ADK has not yielded yet. */
   drop(error: unknown): void {
+    this.#options.onError(error)
     if (this.#cutOffTurns > 0) this.#dropErrors.push(error)
     else this.#failNextReply(error)
   }
@@ -143,9 +148,20 @@ export class LiveOutput {
     const message = this.#completeTurn()
     if (!message) return
     const failure = toClientError(error)
-    this.#options.onFailed(message, failure)
+    void this.storeFailure([message], failure)
     message.fail(failure)
     this.#options.messages.closeIfDone(message)
+  }
+
+  /** Stores how replies failed. Never rejects. */
+  async storeFailure(messages: readonly LiveMessage[], failure: unknown): Promise<void> {
+    const { session, agentName, onError } = this.#options
+    try {
+      for (const { messageId } of messages)
+        await session.append(createFailureEvent(messageId, agentName, toProtocolError(failure)))
+    } catch (error) {
+      onError(error)
+    }
   }
 
   /** Records every call, also those of a stopped reply: the model expects a result for each. */

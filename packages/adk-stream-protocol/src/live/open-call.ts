@@ -72,10 +72,10 @@ export interface LiveCallsOptions {
   readonly signIns?: SignInCalls | undefined
   /** Runs a tool with the host's plugins and callbacks. `outer` is the run that an agent used as a tool runs in. */
   readonly runTool: (call: ToolCall, record: RecordOutcome, outer: RunState) => Promise<CallOutcome>
-  /** Stores an event of a call, and streams it. */
-  readonly write: (toolCallId: string, event: Event) => Promise<void>
-  /** Stores an event of an agent that a call runs, and streams it if the message is streaming. */
-  readonly writeInside: (toolCallId: string, event: Event) => Promise<void>
+  /** Whether the conversation has not ended, and is not about to. */
+  readonly isOpen: () => boolean
+  /** Called when a result was stored in a message that is not streamed any more. */
+  readonly onLateResult: (messageId: string) => void
   /** Cancels the tasks of remote agents that asked what these calls stand for. */
   readonly cancelRemoteTasks: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
   /** Records which calls wait for a client, and for how long. The records outlive this run. */
@@ -149,6 +149,33 @@ export function toWaitingCall(
   return { ...call, ...(isAsked ? { approvalId } : { expiresAt }) }
 }
 
+/** Stores an event of a call, and streams it in its message. */
+export async function writeEvent(
+  { messages, session, isOpen, onLateResult }: LiveSession,
+  toolCallId: string,
+  event: Event,
+): Promise<void> {
+  const message = messages.ofCall(toolCallId)
+  if (messages.isUnstored(toolCallId)) return
+  if (isOpen()) await session.append(event)
+  else await session.appendResponse(event)
+  if (isOpen() && !message.isStopped) messages.stream(message, event)
+  else onLateResult(message.messageId)
+}
+
+/** Stores an event of an agent that a call runs. A message that is not being streamed shows it later. */
+export async function writeEventInside(
+  { messages, session, isOpen }: LiveSession,
+  toolCallId: string,
+  event: Event,
+): Promise<void> {
+  if (messages.isUnstored(toolCallId)) return
+  if (!isOpen()) return session.appendResponse(event, [toolCallId])
+  await session.append(event)
+  const message = messages.ofCall(toolCallId)
+  if (message.isStreaming) message.push(event)
+}
+
 /** Tells the model that a call waits for a person. */
 export function sendPending(live: LiveSession, { id, tool, state }: OpenCall): void {
   if (!state.isCancelled && !live.calls.isClosed) live.input.sendPending(id, tool.name)
@@ -164,7 +191,7 @@ export async function settleCall(
   const { id } = call
   const event = toResultEvent(call, { response, note, messageId: live.messages.messageIdOf(id) })
   for (const error of makeStorable(event)) live.onError(error)
-  if (!call.isStored) await live.write(id, event)
+  if (!call.isStored) await writeEvent(live, id, event)
   call.isStored = true
   await reportEndings(live, call, note)
   if (call.isBrowserCall) await live.browserCalls.drop(id)

@@ -28,7 +28,14 @@ import type { CallOutcome } from '../calls/run-call.ts'
 import type { LiveElicitation } from '../calls/run-state.ts'
 import { RunState } from '../calls/run-state.ts'
 import type { LiveSession, OpenCall } from './open-call.ts'
-import { addInside, canCallWait, sendPending, settleCall } from './open-call.ts'
+import {
+  addInside,
+  canCallWait,
+  sendPending,
+  settleCall,
+  writeEvent,
+  writeEventInside,
+} from './open-call.ts'
 
 /** The result that the model receives from a tool that runs on. */
 const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
@@ -195,11 +202,11 @@ async function storeSignIn(
 
 /** Creates the run that an agent used as a tool runs in. */
 function createRun(live: LiveSession, call: OpenCall): RunState {
-  const { terms, messages, writeInside } = live
+  const { terms, messages } = live
   return new RunState(messages.messageIdOf(call.id), 'message', undefined, {
     deadlineMs: terms.deadlineMs,
     canWait: canCallWait(call),
-    store: (event) => writeInside(call.id, event),
+    store: (event) => writeEventInside(live, call.id, event),
     onAsk: (toolCallId) => addInside(live, call, toolCallId),
     elicitation: createElicitation(live, call),
   })
@@ -207,14 +214,14 @@ function createRun(live: LiveSession, call: OpenCall): RunState {
 
 /** Lets the MCP server of a call ask a person. The message pauses meanwhile, as for any other question. */
 function createElicitation(live: LiveSession, call: OpenCall): LiveElicitation {
-  const { write, messages, onStateChange } = live
+  const { messages, onStateChange } = live
   return {
     // Node.js creates the signal when it is read first. Most calls ask nothing.
     get signal() {
       return call.unwanted.signal
     },
     queue: live.elicitations,
-    show: (event) => write(call.id, event),
+    show: (event) => writeEvent(live, call.id, event),
     onStateChange: (state) => {
       if (live.calls.isClosed) return
       call.isEliciting = state === 'asked'

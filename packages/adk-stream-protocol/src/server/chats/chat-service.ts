@@ -167,7 +167,9 @@ export class ChatService {
       const decided = await decisions.decideAll(principal, chat, responses)
       const { messageId, taken } = decided
       onDecided?.()
-      const outputs = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
+      const outputs = responses.outputs.filter(
+        (output) => run?.calls?.submitOutput(output) !== true,
+      )
       // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
       const isNew = taken.length > 0 || outputs.length < responses.outputs.length
       const isRead = isNew || run?.messages.isStreaming(messageId) === true
@@ -339,7 +341,7 @@ export class ChatService {
       await decisions.decide(principal, chat, toAnswer(question, output))
       return
     }
-    if (runs?.find(chat)?.submitOutput(output) === true) return
+    if (runs?.find(chat)?.calls?.submitOutput(output) === true) return
     if (!(await owners.submitOutput(chat, output))) await this.#resumeWithOutput(chat, output)
   }
 

@@ -76,7 +76,9 @@ export class LiveOwners {
       }
       case OUTPUT: {
         const { chat, output } = OutputRequest.parse(body)
-        return this.#options.runs?.find(chat)?.submitOutput(output as OutputResponse) === true
+        return (
+          this.#options.runs?.find(chat)?.calls?.submitOutput(output as OutputResponse) === true
+        )
       }
       default:
         return undefined

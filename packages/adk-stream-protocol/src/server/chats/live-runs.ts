@@ -94,7 +94,7 @@ export class LiveRuns {
 
   /** Whether a call of any session waits for a decision. */
   get asks(): boolean {
-    for (const { run } of this.#chats.values()) if (run?.hasApprovals === true) return true
+    for (const { run } of this.#chats.values()) if (run?.calls?.hasApprovals === true) return true
     return false
   }
 
@@ -122,7 +122,7 @@ export class LiveRuns {
 
   /** Whether a session of this process made the call of an approval and continues after its decision. */
   holds({ chat, toolCallId }: Approval): boolean {
-    return this.find(chat)?.hasCall(toolCallId) === true
+    return this.find(chat)?.calls?.has(toolCallId) === true
   }
 
   /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
@@ -285,7 +285,7 @@ export class LiveRuns {
   }
 
   approvalChanged(approval: Approval): void {
-    this.find(approval.chat)?.approvalChanged(approval)
+    this.find(approval.chat)?.calls?.approvalChanged(approval)
   }
 
   /** Starts the grace period of a session without clients. Removes the entry if there is no session. */

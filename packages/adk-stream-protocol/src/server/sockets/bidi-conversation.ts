@@ -34,12 +34,12 @@ export function createCallFinder({ decisions, calls, runs }: CallFinderParts): F
   return async (chat, id) => {
     const known = await decisions.find(chat, id)
     const toolCallId = known?.toolCallId ?? id
-    const run = runs?.find(chat)
-    const messageId = known?.messageId ?? run?.messageOf(toolCallId)
+    const liveCalls = runs?.find(chat)?.calls
+    const messageId = known?.messageId ?? liveCalls?.messageOf(toolCallId)
     return {
       known,
       messageId: messageId ?? (await calls.messageOf(chat, toolCallId)),
-      live: run?.hasCall(toolCallId) === true,
+      live: liveCalls?.has(toolCallId) === true,
     }
   }
 }

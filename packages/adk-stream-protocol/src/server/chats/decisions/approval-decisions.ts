@@ -287,7 +287,7 @@ export class ApprovalDecisions {
       return { result: await ledger.decide(approval.id, decision), continues: true }
     }
     if (runs?.holds(approval)) {
-      const result = await runs.find(approval.chat)?.decide(approval, decision)
+      const result = await runs.find(approval.chat)?.calls?.decide(approval, decision)
       if (result) return { result, continues: true }
     }
     const isElsewhere =
