@@ -34,7 +34,7 @@ export function continueTrip(
   const booking = { place: name, nights: NIGHTS, price: PRICE }
   const price = formatMoney(PRICE, 'USD', language)
   if (step === 'plan') return { text: texts.planned(name, price) }
-  // Of the earlier steps, a step receives what they said and what their tools returned, as text.
+  // A step receives what the earlier steps said and what their tools returned, as text.
   if (step === 'confirm')
     return {
       text: /"booked"\s*:\s*true/.test(context) ? texts.booked(name) : texts.notBooked(name),

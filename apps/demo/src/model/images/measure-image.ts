@@ -12,7 +12,7 @@ export interface ImageInfo {
 /** Measures an image. Returns undefined if the file is not an image of a supported format. */
 export function measureImage(file: Buffer): ImageInfo | undefined {
   try {
-    return lookAtPng(file) ?? sizeOfGif(file) ?? sizeOfWebp(file) ?? sizeOfJpeg(file)
+    return measurePng(file) ?? sizeOfGif(file) ?? sizeOfWebp(file) ?? sizeOfJpeg(file)
   } catch {
     // The file is truncated or inconsistent.
     return undefined
@@ -37,14 +37,14 @@ const COLOURS = {
 } as const
 type ColourName = keyof typeof COLOURS
 
-function lookAtPng(file: Buffer): ImageInfo | undefined {
+function measurePng(file: Buffer): ImageInfo | undefined {
   const png = readPng(file)
   if (!png) return undefined
   const { width, height, pixels, channels } = png
-  return { width, height, ...(pixels && { colour: mostOf(pixels, channels) }) }
+  return { width, height, ...(pixels && { colour: mainColourOf(pixels, channels) }) }
 }
 
-function mostOf(pixels: Buffer, channels: number): ColourName {
+function mainColourOf(pixels: Buffer, channels: number): ColourName {
   const counts = new Map<ColourName, number>()
   // A sample of some thousand pixels is sufficient.
   const step = Math.max(1, Math.floor(pixels.length / channels / 4_096)) * channels
@@ -134,7 +134,8 @@ function readPng(file: Buffer): Png | undefined {
   if (file.toString('hex', 0, 8) !== SIGNATURE) return undefined
   const size = { width: file.readUInt32BE(16), height: file.readUInt32BE(20) }
   // Invalid, and an image without width could have billions of rows.
-  if (size.width === 0 || size.height === 0) throw new RangeError('A picture without an extent.')
+  if (size.width === 0 || size.height === 0)
+    throw new RangeError('The image has no width or no height.')
   const channels = CHANNELS[file[25] ?? -1] ?? 0
   const isSimple = file[24] === 8 && file[28] === 0 && channels > 0
   if (!isSimple || size.width * size.height > MAX_PIXELS) return { ...size, channels }

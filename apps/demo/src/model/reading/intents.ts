@@ -2,7 +2,7 @@ import { hasHiragana, splitSentences } from './language.ts'
 import { findMoney } from './money.ts'
 import { readMusicIntent, type MusicIntent } from './music.ts'
 import { stripHonorific, type PaymentDraft } from './payment-draft.ts'
-import { isComplete, isNoOrder, readPayments, wantsPayment } from './payments.ts'
+import { isComplete, isNotAnOrder, readPayments, wantsPayment } from './payments.ts'
 import { findKnownPlaces } from './places.ts'
 import { readWeatherPlaces, wantsWeather } from './weather.ts'
 
@@ -25,7 +25,7 @@ export function readIntents(text: string): Intent[][] {
     }
     step.push(...partIntents(part.text, scope))
   }
-  return tidy([...steps, step])
+  return joinParts([...steps, step])
 }
 
 /** Reads a text as a reply with the missing name, amount or place of an earlier intent. */
@@ -78,7 +78,7 @@ function partIntents(part: string, scope: Scope): Intent[] {
   const music = readMusicIntent(part)
   const location = LOCATION.test(part)
   const { pays, weather } = subjectsOf(part, scope, music !== undefined || location)
-  const drafts = pays && !isNoOrder(part) ? readPayments(part) : []
+  const drafts = pays && !isNotAnOrder(part) ? readPayments(part) : []
   return [
     ...(weather ? weatherIntents(part, drafts, location) : []),
     ...drafts.map((draft): Intent => ({ kind: 'payment', draft })),
@@ -107,25 +107,27 @@ function weatherIntents(
   return location ? [] : [{ kind: 'weather' }]
 }
 
-/** Completes an intent with the values of another part of the text. */
-function tidy(steps: readonly (readonly Intent[])[]): Intent[][] {
+/** Joins two parts of a text that are one payment, and leaves out incomplete intents that another part completes. */
+function joinParts(steps: readonly (readonly Intent[])[]): Intent[][] {
   const intents = steps.flat()
   const hasPlace = intents.some((intent) => intent.kind === 'weather' && intent.place !== undefined)
-  const halves = intents.flatMap((intent) =>
+  const incomplete = intents.flatMap((intent) =>
     intent.kind === 'payment' && !isComplete(intent.draft) ? [intent.draft] : [],
   )
-  const payable = intents.some((intent) => intent.kind === 'payment' && isComplete(intent.draft))
-  const merged = halves.reduce((whole, half) => ({ ...whole, ...half }), {})
-  const needless = (intent: Intent): boolean =>
+  const hasPayment = intents.some((intent) => intent.kind === 'payment' && isComplete(intent.draft))
+  const merged = incomplete.reduce((whole, half) => ({ ...whole, ...half }), {})
+  const isRedundant = (intent: Intent): boolean =>
     (intent.kind === 'weather' && intent.place === undefined && hasPlace) ||
-    (intent.kind === 'payment' && payable && Object.keys(intent.draft).length === 0)
-  const kept = steps.map((step) => step.filter((intent) => !needless(intent)))
+    (intent.kind === 'payment' && hasPayment && Object.keys(intent.draft).length === 0)
+  const kept = steps.map((step) => step.filter((intent) => !isRedundant(intent)))
   // "Pay Bob. It is $50." is one payment.
-  const joined = halves.length === 2 && !payable && isComplete(merged) ? join(kept, merged) : kept
+  const isOnePayment = incomplete.length === 2 && !hasPayment && isComplete(merged)
+  const joined = isOnePayment ? withPayment(kept, merged) : kept
   return joined.filter((step) => step.length > 0)
 }
 
-function join(steps: readonly (readonly Intent[])[], draft: PaymentDraft): Intent[][] {
+/** Replaces the payments of all steps by one at the end. */
+function withPayment(steps: readonly (readonly Intent[])[], draft: PaymentDraft): Intent[][] {
   const others = steps.map((step) => step.filter(({ kind }) => kind !== 'payment'))
   return [...others, [{ kind: 'payment', draft }]]
 }

@@ -3,21 +3,21 @@ import { stripHonorific, MAX_PAYMENTS, type PaymentDraft } from './payment-draft
 
 /** Reads `send $30 to Alice and $40 to Bob for lunch`, `pay Bob 12 euros`, `send Ann and Bob $5 each`. */
 export function readEnglishPayments(sentence: string): PaymentDraft[] {
-  const words = readTokens(sentence)
-  const amounts = amountIndexes(words).slice(0, MAX_PAYMENTS)
-  if (amounts.length === 0) return [withoutAmount(words)]
+  const tokens = readTokens(sentence)
+  const amounts = amountIndexes(tokens).slice(0, MAX_PAYMENTS)
+  if (amounts.length === 0) return [withoutAmount(tokens)]
   const drafts: PaymentDraft[] = []
   let start = 0
   for (const index of amounts) {
     // The number is part of the description of an earlier payment: "for 2 tickets".
     if (index < start) continue
-    const tail = readTail({ sentence, words }, index + 1)
+    const tail = readTail({ sentence, tokens }, index + 1)
     const names = firstNonEmpty([
       () => tail.names,
-      () => namesBefore(words, start, index),
-      () => namesAfterTo(words.slice(start, index)),
+      () => namesBefore(tokens, start, index),
+      () => namesAfterTo(tokens.slice(start, index)),
     ])
-    drafts.push(...namesOrNone(names).map((name) => draftOf(words[index], name, tail.description)))
+    drafts.push(...namesOrNone(names).map((name) => draftOf(tokens[index], name, tail.description)))
     start = tail.end
   }
   return drafts
@@ -95,23 +95,23 @@ interface Tail {
 
 /** Reads `to NAMES` and `for DESCRIPTION` after an amount, in either order. */
 function readTail(
-  { sentence, words }: { sentence: string; words: readonly Token[] },
+  { sentence, tokens }: { sentence: string; tokens: readonly Token[] },
   from: number,
 ): Tail {
   let names: readonly string[] = []
   let description = ''
   let index = from
   for (;;) {
-    const word = wordOf(words[index])
+    const word = wordOf(tokens[index])
     if (word === 'each' || word === 'apiece') index += 1
     else if (word === 'to' && names.length === 0) {
-      const list = readNames(words, index + 1)
+      const list = readNames(tokens, index + 1)
       if (list.names.length === 0) break
       names = list.names
       index = list.next
     } else if (word === 'for' && description === '') {
-      const end = descriptionEnd(words, index + 1, names.length > 0)
-      description = textBetween(sentence, words[index + 1], words[end - 1])
+      const end = descriptionEnd(tokens, index + 1, names.length > 0)
+      description = textBetween(sentence, tokens[index + 1], tokens[end - 1])
       index = Math.max(end, index + 1)
     } else break
   }

@@ -4,15 +4,15 @@ import type { PaymentDraft } from './payment-draft.ts'
 import { readEnglishPayments } from './payments-english.ts'
 import { readJapanesePayments } from './payments-japanese.ts'
 
-/** Returns whether the text requests a payment, and does not only mention, forbid or ask about one. */
+/** Returns whether the text is about a payment. It may also forbid it or ask about it, see `isNotAnOrder`. */
 export function wantsPayment(text: string): boolean {
   if (SURE.test(text)) return true
   return LIKELY.test(text) && (MONEY_WORD.test(text) || findMoney(text).some(hasCurrency))
 }
 
 /** Returns whether the payment in the sentence is forbidden, in the past or hypothetical. */
-export function isNoOrder(sentence: string): boolean {
-  return NO_ORDER.test(sentence)
+export function isNotAnOrder(sentence: string): boolean {
+  return NOT_AN_ORDER.test(sentence)
 }
 
 /** Reads the payments of one sentence. Drafts may be incomplete. */
@@ -39,5 +39,5 @@ const SURE =
 // Verbs that refer to money only with an amount or a word for money.
 const LIKELY = /\b(?:send|give|tip|lend|donate|owe)\b|送|渡し|あげて|プレゼント|寄付/i
 const MONEY_WORD = /\bmoney\b|お金/i
-const NO_ORDER =
+const NOT_AN_ORDER =
   /\b(?:don't|do not|never|did|didn't|have you|has|was|were|what if|what happens|how (?:do|can|does|would)|why)\b|ないで|しない|ましたか|したか|どうやって|なぜ|キャンセル/i

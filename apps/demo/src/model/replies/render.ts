@@ -47,7 +47,7 @@ function renderNested(value: unknown, depth: number): string {
     .join(', ')}]`
 }
 
-/** Splits a text into pieces: words with their trailing space, or one to three Japanese characters. */
+/** Splits a text into pieces: words with their trailing space, or up to two Japanese characters with the punctuation after them. */
 export function naturalPieces(text: string): string[] {
   const pieces: string[] = []
   let piece = ''

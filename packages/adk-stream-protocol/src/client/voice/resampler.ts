@@ -1,7 +1,7 @@
 /** The sample rate of the audio that is sent to the model. */
 export const INPUT_RATE = 16_000
 
-/** The part of the band below half of the lower rate that passes unchanged. Frequencies above 2 − this are removed. */
+/** Frequencies up to this part of half the lower rate pass unchanged. The filter fades over the next fifth, and removes what is above. */
 const PASSED = 0.9
 // Kaiser window for 60 dB: aliasing stays below the noise of any microphone.
 const ATTENUATION = 60
@@ -54,7 +54,7 @@ function designFilters(from: number, to: number, phases: number) {
     const filter = Float32Array.from({ length: taps }, (_zero, tap) =>
       windowedSinc(tap - centre, edge, taps / 2),
     )
-    // Rounded edges would make some places louder than others.
+    // The weights of each filter add up to 1, so that the volume does not depend on the position.
     const sum = filter.reduce((total, weight) => total + weight, 0)
     return filter.map((weight) => weight / sum)
   })

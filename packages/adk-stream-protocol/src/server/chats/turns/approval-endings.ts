@@ -12,17 +12,21 @@ import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 const MOVED_ON = 'the person wrote something else'
 
-/** Cancels the pending approvals of a chat, and writes the cancellations into its session for the model and the client. */
+/**
+ * Cancels the pending approvals of a chat, and writes the cancellations into its session for the model and the client. A live session
+ * writes those of its own calls (`isLive`).
+ */
 export async function cancelPending(
   backend: Backend,
   chat: AppChatRef,
-  { isWritten = () => false }: { readonly isWritten?: (approval: Approval) => boolean } = {},
+  isLive: (approval: Approval) => boolean = () => false,
 ): Promise<void> {
   const ended: Approval[] = []
   for (const approval of await backend.ledger.pendingOf(chat)) {
-    const written = isWritten(approval)
+    // Asked before the cancellation, which removes the call from its live session.
+    const isWrittenThere = isLive(approval)
     const cancelled = await backend.ledger.cancel(approval.id, MOVED_ON)
-    if (isRefusal(cancelled) || written) continue
+    if (isRefusal(cancelled) || isWrittenThere) continue
     await writeEnding(backend, cancelled)
     ended.push(cancelled)
   }

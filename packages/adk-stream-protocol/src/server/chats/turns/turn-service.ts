@@ -217,7 +217,7 @@ export class TurnService {
   async cancelPending(chat: ChatRef, isLive: (approval: Approval) => boolean): Promise<void> {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
-    await cancelPending(backend, toAppChat(backend, chat), { isWritten: isLive })
+    await cancelPending(backend, toAppChat(backend, chat), isLive)
   }
 
   /**
