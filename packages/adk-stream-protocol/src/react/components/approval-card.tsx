@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'react'
+import { useState } from 'react'
 
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
@@ -30,6 +30,7 @@ import {
   SeverityMark,
 } from './approval-parts.tsx'
 import { PendingDetails, useShownPreview } from './call-preview.tsx'
+import { returnFocus, useFocusStatus } from './focus.ts'
 import { ShareApproval } from './share-approval.tsx'
 import { describeCallState, WaitsForNote } from './tool-card.tsx'
 import type { AdkLabels } from '../labels/labels.ts'
@@ -181,17 +182,6 @@ function ApprovalStatus(props: ApprovalStatusProps) {
   )
 }
 
-/** Moves the focus to the status when the buttons disappear while one of them has the focus. */
-function useFocusStatus(canChoose: boolean) {
-  const statusRef = useRef<HTMLParagraphElement>(null)
-  useLayoutEffect(() => {
-    const status = statusRef.current
-    const card = status?.closest('.adk-approval')
-    if (!canChoose && card?.contains(document.activeElement)) status?.focus()
-  }, [canChoose])
-  return statusRef
-}
-
 interface CardHeaderProps {
   readonly call: Call
   readonly approval: Approval
@@ -278,7 +268,7 @@ function RetryPreview({
   const labels = useAdkLabels()
   if (!hasPreview || preview || !onRefresh) return null
   return (
-    <button type="button" className="adk-link adk-retry" onClick={onRefresh}>
+    <button type="button" className="adk-link adk-retry" ref={returnFocus} onClick={onRefresh}>
       {labels.approval.retryPreview}
     </button>
   )

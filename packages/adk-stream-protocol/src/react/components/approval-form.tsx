@@ -17,6 +17,7 @@ import { toLiteral } from '../reading/shown-text.ts'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
 import { isComposing } from './composer.tsx'
+import { returnFocus } from './focus.ts'
 import { FormActions, HoldButton, ignoreHeldEnter, OutlinedButton } from './buttons.tsx'
 
 /** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
@@ -101,9 +102,10 @@ export function ApprovalForm(props: ApprovalFormProps) {
   )
 }
 
-/** Returns a key handler that closes a form. Escape also closes the candidate window of an input method. */
+/** Returns a key handler for the fields of a form that closes it. Escape also closes the candidate window of an input method. */
 export function closeOnEscape(close: () => void): (event: ReactKeyboardEvent) => void {
   return (event) => {
+    ignoreHeldEnter(event)
     if (event.key !== 'Escape' || isComposing(event)) return
     event.stopPropagation()
     close()
@@ -134,7 +136,7 @@ function Choices(props: ChoicesProps) {
       {blocked !== undefined && (
         <LiteralText in="p" id={id} className="adk-blocked" text={blocked} />
       )}
-      <div className="adk-actions" onKeyDown={ignoreHeldEnter}>
+      <div className="adk-actions">
         {isHeld && blocked === undefined ? (
           <HoldButton label={label} shortcut="a" onHeld={onApprove} />
         ) : (
@@ -145,6 +147,7 @@ function Choices(props: ChoicesProps) {
             // `disabled` would hide the reason from people who use the keyboard.
             aria-disabled={blocked !== undefined}
             aria-describedby={blocked === undefined ? undefined : id}
+            onKeyDown={ignoreHeldEnter}
             // The second click of a double click must not decide the next approval.
             onClick={({ detail }) => detail <= 1 && blocked === undefined && onApprove()}
           >
@@ -219,7 +222,7 @@ export function DenyForm(props: DenyFormProps) {
   return (
     <form
       className="adk-deny"
-      onKeyDown={ignoreHeldEnter}
+      ref={returnFocus}
       onSubmit={(event) => {
         event.preventDefault()
         onDeny(reason.trim() || undefined)

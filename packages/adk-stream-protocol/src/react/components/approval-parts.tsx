@@ -10,6 +10,7 @@ import { toDisplayName } from '../reading/shown-text.ts'
 import type { Approval } from '../reading/approval.ts'
 import { PreviewView } from './call-preview.tsx'
 import { OutlinedButton } from './buttons.tsx'
+import { returnFocus } from './focus.ts'
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 
 interface ApprovalPeopleProps {
@@ -195,7 +196,7 @@ export function CancelDecision({ onCancelDecision, isWaiting }: CancelDecisionPr
   if (isRefused) return <p className="adk-status">{approval.maybeSent}</p>
   return (
     <div className="adk-actions">
-      <OutlinedButton onClick={() => setRefused(!onCancelDecision())}>
+      <OutlinedButton ref={returnFocus} onClick={() => setRefused(!onCancelDecision())}>
         {approval.cancelDecision}
       </OutlinedButton>
     </div>

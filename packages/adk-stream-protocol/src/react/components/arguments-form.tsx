@@ -1,5 +1,5 @@
 import type { AriaAttributes, ChangeEvent, KeyboardEvent } from 'react'
-import { useEffect, useId, useRef, useState } from 'react'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 
 import type { AdkLabels } from '../labels/labels.ts'
 import { useAdkLabels } from '../provider.tsx'
@@ -8,7 +8,8 @@ import type { Field } from '../reading/form-fields.ts'
 import { type FieldProblem, readFields } from '../reading/read-fields.ts'
 import { toLiteral } from '../reading/shown-text.ts'
 import { LiteralText, LookAlikeWarning } from './call-details.tsx'
-import { FormActions, ignoreHeldEnter } from './buttons.tsx'
+import { FormActions } from './buttons.tsx'
+import { returnFocus } from './focus.ts'
 
 interface ArgumentsFormProps {
   /** The fields with what the person has typed. The card keeps them when the form closes. */
@@ -33,6 +34,7 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
   const { approval, locale } = useAdkLabels()
   const [problems, setProblems] = useState(NO_PROBLEMS)
   const formRef = useRef<HTMLFormElement>(null)
+  useLayoutEffect(() => returnFocus(formRef.current), [])
   const focuses = useRef(takesFocus)
   useEffect(() => {
     if (focuses.current)
@@ -58,7 +60,6 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
       className="adk-approval-form"
       hidden={hidden}
       noValidate
-      onKeyDown={ignoreHeldEnter}
       onSubmit={(event) => {
         event.preventDefault()
         // Enter in a field checks the form. It does not approve a call that has to be held.

@@ -11,7 +11,7 @@ export function OutlinedButton({ className = '', ...props }: ComponentProps<'but
 }
 
 /**
- * Ignores the repetitions of a held Enter key in a form or on a button. The key was pressed for what had the focus before: a person who
+ * Ignores the repetitions of a held Enter key in the field of a form or on a button. The key was pressed for what had the focus before: a person who
  * holds it on the button that opens a form must not send the form. In a text of several lines it adds lines.
  */
 export function ignoreHeldEnter(event: KeyboardEvent): void {

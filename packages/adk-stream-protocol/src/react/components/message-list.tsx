@@ -21,6 +21,7 @@ import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
 import { ApprovalCard } from './approval-card.tsx'
+import { returnFocus } from './focus.ts'
 import { DataView, FileView, Reasoning, Sources, TextView } from './message-content.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { SignInCard } from './sign-in-card.tsx'
@@ -60,7 +61,14 @@ export function MessageList(props: MessageListProps) {
   const canRegenerate =
     hasReply && status === 'ready' && !isWaiting(last) && !hasRunApprovedCall(messages)
   return (
-    <div role="log" aria-label={labels.conversation} aria-busy={busy} className="adk-messages">
+    <div
+      role="log"
+      aria-label={labels.conversation}
+      aria-busy={busy}
+      className="adk-messages"
+      // Focusable by script, and not by the Tab key.
+      tabIndex={-1}
+    >
       <ApprovalContext value={context}>
         {messages.filter(hasContent).map((message) => (
           <MessageItem
@@ -220,7 +228,7 @@ function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProp
         </span>
       )}
       {onRegenerate && (
-        <button type="button" className="adk-link" onClick={onRegenerate}>
+        <button type="button" className="adk-link" ref={returnFocus} onClick={onRegenerate}>
           {labels.message.retry}
         </button>
       )}

@@ -8,6 +8,7 @@ import { readLoss, toServerError, type Problem } from '../reading/problem.ts'
 import { useCountdown } from './countdown.tsx'
 import type { ConnectionState } from '../../client/transports/connection-state.ts'
 import { OutlinedButton } from './buttons.tsx'
+import { returnFocus } from './focus.ts'
 
 /**
  * Props of `ConnectionNotice`.
@@ -55,7 +56,9 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
         )}
         {/* A closed connection is opened with the next request. */}
         {title !== undefined && isOnline && !(isSignedOut && connection.state === 'closed') && (
-          <OutlinedButton onClick={reconnect}>{tryNow}</OutlinedButton>
+          <OutlinedButton ref={returnFocus} onClick={reconnect}>
+            {tryNow}
+          </OutlinedButton>
         )}
       </div>
     </>
@@ -81,7 +84,7 @@ function RefusedDecisions({ chat }: ConnectionNoticeProps) {
           {action !== undefined && <p>{action}</p>}
           <p>{approvalLabels.refusals[code] ?? message}</p>
         </div>
-        <OutlinedButton onClick={() => chat.dismissRefused?.(approvalId)}>
+        <OutlinedButton ref={returnFocus} onClick={() => chat.dismissRefused?.(approvalId)}>
           {labels.dismiss}
         </OutlinedButton>
       </div>
@@ -157,7 +160,7 @@ export function ProblemCard({ problem, onRecover, onReload = reload }: ProblemCa
   const seconds = useCountdown(retryAt)
   const { title, text, action } = describeProblem(problem, seconds, labels.problem)
   return (
-    <div className="adk-problem" data-kind={problem.kind}>
+    <div className="adk-problem" data-kind={problem.kind} ref={returnFocus}>
       {/* Announced once. The countdown is outside the alert, because it changes every second. */}
       <div role="alert">
         <p className="adk-problem-title">{title}</p>

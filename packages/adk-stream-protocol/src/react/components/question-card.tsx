@@ -16,6 +16,7 @@ import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { OutlinedButton } from './buttons.tsx'
 import { Countdown } from './countdown.tsx'
+import { useFocusStatus } from './focus.ts'
 
 /** Shows a question of the agent: the form for the answer, and then the answer. */
 export function QuestionCard(props: ApprovalCardProps) {
@@ -201,6 +202,7 @@ export function QuestionFrame(props: QuestionFrameProps) {
   const status = waiting
     ? toLiteral(describeWaiting(waiting, { labels, isQuestion: true }))
     : ending
+  const statusRef = useFocusStatus(pending && !waiting)
   return (
     <div
       className={`adk-tool adk-approval ${props.className}`}
@@ -228,6 +230,8 @@ export function QuestionFrame(props: QuestionFrameProps) {
         <p
           className={pending && !isOverdue && !waiting ? 'adk-hidden' : 'adk-status'}
           role="status"
+          tabIndex={-1}
+          ref={statusRef}
         >
           {status}
         </p>

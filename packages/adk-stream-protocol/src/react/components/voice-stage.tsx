@@ -9,6 +9,7 @@ import { toLiteral } from '../reading/shown-text.ts'
 import { findUndecided, type UndecidedCall } from '../reading/approval.ts'
 import { type DecidableChat, PinnedApproval } from './pinned-approval.tsx'
 import { OutlinedButton } from './buttons.tsx'
+import { returnFocus } from './focus.ts'
 
 /** The part of a `Voice` state that the stage shows. */
 export interface StageView {
@@ -188,7 +189,12 @@ function StageActions({ voice, view }: PartProps) {
   return (
     <>
       {!(isOn && view.mode === 'hands-free') && (
-        <OutlinedButton className="adk-voice-button" aria-pressed={held} {...handlers}>
+        <OutlinedButton
+          className="adk-voice-button"
+          aria-pressed={held}
+          ref={returnFocus}
+          {...handlers}
+        >
           {labels.hold}
         </OutlinedButton>
       )}
@@ -196,6 +202,7 @@ function StageActions({ voice, view }: PartProps) {
         <button
           type="button"
           className="adk-stage-icon"
+          ref={returnFocus}
           aria-label={labels.interrupt}
           title={labels.interrupt}
           onClick={() => voice.interrupt()}
@@ -207,6 +214,7 @@ function StageActions({ voice, view }: PartProps) {
         <button
           type="button"
           className="adk-button adk-voice-end"
+          ref={returnFocus}
           aria-label={labels.end}
           onClick={end}
         >
