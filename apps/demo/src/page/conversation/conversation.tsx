@@ -60,7 +60,15 @@ export function Conversation(props: ConversationProps) {
     [interrupt, goToEnd],
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
-  const edit = useRefusedEdit(chat, conversation.edit, write)
+  const { edit: replace, regenerate } = conversation
+  const resend = useCallback(
+    (message: UIMessage, text: string) => {
+      replace(message, text)
+      composerRef.current?.focus()
+    },
+    [replace],
+  )
+  const edit = useRefusedEdit(chat, resend, write)
   const voice = useChatVoice(id, mode)
   const pending = countPending(messages)
   // A person who talks does not scroll to a new approval.
@@ -82,7 +90,7 @@ export function Conversation(props: ConversationProps) {
               {...chat}
               onDecide={chat.decide}
               onCancelDecision={chat.cancelDecision}
-              onRegenerate={conversation.regenerate}
+              onRegenerate={regenerate}
               renderActions={renderActions}
               voice={voice}
             />

@@ -1,9 +1,18 @@
 import { type UIMessage, isTextUIPart } from 'ai'
-import { createContext, use, useState, type KeyboardEvent, useEffect, useId, useRef } from 'react'
+import {
+  createContext,
+  use,
+  useState,
+  type KeyboardEvent,
+  useEffect,
+  useId,
+  useRef,
+  type Ref,
+} from 'react'
 import { Check, Copy, Pencil } from 'lucide-react'
 
 import { IconButton } from '../icon-button.tsx'
-import { isComposing } from '../composer/composer.tsx'
+import { INPUT_ID, isComposing } from '../composer/composer.tsx'
 import { useLabels } from '../i18n/language.tsx'
 
 /** Replaces a message. Undefined while a reply is running. */
@@ -20,32 +29,49 @@ export function renderActions(message: UIMessage) {
 function MessageActions({ message }: { readonly message: UIMessage }) {
   const onEdit = use(EditContext)
   const [editing, setEditing] = useState(false)
+  const editRef = useRef<HTMLButtonElement>(null)
+  const isCancelled = useRef(false)
+  useEffect(() => {
+    // During a reply there is no button to edit.
+    if (!editing && isCancelled.current)
+      (editRef.current ?? document.getElementById(INPUT_ID))?.focus()
+    isCancelled.current = false
+  }, [editing])
+  const cancel = () => {
+    isCancelled.current = true
+    setEditing(false)
+  }
   const text = toMarkdown(message)
   if (text === '') return null
-  if (editing && onEdit) {
+  if (editing) {
     return (
       <MessageEditor
         text={text}
-        onCancel={() => setEditing(false)}
-        onResend={(draft) => {
-          setEditing(false)
-          onEdit(message, draft)
-        }}
+        onCancel={cancel}
+        onResend={
+          onEdit &&
+          ((draft) => {
+            setEditing(false)
+            onEdit(message, draft)
+          })
+        }
       />
     )
   }
   return (
     <>
       <CopyButton text={text} />
-      {message.role === 'user' && onEdit && <EditButton onEdit={() => setEditing(true)} />}
+      {message.role === 'user' && onEdit && (
+        <EditButton ref={editRef} onEdit={() => setEditing(true)} />
+      )}
     </>
   )
 }
 
 interface MessageEditorProps {
   readonly text: string
-  /** Called with the edited text. */
-  readonly onResend: (text: string) => void
+  /** Called with the edited text. Undefined while a reply is running: the editor stays, and its text with it. */
+  readonly onResend: ((text: string) => void) | undefined
   readonly onCancel: () => void
 }
 
@@ -57,14 +83,15 @@ function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
   const inputRef = useRef<HTMLTextAreaElement>(null)
   useEffect(() => inputRef.current?.focus(), [])
   const resend = () => {
-    if (draft.trim() !== '') onResend(draft.trim())
+    if (draft.trim() !== '') onResend?.(draft.trim())
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (isComposing(event)) return
     if (event.key === 'Escape') onCancel()
     if (event.key !== 'Enter' || event.shiftKey) return
     event.preventDefault()
-    resend()
+    // A held key has opened the editor, and must not replace the message.
+    if (!event.repeat) resend()
   }
   return (
     <form
@@ -90,7 +117,7 @@ function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
         <button type="button" className="outlined" onClick={onCancel}>
           {actions.cancel}
         </button>
-        <button type="submit" className="primary" disabled={draft.trim() === ''}>
+        <button type="submit" className="primary" disabled={!onResend || draft.trim() === ''}>
           {actions.resend}
         </button>
       </div>
@@ -133,10 +160,15 @@ function CopyButton({ text }: { readonly text: string }) {
   )
 }
 
+interface EditButtonProps {
+  readonly onEdit: () => void
+  readonly ref: Ref<HTMLButtonElement>
+}
+
 /** Opens the editor of a message. */
-function EditButton({ onEdit }: { readonly onEdit: () => void }) {
+function EditButton({ onEdit, ref }: EditButtonProps) {
   const { edit } = useLabels().shell.actions
-  return <IconButton icon={Pencil} label={edit} className="action" onClick={onEdit} />
+  return <IconButton ref={ref} icon={Pencil} label={edit} className="action" onClick={onEdit} />
 }
 
 /** Returns the text of a message as Markdown, without reasoning, calls and pictures. */
