@@ -2,6 +2,7 @@ import { act, fireEvent, render, screen, within } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
+import { createHttp } from '../../src/client/api/http.ts'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import { AdkProvider, type Decision, MessageList } from '../../src/react/index.ts'
 import { answer, payment, approvalPart } from './support/messages.ts'
@@ -473,6 +474,24 @@ describe('time', () => {
     )
     expect(screen.queryAllByRole('button')).toEqual([])
   })
+
+  test.each([
+    ['behind', 3_600_000],
+    ['ahead of', -3_600_000],
+  ])(
+    '[RE882] a device whose clock is an hour %s the server shows the time that is left',
+    async (_name, offset) => {
+      const serverTime = Date.now() + offset
+      const respondAt = (time: number) => async () =>
+        Response.json([], { headers: { date: new Date(time).toUTCString() } })
+      const ask = (time: number) =>
+        createHttp({ url: 'http://server', fetch: respondAt(time) }).send('/approvals')
+      await ask(serverTime)
+      show(answer(payment(), approvalPart({ deadline: serverTime + 90_000 })))
+      expect(screen.getByRole('timer').textContent).toMatch(/^1:(?:31|30|29|28|27)$/)
+      await ask(Date.now())
+    },
+  )
 
   test('[RE15] it counts down, is spoken at one minute and at ten seconds; only the server ends the choice', () => {
     vi.useFakeTimers()

@@ -4,6 +4,7 @@ import { type ErrorCode, ERROR_CODES } from '../../protocol/error-codes.ts'
 import type { Guard } from '../../protocol/guards.ts'
 import { AdkError, parseJson, readErrorBody, disconnected } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
+import { observeServerTime } from './server-clock.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
 
@@ -42,6 +43,7 @@ export function createHttp(options: HttpOptions): Http {
     const { method = 'GET', body, signal, headers: more } = request
     const own = typeof headers === 'function' ? await headers() : headers
     const json = body && { 'content-type': 'application/json' }
+    const sentAt = Date.now()
     const response = await (fetch ?? globalThis.fetch)(`${url}${path}`, {
       method,
       credentials,
@@ -49,6 +51,7 @@ export function createHttp(options: HttpOptions): Http {
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     })
+    observeServerTime(response, sentAt)
     if (!response.ok) throw await toError(response)
     return response
   }

@@ -1,18 +1,19 @@
 import { useEffect, useState } from 'react'
 
+import { getServerTime } from '../../client/api/server-clock.ts'
 import { useAdkLabels, useAdkSettings } from '../provider.tsx'
 
 interface CountdownProps {
-  /** In ms since 1970. */
+  /** In ms since 1970, by the clock of the server. */
   readonly deadline: number
-  /** Called when the deadline passes by the local clock, and when a later deadline replaces it. */
+  /** Called when the deadline passes by that clock, as far as it is known, and when a later deadline replaces it. */
   readonly onOverdue: (isOverdue: boolean) => void
 }
 
 /** Shows the time left to decide. Only this component renders every second. */
 export function Countdown({ deadline, onOverdue }: CountdownProps) {
   const { approval } = useAdkLabels()
-  const seconds = useCountdown(deadline) ?? 0
+  const seconds = useCountdown(deadline, getServerTime) ?? 0
   const isOverdue = seconds === 0
   useEffect(() => {
     onOverdue(isOverdue)
@@ -51,21 +52,27 @@ function pad(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-/** Returns the whole seconds until `deadline` (ms since 1970), updated every second: 0 after it, `undefined` without a deadline. */
-export function useCountdown(deadline: number | undefined): number | undefined {
+/**
+ * Returns the whole seconds until `deadline` (ms since 1970), updated every second: 0 after it, `undefined` without a deadline. `clock`
+ * returns the current time; pass the same function at each render.
+ */
+export function useCountdown(
+  deadline: number | undefined,
+  clock: () => number = Date.now,
+): number | undefined {
   const { time: fixed } = useAdkSettings()
-  const [time, setNow] = useState(Date.now)
+  const [time, setNow] = useState(clock)
   const now = fixed ?? time
   const seconds = deadline === undefined ? undefined : secondsUntil(deadline, now)
   const isRunning = fixed === undefined && seconds !== undefined && seconds > 0
   useEffect(() => {
     if (!isRunning) return
-    const update = (): void => setNow(Date.now())
+    const update = (): void => setNow(clock())
     // `now` may be older than the deadline itself.
     update()
     const timer = setInterval(update, 1000)
     return () => clearInterval(timer)
-  }, [isRunning])
+  }, [isRunning, clock])
   return seconds
 }
 
