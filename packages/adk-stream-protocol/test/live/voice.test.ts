@@ -31,6 +31,48 @@ function soundIn(client: SocketClient, requestId: string): number {
 
 const bytesOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0)
 
+test('[LV880] of two devices of one person, the model hears the newer one, and the older one learns that it was taken over', async () => {
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using older = await joinLive(testBridge)
+  await using newer = await joinLive(testBridge)
+  for (const client of [older, newer]) client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  beginToSpeak(older)
+  await older.sync()
+  expect(takeovers(newer)).toBe(0)
+  testBridge.emulator.live.queueTranscript('[[say Hello, newer one.]]')
+  beginToSpeak(newer)
+  await newer.sync()
+  await older.next(() => takeovers(older) === 1)
+  // The microphone of the older device stays open. Neither its audio nor its end reaches the model.
+  beginToSpeak(older)
+  older.send({ type: 'audio-end', id: 'chat-1' })
+  await older.sync()
+  speak(newer)
+  expect(await whole(newer, await nextUnasked(newer))).toBe('Hello, newer one.')
+  // The beginning of each, and the whole utterance of the newer one.
+  const heard = JSON.stringify(lastSession(testBridge).received)
+  expect(heard.match(/"mimeType":"audio\/pcm/g)).toHaveLength(4 + 4 + 12)
+  expect(heard).not.toContain('audioStreamEnd')
+  expect([takeovers(older), takeovers(newer)]).toEqual([1, 0])
+  // A person who starts the voice again takes over.
+  older.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  beginToSpeak(older)
+  await newer.next(() => takeovers(newer) === 1)
+  // A device that has left is not told.
+  await newer[Symbol.asyncDispose]()
+  await using third = await joinLive(testBridge)
+  third.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  older.send({ type: 'audio-end', id: 'chat-1' })
+  await older.sync()
+  beginToSpeak(third)
+  await third.sync()
+  expect(takeovers(older)).toBe(1)
+})
+
+function takeovers(client: SocketClient): number {
+  return framesOf(client, 'status').filter(({ status }) => status === 'taken-over').length
+}
+
 test.each([
   ['binary', speak],
   ['base64', speakInJson],

@@ -116,6 +116,7 @@ test('[LV322] the newest speaker has the live session; a microphone that is only
   expect(pair.emulator.live.sessions).toHaveLength(1)
   expect(await second.say('[[say Here now.]]')).toBe('Here now.')
   await first.status('moved')
+  expect(first.socket.frames.some((frame) => frame['status'] === 'taken-over')).toBe(false)
   // The client of the other server reads what is said here.
   await first.socket.next(() => first.turns.includes('Here now.'))
   for (let count = 0; count < 5; count += 1) {
@@ -131,6 +132,21 @@ test('[LV322] the newest speaker has the live session; a microphone that is only
   expect(pair.emulator.live.sessions).toHaveLength(3)
   expect(pair.model).toMatchObject({ most: 1, open: 1 })
   expect(first.turns.filter((text) => text === 'Here now.')).toHaveLength(1)
+})
+
+test('[LV880] a device that speaks at another server takes over, and the older one learns it', async () => {
+  await using pair = await openLivePair(database, 'two-devices')
+  await using older = await pair.join('one', 'binary')
+  speak(older.socket)
+  await older.socket.nextOf('turn')
+  await using newer = await pair.join('two', 'binary')
+  speak(newer.socket)
+  await older.status('taken-over')
+  await newer.socket.nextOf('turn')
+  expect(newer.socket.frames.some((frame) => frame['status'] === 'taken-over')).toBe(false)
+  // An image is meant for the model, although the microphone has not paused.
+  older.socket.send({ type: 'image', id: pair.chatId, data: 'aaaa', mimeType: 'image/png' })
+  await newer.status('moved')
 })
 
 test('[LV323] if Gemini rejects the handle, or it does not cover everything, the session is restored from its messages', async () => {

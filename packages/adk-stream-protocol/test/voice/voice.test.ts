@@ -165,6 +165,15 @@ test('[VO850] a microphone that the system silences is a problem until it is hea
   expect(voice.state).not.toHaveProperty('problem')
 })
 
+test('[LV880] a voice that was taken over on another device stops and says why', async () => {
+  const { voice, microphone, transport } = await talk()
+  transport.emit({ type: 'status', status: 'moved' })
+  expect(voice.state.state).toBe('listening')
+  transport.emit({ type: 'status', status: 'taken-over' })
+  expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'taken-over' } })
+  expect(microphone.closed).toBe(true)
+})
+
 test('[VO7] an unplugged microphone is a problem, not silence', async () => {
   const { voice, microphone, devices, transport } = await talk()
   microphone.unplug()

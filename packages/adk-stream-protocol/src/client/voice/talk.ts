@@ -207,6 +207,8 @@ export class Talk {
         // A turn carries what the person has said before it (LV3).
         return dispatch({ type: 'person-in-chat' })
       case 'status':
+        // LV880: another device of this person speaks in the chat.
+        if (event.status === 'taken-over') this.#fail(TAKEN_OVER)
     }
   }
 }

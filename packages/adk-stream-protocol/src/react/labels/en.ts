@@ -445,7 +445,7 @@ export const en: AdkLabels = {
       'insecure-page': 'Voice needs a secure connection. Open this page with https.',
       unsupported: 'This browser cannot record audio. Use a current version of your browser.',
       'taken-over':
-        'Voice was started for this chat in another tab or window. Start again to use it here.',
+        'Voice was started for this chat in another tab or on another device. Start again to use it here.',
       'lost-microphone': 'The microphone was disconnected. Connect it, then start again.',
       'lost-connection': 'The connection was lost. Start again.',
     },

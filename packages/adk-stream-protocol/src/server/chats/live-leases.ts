@@ -22,10 +22,11 @@ export interface LiveLease {
 }
 
 /**
- * How much a client needs a live session. `input`: it has something for the model, so its process takes the session over. `watch`: it
- * listens, so its process takes the session over only if the session has no other client.
+ * How much a client needs a live session. `input`: it has something for the model, so its process takes the session over. `speech`: it
+ * also takes over from the client that speaks. `watch`: it listens, so its process takes the session over only if the session has no
+ * other client.
  */
-export type LiveNeed = 'input' | 'watch'
+export type LiveNeed = 'input' | 'speech' | 'watch'
 
 /** What the process of a live session replies when another one needs it. `busy`: the session has no client, and the model replies. */
 export type ReleaseReply = 'released' | 'in-use' | 'busy'
@@ -68,7 +69,7 @@ export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): Li
     const askOwner = ask()
     if (!askOwner) return UNSHARED
     const taken = await lockSession(stores.ledger, chat, (owner) =>
-      askOwner(owner, { kind: RELEASE, body: { chat, need } }),
+      askOwner(owner, { kind: RELEASE, body: { chat, ...toReleaseNeed(need) } }),
     )
     return typeof taken === 'string' ? taken : openLease(stores, { chat, lock: taken, onError })
   }
@@ -79,6 +80,11 @@ export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): Li
     if (typeof lease !== 'string') await lease.release()
   }
   return { findOther, take, end }
+}
+
+/** A server of an earlier release knows only `input` and `watch`, and ignores `speaks`. */
+function toReleaseNeed(need: LiveNeed): { readonly need: string; readonly speaks?: true } {
+  return need === 'speech' ? { need: 'input', speaks: true } : { need }
 }
 
 /** The interval at which a process tries to take over the session of a process that does not answer. */

@@ -39,7 +39,11 @@ const DECIDED = 'live-decided'
 const OUTPUT = 'live-output'
 const HOLDS = 'live-holds'
 
-const ReleaseRequest = z.object({ chat: RequestChat, need: z.enum(['input', 'watch']) })
+const ReleaseRequest = z.object({
+  chat: RequestChat,
+  need: z.enum(['input', 'watch']),
+  speaks: z.boolean().optional(),
+})
 const ApprovalRequest = z.object({ approvalId: z.string() })
 const OutputRequest = z.object({
   chat: RequestChat,
@@ -64,8 +68,8 @@ export class LiveOwners {
   async answer(kind: string, body: unknown): Promise<unknown> {
     switch (kind) {
       case RELEASE: {
-        const { chat, need } = ReleaseRequest.parse(body)
-        return (await this.#options.runs?.release(chat, need)) ?? 'released'
+        const { chat, need, speaks = false } = ReleaseRequest.parse(body)
+        return (await this.#options.runs?.release(chat, speaks ? 'speech' : need)) ?? 'released'
       }
       case DECIDED:
         return this.#takeDecision(ApprovalRequest.parse(body).approvalId)

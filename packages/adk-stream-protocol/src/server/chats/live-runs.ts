@@ -10,6 +10,7 @@ import type { LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { PrepareConversation, TakenSession } from './live-conversations.ts'
 import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
+import { LiveSpeakers, PAUSE_MS, type LiveSpeaker } from './live-speakers.ts'
 import type { TurnService } from './turns/turn-service.ts'
 
 export interface LiveRunsOptions {
@@ -29,6 +30,7 @@ export interface LiveRunsOptions {
 interface LiveChat {
   readonly chat: ChatRef
   readonly watchers: LiveWatchers
+  readonly speakers: LiveSpeakers
   run?: LiveConversation | undefined
   /** The lease of the session. */
   lease?: LiveLease | undefined
@@ -57,8 +59,6 @@ const SUSPENSION_MS = 500
 const SUSPENSION_CHECK_MS = 500
 /** How long a session that takes the calls of an earlier one waits for the turn of its chat. */
 const ADOPTION_MS = 5_000
-/** How long a microphone must be silent before its audio takes the session back from another process. */
-const PAUSE_MS = 2_000
 /** The interval at which a process asks for the session of a client that listens, while the model still replies elsewhere. */
 const WATCH_RETRY_MS = 500
 
@@ -126,9 +126,13 @@ export class LiveRuns {
   }
 
   /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
-  async open(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
+  async open(
+    chat: ChatRef,
+    prepare?: () => Promise<void>,
+    need: LiveNeed = 'input',
+  ): Promise<LiveConversation> {
     for (;;) {
-      const run = await this.#startOpening(chat, { need: 'input', prepare })
+      const run = await this.#startOpening(chat, { need, prepare })
       // The session may have been requested for a client that only listens.
       if (run) return run
     }
@@ -139,27 +143,45 @@ export class LiveRuns {
    * clients. If the model replies there and no client listens, takes the session over afterwards.
    */
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
-    this.#entryOf(chat).ignoredAt = undefined
     return this.#startOpening(chat, { need: 'watch', prepare })
   }
 
   /**
    * Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date.
-   * Returns undefined if another process has taken the session over and the microphone has not paused since.
+   * Returns undefined if another client, or another process, has taken the session over and the microphone has not paused since.
+   * Without `speaker`, it is for an image or the end of the audio.
    */
   async openForAudio(
     chat: ChatRef,
     prepare?: () => Promise<void>,
+    speaker?: LiveSpeaker,
   ): Promise<LiveConversation | undefined> {
     const entry = this.#entryOf(chat)
-    const { run, opening, checkedAt = -Infinity, ignoredAt } = entry
+    if (speaker && !this.#hears(entry, speaker)) return undefined
+    const { run, opening, checkedAt = -Infinity } = entry
+    const isTrusted = performance.now() - checkedAt < TRUSTED_MS
+    if (run && !opening && isTrusted) return run
+    return this.open(chat, prepare, speaker ? 'speech' : 'input')
+  }
+
+  #hears(entry: LiveChat, speaker: LiveSpeaker): boolean {
+    const { run, opening, ignoredAt = -Infinity, speakers } = entry
     const now = performance.now()
-    if (!run && !opening && ignoredAt !== undefined && now - ignoredAt < PAUSE_MS) {
-      entry.ignoredAt = now
-      return undefined
-    }
-    const isTrusted = now - checkedAt < TRUSTED_MS
-    return run && !opening && isTrusted ? run : this.open(chat, prepare)
+    if (run || opening || now - ignoredAt >= PAUSE_MS) return speakers.hears(speaker)
+    entry.ignoredAt = now
+    return false
+  }
+
+  /** Lets the next audio of a client take the session over, although another client, or another process, has it. */
+  allowSpeech(chat: ChatRef, speaker: LiveSpeaker): void {
+    const entry = this.#entryOf(chat)
+    entry.ignoredAt = undefined
+    entry.speakers.allow(speaker)
+  }
+
+  /** Ends the speech of a client. Returns false if the model hears another client. */
+  endSpeech(chat: ChatRef, speaker: LiveSpeaker): boolean {
+    return this.#chats.get(keyOf(chat))?.speakers.end(speaker) ?? true
   }
 
   /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
@@ -317,6 +339,7 @@ export class LiveRuns {
     }
     if (need === 'watch' && !entry.watchers.isEmpty) return 'in-use'
     if (need === 'watch' && run.isBusy) return 'busy'
+    if (need === 'speech') entry.speakers.silence()
     await this.#handOver(entry)
     entry.ignoredAt = performance.now()
     entry.watchers.onStatus('moved')
@@ -409,7 +432,7 @@ export class LiveRuns {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
-    const entry: LiveChat = { chat, watchers: new LiveWatchers() }
+    const entry: LiveChat = { chat, watchers: new LiveWatchers(), speakers: new LiveSpeakers() }
     this.#chats.set(key, entry)
     return entry
   }

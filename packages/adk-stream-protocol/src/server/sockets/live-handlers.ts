@@ -13,6 +13,7 @@ import type { ChatService } from '../chats/chat-service.ts'
 import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
+import type { LiveSpeaker } from '../chats/live-speakers.ts'
 import { readAgent, readDialect } from '../http/exchange.ts'
 import type { BridgeLimits } from '../limits.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
@@ -41,12 +42,19 @@ export function openLiveHandlers(
     const agent = { named, ...readAgent(connection.exchange()) }
     return live.prepareSpeech(connection.principal, chatOf(chatId), agent)
   }
-  const openForAudio = (chatId: string): Promise<LiveConversation | undefined> =>
-    subscriptions.whileBusy(chatId, () => runs.openForAudio(chatOf(chatId), prepareSpeech(chatId)))
+  const openForAudio = (
+    chatId: string,
+    speaker?: LiveSpeaker,
+  ): Promise<LiveConversation | undefined> =>
+    subscriptions.whileBusy(chatId, () =>
+      runs.openForAudio(chatOf(chatId), prepareSpeech(chatId), speaker),
+    )
+  const openForSpeech = (chatId: string): Promise<LiveConversation | undefined> =>
+    openForAudio(chatId, subscriptions.speakerOf(chatId))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
     (await openForAudio(chatId))?.sendMedia(blob)
   const hear = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForAudio(chatId))?.sendMedia(blob, (reply, isInReach) =>
+    (await openForSpeech(chatId))?.sendMedia(blob, (reply, isInReach) =>
       // WS16: a decision is authenticated again.
       live.decideSpoken(() => connection.checkPrincipal(), chatOf(chatId), { reply, isInReach }),
     )
@@ -63,6 +71,7 @@ export function openLiveHandlers(
     watch: async ({ id, audio = 'base64', agent }) => {
       subscriptions.watch(id, audio)
       try {
+        runs.allowSpeech(chatOf(id), subscriptions.speakerOf(id))
         await runs.join(chatOf(id), prepareSpeech(id, agent))
       } catch (error) {
         subscriptions.unwatch(id)
@@ -95,9 +104,13 @@ export function openLiveHandlers(
     },
     'audio-end': async ({ id }) => {
       // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
-      if (runs.isTalking(chatOf(id))) (await openForAudio(id))?.input.endAudio()
+      const isHeard = runs.endSpeech(chatOf(id), subscriptions.speakerOf(id))
+      if (isHeard && runs.isTalking(chatOf(id))) (await openForAudio(id))?.input.endAudio()
     },
-    activity: async ({ id, state }) => (await openForAudio(id))?.input.sendActivity(state),
+    activity: async ({ id, state }) => {
+      if (state === 'start') runs.allowSpeech(chatOf(id), subscriptions.speakerOf(id))
+      ;(await openForSpeech(id))?.input.sendActivity(state)
+    },
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => subscriptions.watch(id, 'base64'),
     busy: () => subscriptions.busy,
@@ -142,6 +155,8 @@ class ChatSubscriptions {
   readonly #runs: LiveRuns
   readonly #maxChats: number
   readonly #chats = new Map<string, Subscription & { readonly leave: () => void }>()
+  /** The microphone of this client in each chat. */
+  readonly #speakers = new Map<string, LiveSpeaker>()
   #left = false
   /** The chat of binary audio frames, which carry no chat id. */
   audioChatId: string | undefined
@@ -163,6 +178,16 @@ class ChatSubscriptions {
   audioOf(chatId: string): AudioMode | undefined {
     const known = this.#chats.get(chatId)
     return known?.watches ? known.audio : undefined
+  }
+
+  /** Returns the microphone of this client in a chat. */
+  speakerOf(chatId: string): LiveSpeaker {
+    const { send } = this.#connection
+    const speaker = this.#speakers.get(chatId) ?? {
+      onTakenOver: () => send({ type: 'status', id: chatId, status: 'taken-over' }),
+    }
+    if (!this.#left) this.#speakers.set(chatId, speaker)
+    return speaker
   }
 
   /**
@@ -211,8 +236,7 @@ class ChatSubscriptions {
 
   leave(): void {
     this.#left = true
-    for (const { leave } of this.#chats.values()) leave()
-    this.#chats.clear()
+    for (const chatId of this.#chats.keys()) this.#exit(chatId)
   }
 
   #enter(chatId: string): void {
@@ -224,6 +248,9 @@ class ChatSubscriptions {
   #exit(chatId: string): void {
     this.#chats.get(chatId)?.leave()
     this.#chats.delete(chatId)
+    const speaker = this.#speakers.get(chatId)
+    if (speaker) this.#runs.endSpeech(this.#chatOf(chatId), speaker)
+    this.#speakers.delete(chatId)
   }
 
   #isTalking(chatId: string): boolean {
