@@ -248,6 +248,7 @@ test('[WS16] while `authenticate` fails, the socket stays open and decisions are
   fault = new Error('the directory is down')
   decide('d1')
   expect(await client.nextOf('decided')).toMatchObject({ ok: false, code: 'internal' })
+  expect(testBridge.errors).toEqual([fault])
   // The credentials are checked again for each decision.
   fault = new ProtocolError('unauthenticated')
   decide('d2')

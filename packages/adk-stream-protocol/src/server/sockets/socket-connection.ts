@@ -123,7 +123,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
       return await this.#connected.checkPrincipal()
     } catch (thrown) {
       // If the check itself fails, only the current frame is refused and the socket stays open.
-      if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
+      if (readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
       throw thrown
     }
   }
