@@ -187,6 +187,52 @@ test('[TU871] a reload shows the error of a reply that could not be stored at fi
   expect((await person.say('[[say Again.]]')).chunks.at(-1)).toMatchObject({ type: 'finish' })
 })
 
+test('[TU881] a reload shows why a reply ended whose call could not be stored', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  let hasFailed = false
+  sessions.appendEvent = async (request) => {
+    if (request.event.author !== 'assistant' || hasFailed) return appendEvent(request)
+    hasFailed = true
+    throw new StoreError('full', 'The disk is full.')
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const { chunks } = await person.say(`${PAY} [[then]] [[say Paid.]]`)
+  expect(chunks.at(-1)).toMatchObject({ type: 'error' })
+  const last = (await person.messages()).at(-1)
+  expect(last).toMatchObject({ role: 'assistant', metadata: { error: { code: 'store-failed' } } })
+  expect(last?.metadata).not.toHaveProperty('stopped')
+  expect(await person.approvals()).toEqual([])
+  expect((await person.say('[[say Again.]]')).chunks.at(-1)).toMatchObject({ type: 'finish' })
+  expect(readEffects(folder.effects)).toEqual([])
+})
+
+test('[TU882] a failure of the store in a callback of a plugin is streamed with its own code', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { approvals } = store
+  const insert = approvals.insert.bind(approvals)
+  let hasFailed = false
+  approvals.insert = async (...given) => {
+    if (hasFailed) return insert(...given)
+    hasFailed = true
+    throw new StoreError('full', 'The disk is full.')
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const { chunks } = await person.say(`${PAY} [[then]] [[say Paid.]]`)
+  expect(chunks.find(({ type }) => type === 'message-metadata')).toMatchObject({
+    messageMetadata: { error: { code: 'store-failed' } },
+  })
+  expect((await person.messages()).at(-1)?.metadata).toMatchObject({
+    error: { code: 'store-failed' },
+  })
+  expect(readEffects(folder.effects)).toEqual([])
+})
+
 test('[AP851] if the store fails once for a result inside an agent of a live session, the agent continues with it', async () => {
   await using folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })

@@ -52,6 +52,35 @@ export function skipTokenCallbacks(
   }
 }
 
+/** Keeps what a plugin has thrown as the cause of the error that ADK throws. ADK 2.0.0 throws an error with its text only. */
+export function keepPluginErrors(manager: PluginManager): void {
+  // A private method: every callback of every plugin runs in it.
+  const { runCallbacks } = manager as unknown as { runCallbacks: RunCallbacks }
+  const keeping: RunCallbacks = async (plugins, callback, name) => {
+    let failure: unknown
+    const call = async (plugin: BasePlugin): Promise<unknown> => {
+      try {
+        return await callback(plugin)
+      } catch (error) {
+        failure = error
+        throw error
+      }
+    }
+    try {
+      return await runCallbacks.call(manager, plugins, call, name)
+    } catch (error) {
+      throw error instanceof Error ? Object.assign(error, { cause: failure }) : error
+    }
+  }
+  Object.assign(manager, { runCallbacks: keeping })
+}
+
+type RunCallbacks = (
+  plugins: Iterable<BasePlugin>,
+  callback: (plugin: BasePlugin) => Promise<unknown>,
+  name: string,
+) => Promise<unknown>
+
 const NOTHING = Promise.resolve(undefined)
 
 function hasCallback(plugin: BasePlugin, name: keyof BasePlugin): boolean {

@@ -145,6 +145,11 @@ export function readError(thrown: unknown): ProtocolError {
   return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }
 
+/** Returns the error of the store that a plugin has thrown, or else what was thrown. */
+export function findStoreError(thrown: unknown): unknown {
+  return thrown instanceof Error && thrown.cause instanceof StoreError ? thrown.cause : thrown
+}
+
 /** Whether an error code is one that `readError` gives to failures of the store. */
 export function isStoreFailure(code: string | undefined): boolean {
   return code === 'unavailable' || code === 'store-failed'

@@ -17,6 +17,7 @@ import { repairModelCalls } from '../../../agent/adk-workarounds/model-call-ids.
 import {
   hasEarlyCallbacks,
   skipTokenCallbacks,
+  keepPluginErrors,
 } from '../../../agent/adk-workarounds/plugin-callbacks.ts'
 import { relayRemoteAgents } from '../../../agent/adk-workarounds/remote-agents.ts'
 import { controlNodes } from '../../../agent/adk-workarounds/run-nodes.ts'
@@ -47,10 +48,10 @@ import type { RunCause, RunState } from '../../../calls/run-state.ts'
 import { withShown } from '../../../calls/run-state.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'
-import type { AppChatRef } from '../../../shared/chat-ref.ts'
+import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
 import type { RunOutcome } from '../../../turns/run-turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
-import { isStoreFailure, readError } from '../../http/exchange.ts'
+import { findStoreError, isStoreFailure, readError } from '../../http/exchange.ts'
 import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
@@ -140,8 +141,8 @@ export class AgentHost {
   readonly #ledger: Ledger
   readonly #onError: (error: unknown) => void
   readonly #runConfig: RunConfig
-  /** The runs that have not ended, even if their turns have. Each value is called when results are stored after the turn was stopped. */
-  readonly #runs = new Map<RunState, (() => void) | undefined>()
+  /** The runs of each chat that have not ended, even if their turns have. Each value is called when results are stored after the turn was stopped. */
+  readonly #runs = new Map<string, Map<RunState, (() => void) | undefined>>()
   readonly #appends = new RunAppends()
   /** Requests to remote agents to cancel tasks. */
   readonly #cancelling = new Set<Promise<void>>()
@@ -171,6 +172,7 @@ export class AgentHost {
     const shared = { appName, sessionService, ...services }
     const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
       const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
+      keepPluginErrors(runner.pluginManager)
       skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
       repairModelCalls(runner.pluginManager)
       const findMessageId = gate.messageIdOf.bind(gate)
@@ -186,7 +188,9 @@ export class AgentHost {
   /** Whether a run with an approved call is active, even if its turn was stopped, or a task of a remote agent is being cancelled. */
   get busy(): boolean {
     if (this.#cancelling.size > 0) return true
-    return [...this.#runs.keys()].some((run) => run.all.some(({ decided }) => decided.size > 0))
+    return [...this.#runs.values()].some((runs) =>
+      [...runs.keys()].some((run) => run.all.some(({ decided }) => decided.size > 0)),
+    )
   }
 
   /** Runs the agent on a new message. */
@@ -308,12 +312,16 @@ export class AgentHost {
     if (!session) return
     const { service } = this.#sessions
     // TU330: ADK may have stored the whole reply when the turn was stopped.
-    const parts = hasStoredReply(session, last, outcome) ? [] : unstored.parts
-    const turn = isLeft ? findTurn(session.events, unstored.messageId) : undefined
-    const continues = turn !== undefined && canBeContinued(turn)
+    const isStored = hasStoredReply(session, last, outcome)
+    const parts = isStored ? [] : unstored.parts
+    const turn = findTurn(session.events, unstored.messageId)
+    const isContinuable = turn !== undefined && canBeContinued(turn)
+    const continues = isLeft && isContinuable
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
     if (marks || parts.length > 0) await storePartialReply(service, session, { ...unstored, parts })
-    if (parts.length > 0) await this.#storeFailure(session, outcome)
+    // TU881: of a reply without text, only an error remains, unless the turn continues later.
+    if (parts.length > 0 || (!isStored && !isContinuable))
+      await this.#storeFailure(session, outcome)
     await respondToDanglingCalls(service, session)
   }
 
@@ -326,7 +334,7 @@ export class AgentHost {
 
   /** AP850: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
   async #storeUntaken(chat: AppChatRef, messageId: string, isLeft: boolean): Promise<void> {
-    for (const [run, onLateResults] of this.#runs) {
+    for (const [run, onLateResults] of this.#runs.get(toChatKey(chat)) ?? []) {
       if (run.messageId !== messageId) continue
       const before = run.endingsStored.size
       await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: false })
@@ -364,7 +372,7 @@ export class AgentHost {
     const { runner, gate } = await this.#find(chat)
     const run = gate.runs.open(chat, notes.messageId, cause)
     run.onStored = onStored
-    this.#runs.set(run, onLateResults)
+    this.#addRun(chat, run, onLateResults)
     try {
       const session = await prepare?.()
       if (session) this.#prepared.set(session.id, session)
@@ -395,9 +403,22 @@ export class AgentHost {
       gate.runs.close(chat, run)
       // AP852: the turn has ended as it has. A sweep does the rest.
       await this.#reportEndings(chat, run, signal).catch(this.#onError)
-      this.#runs.delete(run)
+      this.#removeRun(chat, run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
     }
+  }
+
+  #addRun(chat: AppChatRef, run: RunState, onLateResults: (() => void) | undefined): void {
+    const key = toChatKey(chat)
+    const runs = this.#runs.get(key) ?? new Map<RunState, (() => void) | undefined>()
+    this.#runs.set(key, runs.set(run, onLateResults))
+  }
+
+  #removeRun(chat: AppChatRef, run: RunState): void {
+    const key = toChatKey(chat)
+    const runs = this.#runs.get(key)
+    runs?.delete(run)
+    if (runs?.size === 0) this.#runs.delete(key)
   }
 
   /** Returns the error that ended a run, and the results of approved calls that had run before. */
@@ -409,7 +430,7 @@ export class AgentHost {
     // ADK called these tools, and a callback of the application threw before they could run.
     if (!signal.aborted) run.abandonCalls(this.#ledger)
     const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
-    const error = readError(loss ?? thrown)
+    const error = readError(loss ?? findStoreError(thrown))
     // AP802: a callback after the calls may have thrown.
     const isOurs = !signal.aborted && error.code !== 'turn-lost'
     const results = isOurs
