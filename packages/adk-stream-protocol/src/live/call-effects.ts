@@ -107,6 +107,7 @@ async function perform(live: LiveSession, call: OpenCall, effect: CallEffect): P
     case 'leave':
       return live.calls.remove(call)
     case 'lose':
+      live.onLeft([call.id, ...call.inside], call.loss)
       live.calls.remove(call)
       return live.onLost()
     case 'recover':
@@ -330,6 +331,7 @@ async function recover(live: LiveSession, call: OpenCall): Promise<void> {
     await settleCall(live, call, ending?.response ?? BROKEN, ending?.note)
   } catch (error) {
     live.onError(error)
+    live.onLeft([call.id, ...call.inside], error)
     if (live.calls.isClosed) return
     if (!call.state.isCancelled) sendResult(live, call, wasAsked(call) ? UNCERTAIN : BROKEN)
     live.calls.remove(call)

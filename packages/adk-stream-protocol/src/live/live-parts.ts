@@ -24,7 +24,7 @@ import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,
-  'ledger' | 'terms' | 'browserCalls' | 'cancelRemoteTasks' | 'onLateResult' | 'onError'
+  'ledger' | 'terms' | 'browserCalls' | 'cancelRemoteTasks' | 'onLateResult' | 'onLeft' | 'onError'
 > {
   readonly chat: AppChatRef
   readonly agent: BaseAgent
@@ -145,7 +145,8 @@ export class LiveParts {
         this.openCalls().askForSignIn(call, approval),
       )
     const host = { agent, onError, hostPlugins, errors, signIns }
-    const { chat, ledger, terms, browserCalls, cancelRemoteTasks, onLateResult } = this.#options
+    const { chat, ledger, terms, browserCalls, cancelRemoteTasks } = this.#options
+    const { onLateResult, onLeft } = this.#options
     const { messages, input, session, snapshots } = this
     const { isOpen, onLost } = this.#links
     return new LiveCalls({
@@ -163,6 +164,7 @@ export class LiveParts {
       isOpen,
       onLateResult,
       onLost,
+      onLeft,
       onStateChange: (toolCallId, state) => {
         messages.setCallState(toolCallId, state)
         if (state === 'waiting' || (state === 'ended' && snapshots.hasCalls)) snapshots.saveCalls()

@@ -50,6 +50,8 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
   hidesError: boolean
   /** Whether its MCP server waits for the answer of a person. */
   isEliciting: boolean
+  /** Why the agent that the call runs cannot continue here. */
+  loss?: Error | undefined
   /** Aborted when nothing waits for the call any more. Ends the questions of its MCP server. */
   readonly unwanted: AbortController
 }
@@ -85,6 +87,8 @@ export interface LiveCallsOptions {
   }
   /** Another process has settled a call of this run and continues the conversation. */
   readonly onLost: () => void
+  /** An error has ended the work on these calls here, before the conversation had their results. */
+  readonly onLeft: (toolCallIds: readonly string[], error: unknown) => void
   readonly onStateChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
 }

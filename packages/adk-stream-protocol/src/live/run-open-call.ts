@@ -56,7 +56,8 @@ export async function runOpenCall(
   outer.markStored()
   call.endings.push(...outer.endingsStored)
   // An agent that the call ran has lost a call to another process.
-  const isRecorded = (!approval || ended !== undefined) && !outer.loss
+  call.loss = outer.loss
+  const isRecorded = (!approval || ended !== undefined) && !call.loss
   const pause = outer.takePause(call.id)
   if (isRecorded && outcome.by === 'failure' && !isReported(outcome)) live.onError(outcome.error)
   call.hidesError = outcome.by === 'failure' && outcome.hidden

@@ -11,7 +11,10 @@ import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
 import { createReplyDecision } from './chats/decisions/reply-decisions.ts'
-import { createConversationStarter } from './chats/live-conversations.ts'
+import {
+  type ConversationStarterOptions,
+  createConversationStarter,
+} from './chats/live-conversations.ts'
 import type { LiveLeases } from './chats/live-leases.ts'
 import { openLiveLeases } from './chats/live-leases.ts'
 import { LiveOwners } from './chats/live-owners.ts'
@@ -94,7 +97,9 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
   const leases = openLiveLeases({ backend, ask, onError })
   const onLateResults = createLateReport(settings, shared, later)
-  const runs = openRuns(settings, { backend, turnService, leases, onLateResults })
+  const onLeft: ConversationStarterOptions['onLeft'] = (call, error) =>
+    decidedTurns.noteFailure(call, error)
+  const runs = openRuns(settings, { backend, turnService, leases, onLateResults, onLeft })
   const onDecided = (approval: Approval): void => news.changed(approval, { elsewhere: true })
   const owners = new LiveOwners({ backend, calls, runs, leases, ask, onDecided })
 
@@ -290,6 +295,7 @@ function openRuns(
     readonly turnService: TurnService
     readonly leases: LiveLeases
     readonly onLateResults: (turn: TurnInfo) => void
+    readonly onLeft: ConversationStarterOptions['onLeft']
   },
 ): LiveRuns | undefined {
   const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings

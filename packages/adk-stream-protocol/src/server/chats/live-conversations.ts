@@ -18,6 +18,7 @@ import type { LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease } from './live-leases.ts'
+import type { DecidedCallRef } from './decisions/decided-turns.ts'
 import type { AgentServices } from './turns/agent-host.ts'
 import type { TurnService } from './turns/turn-service.ts'
 
@@ -45,6 +46,8 @@ export interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'>
   readonly services: AgentServices
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResults: (turn: TurnInfo) => void
+  /** An error has ended the work on a call of a live session, before the conversation had its result. */
+  readonly onLeft: (call: DecidedCallRef, error: unknown) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -115,6 +118,9 @@ export function createConversationStarter(
         cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
         openTurn: (messageId, stream) =>
           turnService.streamLive(chat, messageId, { ...stream, graceMs }),
+        onLeft: (toolCallIds, error) => {
+          for (const toolCallId of toolCallIds) options.onLeft({ chat: key, toolCallId }, error)
+        },
         onLateResult: (messageId) => options.onLateResults({ ...chat, messageId }),
         listener,
         onError,

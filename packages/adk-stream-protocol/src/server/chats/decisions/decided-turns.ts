@@ -8,7 +8,9 @@ import type { StoredCalls } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import { RunningCallError } from '../turns/turn-responses.ts'
 import { LiveCallError } from '../turns/turn-service.ts'
+import { isStoreFailure, readError } from '../../http/exchange.ts'
 import { defer } from '../../../shared/async.ts'
+import { toChatKey } from '../../../shared/chat-ref.ts'
 import { keepNewest } from '../../../shared/collections.ts'
 import type { Turn } from '../../../turns/turn.ts'
 
@@ -17,6 +19,9 @@ interface DecidedTurn {
   readonly result: Approval | Refusal
   readonly turn: Promise<Turn>
 }
+
+/** A call that was decided. */
+export type DecidedCallRef = Pick<Approval, 'chat' | 'toolCallId'>
 
 interface DecidedTurnsParts {
   readonly backend: LazyBackend
@@ -33,8 +38,8 @@ export class DecidedTurns {
   /** When each approval without a question in its conversation was first found, by the clock of this process. */
   readonly #orphanFoundAt = new Map<string, number>()
   readonly #attempts = new ResumeAttempts()
-  /** The ids of approvals whose turns failed because the store did. */
-  readonly #storeFailures = new Set<string>()
+  /** The calls whose turns or live sessions failed because the store did. */
+  readonly #storeFailures = new Map<string, DecidedCallRef>()
 
   constructor(parts: DecidedTurnsParts) {
     this.#parts = parts
@@ -126,17 +131,17 @@ export class DecidedTurns {
   }
 
   /**
-   * AP851: returns the approvals whose turns failed because the store did, so that they can continue. The caller need not wait for a
-   * lease: their turns have ended here.
+   * AP851: returns the approvals whose turns or live sessions failed because the store did, so that they can continue. The caller need
+   * not wait for a lease: the work on them has ended here.
    */
   async takeStoreFailures(except: readonly string[]): Promise<Approval[]> {
-    const ids = [...this.#storeFailures].filter((id) => !except.includes(id))
-    if (ids.length === 0) return []
+    if (this.#storeFailures.size === 0) return []
     const { ledger } = await this.#parts.backend.get()
     const found: Approval[] = []
-    for (const id of ids) {
-      const approval = await ledger.get(id)
-      this.#storeFailures.delete(id)
+    for (const [key, { chat, toolCallId }] of this.#storeFailures) {
+      const approval = await ledger.findByCall(chat, toolCallId)
+      if (approval && except.includes(approval.id)) continue
+      this.#storeFailures.delete(key)
       if (approval && isDecided(approval)) found.push(approval)
     }
     return found
@@ -149,12 +154,21 @@ export class DecidedTurns {
       .catch(() => undefined)
   }
 
+  /** LV881: lets a sweep continue a call of a live session, if the error that ended the work on it is one of the store. */
+  noteFailure(call: DecidedCallRef, error: unknown): void {
+    if (isStoreFailure(readError(error).code)) this.#addStoreFailure(call)
+  }
+
   /** Returns whether a turn failed because the store did. A sweep then resumes it. */
-  #noteStoreFailure({ id }: Approval, turn: Turn): boolean {
+  #noteStoreFailure(approval: Approval, turn: Turn): boolean {
     const hasFailed = this.#parts.turnService.hasStoreFailed(turn)
-    if (hasFailed) this.#storeFailures.add(id)
-    keepNewest(this.#storeFailures, MAX_KEPT)
+    if (hasFailed) this.#addStoreFailure(approval)
     return hasFailed
+  }
+
+  #addStoreFailure({ chat, toolCallId }: DecidedCallRef): void {
+    this.#storeFailures.set(`${toChatKey(chat)}/${toolCallId}`, { chat, toolCallId })
+    keepNewest(this.#storeFailures, MAX_KEPT)
   }
 
   /** Checks the outcome of a recorded decision when its turn has ended. If the turn fails, a sweep resumes it. */
