@@ -135,8 +135,8 @@ longTest.each(['live'] as const)(
     const status = log.getByRole('group', { name: 'Alice' }).getByRole('status')
     await status.getByText('Waiting for your decision.').waitFor({ state: 'attached' })
     await page
-      .getByRole('status')
-      .getByText('Approval needed: Send $50.00 to Alice, medium risk')
+      .locator('.adk-messages + [aria-live=polite]')
+      .getByText('Waiting for your decision. Payment: Send $50.00 to Alice Medium risk')
       .waitFor({ state: 'attached' })
     await tool('Alice').getByRole('button', { name: 'Approve' }).click()
     await status.getByText('Approved.').waitFor()

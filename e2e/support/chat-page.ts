@@ -25,6 +25,6 @@ export function chatPage(page: Page) {
       await input.press('Enter')
     },
     /** Resolves when no reply is being streamed. */
-    waitUntilIdle: () => log.and(page.locator('[aria-busy=false]')).waitFor({ state: 'attached' }),
+    waitUntilIdle: () => log.and(page.locator('[data-busy=false]')).waitFor({ state: 'attached' }),
   }
 }

@@ -52,6 +52,12 @@ async function holdEnter(): Promise<void> {
   await user.keyboard('{/Enter}')
 }
 
+/** Receives a response of a server whose clock shows this time. */
+function ask(time: number): Promise<Response> {
+  const fetch = async () => Response.json([], { headers: { date: new Date(time).toUTCString() } })
+  return createHttp({ url: 'http://server', fetch }).send('/approvals')
+}
+
 const pay = (_name: string, args: Readonly<Record<string, unknown>>) =>
   `Send ${String(args['amount'])} to ${String(args['recipient'])}`
 
@@ -482,10 +488,6 @@ describe('time', () => {
     '[RE882] a device whose clock is an hour %s the server shows the time that is left',
     async (_name, offset) => {
       const serverTime = Date.now() + offset
-      const respondAt = (time: number) => async () =>
-        Response.json([], { headers: { date: new Date(time).toUTCString() } })
-      const ask = (time: number) =>
-        createHttp({ url: 'http://server', fetch: respondAt(time) }).send('/approvals')
       await ask(serverTime)
       show(answer(payment(), approvalPart({ deadline: serverTime + 90_000 })))
       expect(screen.getByRole('timer').textContent).toMatch(/^1:(?:31|30|29|28|27)$/)

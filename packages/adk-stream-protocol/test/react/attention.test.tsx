@@ -71,6 +71,24 @@ test('[RE379] a new approval is announced with what it does, its severity and th
   expect(announcement()).toBe('')
 })
 
+test('[RE883] the rest of several approvals is not announced again when one of them is decided', () => {
+  const change = show([approval('a'), approval('b')])
+  expect(announcement()).not.toBe('')
+  change([approval('b')])
+  expect(announcement()).toBe('')
+})
+
+test('[RE883] an approval whose card the conversation shows is announced there only', () => {
+  const log = document.body.appendChild(document.createElement('div'))
+  log.className = 'adk-messages'
+  log.append(Object.assign(document.createElement('div'), { innerHTML: '<p data-approval="a">' }))
+  const change = show([approval('a')])
+  expect(announcement()).toBe('')
+  change([approval('a'), approval('b')])
+  expect(announcement()).toMatch(/^Approval needed/)
+  log.remove()
+})
+
 test('[RE16] [RE379] the announcement is in Japanese', () => {
   show([approval('a')], {}, 'ja')
   expect(announcement()).toMatch(/^承認が必要です：30ドルを送金、.*期限は10分。$/)

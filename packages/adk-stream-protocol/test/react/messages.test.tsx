@@ -122,7 +122,7 @@ describe('the conversation', () => {
       />,
     )
     const log = screen.getByRole('log', { name: 'Conversation' })
-    expect(log.getAttribute('aria-busy')).toBe('true')
+    expect(log.getAttribute('aria-live')).toBe('off')
     expect(screen.getAllByRole('heading').map(({ textContent }) => textContent)).toEqual([
       'You',
       'Assistant',

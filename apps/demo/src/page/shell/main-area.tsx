@@ -119,7 +119,13 @@ function Connection() {
   const connection = useConnection(transports[mode])
   const isOnline = useSyncExternalStore(subscribe, () => navigator.onLine)
   const isOpen = connection.state === 'open' || connection.state === 'connecting'
-  return isOpen && isOnline ? <ConnectionBadge connection={connection} /> : null
+  if (!isOpen || !isOnline) return null
+  return (
+    // The notice announces a connection that is lost or back.
+    <span aria-hidden="true">
+      <ConnectionBadge connection={connection} />
+    </span>
+  )
 }
 
 function subscribe(listener: () => void): () => void {

@@ -20,6 +20,7 @@ import { hasRunApprovedCall, type ServerError } from '../reading/problem.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
+import { Announcer } from './announcer.tsx'
 import { ApprovalCard } from './approval-card.tsx'
 import { returnFocus } from './focus.ts'
 import { DataView, FileView, Reasoning, Sources, TextView } from './message-content.tsx'
@@ -61,36 +62,41 @@ export function MessageList(props: MessageListProps) {
   const canRegenerate =
     hasReply && status === 'ready' && !isWaiting(last) && !hasRunApprovedCall(messages)
   return (
-    <div
-      role="log"
-      aria-label={labels.conversation}
-      aria-busy={busy}
-      className="adk-messages"
-      // Focusable by script, and not by the Tab key.
-      tabIndex={-1}
-    >
-      <ApprovalContext value={context}>
-        {messages.filter(hasContent).map((message) => (
-          <MessageItem
-            key={message.id}
-            message={message}
-            streaming={busy && message === last}
-            onRegenerate={message === last && canRegenerate ? onRegenerate : undefined}
-            renderActions={renderActions}
-          />
-        ))}
-      </ApprovalContext>
-      {voice && <Speech voice={voice} />}
-      {busy && !hasReply && (
-        <p className="adk-thinking">
-          <span className="adk-pulse" aria-hidden="true" />
-          {labels.thinking}
-        </p>
-      )}
-      {!busy && last?.role === 'user' && isStopped(last) && (
-        <p className="adk-stopped">{labels.stopped}</p>
-      )}
-    </div>
+    <>
+      <div
+        role="log"
+        aria-label={labels.conversation}
+        // The announcer reads what is complete.
+        aria-live="off"
+        className="adk-messages"
+        data-busy={busy}
+        // Focusable by script, and not by the Tab key.
+        tabIndex={-1}
+      >
+        <ApprovalContext value={context}>
+          {messages.filter(hasContent).map((message) => (
+            <MessageItem
+              key={message.id}
+              message={message}
+              streaming={busy && message === last}
+              onRegenerate={message === last && canRegenerate ? onRegenerate : undefined}
+              renderActions={renderActions}
+            />
+          ))}
+        </ApprovalContext>
+        {voice && <Speech voice={voice} />}
+        {busy && !hasReply && (
+          <p className="adk-thinking">
+            <span className="adk-pulse" aria-hidden="true" />
+            {labels.thinking}
+          </p>
+        )}
+        {!busy && last?.role === 'user' && isStopped(last) && (
+          <p className="adk-stopped">{labels.stopped}</p>
+        )}
+      </div>
+      <Announcer messages={messages} busy={busy} voice={voice} />
+    </>
   )
 }
 

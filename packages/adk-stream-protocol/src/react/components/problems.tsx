@@ -1,3 +1,5 @@
+import { useState } from 'react'
+
 import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useIsOnline } from '../hooks/use-connection.ts'
 import type { AdkLabels, ProblemLabels } from '../labels/labels.ts'
@@ -36,6 +38,8 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
   const seconds = useCountdown(connection.state === 'lost' ? connection.retryAt : undefined)
   const title = describeLoss({ isOnline, connection, problem }, labels)
   const isSignedOut = isOnline && connection.isSignedOut === true
+  const [hasBeenLost, setLost] = useState(false)
+  if (title !== undefined && !hasBeenLost) setLost(true)
   return (
     <>
       <RefusedDecisions chat={chat} />
@@ -47,6 +51,10 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
               <p className="adk-connection-title">{title}</p>
               <p>{isSignedOut ? signInAgain : kept[findInterrupted(chat)]}</p>
             </>
+          )}
+          {/* The notice disappears. Screen readers announce why. */}
+          {title === undefined && hasBeenLost && (
+            <p className="adk-hidden">{labels.connection.open}</p>
           )}
         </div>
         {title !== undefined && isOnline && seconds !== undefined && seconds > 0 && (

@@ -24,7 +24,7 @@ export interface UseAttentionOptions {
 /**
  * Draws attention to pending approvals: by the number in the page's title and icon, by a browser notification while the page is
  * hidden, and by a tone. Pass `approvals` of `useInbox`, with `whileHidden` for notifications. Returns a sentence about the newest
- * approvals, to be shown in a live region.
+ * approvals, to be shown in a live region, without those whose card `MessageList` shows and announces.
  */
 export function useAttention(
   approvals: readonly PendingApproval[],
@@ -46,10 +46,11 @@ export function useAttention(
   useEffect(() => {
     const added = undecided.filter(({ id }) => !known.current.has(id))
     known.current = new Set(undecided.map(({ id }) => id))
-    // The sentence of an approval that is decided must not be read again.
-    setAnnounced((before) =>
-      added.length > 0 ? added : before.filter(({ id }) => known.current.has(id)),
-    )
+    // A sentence is read again if any other one beside it changes, so it is removed with the first approval that is decided.
+    setAnnounced((before) => {
+      if (added.length > 0) return added.filter(({ id }) => !isShownInChat(id))
+      return before.every(({ id }) => known.current.has(id)) ? before : []
+    })
     if (added.length === 0) return
     if (latest.current.sound) playTone()
     if (latest.current.notify && document.visibilityState === 'hidden')
@@ -69,6 +70,13 @@ export function useAttention(
       })
     })
     .join(' ')
+}
+
+/** Whether `MessageList` shows the card of an approval, and so announces it. */
+function isShownInChat(approvalId: string): boolean {
+  const cards = document.querySelectorAll<HTMLElement>('.adk-messages [data-approval]')
+  const card = [...cards].find(({ dataset }) => dataset['approval'] === approvalId)
+  return card !== undefined && card.closest('[hidden]') === null
 }
 
 interface NotifyOptions extends UseAttentionOptions {

@@ -1,0 +1,98 @@
+import type { UIMessage } from 'ai'
+import { useEffect, useRef, useState } from 'react'
+
+import { isPending, readApprovals } from '../reading/approval.ts'
+import { isCall } from '../reading/call.ts'
+import { useAdkLabels } from '../provider.tsx'
+
+interface AnnouncerProps {
+  readonly messages: readonly UIMessage[]
+  /** Whether a reply is being streamed. */
+  readonly busy: boolean
+  /** While it is on, the person hears the replies, and `VoiceStage` says what waits for them. */
+  readonly voice: { readonly state: { readonly state: string } } | undefined
+}
+
+/** How long an announcement stays, in ms. Later it would only be a second copy of the reply for people who read the page. */
+const SHOWN_MS = 10_000
+
+/** What was announced: how much of the newest message, and which approvals. */
+interface Announced {
+  readonly busy: boolean
+  readonly messageId: string | undefined
+  readonly elements: number
+  readonly approvals: readonly string[]
+}
+
+/**
+ * Announces each reply when it is complete, and each approval or question when it appears. The conversation itself is not a live region: a
+ * screen reader would read every chunk, or with `aria-busy` nothing, because it drops what changes meanwhile (NVDA 2026.1).
+ */
+export function Announcer({ messages, busy, voice }: AnnouncerProps) {
+  const { message: labels } = useAdkLabels()
+  const ref = useRef<HTMLDivElement>(null)
+  const [text, setText] = useState('')
+  const last = messages.at(-1)
+  const pending = messages.flatMap(listPending)
+  const announced = useRef<Announced>(undefined)
+  useEffect(() => {
+    const log = ref.current?.previousElementSibling
+    const known = announced.current
+    const added = pending.filter((id) => !known?.approvals.includes(id))
+    const elements = last?.role === 'assistant' ? findReply(log, last.id) : []
+    const before = known && known.messageId === last?.id ? known.elements : 0
+    const isComplete = !busy && (known === undefined || known.busy)
+    const isRead = isComplete || added.length > 0
+    announced.current = {
+      busy,
+      messageId: last?.id,
+      elements: isRead ? elements.length : before,
+      approvals: pending,
+    }
+    if (voice && voice.state.state !== 'off') return setText('')
+    // What was there when the page was opened is no news. What waits for the person is.
+    const reply = known && isRead ? elements.slice(before).map(({ innerText }) => innerText) : []
+    const cards = added.map((id) => describeCard(log, id))
+    const said = reply.join(' ').trim()
+    const sentences = [said && `${labels.assistant}: ${said}`, ...cards].filter(Boolean)
+    if (sentences.length > 0 || busy) setText(sentences.join(' '))
+    // Runs when a reply starts or ends and when an approval appears, not for each chunk.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [busy, last?.id, pending.join(' ')])
+  useEffect(() => {
+    if (text === '') return
+    const timer = setTimeout(() => setText(''), SHOWN_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <div className="adk-hidden" aria-live="polite" ref={ref}>
+      {text}
+    </div>
+  )
+}
+
+function listPending(message: UIMessage): string[] {
+  const approvals = readApprovals(message)
+  if (approvals.size === 0) return []
+  return message.parts.flatMap((part) => {
+    const approval = isCall(part) ? approvals.get(part.toolCallId) : undefined
+    return isCall(part) && approval && isPending(part, approval) ? [approval.approvalId] : []
+  })
+}
+
+/** Returns what a reply shows, without calls, reasoning, sources and actions. */
+function findReply(log: Element | null | undefined, messageId: string): HTMLElement[] {
+  const articles = [...(log?.querySelectorAll<HTMLElement>('[data-message]') ?? [])]
+  const article = articles.find(({ dataset }) => dataset['message'] === messageId)
+  const selector = ':scope > :not(h2, footer, details, .adk-sources, .adk-tool)'
+  return [...(article?.querySelectorAll<HTMLElement>(selector) ?? [])]
+}
+
+/** Returns the name of a card, its severity, and what it waits for. */
+function describeCard(log: Element | null | undefined, approvalId: string): string {
+  const cards = [...(log?.querySelectorAll<HTMLElement>('[data-approval]') ?? [])]
+  const card = cards.find(({ dataset }) => dataset['approval'] === approvalId)
+  const severity = card?.querySelector('.adk-severity')?.textContent
+  const status = card?.querySelector('.adk-ending [role=status]')?.textContent
+  return [status, card?.getAttribute('aria-label'), severity].filter(Boolean).join(' ')
+}
