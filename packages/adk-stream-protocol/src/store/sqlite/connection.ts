@@ -372,7 +372,7 @@ function translateErrors<Result>(work: () => Result): Result {
 }
 
 function toStoreError(cause: unknown): StoreError {
-  const code = cause instanceof Database.SqliteError ? cause.code : ''
+  const code = readCode(cause)
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
     return new StoreError(
       'corrupt',
@@ -387,10 +387,30 @@ function toStoreError(cause: unknown): StoreError {
     const sentence = 'The disk of the database is full. Nothing was stored. Free some space.'
     return new StoreError('full', sentence, { cause })
   }
-  if (code.startsWith('SQLITE_READONLY')) {
-    const sentence =
-      'The database is read-only. Give the process the right to write its file and folder.'
-    return new StoreError('read-only', sentence, { cause })
-  }
+  if (code.startsWith('SQLITE_READONLY')) return readOnlyError(cause)
   return new StoreError('unavailable', 'The database is not available. See `cause`.', { cause })
+}
+
+export function readOnlyError(cause: unknown): StoreError {
+  const sentence =
+    'The database is read-only. Give the process the right to write its file and folder.'
+  return new StoreError('read-only', sentence, { cause })
+}
+
+/**
+ * Returns the code of an error of SQLite. libsql 0.5.29 does not name most extended codes, such as 1544 for a folder that may not be
+ * written. Their lowest byte is the code.
+ */
+export function readCode(cause: unknown): string {
+  if (!(cause instanceof Database.SqliteError)) return ''
+  const [, extended] = /^UNKNOWN_SQLITE_ERROR_(\d+)$/.exec(cause.code) ?? []
+  return CODES[Number(extended) & 0xff] ?? cause.code
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  5: 'SQLITE_BUSY',
+  8: 'SQLITE_READONLY',
+  11: 'SQLITE_CORRUPT',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
 }

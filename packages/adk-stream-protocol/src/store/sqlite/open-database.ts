@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StoreError } from '../store-error.ts'
-import { Connection } from './connection.ts'
+import { Connection, readCode, readOnlyError } from './connection.ts'
 import { migrations } from './migrations.ts'
 
 /** Opens a database file or `:memory:`, and migrates it to the newest schema. */
@@ -28,7 +28,9 @@ export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise
     return connection
   } catch (error) {
     connection.close()
-    throw error
+    // The database file could be opened, so SQLite may not create the files beside it.
+    const isFolder = error instanceof StoreError && readCode(error.cause) === 'SQLITE_CANTOPEN'
+    throw isFolder ? readOnlyError(error.cause) : error
   }
 }
 
@@ -59,12 +61,16 @@ async function createFile(path: string): Promise<void> {
     const file = await open(path, 'a', 0o600)
     await file.close()
   } catch (cause) {
-    throw new StoreError(
-      'unavailable',
-      `The database file ${path} cannot be created or written. Check the path and its permissions.`,
-      { cause },
-    )
+    const sentence = `The database file ${path} cannot be created or written. Check the path and its permissions.`
+    throw new StoreError(readFileError(cause), sentence, { cause })
   }
+}
+
+/** Only an operator can change rights. Other errors may pass. */
+function readFileError(cause: unknown): 'read-only' | 'full' | 'unavailable' {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  if (code === 'ENOSPC') return 'full'
+  return code === 'EACCES' || code === 'EPERM' || code === 'EROFS' ? 'read-only' : 'unavailable'
 }
 
 async function migrate(connection: Connection, path: string): Promise<void> {
