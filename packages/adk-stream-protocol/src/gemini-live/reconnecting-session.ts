@@ -253,7 +253,7 @@ export class ReconnectingLiveSession implements ConnectionHandler {
       this.#disconnected = socket.close()
       throw new LiveConnectionError({ code: 'aborted', reason: 'Closed.', phase: 'setup' })
     }
-    this.#state = { state: 'open', socket, since: Date.now() }
+    this.#state = { state: 'open', socket, since: performance.now() }
     this.#closing = undefined
     this.#isUnconfirmed = start.type === 'resumed'
   }
@@ -264,7 +264,7 @@ export class ReconnectingLiveSession implements ConnectionHandler {
       error.code === INVALID_ARGUMENT && this.#isUnconfirmed && this.#buffer.dropHandle()
     if (!error.retryable && !isHandleRefused) return this.#fail(error)
     this.#options.hooks.onError(error)
-    if (this.#state.state === 'open' && Date.now() - this.#state.since >= STABLE_AFTER_MS) {
+    if (this.#state.state === 'open' && performance.now() - this.#state.since >= STABLE_AFTER_MS) {
       this.#attempts = 0
     }
     this.#replaceConnection(error)

@@ -64,7 +64,7 @@ export class ReplayBuffer {
   #isResumed: boolean
 
   /** `history` is the conversation that the handle covers. */
-  constructor(handle?: string, history: readonly Content[] = [], now = Date.now) {
+  constructor(handle?: string, history: readonly Content[] = [], now = () => performance.now()) {
     this.#now = now
     this.#handle = handle
     this.#isResumed = handle !== undefined

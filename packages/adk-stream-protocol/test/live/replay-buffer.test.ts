@@ -1,5 +1,5 @@
 import type { Content } from '@google/genai'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 import type { Outgoing } from '../../src/gemini-live/replay-buffer.ts'
 import { ReplayBuffer } from '../../src/gemini-live/replay-buffer.ts'
@@ -30,6 +30,16 @@ function reconnect(buffer: ReplayBuffer) {
 test('[LC9] a message that was in transit when a handle arrived is resent', () => {
   const buffer = new ReplayBuffer()
   write(buffer, 'one')
+  buffer.checkpoint('h1')
+  expect(reconnect(buffer)).toEqual({ handle: 'h1', resent: ['one'], dropped: 0 })
+})
+
+test('[LC9] [LV882] a message in transit is also resent if the clock of the system is set meanwhile', () => {
+  onTestFinished(() => void vi.useRealTimers())
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const buffer = new ReplayBuffer()
+  write(buffer, 'one')
+  vi.setSystemTime(Date.now() + 3_600_000)
   buffer.checkpoint('h1')
   expect(reconnect(buffer)).toEqual({ handle: 'h1', resent: ['one'], dropped: 0 })
 })
