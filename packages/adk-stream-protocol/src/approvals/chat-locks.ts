@@ -11,7 +11,7 @@ export interface LiveLock {
 }
 
 /** The process that has locked a chat. */
-interface LockOwner {
+export interface LockOwner {
   readonly worker: string
   readonly token: string
 }

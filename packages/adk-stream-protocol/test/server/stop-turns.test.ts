@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { TurnsElsewhere } from '../../src/server/chats/turns/turns-elsewhere.ts'
 import { defer } from '../../src/shared/async.ts'
+import { openSqliteStore } from '../../src/store/index.ts'
 import { TurnRegistry } from '../../src/turns/turn-registry.ts'
 
 const CHAT = { principalId: 'hanako', chatId: 'chat-1' }
@@ -56,4 +59,48 @@ test('[TU798] a stop does not stop the turn that waits for the one that it stops
   const next = turns.start(CHAT, 'message-2', { waitForRunning: true, run: async () => undefined })
   await turns.stop(CHAT)
   expect((await next).signal.aborted).toBe(false)
+})
+
+test('[TU798] [RL880] a stop at a third server also stops the turn of a second one that waits for a turn of the first one that has ended', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const { signals, approvals } = store
+  if (!signals) throw new Error('The store has no signals.')
+  const open = (worker: string, stopHere: () => Promise<boolean>) => {
+    const ledger = new Ledger({ store: approvals, appName: 'demo', worker })
+    const ignore = (): void => undefined
+    const elsewhere = new TurnsElsewhere({
+      stopHere,
+      isAsked: () => true,
+      isAwaited: () => true,
+      answer: async () => undefined,
+      limits: { maxLag: 1, stallTimeoutMs: 1, maxReplay: 1 },
+      onTurnChange: ignore,
+      onApprovals: ignore,
+      onWritten: ignore,
+      onError: ignore,
+    })
+    elsewhere.start({ signals }, { ledger, sessions: { keepStreamed: async () => undefined } })
+    return { ledger, elsewhere, [Symbol.asyncDispose]: () => elsewhere.close() }
+  }
+  const key = { appName: 'demo', ...CHAT }
+  const stopped: string[] = []
+  // Its turn has ended, and the chat is free when it is settled.
+  await using first = open('first', async () => {
+    stopped.push('first')
+    await first.ledger.locks.unlock(key, firstLock ?? '')
+    return false
+  })
+  await using second = open('second', async () => stopped.push('second') > 0)
+  await using third = open('third', async () => false)
+  const firstLock = await first.ledger.locks.lock(key)
+  // The second server tries to lock the chat at an interval. It does so after the third one has found the chat free.
+  let looks = 0
+  const listLockedByOthers = approvals.listLockedByOthers.bind(approvals)
+  approvals.listLockedByOthers = async (request) => {
+    looks += 1
+    if (looks === 3) await second.ledger.locks.lock(key)
+    return listLockedByOthers(request)
+  }
+  await third.elsewhere.stop(CHAT)
+  expect(stopped).toEqual(['first', 'second'])
 })

@@ -16,7 +16,7 @@ import type { AppChatRef } from '../../../shared/chat-ref.ts'
 const APPEAR_MS = 250
 
 /** The interval between attempts to lock a chat that another process holds. */
-const RETRY_MS = 25
+export const LOCK_RETRY_MS = 25
 
 /** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
 export function createChatLocker(
@@ -61,7 +61,7 @@ async function lockChat(
     if (request.onLocked === 'refuse' && isWatched && (await isHeldByRequest()))
       throw new ProtocolError('turn-running')
     if (performance.now() > giveUpAt) throw busyError(request)
-    await delay(RETRY_MS)
+    await delay(LOCK_RETRY_MS)
   }
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { z } from 'zod'
 
+import type { LockOwner } from '../../../approvals/chat-locks.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
@@ -19,6 +20,7 @@ import type { TurnLogLimits } from '../../../turns/turn-log.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
+import { LOCK_RETRY_MS } from './chat-locker.ts'
 
 export interface TurnsElsewhereOptions extends Pick<
   TurnRelayOptions,
@@ -49,6 +51,9 @@ const StopRequest = z.object({ chat: RequestChat })
 
 /** How many locks of a chat are followed to stop its turn. Another one is there only if a turn has ended meanwhile. */
 const MAX_OWNERS = 5
+
+/** How often a chat that has become free is looked at again. A server that waits for it tries to lock it at an interval of `LOCK_RETRY_MS`. */
+const WAITER_LOOKS = 2
 
 /** How long the rows of an ended turn are kept for servers that have not read its end, and how often older ones are removed. */
 const KEEP_ENDED_MS = 60_000
@@ -135,15 +140,29 @@ export class TurnsElsewhere {
     const chat = { appName: ledger.appName, principalId, chatId }
     let askedFor: string | undefined
     for (let attempt = 0; attempt < MAX_OWNERS; attempt += 1) {
-      const owner = await ledger.locks.findOther(chat)
+      const owner = await this.#findOwner(ledger, chat, askedFor !== undefined)
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
       if ((await ask(owner.worker, { kind: STOP, body: { chat } })) === true) return
-      // That turn had ended before. The next one may have locked the chat meanwhile.
+      // That turn had ended before. The one that waited for it may be that of a third server.
       askedFor = owner.token
     }
     throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
+  }
+
+  /** Returns the other process that has locked a chat. `isAwaited`: a process that waits for the chat may lock it in a moment (RL880). */
+  async #findOwner(
+    { locks }: Ledger,
+    chat: AppChatRef,
+    isAwaited: boolean,
+  ): Promise<LockOwner | undefined> {
+    let owner = await locks.findOther(chat)
+    for (let look = 0; isAwaited && !owner && look < WAITER_LOOKS; look += 1) {
+      await delay(LOCK_RETRY_MS)
+      owner = await locks.findOther(chat)
+    }
+    return owner
   }
 
   /**
