@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 import { ProtocolError } from '../protocol/errors.ts'
-import { LIVE_LOCK, toChatKey, type AppChatRef } from '../shared/chat-ref.ts'
+import { LIVE_LOCK, toChatKey, type AppChatRef, type ChatRef } from '../shared/chat-ref.ts'
 import type { ApprovalStore, ChatLock, ChatLockHolder, LeaseRenewal } from './approval-store.ts'
 
 /** The lock of a live session. */
@@ -84,9 +84,14 @@ export class ChatLocks {
 
   /** Returns the other process with a valid lease that has locked a chat. The token differs for each lock. */
   async findOther(chat: AppChatRef): Promise<LockOwner | undefined> {
-    if (!(await this.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return undefined
+    if (!(await this.isLockedElsewhere(chat))) return undefined
     const owner = await this.#findOwner(chat)
     return owner?.worker === this.#lease.worker ? undefined : owner
+  }
+
+  /** Whether another process with a valid lease has locked a chat. */
+  async isLockedElsewhere({ principalId, chatId }: ChatRef): Promise<boolean> {
+    return (await this.listLockedByOthers(principalId)).includes(chatId)
   }
 
   /** Lists the chats of a principal that other processes have locked. */

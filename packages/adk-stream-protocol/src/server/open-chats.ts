@@ -17,6 +17,7 @@ import {
 } from './chats/live-conversations.ts'
 import type { LiveLeases } from './chats/live-leases.ts'
 import { openLiveLeases } from './chats/live-leases.ts'
+import type { LiveOwnersOptions } from './chats/live-owners.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import { LiveRuns } from './chats/live-runs.ts'
 import type { LiveSender } from './chats/live-sender.ts'
@@ -29,7 +30,7 @@ import { AskingTurns } from './chats/turns/asking-turns.ts'
 import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
 import { Rewinds } from './chats/turns/rewinds.ts'
-import { StoredCalls } from './chats/turns/stored-calls.ts'
+import { readCallState } from './chats/turns/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
 import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
 import type { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
@@ -55,7 +56,6 @@ export interface ChatParts {
   readonly chats: ChatService
   readonly turns: TurnRegistry
   readonly turnService: TurnService
-  readonly calls: StoredCalls
   readonly decisions: ApprovalDecisions
   readonly decidedTurns: DecidedTurns
   /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
@@ -83,16 +83,15 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const turns = openTurns(settings, shared, { elsewhere, asking })
   const turnService = openTurnService(settings, shared, { turns, later })
   const rewinds = new Rewinds(backend, turns, settings.whenShortened ?? 'keep')
-  const calls = new StoredCalls(backend, turns)
   const onRecovered = (approval: Approval, turn: Turn): void => {
     const { chat, id } = approval
     if (later().runs?.hasListeners(chat) !== true) return
     later().remoteTurns.noteRead(chat, turn.messageId, [id])
     later().runs?.show(chat, turn)
   }
-  const decidedTurns = new DecidedTurns({ backend, calls, turnService, onRecovered, onError })
+  const decidedTurns = new DecidedTurns({ backend, turnService, onRecovered, onError })
 
-  const outcomes = openOutcomes(settings, shared, { turns, calls, later })
+  const outcomes = openOutcomes(settings, shared, { turns, later })
 
   const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
   const leases = openLiveLeases({ backend, ask, onError })
@@ -101,7 +100,9 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     decidedTurns.noteFailure(call, error)
   const runs = openRuns(settings, { backend, turnService, leases, onLateResults, onLeft })
   const onDecided = (approval: Approval): void => news.changed(approval, { elsewhere: true })
-  const owners = new LiveOwners({ backend, calls, runs, leases, ask, onDecided })
+  const callState: LiveOwnersOptions['callState'] = async (call) =>
+    readCallState(await backend.get(), call)
+  const owners = new LiveOwners({ backend, callState, runs, leases, ask, onDecided })
 
   const isLiveElsewhere = (chat: AppChatRef): Promise<boolean> => owners.isElsewhere(chat)
   const resume = createResume({ backend, runs, decidedTurns, owners, onError })
@@ -116,7 +117,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     resume: resumeDecided,
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
-  const decideByReply = createReplyDecision({ backend, decisions, calls })
+  const decideByReply = createReplyDecision({ backend, decisions })
   const live =
     runs && openLiveSender({ runs, turnService, rewinds, decisions, decideByReply, context })
 
@@ -124,7 +125,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const remoteTurns = new RemoteTurns({
     backend,
     turnService,
-    calls,
     runs,
     events,
     elsewhere,
@@ -139,7 +139,6 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     turns,
     turnService,
     rewinds,
-    calls,
     decisions,
     decideByReply,
     resume: resumeDecided,
@@ -152,7 +151,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     elsewhere,
     asking,
   })
-  const opened = { chats, turns, turnService, calls, decisions, decidedTurns, asking, runs, live }
+  const opened = { chats, turns, turnService, decisions, decidedTurns, asking, runs, live }
   const parts: ChatParts = { ...opened, owners, outcomes, elsewhere, remoteTurns, newsPoll, resume }
   return parts
 }
@@ -185,13 +184,11 @@ function createLateReport(
 function openOutcomes(
   { exposeState, limits, onError }: BridgeSettings,
   { backend, events }: SharedParts,
-  parts: Pick<ChatParts, 'turns' | 'calls'> & { readonly later: () => ChatParts },
+  { turns, later }: Pick<ChatParts, 'turns'> & { readonly later: () => ChatParts },
 ): CallOutcomes {
-  const { turns, calls, later } = parts
   return new CallOutcomes({
     backend,
     turns,
-    calls,
     events,
     exposeState,
     maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
@@ -246,7 +243,6 @@ function openAskingTurns(
     elsewhere,
     turns: () => later().turns,
     turnService: () => later().turnService,
-    calls: () => later().calls,
   })
 }
 

@@ -121,7 +121,7 @@ function createRoutes(all: AllParts): Route[] {
 
 /** Starts to recover the work of processes that have crashed. */
 function openRecovery(all: AllParts): Sweeper {
-  const { backend, operations, elsewhere, turns, calls, turnService, resume, limits, onError } = all
+  const { backend, operations, elsewhere, turns, turnService, resume, limits, onError } = all
   const sweepElicitations = all.elicitation ? createElicitationSweep(backend) : undefined
   return startRecovery({
     backend,
@@ -132,7 +132,6 @@ function openRecovery(all: AllParts): Sweeper {
       await elsewhere.sweep(turns)
       await sweepElicitations?.()
     },
-    calls,
     turnService,
     mustWrite: () => operations.storeFault !== undefined,
     onError,

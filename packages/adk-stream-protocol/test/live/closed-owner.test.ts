@@ -30,11 +30,9 @@ test.each([
     },
     ask: () => undefined,
     onDecided: () => undefined,
-    calls: {
-      stateOf: async () => {
-        polls += 1
-        return 'settled'
-      },
+    callState: async () => {
+      polls += 1
+      return 'settled'
     },
   })
   expect(await owners.leave(denied)).toBe(!closes)
@@ -60,7 +58,7 @@ test('[LV100] a process that did not react is not asked again, and is forgotten 
       throw new Error('The process does not react.')
     },
     onDecided: () => undefined,
-    calls: { stateOf: async () => 'asked' },
+    callState: async () => 'asked',
   })
   expect(await owners.holds(approval)).toBe(false)
   expect(await owners.holds(approval)).toBe(false)

@@ -29,7 +29,7 @@ import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import type { CallOutcomes } from './turns/call-outcomes.ts'
 import type { Rewinds } from './turns/rewinds.ts'
-import type { StoredCalls } from './turns/stored-calls.ts'
+import { findStoredCall } from './turns/stored-calls.ts'
 import { refuseForeignOutput } from './turns/turn-responses.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import { LiveCallError } from './turns/turn-service.ts'
@@ -47,7 +47,6 @@ export interface ChatServiceParts {
   readonly turns: TurnRegistry
   readonly turnService: TurnService
   readonly rewinds: Rewinds
-  readonly calls: StoredCalls
   readonly decisions: ApprovalDecisions
   readonly decideByReply: DecideByReply
   /** Resumes the turn of an approval that was just decided, without a reader. */
@@ -265,11 +264,12 @@ export class ChatService {
 
   /** Sorts the responses into decisions and outputs, and finds their message. */
   async #resolve(chat: ChatRef, request: ResponsesRequest): Promise<Responses> {
-    const { decisions, calls } = this.#parts
+    const { decisions, backend } = this.#parts
     const responses = await decisions.resolve(chat, request)
     const [output] = responses.outputs
     if (responses.messageId !== undefined || !output) return responses
-    return { ...responses, messageId: await calls.messageOf(chat, output.toolCallId) }
+    const found = await findStoredCall(await backend.get(), chat, output.toolCallId)
+    return { ...responses, messageId: found?.messageId }
   }
 
   /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
@@ -347,9 +347,9 @@ export class ChatService {
 
   /** Resumes a turn, without a reader, with the result of a browser tool. Throws if no call waits for this result. */
   async #resumeWithOutput(chat: ChatRef, output: OutputResponse): Promise<void> {
-    const { calls, turnService } = this.#parts
+    const { turnService } = this.#parts
     const backend = await this.#parts.backend.get()
-    const found = await calls.find(chat, output.toolCallId)
+    const found = await findStoredCall(backend, chat, output.toolCallId)
     const key = toAppChat(backend, chat)
     const tool = found && (await backend.findTool(key, found.call.toolName))
     const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined

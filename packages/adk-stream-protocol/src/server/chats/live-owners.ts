@@ -13,11 +13,11 @@ import type { AskProcess, LiveLeases } from './live-leases.ts'
 import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { BrowserCall } from '../../store/store.ts'
-import type { StoredCalls } from './turns/stored-calls.ts'
 
 export interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
-  readonly calls: Pick<StoredCalls, 'stateOf'>
+  /** Returns the state of a call in the stored conversation, see `readCallState`. */
+  readonly callState: (call: BrowserCall) => Promise<string | undefined>
   /** The live sessions of this process. Undefined without the option `live`. */
   readonly runs:
     | Pick<LiveRuns, 'holds' | 'find' | 'approvalChanged' | 'whenStarted' | 'release'>
@@ -157,7 +157,7 @@ export class LiveOwners {
     const { ledger } = await this.#options.backend.get()
     await this.#poll(
       2 * ledger.leaseMs,
-      async () => (await this.#options.calls.stateOf(call)) !== 'waiting',
+      async () => (await this.#options.callState(call)) !== 'waiting',
     )
   }
 
@@ -234,6 +234,6 @@ export class LiveOwners {
   }
 
   async #isReported(approval: Approval): Promise<boolean> {
-    return (await this.#options.calls.stateOf(approval)) !== 'asked'
+    return (await this.#options.callState(approval)) !== 'asked'
   }
 }

@@ -6,11 +6,13 @@ import type { OutputResponse } from '../../protocol/read-responses.ts'
 import { defer } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Turn } from '../../turns/turn.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
+import type { LazyBackend } from '../chats/backend.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import { toAnswer } from '../chats/turns/question-answers.ts'
-import type { StoredCalls } from '../chats/turns/stored-calls.ts'
+import { findStoredCall, type StoredCall } from '../chats/turns/stored-calls.ts'
 import type { TurnService } from '../chats/turns/turn-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
@@ -50,7 +52,8 @@ export type MayCompleteCalls = (
 ) => boolean | Promise<boolean>
 
 export interface CallCompletionsOptions {
-  readonly calls: StoredCalls
+  readonly backend: LazyBackend
+  readonly turns: Pick<TurnRegistry, 'running'>
   readonly turnService: Pick<TurnService, 'resume'>
   readonly decisions: Pick<ApprovalDecisions, 'findQuestion' | 'decideById'>
   readonly runs: LiveRuns | undefined
@@ -69,7 +72,7 @@ const NOT_JSON =
   'completeCall: `output` cannot be stored as JSON. Pass plain data without bigint values and circular references.'
 
 export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {
-  const { calls, decisions, runs, limits, mayCompleteCalls } = options
+  const { decisions, runs, limits, mayCompleteCalls } = options
 
   const complete = async (completion: CallCompletion): Promise<void> => {
     const { principalId, chatId, toolCallId } = completion
@@ -93,7 +96,7 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
     const body = checkInput(Body, await readJson(exchange, limits), BAD_BODY)
     const { principalId = principal.id, ...result } = body
     if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
-    const found = await calls.findAfterTurn({ principalId, chatId }, toolCallId)
+    const found = await findAfterTurn(options, { principalId, chatId }, toolCallId)
     const { toolName } = found?.call ?? {}
     // The same error as for a missing permission, so that a principal without permission cannot find out which calls exist.
     if (toolName === undefined) throw new ProtocolError('unknown-call')
@@ -113,21 +116,35 @@ export function openCallCompletions(options: CallCompletionsOptions): CallComple
  * reader.
  */
 async function resumeWithResult(
-  { calls, turnService }: Pick<CallCompletionsOptions, 'calls' | 'turnService'>,
+  options: CallCompletionsOptions,
   chat: ChatRef,
   result: OutputResponse,
 ): Promise<Turn> {
-  const found = await calls.findAfterTurn(chat, result.toolCallId)
+  const found = await findAfterTurn(options, chat, result.toolCallId)
   if (!found) throw new ProtocolError('unknown-call')
   const stored = defer()
   const completion = { ...result, onStored: stored.resolve }
   const responses = { outputs: [], background: true, completion }
-  const turn = await turnService.resume(chat, found.messageId, responses)
+  const turn = await options.turnService.resume(chat, found.messageId, responses)
   await Promise.race([stored.promise, turn.settled])
-  const after = await calls.find(chat, result.toolCallId)
+  const after = await findStoredCall(await options.backend.get(), chat, result.toolCallId)
   // The turn was stopped, or the server is closing, before the result was stored.
   if (!after?.call.completed) throw new ProtocolError('unavailable')
   return turn
+}
+
+/** Finds a call. If a turn is running, waits for its end and looks again. */
+async function findAfterTurn(
+  { backend, turns }: Pick<CallCompletionsOptions, 'backend' | 'turns'>,
+  chat: ChatRef,
+  toolCallId: string,
+): Promise<StoredCall | undefined> {
+  const opened = await backend.get()
+  const found = await findStoredCall(opened, chat, toolCallId)
+  const running = found ? undefined : turns.running(chat)
+  if (!running) return found
+  await running.settled
+  return findStoredCall(opened, chat, toolCallId)
 }
 
 const PrincipalId = z.string().min(1).max(256).optional()

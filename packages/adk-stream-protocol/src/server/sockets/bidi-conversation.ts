@@ -9,7 +9,8 @@ import { keepNewest } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
-import type { StoredCalls } from '../chats/turns/stored-calls.ts'
+import type { LazyBackend } from '../chats/backend.ts'
+import { findStoredCall } from '../chats/turns/stored-calls.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 
 /** A call or approval that was looked up by its id. */
@@ -25,20 +26,22 @@ export type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
 
 export interface CallFinderParts {
   readonly decisions: ApprovalDecisions
-  readonly calls: Pick<StoredCalls, 'messageOf'>
+  readonly backend: LazyBackend
   readonly runs: LiveRuns | undefined
 }
 
 /** Returns a function that finds a call in the ledger, the live sessions or the stored messages. */
-export function createCallFinder({ decisions, calls, runs }: CallFinderParts): FindCall {
+export function createCallFinder({ decisions, backend, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
     const known = await decisions.find(chat, id)
     const toolCallId = known?.toolCallId ?? id
     const liveCalls = runs?.find(chat)?.calls
-    const messageId = known?.messageId ?? liveCalls?.messageOf(toolCallId)
+    const stored = async (): Promise<string | undefined> =>
+      (await findStoredCall(await backend.get(), chat, toolCallId))?.messageId
+    const messageId = known?.messageId ?? liveCalls?.messageOf(toolCallId) ?? (await stored())
     return {
       known,
-      messageId: messageId ?? (await calls.messageOf(chat, toolCallId)),
+      messageId,
       live: liveCalls?.has(toolCallId) === true,
     }
   }

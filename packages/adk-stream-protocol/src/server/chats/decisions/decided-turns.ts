@@ -4,7 +4,7 @@ import type { Decision } from '../../../approvals/next-approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { writeEnding } from '../turns/approval-endings.ts'
-import type { StoredCalls } from '../turns/stored-calls.ts'
+import { isTurnLeft, readCallState } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import { RunningCallError } from '../turns/turn-responses.ts'
 import { LiveCallError } from '../turns/turn-service.ts'
@@ -25,7 +25,6 @@ export type DecidedCallRef = Pick<Approval, 'chat' | 'toolCallId'>
 
 interface DecidedTurnsParts {
   readonly backend: LazyBackend
-  readonly calls: StoredCalls
   readonly turnService: Pick<TurnService, 'resume' | 'hasFailed' | 'hasStoreFailed'>
   /** Called when a turn resumes that no decision of this moment has resumed, such as that of a crashed process. */
   readonly onRecovered: (approval: Approval, turn: Turn) => void
@@ -83,7 +82,7 @@ export class DecidedTurns {
     const backend = await this.#parts.backend.get()
     if (!(await backend.agents.has(chat))) return
     // The conversation of a new decision contains the call, so its start is not delayed by a check.
-    if (!isNew && (await this.#parts.calls.stateOf(approval)) !== 'asked') {
+    if (!isNew && (await readCallState(backend, approval)) !== 'asked') {
       const hasContinued = await this.#continue(approval)
       return hasContinued ? undefined : this.#reconcileOrphan(backend, approval)
     }
@@ -102,8 +101,8 @@ export class DecidedTurns {
 
   /** AP661: continues a turn whose server stopped between the result of a call and the reply. Returns false if there is nothing to do. */
   async #continue(approval: Approval): Promise<boolean> {
-    const { calls, turnService, onRecovered } = this.#parts
-    if (!(await calls.isLeft(approval))) return false
+    const { backend, turnService, onRecovered } = this.#parts
+    if (!(await isTurnLeft(await backend.get(), approval))) return false
     const { chat, messageId } = approval
     const responses = { outputs: [], background: true, continueAfter: approval }
     const turn = await turnService.resume(chat, messageId, responses)
@@ -184,12 +183,12 @@ export class DecidedTurns {
   async #checkOutcome(approval: Approval, turn: Turn): Promise<void> {
     await turn.settled
     if (turn.signal.aborted || this.#noteStoreFailure(approval, turn)) return
-    if ((await this.#parts.calls.stateOf(approval)) !== 'asked') {
+    const backend = await this.#parts.backend.get()
+    if ((await readCallState(backend, approval)) !== 'asked') {
       this.#attempts.forget(approval.id)
       return
     }
     // ADK could not report the outcome, for example because the tool no longer exists. Write the ending without ADK, to end the retries.
-    const backend = await this.#parts.backend.get()
     const known = await backend.ledger.get(approval.id)
     if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
     else if (known) await writeEnding(backend, known)

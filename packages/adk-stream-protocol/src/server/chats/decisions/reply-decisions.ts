@@ -6,7 +6,7 @@ import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { Principal } from '../../auth/authenticate.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { StoredCalls } from '../turns/stored-calls.ts'
+import { findStoredCall } from '../turns/stored-calls.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import { toDecider } from './decision-results.ts'
 import type { ShownReply } from '../../../protocol/message.ts'
@@ -30,11 +30,9 @@ export type DecideByReply = (
 export function createReplyDecision({
   backend: lazyBackend,
   decisions,
-  calls,
 }: {
   readonly backend: LazyBackend
   readonly decisions: Pick<ApprovalDecisions, 'decideByReply'>
-  readonly calls: Pick<StoredCalls, 'find'>
 }): DecideByReply {
   return async (principal, chat, { reply, isInReach }) => {
     const meaning = understandReply(reply.words)
@@ -43,7 +41,7 @@ export function createReplyDecision({
     const [approval, ...others] = await backend.ledger.pendingOf(toAppChat(backend, chat))
     if (!approval || others.length > 0 || !isInReach(approval)) return undefined
     if (!mayReply(approval, toDecider(principal))) return undefined
-    const shown = await calls.find(chat, approval.toolCallId)
+    const shown = await findStoredCall(backend, chat, approval.toolCallId)
     if (shown?.call.state !== 'asked') return undefined
     const approved = meaning === 'approve'
     const preview = shown.call.approval?.preview?.digest

@@ -43,7 +43,7 @@ export async function cancelIfLost(ledger: Ledger, approval: Approval): Promise<
   const { id, chat, toolCallId, liveWorker } = approval
   if (liveWorker === ledger.worker) return false
   // A turn locks its chat for as long as it runs, and a live session has a lock of its own.
-  if ((await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return false
+  if (await ledger.locks.isLockedElsewhere(chat)) return false
   if (await ledger.locks.isLiveElsewhere(chat)) return false
   const cancelled = await ledger.cancel(id, LOST)
   await ledger.markReported(chat, [toolCallId])

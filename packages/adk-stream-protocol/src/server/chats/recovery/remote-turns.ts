@@ -8,7 +8,7 @@ import { keyOf } from '../../../turns/turn-registry.ts'
 import type { ApprovalChange } from '../../feeds/approval-news.ts'
 import type { LazyBackend } from '../backend.ts'
 import type { LiveRuns } from '../live-runs.ts'
-import type { StoredCalls } from '../turns/stored-calls.ts'
+import { readCallState } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 import type { TurnsElsewhere } from '../turns/turns-elsewhere.ts'
 import { showStored } from './show-stored.ts'
@@ -17,7 +17,6 @@ import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 export interface RemoteTurnsOptions {
   readonly backend: LazyBackend
   readonly turnService: Pick<TurnService, 'replay'>
-  readonly calls: Pick<StoredCalls, 'stateOf'>
   readonly runs: LiveRuns | undefined
   readonly events: ChatEvents
   /** The running turns of other processes. */
@@ -156,12 +155,10 @@ export class RemoteTurns {
 
   /** Whether the conversation shows the outcome of all approvals, and no other process holds the chat. */
   async #isComplete({ chat, approvals }: RemoteTurn): Promise<boolean> {
-    const { backend, calls } = this.#options
-    const { ledger } = await backend.get()
-    if ((await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId))
-      return false
+    const backend = await this.#options.backend.get()
+    if (await backend.ledger.locks.isLockedElsewhere(chat)) return false
     for (const approval of approvals.values())
-      if ((await calls.stateOf(approval)) === 'asked') return false
+      if ((await readCallState(backend, approval)) === 'asked') return false
     return true
   }
 

@@ -9,7 +9,7 @@ import {
 } from '../../../store/remove-data.ts'
 import type { BrowserCall } from '../../../store/store.ts'
 import type { LazyBackend } from '../backend.ts'
-import type { StoredCalls } from '../turns/stored-calls.ts'
+import { readCallState } from '../turns/stored-calls.ts'
 import type { TurnService } from '../turns/turn-service.ts'
 
 /** Background work at an interval, one run at a time. Other processes may do the same. */
@@ -27,7 +27,6 @@ export interface RecoveryOptions {
   readonly resume: (approval: Approval) => Promise<void>
   /** Returns approvals whose turns failed in this process because the store did, except those with the given ids. */
   readonly takeStoreFailures: (except: readonly string[]) => Promise<Approval[]>
-  readonly calls: StoredCalls
   readonly turnService: Pick<TurnService, 'resume'>
   /** Ends the turns of crashed servers. */
   readonly recoverTurns: () => Promise<void>
@@ -218,13 +217,14 @@ export class RecoveryQueue {
 
 /** Ends the call of a browser tool that timed out, and resumes its turn without a reader. Does nothing if the result has arrived meanwhile. */
 async function expireBrowserCall(
-  { backend, calls, turnService }: RecoveryOptions,
+  { backend: lazyBackend, turnService }: RecoveryOptions,
   call: BrowserCall,
 ): Promise<void> {
   const { chat, messageId, toolCallId } = call
-  const { agents, browserCalls } = await backend.get()
+  const backend = await lazyBackend.get()
+  const { agents, browserCalls } = backend
   if (!(await agents.has(chat))) return
-  if ((await calls.stateOf(call)) === 'waiting') {
+  if ((await readCallState(backend, call)) === 'waiting') {
     const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
     const turn = await turnService.resume(chat, messageId, { outputs, background: true })
     await turn.settled

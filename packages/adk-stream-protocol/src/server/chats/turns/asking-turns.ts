@@ -12,7 +12,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { StoredCalls } from './stored-calls.ts'
+import { readCallState } from './stored-calls.ts'
 import type { TurnService } from './turn-service.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 
@@ -20,7 +20,6 @@ export interface AskingTurnsOptions {
   readonly backend: LazyBackend
   readonly turns: () => TurnRegistry
   readonly turnService: () => Pick<TurnService, 'replayAtQuestion'>
-  readonly calls: () => Pick<StoredCalls, 'stateOf'>
   readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
 }
 
@@ -101,7 +100,7 @@ export class AskingTurns {
   async #isLocked(chat: ChatRef): Promise<boolean> {
     if (this.#options.turns().asking(chat)) return true
     const { ledger } = await this.#options.backend.get()
-    return (await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+    return ledger.locks.isLockedElsewhere(chat)
   }
 
   /** Returns the turn of this process that has streamed something after a question. */
@@ -117,11 +116,11 @@ export class AskingTurns {
    * for its next question or its end.
    */
   async #readElsewhere(chat: ChatRef, answered: Approval): Promise<Turn | undefined> {
-    const { backend, calls, elsewhere } = this.#options
-    const { ledger } = await backend.get()
-    const until = performance.now() + 2 * ledger.leaseMs
+    const { elsewhere } = this.#options
+    const backend = await this.#options.backend.get()
+    const until = performance.now() + 2 * backend.ledger.leaseMs
     while (performance.now() < until) {
-      if ((await calls().stateOf(answered)) !== 'running') {
+      if ((await readCallState(backend, answered)) !== 'running') {
         const turn = await elsewhere.open(chat)
         if (turn || (await this.questionOf(chat))) return turn
         if (!(await this.#isLocked(chat))) return turn

@@ -15,13 +15,12 @@ import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing, type Turn } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { StoredCalls } from './stored-calls.ts'
+import { readCallState } from './stored-calls.ts'
 import { prefillTurn, replayStored } from './turn-runs.ts'
 
 export interface CallOutcomesOptions extends TranslationOptions {
   readonly backend: LazyBackend
   readonly turns: Pick<TurnRegistry, 'createReplay' | 'running'>
-  readonly calls: Pick<StoredCalls, 'stateOf'>
   readonly events: Pick<ChatEvents, 'follow'>
   readonly maxTurnsPerPrincipal: number
   /** Whether calls of a live session run that clients see as running. */
@@ -166,16 +165,17 @@ export class CallOutcomes {
   }
 
   async #isStored(
-    { ledger }: Backend,
+    backend: Backend,
     { chat, messageId, running }: Wait,
     change: FollowedChange,
   ): Promise<boolean> {
-    const { calls, turns, onEndedElsewhere } = this.#options
-    for (const approval of running) if ((await calls.stateOf(approval)) === 'asked') return false
+    const { turns, onEndedElsewhere } = this.#options
+    const { ledger } = backend
+    for (const approval of running)
+      if ((await readCallState(backend, approval)) === 'asked') return false
     if (turns.running(chat)?.messageId === messageId) return false
     if (change === 'stored') return true
-    const locked = await ledger.locks.listLockedByOthers(chat.principalId)
-    if (!locked.includes(chat.chatId)) return true
+    if (!(await ledger.locks.isLockedElsewhere(chat))) return true
     // Another process may be writing the reply. This makes it `stored` when that process has released the chat.
     const [first] = running
     const approval = first && (await ledger.get(first.id))

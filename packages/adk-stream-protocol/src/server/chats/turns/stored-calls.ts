@@ -2,72 +2,52 @@ import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval } from '../../../approvals/approval.ts'
-import type { LazyBackend } from '../backend.ts'
+import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { BrowserCall } from '../../../store/store.ts'
-import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 
 /** A call in the conversation of a chat. */
-interface StoredCall {
+export interface StoredCall {
   /** The assistant message that made the call. */
   readonly messageId: string
   readonly call: Call
 }
 
-/** Reads calls from the stored conversations. */
-export class StoredCalls {
-  readonly #backend: LazyBackend
-  readonly #turns: TurnRegistry
-
-  constructor(backend: LazyBackend, turns: TurnRegistry) {
-    this.#backend = backend
-    this.#turns = turns
+/** Finds a call in the stored conversation of a chat. Returns undefined if the chat does not contain it. */
+export async function findStoredCall(
+  backend: Pick<Backend, 'sessions' | 'appName'>,
+  chat: ChatRef,
+  toolCallId: string,
+): Promise<StoredCall | undefined> {
+  const turns = await backend.sessions.readTurns(toAppChat(backend, chat))
+  for (const turn of turns.toReversed()) {
+    const call = replayTurn(turn, WITHOUT_STATE).state.calls.get(toolCallId)
+    if (call) return { messageId: turn.messageId, call }
   }
+  return undefined
+}
 
-  /** Finds a call. Returns undefined if the chat does not contain it. */
-  async find(chat: ChatRef, toolCallId: string): Promise<StoredCall | undefined> {
-    const backend = await this.#backend.get()
-    const turns = await backend.sessions.readTurns(toAppChat(backend, chat))
-    for (const turn of turns.toReversed()) {
-      const call = replayTurn(turn, WITHOUT_STATE).state.calls.get(toolCallId)
-      if (call) return { messageId: turn.messageId, call }
-    }
-    return undefined
-  }
+/**
+ * Returns the state of a call, or undefined if the conversation does not contain the call. A call whose approval has ended is `asked`
+ * until the conversation shows how.
+ */
+export async function readCallState(
+  { sessions }: Pick<Backend, 'sessions'>,
+  { chat, messageId, toolCallId }: BrowserCall,
+): Promise<string | undefined> {
+  const turn = await sessions.findTurn(chat, messageId)
+  const calls = turn && replayTurn(turn, WITHOUT_STATE).state.calls
+  return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
+}
 
-  /** Finds a call. If a turn is running, waits for its end and looks again. */
-  async findAfterTurn(chat: ChatRef, toolCallId: string): Promise<StoredCall | undefined> {
-    const found = await this.find(chat, toolCallId)
-    const running = found ? undefined : this.#turns.running(chat)
-    if (!running) return found
-    await running.settled
-    return this.find(chat, toolCallId)
-  }
-
-  /** Returns the id of the message that contains a call, or undefined if the chat does not contain the call. */
-  async messageOf(chat: ChatRef, toolCallId: string): Promise<string | undefined> {
-    const found = await this.find(chat, toolCallId)
-    return found?.messageId
-  }
-
-  /**
-   * Returns the state of a call, or undefined if the conversation does not contain the call. A call whose approval has ended is `asked`
-   * until the conversation shows how.
-   */
-  async stateOf({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
-    const { sessions } = await this.#backend.get()
-    const turn = await sessions.findTurn(chat, messageId)
-    const calls = turn && replayTurn(turn, WITHOUT_STATE).state.calls
-    return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
-  }
-
-  /** Whether a server stopped after it stored the result of a call and before the turn had ended. The turn must be the newest of its chat. */
-  async isLeft(approval: Approval): Promise<boolean> {
-    const { sessions } = await this.#backend.get()
-    const last = (await sessions.readTurns(approval.chat)).at(-1)
-    return last?.messageId === approval.messageId && findContinuation(last, approval) !== undefined
-  }
+/** Whether a server stopped after it stored the result of a call and before the turn had ended. The turn must be the newest of its chat. */
+export async function isTurnLeft(
+  { sessions }: Pick<Backend, 'sessions'>,
+  approval: Approval,
+): Promise<boolean> {
+  const last = (await sessions.readTurns(approval.chat)).at(-1)
+  return last?.messageId === approval.messageId && findContinuation(last, approval) !== undefined
 }
 
 /** The session state is part of the chunks only. */

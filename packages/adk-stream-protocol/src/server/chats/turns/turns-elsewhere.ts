@@ -121,7 +121,7 @@ export class TurnsElsewhere {
     const key = this.#key(chat, opened)
     const found = await opened.turns.find(key)
     // The end of a turn may not be written yet.
-    return found && (await isHeldElsewhere(opened, key)) ? found.messageId : undefined
+    return found && (await opened.ledger.locks.isLockedElsewhere(key)) ? found.messageId : undefined
   }
 
   /** Returns the running turn of a chat on another server, to be read here. */
@@ -214,7 +214,7 @@ export class TurnsElsewhere {
     for (;;) {
       const found = await search(opened, key)
       if (found !== undefined || performance.now() > until) return found
-      if (!(await isHeldElsewhere(opened, key))) return search(opened, key)
+      if (!(await opened.ledger.locks.isLockedElsewhere(key))) return search(opened, key)
       await delay(APPEAR_POLL_MS)
     }
   }
@@ -222,10 +222,6 @@ export class TurnsElsewhere {
   #key({ principalId, chatId }: ChatRef, { ledger }: Opened): AppChatRef {
     return { appName: ledger.appName, principalId, chatId }
   }
-}
-
-async function isHeldElsewhere({ ledger }: Opened, chat: AppChatRef): Promise<boolean> {
-  return (await ledger.locks.listLockedByOthers(chat.principalId)).includes(chat.chatId)
 }
 
 /** Stores what a crashed server has streamed, and ends its turn, under the chat lock. */
