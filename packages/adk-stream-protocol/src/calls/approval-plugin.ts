@@ -6,7 +6,6 @@ import type {
   LlmRequest,
   LlmResponse,
   PluginManager,
-  RemoteA2AAgent,
 } from '@google/adk'
 import { isBaseTool } from '@google/adk'
 
@@ -55,8 +54,7 @@ import { allowElicitation } from './elicitations.ts'
 import { pauseForSignIn, readLateSignIn, requestLateSignIn } from './late-sign-ins.ts'
 import { findNestedAgent, nestAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
-import { cancelTasks, createRemoteRuns } from './remote-runs.ts'
-import type { WaitingTask } from './remote-questions.ts'
+import { createRemoteRuns } from './remote-runs.ts'
 import type { CallOutcome } from './run-call.ts'
 import { RunRegistry } from './run-state.ts'
 import type { RunState } from './run-state.ts'
@@ -119,14 +117,6 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Whether events can be shown while a call runs. */
   get elicits(): boolean {
     return this.#options.elicits
-  }
-
-  /** Cancels tasks of remote agents. Never rejects. */
-  async cancelTasks(
-    tasks: readonly WaitingTask[],
-    findAgent: (name: string) => RemoteA2AAgent | undefined,
-  ): Promise<void> {
-    await cancelTasks(tasks, findAgent, this.#options.onError)
   }
 
   /** Returns the id of the message that a run of a chat writes. Returns undefined for other runs, such as those of an `AgentTool`. */

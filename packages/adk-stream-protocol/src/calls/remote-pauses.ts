@@ -76,7 +76,7 @@ export async function* relay(remote: RemoteRun, events: RemoteEvents): RemoteEve
   if (last) yield* ask(remote, last.event, last.pause)
 }
 
-/** Yields the calls that stand for a pause, and the requests to the person. If it cannot be asked, yields what the agent said. */
+/** Yields the calls that represent a pause, and the requests to the person. If it cannot be asked, yields what the agent said. */
 async function* ask(remote: RemoteRun, event: Event, pause: RemotePause): RemoteEvents {
   const { agent, run } = remote
   const questions = toQuestions(agent.name, pause)

@@ -156,7 +156,7 @@ function isSmall(question: RemoteQuestion): boolean {
   return JSON.stringify(shown).length <= MAX_ARGS
 }
 
-/** The ids of calls that stand for what a remote agent asks begin with this. */
+/** The prefix of the ids of calls that represent questions of a remote agent. */
 export const REMOTE_CALL = 'remote-'
 
 /** A task of a remote agent that waits. */

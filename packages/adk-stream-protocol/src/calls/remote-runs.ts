@@ -301,7 +301,7 @@ async function* prepend(first: Event, rest: RemoteEvents): RemoteEvents {
   yield* rest
 }
 
-/** A call that stands for what a remote agent asks. */
+/** A call that represents a question of a remote agent. */
 export interface RemoteCall extends RemoteCallNote {
   readonly toolName: string
   readonly args: Record<string, unknown>

@@ -338,7 +338,7 @@ async function recover(live: LiveSession, call: OpenCall): Promise<void> {
   }
 }
 
-/** Cancels the approval of a call whose work failed. Returns it as it is then. */
+/** Cancels the approval of a call whose work failed. Returns the approval in its new state. */
 async function cancelApproval(
   { chat, ledger }: LiveSession,
   toolCallId: string,

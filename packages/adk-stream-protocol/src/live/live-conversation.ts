@@ -29,7 +29,7 @@ import type { LiveConversationOptions } from './live-parts.ts'
 import { LiveParts } from './live-parts.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 
-/** Lets the words of a person decide the open approval of the chat, if it is in reach. */
+/** Lets the words of a person decide the open approval of the chat, if `isInReach` accepts it. */
 type DecideSpoken = (
   reply: ShownReply,
   isInReach: (approval: Approval) => boolean,

@@ -78,7 +78,7 @@ export interface LiveCallsOptions {
   readonly isOpen: () => boolean
   /** Called when a result was stored in a message that is not streamed any more. */
   readonly onLateResult: (messageId: string) => void
-  /** Cancels the tasks of remote agents that asked what these calls stand for. */
+  /** Cancels the tasks of remote agents whose questions these calls represent. */
   readonly cancelRemoteTasks: (calls: readonly { readonly toolCallId: string }[]) => Promise<void>
   /** Records which calls wait for a client, and for how long. The records outlive this run. */
   readonly browserCalls: {

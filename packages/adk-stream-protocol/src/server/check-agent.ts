@@ -115,7 +115,7 @@ function unknownNames(policy: ApprovalPolicy, known: readonly string[]): string[
   )
 }
 
-/** Whether a name stands for questions of a remote agent, or for its calls, which are known only when it asks for their approval. */
+/** Whether a name is that of questions of a remote agent, or for its calls, which are known only when it asks for their approval. */
 function isRemoteName(name: string, remotes: readonly string[]): boolean {
   if (name === INPUT_CALL) return remotes.length > 0
   return remotes.some((remote) => name.startsWith(`${remote}.`))

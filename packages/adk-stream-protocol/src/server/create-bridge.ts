@@ -140,10 +140,12 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const drain = createDrain()
   const routes = [...healthRoutes(readiness, { audit, onError }), ...services.routes]
   const onRefused = (error: ProtocolError): void => operations.refused(error)
-  const router = openRouter(settings, { store, routes, drain, onRefused })
+  const proxies = trustProxies(settings.trustedProxies)
+  const router = openRouter(settings, { store, routes, proxies, drain, onRefused })
   const { openHandlers, findCall } = services
   const upgrader = new SocketUpgrader({
     router,
+    proxies,
     limits,
     onError,
     onRefused,
@@ -235,7 +237,7 @@ function openShared(
 
 function openRouter(
   settings: BridgeSettings,
-  parts: Pick<HttpRouterOptions, 'routes' | 'drain' | 'onRefused'> & {
+  parts: Pick<HttpRouterOptions, 'routes' | 'proxies' | 'drain' | 'onRefused'> & {
     readonly store: Lazy<Store>
   },
 ): HttpRouter {
@@ -248,7 +250,6 @@ function openRouter(
       authenticate ?? signedCookie({ secret: async () => (await store.get()).secret('cookie') }),
     allowedOrigins: toOrigins(settings.allowedOrigins),
     allowedHosts,
-    proxies: trustProxies(settings.trustedProxies),
     basePath: settings.basePath ?? '',
   })
 }

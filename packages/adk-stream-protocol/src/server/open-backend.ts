@@ -37,7 +37,13 @@ export async function openBackend(
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
-  const agents = new ChatAgents({ names: [...roots.keys()], chooseAgent, chats, onError })
+  const agents: ChatAgents = new ChatAgents({
+    names: [...roots.keys()],
+    chooseAgent,
+    chats,
+    chatExists: (chat) => sessions.exists(chat),
+    onError,
+  })
   const sessions = openSessions(settings, { store, ledger, agents })
   const host = openHost(settings, { ledger, agents, sessions, signIns, modelCalls })
   return {

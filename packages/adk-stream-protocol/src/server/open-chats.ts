@@ -24,12 +24,10 @@ import type { LiveSender } from './chats/live-sender.ts'
 import { openLiveSender } from './chats/live-sender.ts'
 import type { ModelCalls } from './chats/model-calls.ts'
 import { endElicitation } from './chats/recovery/lost-elicitations.ts'
-import { RemoteTurns } from './chats/recovery/remote-turns.ts'
-import { showStored } from './chats/recovery/show-stored.ts'
-import { AskingTurns } from './chats/turns/asking-turns.ts'
+import { RemoteTurns, showStored } from './chats/recovery/remote-turns.ts'
+import { answerStopAsking, stopAskingElsewhere } from './chats/turns/asking-turns.ts'
 import { CallOutcomes } from './chats/turns/call-outcomes.ts'
 import { createChatLocker } from './chats/turns/chat-locker.ts'
-import { Rewinds } from './chats/turns/rewinds.ts'
 import { readCallState } from './chats/turns/stored-calls.ts'
 import { TurnService } from './chats/turns/turn-service.ts'
 import { TurnsElsewhere } from './chats/turns/turns-elsewhere.ts'
@@ -58,8 +56,6 @@ export interface ChatParts {
   readonly turnService: TurnService
   readonly decisions: ApprovalDecisions
   readonly decidedTurns: DecidedTurns
-  /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
-  readonly asking: AskingTurns | undefined
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
   readonly live: LiveSender | undefined
@@ -75,14 +71,12 @@ export interface ChatParts {
 /** Creates the parts that run chats. */
 export function openChats(settings: BridgeSettings, shared: SharedParts): ChatParts {
   const { backend, events, news } = shared
-  const { limits, context, onError } = settings
+  const { limits, context, whenShortened = 'keep', onError } = settings
   // The parts call each other. One that is created before another one finds it here when it runs.
   const later = (): ChatParts => parts
   const elsewhere = openElsewhere(settings, shared, later)
-  const asking = openAskingTurns(settings, { backend, elsewhere, later })
-  const turns = openTurns(settings, shared, { elsewhere, asking })
+  const turns = openTurns(settings, shared, elsewhere)
   const turnService = openTurnService(settings, shared, { turns, later })
-  const rewinds = new Rewinds(backend, turns, settings.whenShortened ?? 'keep')
   const onRecovered = (approval: Approval, turn: Turn): void => {
     const { chat, id } = approval
     if (later().runs?.hasListeners(chat) !== true) return
@@ -118,8 +112,16 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
   const decideByReply = createReplyDecision({ backend, decisions })
-  const live =
-    runs && openLiveSender({ runs, turnService, rewinds, decisions, decideByReply, context })
+  const sending = {
+    backend,
+    turns,
+    turnService,
+    decisions,
+    decideByReply,
+    context,
+    whenShortened,
+  }
+  const live = runs && openLiveSender({ ...sending, runs })
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const remoteTurns = new RemoteTurns({
@@ -135,23 +137,17 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
   const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
   const chats = new ChatService({
-    backend,
-    turns,
-    turnService,
-    rewinds,
-    decisions,
-    decideByReply,
+    ...sending,
     resume: resumeDecided,
-    context,
     runs,
     live,
     owners,
     outcomes,
     remoteTurns,
     elsewhere,
-    asking,
+    elicits: settings.elicitation,
   })
-  const opened = { chats, turns, turnService, decisions, decidedTurns, asking, runs, live }
+  const opened = { chats, turns, turnService, decisions, decidedTurns, runs, live }
   const parts: ChatParts = { ...opened, owners, outcomes, elsewhere, remoteTurns, newsPoll, resume }
   return parts
 }
@@ -216,8 +212,8 @@ function openElsewhere(
     onApprovals: () => later().newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
     answer: async (kind, body) => {
-      const { asking, owners } = later()
-      return (await asking?.answer(kind, body)) ?? owners.answer(kind, body)
+      const { turns, owners } = later()
+      return (await answerStopAsking(turns, kind, body)) ?? owners.answer(kind, body)
     },
     stopHere: (chat) => later().turns.stopHere(chat),
     isAsked: () => later().runs?.busy === true || later().turns.busy,
@@ -231,28 +227,14 @@ function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents):
   events.chatChanged(chat)
 }
 
-function openAskingTurns(
-  { elicitation }: BridgeSettings,
-  parts: Pick<SharedParts, 'backend'> &
-    Pick<ChatParts, 'elsewhere'> & { readonly later: () => ChatParts },
-): AskingTurns | undefined {
-  const { backend, elsewhere, later } = parts
-  if (!elicitation) return undefined
-  return new AskingTurns({
-    backend,
-    elsewhere,
-    turns: () => later().turns,
-    turnService: () => later().turnService,
-  })
-}
-
 function openTurns(
   settings: BridgeSettings,
   { backend, events }: SharedParts,
-  { elsewhere, asking }: Pick<ChatParts, 'elsewhere' | 'asking'>,
+  elsewhere: TurnsElsewhere,
 ): TurnRegistry {
   const stopIfUnwatched = async (chat: ChatRef): Promise<boolean | undefined> =>
-    (await asking?.stopElsewhere(chat)) === true || elsewhere.stopIfUnwatched(chat)
+    (settings.elicitation && (await stopAskingElsewhere({ backend, elsewhere }, chat))) ||
+    elsewhere.stopIfUnwatched(chat)
   return new TurnRegistry({
     ...settings.limits,
     disconnectGraceMs: settings.disconnectGraceMs ?? 0,

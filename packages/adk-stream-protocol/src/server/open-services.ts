@@ -52,8 +52,8 @@ type AllParts = Omit<BridgeSettings, 'live'> & SharedParts & ChatParts
 /** Creates the parts that serve the chats: what runs them, their endpoints, their frames, and the work in the background. */
 export function openServices(settings: BridgeSettings, shared: SharedParts): Services {
   const all = { ...settings, ...shared, ...openChats(settings, shared) }
-  const { backend, chats, turns, turnService, runs, live, elsewhere, limits, onError } = all
-  const { outcomes } = all
+  const { backend, turns, turnService, runs, live, elsewhere, outcomes, onError } = all
+  const { chats, decisions, limits } = all
   const completions = openCallCompletions(all)
   const recovery = openRecovery(all)
   const retention = openRetention(all)
@@ -65,8 +65,8 @@ export function openServices(settings: BridgeSettings, shared: SharedParts): Ser
     deletePrincipal: createDeletion(all),
     openHandlers: (connection) =>
       runs && live
-        ? openLiveHandlers(connection, { runs, chats, live, limits })
-        : openTurnHandlers(connection, { chats, limits }),
+        ? openLiveHandlers(connection, { runs, chats, decisions, live, limits })
+        : openTurnHandlers(connection, { chats, decisions, limits }),
     findCall: createCallFinder(all),
     approvalChanged: (approval) => {
       runs?.approvalChanged(approval)

@@ -236,7 +236,7 @@ interface Question {
 
 /**
  * The events of one run of the agent, which several turns stream one after the other: a turn ends at the question of an MCP server, and
- * the next one continues when the question has ended. The run itself goes on.
+ * the next one continues when the question has ended. The run itself continues meanwhile.
  */
 export class RunEvents {
   readonly #source: AsyncIterator<Event>

@@ -38,6 +38,8 @@ export class Turn {
   readonly #next = defer<Turn | undefined>()
   /** The question of an MCP server at which the log has ended although the run continues. Set before the log ends. */
   asking: string | undefined
+  /** The code of the error with which the run ended. */
+  failure: string | undefined
 
   /** All turns share the object of the limits. */
   constructor(messageId: string, limits: TurnLogLimits, options: TurnOptions) {

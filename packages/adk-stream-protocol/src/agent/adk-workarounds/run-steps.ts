@@ -278,7 +278,7 @@ class Steps {
     return true
   }
 
-  /** Returns the agent that made the waiting call, or the next agent with steps on the way to it. */
+  /** Returns the agent that made the waiting call, or the next agent with steps on the path to it. */
   #findResumed({ points, depth, messageId }: Resume): BaseAgent {
     const [point] = points
     const inner = point?.steps[depth + 1]?.agent

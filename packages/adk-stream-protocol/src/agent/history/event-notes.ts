@@ -162,7 +162,7 @@ const NodeNote = z.object({
 })
 export type NodeNote = z.infer<typeof NodeNote>
 
-/** A call that stands for what a remote A2A agent asks. */
+/** A call that represents a question of a remote A2A agent. */
 const RemoteCallNote = z.object({
   toolCallId: z.string(),
   /** The call of the remote agent that the answer responds to. Absent if it asked with words only. */
@@ -208,7 +208,7 @@ const EventNotes = z.object({
   progress: ProgressNote.exactOptional(),
   /** The start or the outcome of a workflow node. The event has no content, or is the input of an agent. */
   node: NodeNote.exactOptional(),
-  /** The calls in this event that stand for what a remote A2A agent asks. */
+  /** The calls in this event that represent questions of a remote A2A agent. */
   remote: z.array(RemoteCallNote).exactOptional(),
   /** The steps that the event is part of, outermost first. */
   steps: z.array(StepNote).exactOptional(),

@@ -39,7 +39,7 @@ export interface ReconnectingSocketOptions {
   readonly onGivenUp: (error: unknown, options: { readonly isFinal: boolean }) => void
 }
 
-/** The queued bytes from which on audio is dropped: two seconds at 16 kHz. Late audio is of no use. */
+/** With more queued bytes than this, audio is dropped: two seconds at 16 kHz. Late audio is useless. */
 const MAX_QUEUED_AUDIO = 64_000
 
 /** `WebSocket.OPEN` */

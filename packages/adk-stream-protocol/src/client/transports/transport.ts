@@ -188,7 +188,7 @@ export async function* readChunks(stream: AdkChunkStream): AsyncGenerator<Chunk,
       yield value as Chunk
     }
   } finally {
-    // An error of a stream that is not read any more is of no use.
+    // Nobody handles an error of a stream that is not read any more.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -59,6 +59,8 @@ export interface ChatAgentsOptions {
   readonly names: readonly string[]
   readonly chooseAgent: ChooseAgent | undefined
   readonly chats: Pick<ChatStore, 'find' | 'assignAgent'>
+  /** Whether the session of a chat exists. */
+  readonly chatExists: (chat: AppChatRef) => Promise<boolean>
   readonly onError: (error: unknown) => void
 }
 
@@ -107,14 +109,14 @@ export class ChatAgents {
   async choose(
     principal: Principal,
     chat: AppChatRef,
-    { context = { body: {} }, exists, ...asked }: AgentRequest & { exists: Exists },
+    { context = { body: {} }, ...asked }: AgentRequest,
   ): Promise<ChosenAgent> {
     if (this.#isSingle) return { name: UNNAMED_AGENT, isNamed: false }
     const { chooseAgent } = this.#options
     const named = readName(context.body['agent']) ?? asked.named
     // With `chooseAgent`, the server chooses, and the client only makes a request.
     const isNamed = !chooseAgent && named !== undefined
-    const name = await this.#known(chat, exists)
+    const name = await this.#known(chat)
     if (name !== undefined) {
       if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
       if (isNamed && named !== name) throw new ProtocolError('other-agent')
@@ -146,9 +148,9 @@ export class ChatAgents {
   }
 
   /** Returns the agent of a chat, or undefined if the chat does not exist. */
-  async #known(chat: AppChatRef, exists: Exists): Promise<string | undefined> {
+  async #known(chat: AppChatRef): Promise<string | undefined> {
     const recorded = await this.#recorded(chat)
-    if (recorded !== undefined || !(await exists())) return recorded
+    if (recorded !== undefined || !(await this.#options.chatExists(chat))) return recorded
     // The agent is recorded before the session is created, so a chat that was created since the first read has its agent now.
     return (await this.#recorded(chat)) ?? this.#first
   }
@@ -163,9 +165,6 @@ export class ChatAgents {
     throw new ProtocolError('bad-request', { message: 'There is no agent with this name.' })
   }
 }
-
-/** Whether the session of the chat exists. */
-type Exists = () => Promise<boolean>
 
 function readName(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value

@@ -1,6 +1,6 @@
 import type { Approval } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { Responses, DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
+import type { Responses, OutputResponse } from '../../protocol/read-responses.ts'
 import type {
   MessageRequest,
   ResponsesRequest,
@@ -14,7 +14,7 @@ import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { isElicitation } from '../../calls/question-terms.ts'
 import { toAppChat } from './backend.ts'
 import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
-import type { AskingTurns } from './turns/asking-turns.ts'
+import { readAfterAnswer, readUntilQuestion } from './turns/asking-turns.ts'
 import type { ApprovalDecisions, Continuation } from './decisions/approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './recovery/remote-turns.ts'
@@ -28,7 +28,7 @@ import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import type { CallOutcomes } from './turns/call-outcomes.ts'
-import type { Rewinds } from './turns/rewinds.ts'
+import { findRemoved, rewindChat } from './turns/rewinds.ts'
 import { findStoredCall } from './turns/stored-calls.ts'
 import { refuseForeignOutput } from './turns/turn-responses.ts'
 import type { TurnService } from './turns/turn-service.ts'
@@ -46,7 +46,8 @@ export interface ChatServiceParts {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly turnService: TurnService
-  readonly rewinds: Rewinds
+  /** The option `whenShortened`. */
+  readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
   readonly decideByReply: DecideByReply
   /** Resumes the turn of an approval that was just decided, without a reader. */
@@ -59,9 +60,9 @@ export interface ChatServiceParts {
   readonly owners: LiveOwners
   readonly outcomes: Pick<CallOutcomes, 'read'>
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
-  readonly elsewhere: Pick<TurnsElsewhere, 'open'>
-  /** Turns that wait for the answer to an MCP server. Undefined without the option `elicitation`. */
-  readonly asking: AskingTurns | undefined
+  readonly elsewhere: Pick<TurnsElsewhere, 'open' | 'ask'>
+  /** Whether MCP servers may ask questions during a call. */
+  readonly elicits: boolean
 }
 
 export interface SendOptions {
@@ -104,15 +105,17 @@ export class ChatService {
   }
 
   async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
-    const { decisions, turnService, rewinds, context, decideByReply, resume } = this.#parts
+    const { decisions, turnService, turns, context, decideByReply, resume } = this.#parts
     // RQ121: all checks run before the request changes anything.
-    const agent = await turnService.chooseAgent(principal, chat, request)
+    const backend = await this.#parts.backend.get()
+    const agent = await backend.agents.choose(principal, toAppChat(backend, chat), request)
     const { chatId } = chat
     const state = await toSessionState(context, { principal, chatId }, request.context)
     await decisions.decideEarlier(principal, chat, request.earlier)
     onDecided?.()
-    const removed = await rewinds.findRemoved(chat, request)
-    if (removed !== undefined) await rewinds.rewind(chat, removed)
+    const isRewound = this.#parts.whenShortened === 'rewind'
+    const removed = isRewound ? await findRemoved(backend, chat, request) : undefined
+    if (removed !== undefined) await rewindChat(backend, turns, { chat, userMessageId: removed })
     const words = request.replaces ? undefined : readReply(request.message)
     const decide = async (): Promise<Approval | undefined> =>
       words && decideByReply(principal, chat, { reply: words, isInReach })
@@ -240,12 +243,12 @@ export class ChatService {
     chat: ChatRef,
     { messageId, seen, taken, turn }: Continuation,
   ): Promise<OpenedTurn | undefined> {
-    const { asking, resume } = this.#parts
-    if (!asking || turn) return undefined
+    const { elicits, resume } = this.#parts
+    if (!elicits || turn) return undefined
     const answered = taken.find(isElicitation)
     const continued = answered
-      ? await asking.read(chat, answered)
-      : await asking.readUntilQuestion(chat, { messageId, seen })
+      ? await readAfterAnswer(this.#parts, chat, answered)
+      : await readUntilQuestion(this.#parts, chat, { messageId, seen })
     if (continued === undefined) return undefined
     // Their turns resume when this one has ended.
     for (const approval of taken) if (!isElicitation(approval)) resume(approval)
@@ -302,24 +305,6 @@ export class ChatService {
     const backend = await this.#parts.backend.get()
     // Without the store, the turn can still be read.
     return backend.ledger.locks.stillHolds(toAppChat(backend, chat)).catch(() => true)
-  }
-
-  /** Records that a person has signed in, and resumes the turn. Only the server calls this, with the credential. */
-  decideSignIn(principal: Principal, approvalId: string): Promise<void> {
-    return this.#parts.decisions.decideSignIn(principal, approvalId)
-  }
-
-  /** Records a decision, and resumes the turn of its call without a reader. Without `chat`, the decision comes from outside the chat. */
-  decide(principal: Principal, decision: DecisionResponse, chat?: ChatRef): Promise<Approval> {
-    const { decisions } = this.#parts
-    return chat
-      ? decisions.decide(principal, chat, decision)
-      : decisions.decideById(principal, decision)
-  }
-
-  /** Decides as the holder of a link. The decision uses the link up. */
-  decideByLink(holder: Principal, decision: DecisionResponse, linkId: string): Promise<Approval> {
-    return this.#parts.decisions.decideById(holder, decision, linkId)
   }
 
   /** Stops the running turn of a chat, in any process, and waits until it is settled. */

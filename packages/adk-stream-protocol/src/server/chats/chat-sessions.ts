@@ -153,6 +153,7 @@ export class ChatSessions {
 
   /** Sets session state of a chat without a message. Writes only the values that differ. */
   async setState(chat: AppChatRef, delta: StateDelta): Promise<void> {
+    if (Object.keys(delta).length === 0) return
     const session = await this.service.getOrCreateSession(toSessionKey(chat))
     const stateDelta = changesIn(session.state, delta)
     if (Object.keys(stateDelta).length === 0) return

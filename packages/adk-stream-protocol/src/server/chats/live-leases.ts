@@ -17,7 +17,7 @@ export interface LiveLease {
   isHeld(): Promise<boolean>
   /** Stores what another process needs to continue the session after a crash of this one. Returns false if the lease is lost. */
   save(snapshot: LiveSnapshot): Promise<boolean>
-  /** Gives the session up: with a snapshot to another process, without one for good. */
+  /** Gives the session up. With a snapshot, another process can continue it. */
   release(snapshot?: LiveSnapshot): Promise<void>
 }
 

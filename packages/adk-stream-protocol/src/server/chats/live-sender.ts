@@ -4,9 +4,12 @@ import type { Approval } from '../../approvals/approval.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
+import type { LazyBackend } from './backend.ts'
+import { toAppChat } from './backend.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ApprovalDecisions } from './decisions/approval-decisions.ts'
@@ -14,15 +17,18 @@ import type { DecideByReply } from './decisions/reply-decisions.ts'
 import { readReply } from './decisions/reply-decisions.ts'
 import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
-import type { Rewinds } from './turns/rewinds.ts'
+import { checkRewind, findRemoved, rewindChat } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ShownReply } from '../../protocol/message.ts'
 
 export interface LiveSenderParts {
+  readonly backend: LazyBackend
   readonly runs: LiveRuns
   readonly turnService: TurnService
-  readonly rewinds: Rewinds
+  readonly turns: TurnRegistry
+  /** The option `whenShortened`. */
+  readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
   readonly decideByReply: DecideByReply
   /** The option `context`. */
@@ -51,7 +57,7 @@ type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context
   Pick<AgentRequest, 'named'>
 
 export function openLiveSender(parts: LiveSenderParts): LiveSender {
-  const { turnService, decideByReply, context } = parts
+  const { decideByReply, context } = parts
   /** The turns that are being opened, by chat. */
   const opening = new Map<string, Promise<unknown>>()
   /** The messages that are being sent, by chat and id. */
@@ -78,39 +84,47 @@ export function openLiveSender(parts: LiveSenderParts): LiveSender {
       await decideByReply(await authenticate(), chat, { reply, isInReach })
     },
     prepareSpeech: async (principal, chat, asked) => {
-      const agent = await turnService.chooseAgent(principal, chat, asked)
+      const backend = await parts.backend.get()
+      const { agents, sessions } = backend
+      const key = toAppChat(backend, chat)
+      const agent = await agents.choose(principal, key, asked)
       const state = await toSessionState(context, { principal, chatId: chat.chatId }, undefined)
-      await turnService.recordAgent(chat, agent)
-      await turnService.setState(chat, state)
+      await agents.record(key, agent)
+      await sessions.setState(key, state)
     },
   }
 }
 
 async function sendMessage(
-  { runs, turnService, rewinds, decisions, decideByReply, context }: LiveSenderParts,
+  parts: LiveSenderParts,
   principal: Principal,
   chat: ChatRef,
   request: LiveMessageRequest,
 ): Promise<Turn> {
+  const { runs, turnService, turns, decisions, decideByReply, context } = parts
   const { message, replaces, history = [], hold: held = false } = request
+  const backend = await parts.backend.get()
   // RQ121: all checks run before the request changes anything.
   await runs.whenStarted(chat)
-  const agent = await turnService.chooseAgent(principal, chat, request)
+  const key = toAppChat(backend, chat)
+  const agent = await backend.agents.choose(principal, key, request)
   const { chatId } = chat
   const state = await toSessionState(context, { principal, chatId }, request.context)
   await decisions.decideEarlier(principal, chat, request.earlier ?? [])
   const userMessageId = message.id ?? randomUUID()
-  const removed = replaces ? userMessageId : await rewinds.findRemoved(chat, { replaces, history })
+  const isRewound = parts.whenShortened === 'rewind'
+  const shortened = isRewound ? await findRemoved(backend, chat, { replaces, history }) : undefined
+  const removed = replaces ? userMessageId : shortened
   if (removed !== undefined) {
-    await rewinds.check(chat, removed)
+    await checkRewind(backend, key, removed)
     await runs.leave(chat)
-    await rewinds.rewind(chat, removed)
+    await rewindChat(backend, turns, { chat, userMessageId: removed })
   }
   const isInReach = (approval: Approval): boolean => runs.holds(approval)
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
   const reply = removed === undefined ? readReply(message) : undefined
   if (removed === undefined && !reply) await cancelPending()
-  await turnService.recordAgent(chat, agent)
+  await backend.agents.record(key, agent)
   const run = await runs.open(chat)
   const decide = async (): Promise<Approval | undefined> => {
     const decided = reply && (await decideByReply(principal, chat, { reply, isInReach }))

@@ -89,16 +89,6 @@ export class HttpRouter {
     }
   }
 
-  /** Returns the client address of a request, or undefined if the address may belong to a proxy. */
-  clientOf(exchange: Exchange): string | undefined {
-    return this.#options.proxies.clientOf(exchange)
-  }
-
-  /** Returns the request with the scheme and address that trusted proxies report. */
-  readProxied(exchange: Exchange): Exchange {
-    return this.#options.proxies.read(exchange)
-  }
-
   /** Checks an upgrade request. Never throws. */
   async authorizeUpgrade(exchange: Exchange): Promise<UpgradeResult> {
     try {

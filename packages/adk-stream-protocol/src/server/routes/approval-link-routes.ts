@@ -10,7 +10,7 @@ import { Digest } from '../../protocol/read-responses.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { LazyBackend } from '../chats/backend.ts'
-import type { ChatService } from '../chats/chat-service.ts'
+import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { BAD_LINK, toDecider, toError } from '../chats/decisions/decision-results.ts'
 import type { Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply } from '../http/exchange.ts'
@@ -59,7 +59,7 @@ interface LinkHolder {
 
 interface LinkRoutesOptions {
   readonly backend: LazyBackend
-  readonly chats: ChatService
+  readonly decisions: Pick<ApprovalDecisions, 'decideById'>
   readonly limits: BridgeLimits
   readonly findNames: FindNames
   readonly approvalLinks?: ApprovalLinkOptions
@@ -69,7 +69,7 @@ const DEFAULT_EXPIRES_MS = 10 * 60_000
 
 /** The routes of links: create one, open it once, read the approval, and decide it once. */
 export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, approvalLinks: links } = options
+  const { backend, decisions, limits, approvalLinks: links } = options
   if (!links) return []
 
   const create = async ({ principal, id }: AuthenticatedRequest): Promise<Reply> => {
@@ -120,7 +120,7 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
     const { key, approved, reason, preview } = body
     const { link } = await findByLink(options, id, key)
     const decision = { approvalId: id, approved, ...withoutUndefined({ reason, preview }) }
-    const decided = await chats.decideByLink(link.as, decision, link.id)
+    const decided = await decisions.decideById(link.as, decision, link.id)
     return reply(200, { approval: { id, state: decided.state.name } })
   }
 

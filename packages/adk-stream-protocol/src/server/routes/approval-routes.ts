@@ -13,7 +13,7 @@ import { callInTime, collect } from '../../shared/async.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
-import type { ChatService } from '../chats/chat-service.ts'
+import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { toDecider, toError } from '../chats/decisions/decision-results.ts'
 import type { CurrentApproval } from '../chats/decisions/policy-checks.ts'
 import type { Reply } from '../http/exchange.ts'
@@ -23,14 +23,14 @@ import type { BridgeLimits } from '../limits.ts'
 
 export interface ApprovalRoutesOptions {
   readonly backend: LazyBackend
-  readonly chats: ChatService
+  readonly decisions: Pick<ApprovalDecisions, 'decideById'>
   readonly limits: BridgeLimits
   readonly findNames: FindNames
 }
 
 /** The routes of approvals, for inboxes, bots and phones: list, read, decide, and withdraw a vote. */
 export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[] {
-  const { backend, chats, limits, findNames } = options
+  const { backend, decisions, limits, findNames } = options
 
   const view = async (approval: Approval, principal: Principal): Promise<unknown> =>
     viewApproval(approval, principal, {
@@ -56,7 +56,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
   const decide = async ({ principal, id, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const body = checkInput(DecisionBody, await readJson(exchange, limits), BAD_BODY)
     const { approved, reason, args, payload, preview } = body
-    const decided = await chats.decide(principal, {
+    const decided = await decisions.decideById(principal, {
       approvalId: id,
       approved,
       ...withoutUndefined({ reason, editedArgs: args, payload, preview }),

@@ -16,7 +16,7 @@ import { toAppChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
 import { showDecisions } from '../chats/decisions/show-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
-import type { AskingTurns } from '../chats/turns/asking-turns.ts'
+import { findOpenQuestion } from '../chats/turns/asking-turns.ts'
 import type { TurnsElsewhere } from '../chats/turns/turns-elsewhere.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
@@ -28,7 +28,8 @@ interface ChatRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
-  readonly asking: Pick<AskingTurns, 'questionOf'> | undefined
+  /** Whether MCP servers may ask questions during a call. */
+  readonly elicitation: boolean
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly chats: ChatService
@@ -42,7 +43,7 @@ interface ChatRoutesOptions {
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const { backend, turns, elsewhere, events, feeds, chats, runs, limits } = options
-  const { exposeState, asking } = options
+  const { exposeState, elicitation } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const request = readStreamRequest(await readJson(exchange, limits), limits)
@@ -62,7 +63,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const chat = chatOf(request)
     const opened = await backend.get()
     // Read before the conversation: a question that ends meanwhile is shown as open, and the next turn shows its end.
-    const question = await asking?.questionOf(chat)
+    const question = elicitation ? await findOpenQuestion(backend, chat) : undefined
     const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
     const stored = await opened.sessions.readMessages(toAppChat(opened, chat), {
       exposeState,

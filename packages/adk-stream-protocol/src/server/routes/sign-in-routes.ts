@@ -8,7 +8,7 @@ import type { SignInTerms } from '../../protocol/sign-in-terms.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { readCookies } from '../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
-import type { ChatService } from '../chats/chat-service.ts'
+import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { toDecider } from '../chats/decisions/decision-results.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
 import { checkInput, readJson, reply, withHeaders } from '../http/exchange.ts'
@@ -20,7 +20,7 @@ import type { SignIns } from '../sign-in/sign-ins.ts'
 
 interface SignInRoutesOptions {
   readonly backend: LazyBackend
-  readonly chats: ChatService
+  readonly decisions: Pick<ApprovalDecisions, 'decideSignIn'>
   readonly limits: BridgeLimits
   readonly signIn?: SignInOptions
   readonly onError: (error: unknown) => void
@@ -164,12 +164,12 @@ interface GivenCredential extends Pick<Question, 'signIns' | 'owner'> {
 
 /** Answers a question with the credential that was just stored. If the question ended without an answer, removes the credential. */
 async function answerQuestion(
-  { backend, chats, onError }: SignInRoutesOptions,
+  { backend, decisions, onError }: SignInRoutesOptions,
   { signIns, owner, provider, approvalId }: GivenCredential,
 ): Promise<void> {
   const principal = { id: owner.principalId }
   try {
-    await chats.decideSignIn(principal, approvalId)
+    await decisions.decideSignIn(principal, approvalId)
   } catch (error) {
     const { ledger } = await backend.get()
     // Another sign-in of the person may have answered the question: then they stay signed in.

@@ -8,6 +8,7 @@ import { withoutUndefined } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -52,6 +53,7 @@ export type OpenHandlers = (connection: Connection) => FrameHandlers
 
 interface TurnHandlersOptions {
   readonly chats: ChatService
+  readonly decisions: Pick<ApprovalDecisions, 'decide'>
   /** Sends new messages to live sessions. Default: they start runs of the agent. */
   readonly live?: LiveSender
   readonly limits: BridgeLimits
@@ -65,15 +67,14 @@ export function openTurnHandlers(
   options: TurnHandlersOptions,
 ): FrameHandlers {
   const requests = new SocketRequests(connection, options)
-  const { chats } = options
+  const { chats, decisions } = options
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
-  const decisions = requests.decisions
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
     const { id, approvalId, approved, reason, args, payload, preview } = frame
     const principal = await connection.checkPrincipal()
     const details = withoutUndefined({ reason, editedArgs: args, payload, preview })
     const decision = { approvalId, approved, ...details }
-    return (await chats.decide(principal, decision, chatOf(id))).state.name
+    return (await decisions.decide(principal, chatOf(id), decision)).state.name
   }
   return {
     send: (frame) => requests.send(frame),
@@ -82,12 +83,12 @@ export function openTurnHandlers(
     leave: (frame) => requests.leave(frame),
     decide: async (frame) => {
       const { decisionId } = frame
-      const state = await decisions.next(() => decide(frame))
+      const state = await requests.decisionQueue.next(() => decide(frame))
       connection.send({ type: 'decided', decisionId, ok: true, state })
     },
     'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
       // BT6: the client may have sent the decision that allows this output just before.
-      await decisions.settled()
+      await requests.decisionQueue.settled()
       const result = errorText === undefined ? { output } : { errorText }
       // WS16: the output may be the answer to a question, which is a decision.
       const principal = await connection.checkPrincipal()
@@ -142,7 +143,7 @@ function refuseLive(): never {
 
 /** The `send` and `resume` requests of one socket. */
 class SocketRequests {
-  readonly decisions = createDecisionQueue()
+  readonly decisionQueue = createDecisionQueue()
   readonly #connection: Connection
   readonly #options: TurnHandlersOptions
   /** Requests whose turn has not started yet. */
@@ -177,7 +178,7 @@ class SocketRequests {
         request.earlier.length > 0 ||
         readReply(request.message) !== undefined
       const { turn, from } = await (decides
-        ? this.decisions.next(async (onDecided) =>
+        ? this.decisionQueue.next(async (onDecided) =>
             chats.send(await checkPrincipal(), request, { live, onDecided }),
           )
         : chats.send(principal, request, { live }))

@@ -10,6 +10,7 @@ import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-r
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
@@ -23,6 +24,7 @@ import type { AudioMode } from './turn-readers.ts'
 interface LiveHandlersOptions {
   readonly runs: LiveRuns
   readonly chats: ChatService
+  readonly decisions: Pick<ApprovalDecisions, 'decide'>
   readonly live: LiveSender
   readonly limits: BridgeLimits
 }
@@ -33,7 +35,7 @@ const MICROPHONE = 'audio/pcm;rate=16000'
 /** Creates the handlers of a socket with live sessions. They extend the handlers for turns by text, audio and images. */
 export function openLiveHandlers(
   connection: Connection,
-  { runs, chats, live, limits }: LiveHandlersOptions,
+  { runs, chats, decisions, live, limits }: LiveHandlersOptions,
 ): FrameHandlers {
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
@@ -60,6 +62,7 @@ export function openLiveHandlers(
     )
   const turns = openTurnHandlers(connection, {
     chats,
+    decisions,
     live,
     limits,
     audioOf: (chatId) => subscriptions.audioOf(chatId),

@@ -13,6 +13,7 @@ import type { AuthenticateRequest, Principal } from '../auth/authenticate.ts'
 import { credentialCheck } from '../auth/authenticate.ts'
 import type { Exchange, JsonReply } from '../http/exchange.ts'
 import { CompactExchange, reply, SECURITY_HEADERS, withHeaders } from '../http/exchange.ts'
+import type { Proxies } from '../http/hosts-and-proxies.ts'
 import type { HttpRouter } from '../http/http-router.ts'
 import { readExchange } from '../http/request-handlers.ts'
 import { findUrlFault } from './socket-codecs.ts'
@@ -25,6 +26,7 @@ export interface SocketUpgraderOptions extends Omit<
   'heartbeats' | 'onClosed'
 > {
   readonly router: HttpRouter
+  readonly proxies: Proxies
 }
 
 /** In order of preference. */
@@ -79,7 +81,7 @@ export class SocketUpgrader {
    * because it may belong to another listener. Never throws.
    */
   async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<boolean> {
-    const exchange = this.#options.router.readProxied(readExchange(request))
+    const exchange = this.#options.proxies.read(readExchange(request))
     if (!this.#options.router.opensSockets(exchange.url.pathname)) return false
     await this.#upgrade(request, stream, { head, exchange })
     return true
@@ -98,7 +100,7 @@ export class SocketUpgrader {
     if (stream.destroyed) return
     const { principal, headers } = result
     const fault = this.#findFault(exchange)
-    const reserved = fault ?? this.#reserve(principal.id, this.#options.router.clientOf(exchange))
+    const reserved = fault ?? this.#reserve(principal.id, this.#options.proxies.clientOf(exchange))
     if (reserved instanceof ProtocolError) {
       this.#options.onRefused(reserved)
       const { status, retryAfterSeconds } = reserved

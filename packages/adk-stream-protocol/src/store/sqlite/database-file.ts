@@ -6,7 +6,7 @@ import { StoreError } from '../store-error.ts'
 const CHECK_MS = 100
 
 /**
- * Checks that a path still leads to the file that a connection has opened. SQLite goes on writing to a file that was deleted or replaced:
+ * Checks that a path still leads to the file that a connection has opened. SQLite continues to write to a file that was deleted or replaced:
  * what it acknowledges is lost when the process ends, and other processes, which open the new file, do not see it.
  */
 export class DatabaseFile {

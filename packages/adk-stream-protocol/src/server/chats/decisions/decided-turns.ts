@@ -25,7 +25,7 @@ export type DecidedCallRef = Pick<Approval, 'chat' | 'toolCallId'>
 
 interface DecidedTurnsParts {
   readonly backend: LazyBackend
-  readonly turnService: Pick<TurnService, 'resume' | 'hasFailed' | 'hasStoreFailed'>
+  readonly turnService: Pick<TurnService, 'resume'>
   /** Called when a turn resumes that no decision of this moment has resumed, such as that of a crashed process. */
   readonly onRecovered: (approval: Approval, turn: Turn) => void
   readonly onError: (error: unknown) => void
@@ -160,7 +160,7 @@ export class DecidedTurns {
 
   /** Returns whether a turn failed because the store did. A sweep then resumes it. */
   #noteStoreFailure(approval: Approval, turn: Turn): boolean {
-    const hasFailed = this.#parts.turnService.hasStoreFailed(turn)
+    const hasFailed = isStoreFailure(turn.failure)
     if (hasFailed) this.#addStoreFailure(approval)
     return hasFailed
   }
@@ -196,7 +196,7 @@ export class DecidedTurns {
 
   /** AP114: records that an approved call did not start. Cancels the call after too many attempts. */
   async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
-    const end = this.#parts.turnService.hasFailed(turn) ? 'failed' : 'ended'
+    const end = turn.failure !== undefined ? 'failed' : 'ended'
     if (this.#attempts.note(approval.id, end)) return
     const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
     if (isRefusal(cancelled)) return

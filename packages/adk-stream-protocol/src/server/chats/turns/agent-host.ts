@@ -44,6 +44,7 @@ import type { ApprovalPlugin } from '../../../calls/approval-plugin.ts'
 import { toClaim } from '../../../calls/approved-call.ts'
 import { prepareCall } from '../../../calls/call-runner.ts'
 import { REMOTE_CALL, findWaitingTasks } from '../../../calls/remote-questions.ts'
+import { cancelTasks } from '../../../calls/remote-runs.ts'
 import type { RunCause, RunState } from '../../../calls/run-state.ts'
 import { withShown } from '../../../calls/run-state.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
@@ -345,7 +346,7 @@ export class AgentHost {
   }
 
   /**
-   * Cancels the tasks of remote agents that asked what these calls stand for, and that do not continue. Resolves when the tasks are
+   * Cancels the tasks of remote agents whose questions these calls represent, and that do not continue. Resolves when the tasks are
    * known; the chat may be deleted then. Errors are reported.
    */
   async cancelRemoteTasks(
@@ -354,12 +355,13 @@ export class AgentHost {
   ): Promise<void> {
     const ids = calls.map(({ toolCallId }) => toolCallId).filter((id) => id.startsWith(REMOTE_CALL))
     if (ids.length === 0) return
-    const { runner, gate } = await this.#find(chat)
+    const { runner } = await this.#find(chat)
     const session = await this.#sessions.get(chat)
     const tasks = findWaitingTasks(session?.events ?? [], new Set(ids))
-    const cancelled = gate
-      .cancelTasks(tasks, (name) => findRemoteAgent(runner.agent, name))
-      .finally(() => this.#cancelling.delete(cancelled))
+    const findAgent = (name: string) => findRemoteAgent(runner.agent, name)
+    const cancelled = cancelTasks(tasks, findAgent, this.#onError).finally(() =>
+      this.#cancelling.delete(cancelled),
+    )
     this.#cancelling.add(cancelled)
   }
 
@@ -401,7 +403,7 @@ export class AgentHost {
     } finally {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
-      // AP852: the turn has ended as it has. A sweep does the rest.
+      // AP852: this does not change how the turn has ended. A sweep stores what is missing.
       await this.#reportEndings(chat, run, signal).catch(this.#onError)
       this.#removeRun(chat, run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()

@@ -7,67 +7,50 @@ import type { MessageRequest } from '../../../protocol/stream-request.ts'
 import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { cancelPending } from './approval-endings.ts'
-import type { Backend, LazyBackend } from '../backend.ts'
+import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 
-/** Rewinds chats to before a message that a person edits, repeats or has removed. */
-export class Rewinds {
-  readonly #backend: LazyBackend
-  readonly #turns: TurnRegistry
-  readonly #whenShortened: 'keep' | 'rewind'
+/**
+ * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
+ * the history does not prove that, or if the removed part contains an approved call that ran.
+ */
+export async function findRemoved(
+  backend: Backend,
+  chat: ChatRef,
+  { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
+): Promise<string | undefined> {
+  if (replaces || history.length === 0 || !backend.sessions.canRewind) return undefined
+  const key = toAppChat(backend, chat)
+  const turns = await backend.sessions.readTurns(key)
+  const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
+  if (!history.every((id, index) => id === stored[index])) return undefined
+  // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
+  if (history.length % 2 !== 0) return undefined
+  const removed = turns[history.length / 2]?.userMessage.id
+  const isKept = removed !== undefined && (await hasActed(backend, key, removed))
+  return isKept ? undefined : removed
+}
 
-  constructor(backend: LazyBackend, turns: TurnRegistry, whenShortened: 'keep' | 'rewind') {
-    this.#backend = backend
-    this.#turns = turns
-    this.#whenShortened = whenShortened
-  }
-
-  /**
-   * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
-   * the history does not prove that, or if the removed part contains an approved call that ran.
-   */
-  async findRemoved(
-    chat: ChatRef,
-    { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
-  ): Promise<string | undefined> {
-    if (this.#whenShortened === 'keep' || replaces || history.length === 0) return undefined
-    const backend = await this.#backend.get()
-    if (!backend.sessions.canRewind) return undefined
-    const key = toAppChat(backend, chat)
-    const turns = await backend.sessions.readTurns(key)
-    const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
-    if (!history.every((id, index) => id === stored[index])) return undefined
-    // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
-    if (history.length % 2 !== 0) return undefined
-    const removed = turns[history.length / 2]?.userMessage.id
-    const isKept = removed !== undefined && (await hasActed(backend, key, removed))
-    return isKept ? undefined : removed
-  }
-
-  /** AP170: throws if a rewind to before a message would remove an approved call. */
-  async check(chat: ChatRef, userMessageId: string): Promise<void> {
-    const backend = await this.#backend.get()
-    await checkRewind(backend, toAppChat(backend, chat), userMessageId)
-  }
-
-  /** Rewinds a chat to before a user message, while it holds the chat lock. */
-  async rewind(chat: ChatRef, userMessageId: string): Promise<void> {
-    const backend = await this.#backend.get()
-    if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
-    const key = toAppChat(backend, chat)
-    // The rewind also removes the running turn, so it must not write afterwards.
-    await this.#turns.stop(chat)
-    const { settled } = await this.#turns.start(chat, randomUUID(), {
-      waitForRunning: true,
-      background: true,
-      prepare: async () => {
-        await prepareRewind(backend, key, userMessageId)
-        await backend.sessions.rewind(key, userMessageId)
-      },
-      run: async ({ log }) => log.end(),
-    })
-    await settled
-  }
+/** Rewinds a chat to before a user message that a person edits, repeats or has removed, while it holds the chat lock. */
+export async function rewindChat(
+  backend: Backend,
+  turns: TurnRegistry,
+  { chat, userMessageId }: { readonly chat: ChatRef; readonly userMessageId: string },
+): Promise<void> {
+  if (!backend.sessions.canRewind) throw new ProtocolError('not-rewindable')
+  const key = toAppChat(backend, chat)
+  // The rewind also removes the running turn, so it must not write afterwards.
+  await turns.stop(chat)
+  const { settled } = await turns.start(chat, randomUUID(), {
+    waitForRunning: true,
+    background: true,
+    prepare: async () => {
+      await prepareRewind(backend, key, userMessageId)
+      await backend.sessions.rewind(key, userMessageId)
+    },
+    run: async ({ log }) => log.end(),
+  })
+  await settled
 }
 
 /** AP170: throws if a rewind to before a message would remove an approved call. */

@@ -21,7 +21,6 @@ import type { Turn } from '../../../turns/turn.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { TurnInfo } from '../../observers.ts'
-import { isStoreFailure } from '../../http/exchange.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 
@@ -46,110 +45,97 @@ export interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | '
   readonly before?: RunOutcome
 }
 
-/** Streams runs of the agent into turns, and repairs the session after each run. */
-export class TurnRuns {
-  readonly #turns: TurnRegistry
-  readonly #options: TurnRunsOptions
-  /** Turns whose run ended with an error, with its code. */
-  readonly #failed = new WeakMap<Turn, string>()
+/** What a run is streamed with. */
+export interface RunParts {
+  readonly backend: Backend
+  readonly turns: Pick<TurnRegistry, 'continue'>
+  readonly options: TurnRunsOptions
+}
 
-  constructor(turns: TurnRegistry, options: TurnRunsOptions) {
-    this.#turns = turns
-    this.#options = options
+/**
+ * Streams a run of the agent into a turn, to its end, and repairs the session after it. A run that asks a question of an MCP server is
+ * streamed in several turns.
+ */
+export async function streamRun(
+  parts: RunParts,
+  turn: Turn,
+  { chat, events, ...how }: RunInTurn,
+): Promise<void> {
+  const { turns, options } = parts
+  if (!options.elicits || how.passSound === true)
+    return void (await streamOnce(parts, turn, { chat, events, ...how }))
+  const run = new RunEvents(events)
+  const leavesCalls = (): boolean => run.question !== undefined
+  let { from } = how
+  let before: RunOutcome | undefined
+  for (let current = turn; ;) {
+    const read = run.read(({ approvalId }) => {
+      current.asking = approvalId
+    })
+    const next = { leavesCalls, ...(from && { from }), ...(before && { before }) }
+    before = await streamOnce(parts, current, { chat, events: read, ...next })
+    turn.failure ??= current.failure
+    if (!run.question) return
+    if (before?.end !== 'completed') {
+      // Stopped at the moment of the question. The run ends by itself.
+      run.close().catch(options.onError)
+      return
+    }
+    from = closeSteps(before.state)
+    await run.untilAnswered(turn.signal)
+    current = turns.continue(chat, current)
+    options.onTurn({ ...chat, messageId: turn.messageId })
   }
+}
 
-  /** Whether the run of a turn ended with an error. */
-  hasFailed(turn: Turn): boolean {
-    return this.#failed.has(turn)
-  }
-
-  /** Whether the run of a turn ended because the store failed. */
-  hasStoreFailed(turn: Turn): boolean {
-    return isStoreFailure(this.#failed.get(turn))
-  }
-
-  /** Streams a run to its end. A run that asks a question of an MCP server is streamed in several turns. */
-  async stream(
-    backend: Backend,
-    turn: Turn,
-    { chat, events, ...options }: RunInTurn,
-  ): Promise<void> {
-    if (!this.#options.elicits || options.passSound === true)
-      return void (await this.#runOnce(backend, turn, { chat, events, ...options }))
-    const run = new RunEvents(events)
-    const leavesCalls = (): boolean => run.question !== undefined
-    let { from } = options
-    let before: RunOutcome | undefined
-    for (let current = turn; ;) {
-      const read = run.read(({ approvalId }) => {
-        current.asking = approvalId
+/** Streams a run until it ends, or until it asks a question of an MCP server. Returns undefined if the session could not be repaired. */
+async function streamOnce(
+  { backend, options }: RunParts,
+  turn: Turn,
+  { chat, events, before, ...how }: RunInTurn,
+): Promise<RunOutcome | undefined> {
+  const { onChunk, onError, onTurnEnd, exposeState } = options
+  const { principalId, chatId } = chat
+  // Without a spread, which would give each turn a hidden class of its own.
+  const info = { principalId, chatId, messageId: turn.messageId }
+  try {
+    return await traceTurn(info, async () => {
+      const outcome = await runTurn(turn, events, {
+        exposeState,
+        onError,
+        onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
+        ...how,
       })
-      const how = { leavesCalls, ...(from && { from }), ...(before && { before }) }
-      before = await this.#runOnce(backend, current, { chat, events: read, ...how })
-      const failure = this.#failed.get(current)
-      if (failure !== undefined) this.#failed.set(turn, failure)
-      if (!run.question) return
-      if (before?.end !== 'completed') {
-        // Stopped at the moment of the question. The run ends by itself.
-        run.close().catch(this.#options.onError)
-        return
-      }
-      from = closeSteps(before.state)
-      await run.untilAnswered(turn.signal)
-      current = this.#turns.continue(chat, current)
-      this.#options.onTurn({ ...chat, messageId: turn.messageId })
-    }
+      if (outcome.end === 'failed') turn.failure = outcome.stats.errorCode ?? 'internal'
+      onTurnEnd(info, outcome, how.passSound === true)
+      if (turn.asking !== undefined && outcome.end === 'completed') return outcome
+      const whole = before ? afterQuestion(outcome, before) : outcome
+      const isResumed = how.from !== undefined && !how.passSound
+      const isLeft = isResumed && isClosing(turn.signal)
+      await backend.host.settle(toAppChat(backend, chat), whole, isLeft)
+      // A live session sets the timeouts of its browser calls itself.
+      if (!how.passSound) await startTimeouts(backend, info, outcome)
+      return outcome
+    })
+  } catch (error) {
+    // The turn was streamed; only the session could not be repaired. The next turn tries again.
+    onError(error)
+    return undefined
   }
+}
 
-  /** Streams a run until it ends, or until it asks a question of an MCP server. Returns undefined if the session could not be repaired. */
-  async #runOnce(
-    backend: Backend,
-    turn: Turn,
-    { chat, events, before, ...options }: RunInTurn,
-  ): Promise<RunOutcome | undefined> {
-    const { onChunk, onError, onTurnEnd, exposeState } = this.#options
-    const { principalId, chatId } = chat
-    // Without a spread, which would give each turn a hidden class of its own.
-    const info = { principalId, chatId, messageId: turn.messageId }
-    try {
-      return await traceTurn(info, async () => {
-        const outcome = await runTurn(turn, events, {
-          exposeState,
-          onError,
-          onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
-          ...options,
-        })
-        if (outcome.end === 'failed') this.#failed.set(turn, outcome.stats.errorCode ?? 'internal')
-        onTurnEnd(info, outcome, options.passSound === true)
-        if (turn.asking !== undefined && outcome.end === 'completed') return outcome
-        const whole = before ? afterQuestion(outcome, before) : outcome
-        const isResumed = options.from !== undefined && !options.passSound
-        const isLeft = isResumed && isClosing(turn.signal)
-        await backend.host.settle(toAppChat(backend, chat), whole, isLeft)
-        // A live session sets the timeouts of its browser calls itself.
-        if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
-        return outcome
-      })
-    } catch (error) {
-      // The turn was streamed; only the session could not be repaired. The next turn tries again.
-      onError(error)
-      return undefined
-    }
-  }
-
-  /** Starts the timeouts of browser calls. */
-  async #startTimeouts(
-    backend: Backend,
-    { messageId, ...chat }: TurnInfo,
-    { waiting }: RunOutcome,
-  ): Promise<void> {
-    const key = toAppChat(backend, chat)
-    for (const [toolCallId, toolName] of waiting) {
-      const tool = await backend.findTool(key, toolName)
-      const browser = tool && asBrowserTool(tool)
-      const call = { chat: key, messageId, toolCallId }
-      if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
-    }
+/** Starts the timeouts of browser calls. */
+async function startTimeouts(
+  backend: Backend,
+  { messageId, ...chat }: TurnInfo,
+  { waiting }: RunOutcome,
+): Promise<void> {
+  const key = toAppChat(backend, chat)
+  for (const [toolCallId, toolName] of waiting) {
+    const tool = await backend.findTool(key, toolName)
+    const browser = tool && asBrowserTool(tool)
+    const call = { chat: key, messageId, toolCallId }
+    if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
   }
 }
 

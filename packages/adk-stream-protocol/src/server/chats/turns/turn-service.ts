@@ -17,17 +17,16 @@ import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { runTurn } from '../../../turns/run-turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { Turn } from '../../../turns/turn.ts'
-import type { Principal } from '../../auth/authenticate.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { AgentRequest, ChosenAgent } from '../chat-agents.ts'
+import type { ChosenAgent } from '../chat-agents.ts'
 import type { StateDelta } from '../request-context.ts'
 import { afterCancelling, cancelPending } from './approval-endings.ts'
 import { checkRewind, prepareRewind } from './rewinds.ts'
 import type { PendingDecision, TurnResponses } from './turn-responses.ts'
 import { checkResponses, findContinuing, runResponses } from './turn-responses.ts'
-import type { TurnRunsOptions } from './turn-runs.ts'
-import { prefillTurn, replayStored, TurnRuns } from './turn-runs.ts'
+import type { RunInTurn, TurnRunsOptions } from './turn-runs.ts'
+import { prefillTurn, replayStored, streamRun } from './turn-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
@@ -73,7 +72,6 @@ export class TurnService {
   readonly #backend: LazyBackend
   readonly #turns: TurnRegistry
   readonly #options: TurnServiceOptions
-  readonly #runs: TurnRuns
   /** The number of calls that run without a turn. Their turns resume when they end. */
   #runningWithoutTurn = 0
 
@@ -81,40 +79,11 @@ export class TurnService {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
-    this.#runs = new TurnRuns(turns, options)
   }
 
   /** Whether calls run without a turn. */
   get busy(): boolean {
     return this.#runningWithoutTurn > 0
-  }
-
-  /** Whether the run of a turn ended with an error. */
-  hasFailed(turn: Turn): boolean {
-    return this.#runs.hasFailed(turn)
-  }
-
-  /** Whether the run of a turn ended because the store failed. */
-  hasStoreFailed(turn: Turn): boolean {
-    return this.#runs.hasStoreFailed(turn)
-  }
-
-  /** Returns the agent of a chat, or the agent to record for a new chat. */
-  async chooseAgent(
-    principal: Principal,
-    chat: ChatRef,
-    request: AgentRequest,
-  ): Promise<ChosenAgent> {
-    const backend = await this.#backend.get()
-    const key = toAppChat(backend, chat)
-    const exists = (): Promise<boolean> => backend.sessions.exists(key)
-    return backend.agents.choose(principal, key, { ...request, exists })
-  }
-
-  /** Records the agent of a new chat. */
-  async recordAgent(chat: ChatRef, agent: ChosenAgent): Promise<void> {
-    const backend = await this.#backend.get()
-    await backend.agents.record(toAppChat(backend, chat), agent)
   }
 
   /** Starts a turn for a new message. */
@@ -150,19 +119,12 @@ export class TurnService {
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
-        if (decided) return this.#runs.stream(backend, turn, { chat, events: yieldAll([decided]) })
+        if (decided) return this.#stream(backend, turn, { chat, events: yieldAll([decided]) })
         const events = backend.host.run(key, request, { messageId, userMessageId, signal, state })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
-        await this.#runs.stream(backend, turn, { chat, events: all })
+        await this.#stream(backend, turn, { chat, events: all })
       },
     })
-  }
-
-  /** Sets session state of a chat without a message. Writes only the values that differ. */
-  async setState(chat: ChatRef, delta: StateDelta): Promise<void> {
-    if (Object.keys(delta).length === 0) return
-    const backend = await this.#backend.get()
-    await backend.sessions.setState(toAppChat(backend, chat), delta)
   }
 
   /** Resumes a paused turn with responses. */
@@ -203,7 +165,7 @@ export class TurnService {
       run: async (turn) => {
         const options = this.#options
         const events = runResponses(backend, turn, { chat: key, responses, options })
-        await this.#runs.stream(backend, turn, {
+        await this.#stream(backend, turn, {
           chat,
           events,
           ...(replayed && { from: replayed.state }),
@@ -272,7 +234,7 @@ export class TurnService {
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = replayed && { from: replayed.state }
-        await this.#runs.stream(backend, turn, {
+        await this.#stream(backend, turn, {
           chat,
           events,
           passSound: true,
@@ -328,6 +290,10 @@ export class TurnService {
     turn.log.end()
     turn.settle()
     return turn
+  }
+
+  #stream(backend: Backend, turn: Turn, run: RunInTurn): Promise<void> {
+    return streamRun({ backend, turns: this.#turns, options: this.#options }, turn, run)
   }
 
   /** AP61: starts an approved call under the chat lock, before its turn is loaded. */
