@@ -16,6 +16,11 @@ export type ElicitationRequest =
   | { readonly mode: 'form'; readonly message: string; readonly schema: AnswerSchema }
   | { readonly mode: 'url'; readonly message: string; readonly url: string; readonly host: string }
 
+/** Why a person cannot be asked. */
+interface Fault {
+  readonly fault: string
+}
+
 const MAX_MESSAGE = 4_000
 const MAX_URL = 2_000
 const MAX_FIELDS = 50
@@ -26,9 +31,7 @@ export function isElicitation({ terms }: Pick<Approval, 'terms'>): boolean {
 }
 
 /** Reads a request of an MCP server. Returns the fault of a request that no person is asked. */
-export function readElicitation(
-  params: ElicitRequest['params'],
-): ElicitationRequest | { readonly fault: string } {
+export function readElicitation(params: ElicitRequest['params']): ElicitationRequest | Fault {
   const { message } = params
   if (params.task) return { fault: 'Elicitation as a task is not supported.' }
   if (message.trim() === '') return { fault: '`message` is empty.' }
@@ -42,7 +45,7 @@ export function readElicitation(
 function readForm(
   message: string,
   requested: { readonly properties: Readonly<Record<string, unknown>> },
-): ElicitationRequest | { readonly fault: string } {
+): ElicitationRequest | Fault {
   const fields = Object.entries(requested.properties)
   if (fields.length > MAX_FIELDS)
     return { fault: `\`requestedSchema\` has more than ${MAX_FIELDS} fields.` }
@@ -92,7 +95,7 @@ function isSecretName(name: string): boolean {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
-function readUrl(message: string, given: string): ElicitationRequest | { readonly fault: string } {
+function readUrl(message: string, given: string): ElicitationRequest | Fault {
   if (given.length > MAX_URL) return { fault: `\`url\` is longer than ${MAX_URL} characters.` }
   if (!URL.canParse(given)) return { fault: '`url` is not valid.' }
   const url = new URL(given)
@@ -123,9 +126,7 @@ export function isInputTool({
 }
 
 /** Reads the arguments of `adk_request_input`. Returns the fault of arguments that a person cannot answer. */
-export function readInputRequest(
-  args: Readonly<Record<string, unknown>>,
-): InputRequest | { readonly fault: string } {
+export function readInputRequest(args: Readonly<Record<string, unknown>>): InputRequest | Fault {
   const { message, response_schema: schema } = args
   if (typeof message !== 'string' || message === '') return { fault: '`message` is missing.' }
   if (!isRecord(schema) || Object.keys(schema).length === 0) return { message }

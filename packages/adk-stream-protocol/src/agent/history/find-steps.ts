@@ -173,7 +173,7 @@ interface WaitingCall {
 function findWaiting(events: readonly Event[], messageId: string): WaitingCall[] {
   const turn = findTurn(events, messageId)
   if (!turn) return []
-  const { calls } = replayTurn(turn, { exposeState: () => false }).state
+  const { calls } = replayTurn(turn).state
   return turn.events.flatMap((event) =>
     getFunctionCalls(event).flatMap(({ id = '' }) => {
       const call = calls.get(id)

@@ -62,7 +62,7 @@ interface DecidedCall {
 type Calls = Translation['calls']
 
 function stateOf(turn: StoredTurn): Translation {
-  return replayTurn(turn, { exposeState: () => false }).state
+  return replayTurn(turn).state
 }
 
 function continuationOf(

@@ -88,8 +88,11 @@ export interface ReplayedTurn {
   readonly pauses: readonly number[]
 }
 
-/** Replays a stored turn up to its last event. */
-export function replayTurn(turn: StoredTurn, options: TranslationOptions): ReplayedTurn {
+/** Replays a stored turn up to its last event. By default, the chunks contain no session state. */
+export function replayTurn(
+  turn: StoredTurn,
+  options: TranslationOptions = { exposeState: () => false },
+): ReplayedTurn {
   const writer = new ChunkWriter()
   const { state, chunks } = writer
   const pauses: number[] = []

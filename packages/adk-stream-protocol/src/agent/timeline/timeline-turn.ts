@@ -41,7 +41,7 @@ interface TurnTimeline {
 
 /** Returns what happened in a stored turn, in the order of the start. */
 export function readTurnTimeline(turn: StoredTurn, facts: TurnFacts): TurnTimeline {
-  const { state, chunks } = replayTurn(turn, { exposeState: () => false })
+  const { state, chunks } = replayTurn(turn)
   const reader = new TurnReader(turn, facts)
   for (const event of turn.events) if (event !== turn.firstEvent) reader.read(event)
   const failed = new Set<string>()
@@ -166,7 +166,7 @@ class TurnReader {
 
   /** Returns the entries, with what is still open. */
   finish(state: Translation, failed: ReadonlySet<string>): TimelineEntry[] {
-    const { messageId, userMessage, firstEvent } = this.#turn
+    const { messageId } = this.#turn
     const { running, showText, approvals } = this.#facts
     const tools = [...this.#tools.values()].flatMap((tool) => this.#finishTool(tool, failed))
     const isToolOpen = tools.some(({ endedAt }) => endedAt === undefined)
@@ -179,31 +179,11 @@ class TurnReader {
         at: this.#cursor,
       })
     const inner = [...this.#entries, ...this.#models, ...tools, ...approvals]
-    const { timestamp: at } = firstEvent
     const ends = inner.map((entry) => entry.endedAt ?? entry.at)
-    const name = readState(state, running)
-    const usage = totalUsage(state.usage)
-    const text = userMessage.parts
-      .flatMap((part) => (part.type === 'text' ? part.text : []))
-      .join(' ')
+    const endedAt = Math.max(this.#cursor, ...ends)
     const entries: TimelineEntry[] = [
-      {
-        type: 'message',
-        id: `message:${userMessage.id}`,
-        messageId,
-        at,
-        ...(showText && { text: shortenText(text) }),
-      },
-      {
-        type: 'turn',
-        id: `turn:${messageId}`,
-        messageId,
-        at,
-        ...(name !== 'running' &&
-          name !== 'waiting' && { endedAt: Math.max(this.#cursor, ...ends) }),
-        state: name,
-        ...(usage && { usage }),
-      },
+      toMessageEntry(this.#turn, showText),
+      toTurnEntry(this.#turn, state, { running, endedAt }),
       ...inner,
     ]
     return entries.toSorted((one, other) => one.at - other.at)
@@ -225,6 +205,38 @@ class TurnReader {
     if (endedAt === undefined) return [{ ...tool, at, state: 'running' }]
     const state = failed.has(toolCallId) ? 'failed' : 'succeeded'
     return [{ ...tool, at, endedAt: Math.max(at, endedAt), state }]
+  }
+}
+
+function toMessageEntry(
+  { messageId, userMessage, firstEvent }: StoredTurn,
+  showText: boolean,
+): TimelineEntry {
+  const texts = userMessage.parts.flatMap((part) => (part.type === 'text' ? part.text : []))
+  return {
+    type: 'message',
+    id: `message:${userMessage.id}`,
+    messageId,
+    at: firstEvent.timestamp,
+    ...(showText && { text: shortenText(texts.join(' ')) }),
+  }
+}
+
+function toTurnEntry(
+  { messageId, firstEvent }: StoredTurn,
+  state: Translation,
+  { running, endedAt }: { readonly running: boolean; readonly endedAt: number },
+): TimelineEntry {
+  const name = readState(state, running)
+  const usage = totalUsage(state.usage)
+  return {
+    type: 'turn',
+    id: `turn:${messageId}`,
+    messageId,
+    at: firstEvent.timestamp,
+    ...(name !== 'running' && name !== 'waiting' && { endedAt }),
+    state: name,
+    ...(usage && { usage }),
   }
 }
 

@@ -204,7 +204,7 @@ export class ChatSessions {
     const session = await this.get(chat)
     const turn = session && findTurn(session.events, messageId)
     if (!session || !turn || repeatsReplies(turn)) return
-    const parts = findUnstored(streamed, replayTurn(turn, { exposeState: () => false }).chunks)
+    const parts = findUnstored(streamed, replayTurn(turn).chunks)
     if (parts.length === 0) return
     const events = turn.runs.flat()
     const { invocationId } = events.at(-1) ?? turn.firstEvent

@@ -56,7 +56,7 @@ async function endAskingCall(
   { chat, messageId, toolCallId }: Approval,
 ): Promise<void> {
   const turn = await sessions.findTurn(chat, messageId)
-  const calls = turn && replayTurn(turn, { exposeState: () => false }).state.calls
+  const calls = turn && replayTurn(turn).state.calls
   const id = calls?.get(toolCallId)?.madeBy ?? ''
   const call = calls?.get(id)
   // The response to a call inside an agent is one for that agent, which does not continue.

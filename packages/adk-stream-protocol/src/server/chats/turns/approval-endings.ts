@@ -62,7 +62,7 @@ async function writeNestedEnding(
   { response, note }: Ending,
 ): Promise<void> {
   const turn = await sessions.findTurn(chat, messageId)
-  const calls = turn && replayTurn(turn, { exposeState: () => false }).state.calls
+  const calls = turn && replayTurn(turn).state.calls
   const outerId = calls?.get(id)?.madeBy
   const outer = outerId === undefined ? undefined : calls?.get(outerId)
   if (outerId !== undefined && outer?.state === 'paused') {

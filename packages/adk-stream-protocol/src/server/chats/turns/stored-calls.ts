@@ -22,7 +22,7 @@ export async function findStoredCall(
 ): Promise<StoredCall | undefined> {
   const turns = await backend.sessions.readTurns(toAppChat(backend, chat))
   for (const turn of turns.toReversed()) {
-    const call = replayTurn(turn, WITHOUT_STATE).state.calls.get(toolCallId)
+    const call = replayTurn(turn).state.calls.get(toolCallId)
     if (call) return { messageId: turn.messageId, call }
   }
   return undefined
@@ -37,7 +37,7 @@ export async function readCallState(
   { chat, messageId, toolCallId }: BrowserCall,
 ): Promise<string | undefined> {
   const turn = await sessions.findTurn(chat, messageId)
-  const calls = turn && replayTurn(turn, WITHOUT_STATE).state.calls
+  const calls = turn && replayTurn(turn).state.calls
   return calls && isUnreported(calls, toolCallId) ? 'asked' : calls?.get(toolCallId)?.state
 }
 
@@ -49,9 +49,6 @@ export async function isTurnLeft(
   const last = (await sessions.readTurns(approval.chat)).at(-1)
   return last?.messageId === approval.messageId && findContinuation(last, approval) !== undefined
 }
-
-/** The session state is part of the chunks only. */
-const WITHOUT_STATE = { exposeState: () => false }
 
 type Calls = Translation['calls']
 
