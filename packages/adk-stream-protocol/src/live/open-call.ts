@@ -60,7 +60,7 @@ export interface OpenCall extends Omit<ToolCall, 'toolContext'> {
  * Whether a call is parked: its function response is a status, and its result follows as text. `sent`: the model may not have read the
  * status. `known`: the model has reacted to it.
  */
-export type Parking = 'sent' | 'known'
+type Parking = 'sent' | 'known'
 
 /** What the calls of a live session need of its conversation. */
 export interface LiveCallsOptions {
