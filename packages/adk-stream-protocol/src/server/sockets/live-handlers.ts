@@ -35,8 +35,9 @@ const MICROPHONE = 'audio/pcm;rate=16000'
 /** Creates the handlers of a socket with live sessions. They extend the handlers for turns by text, audio and images. */
 export function openLiveHandlers(
   connection: Connection,
-  { runs, chats, decisions, live, limits }: LiveHandlersOptions,
+  options: LiveHandlersOptions,
 ): FrameHandlers {
+  const { runs, live, limits } = options
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   /** Sets the agent and the session state before a live session starts without a text message. */
@@ -60,13 +61,8 @@ export function openLiveHandlers(
       // WS16: a decision is authenticated again.
       live.decideSpoken(() => connection.checkPrincipal(), chatOf(chatId), { reply, isInReach }),
     )
-  const turns = openTurnHandlers(connection, {
-    chats,
-    decisions,
-    live,
-    limits,
-    audioOf: (chatId) => subscriptions.audioOf(chatId),
-  })
+  const audioOf = (chatId: string) => subscriptions.audioOf(chatId)
+  const turns = openTurnHandlers(connection, { ...options, audioOf })
   return {
     ...turns,
     send: (frame) => subscriptions.whileBusy(frame.id, async () => turns.send(frame)),
