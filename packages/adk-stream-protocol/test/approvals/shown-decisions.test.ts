@@ -291,33 +291,30 @@ test.each([client, liveClient])(
   },
 )
 
-test.each([client, liveClient])(
-  '[CV798] $name: a page that resumes a turn is not asked for a call that was approved while the turn ran',
-  async (stock) => {
-    const gate = defer()
-    await using testBridge = await openBlocked(gate.promise)
-    const page = testBridge.page()
-    const first = await page.open(stock)
-    const calls = ['A', 'B', 'C'].map((recipient) => callPayment(50, recipient)).join('')
-    await first.send(`${calls}[[then]][[say Paid.]]`)
-    const [one = '', two = '', three = ''] = first.asked
-    await page.decide(one, { approved: true })
-    await page.untilState(one, 'executing')
-    await page.decide(two, { approved: true })
-    const chat = await testBridge.page().open(stock)
-    const resumed = chat.resume()
-    await chat.until(({ lastMessage }) => lastMessage?.parts.at(-1)?.type === 'data-approval')
-    await chat.until(() => chat.asked.includes(three))
-    expect(chat.asked).toEqual([three])
-    gate.resolve()
-    await resumed
-    expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual([
-      'output-available',
-      'output-available',
-      'approval-requested',
-    ])
-  },
-)
+// Not in a live session: no turn runs there while calls run.
+test('[CV798] a page that resumes a turn is not asked for a call that was approved while the turn ran', async () => {
+  const gate = defer()
+  await using testBridge = await openBlocked(gate.promise)
+  const page = testBridge.page()
+  const first = await page.open(client)
+  const calls = ['A', 'B', 'C'].map((recipient) => callPayment(50, recipient)).join('')
+  await first.send(`${calls}[[then]][[say Paid.]]`)
+  const [one = '', two = '', three = ''] = first.asked
+  await page.decide(one, { approved: true })
+  await page.untilState(one, 'executing')
+  await page.decide(two, { approved: true })
+  const chat = await testBridge.page().open(client)
+  const resumed = chat.resume()
+  const states = (): unknown[] => toolParts(chat.lastMessage).map(({ state }) => state)
+  // The tool must not end before the page reads the turn.
+  await chat.until(() => states()[1] === 'input-available')
+  await chat.until(({ lastMessage }) => lastMessage?.parts.at(-1)?.type === 'data-approval')
+  await chat.until(() => chat.asked.includes(three))
+  expect(chat.asked).toEqual([three])
+  gate.resolve()
+  await resumed
+  expect(states()).toEqual(['output-available', 'output-available', 'approval-requested'])
+})
 
 function dataOf(message: ChatMessage | undefined): unknown {
   return message?.parts.find(({ type }) => type === 'data-approval')?.data
