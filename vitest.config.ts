@@ -43,6 +43,9 @@ export default defineConfig({
     maxWorkers: 3,
     // A file takes seconds to load ADK anew. A file that changes what it shares with the next one fails.
     isolate: false,
+    // V8 optimises a function later than by default, and keeps the compiled code of functions that are not called for a while, which
+    // later files call again. A worker takes a tenth less CPU time.
+    execArgv: ['--interrupt-budget=660000', '--no-flush-bytecode'],
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
     projects: [
       {
