@@ -424,6 +424,23 @@ describe('keys', () => {
   })
 })
 
+test('[RE883] a refusal is announced once, also if the approval ends meanwhile', () => {
+  const refusals = new Map([['approval-1', { code: 'approval-decided', message: 'Too late.' }]])
+  const approval = { id: 'approval-1', approved: true } as const
+  const { update } = show(
+    answer(payment({ state: 'approval-responded', approval }), approvalPart()),
+    { refusals },
+  )
+  const alert = screen.getByRole('alert')
+  update(
+    answer(
+      payment({ state: 'output-available', output: {}, approval }),
+      approvalPart({ state: 'approved' }),
+    ),
+  )
+  expect(screen.getByRole('alert')).toBe(alert)
+})
+
 describe('a held Enter key', () => {
   test.each(['Deny…', 'Edit…'])(
     '[RE880] that opened a form with “%s” does not send it',

@@ -238,7 +238,7 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
     return (
       <>
         {isEndedUndecided(approval) && <UnsentDraft draft={draft} args={args} />}
-        <RefusalNote refusal={refusal} />
+        <RefusalNote key="refusal" refusal={refusal} />
       </>
     )
   return (
@@ -255,7 +255,8 @@ function ApprovalDecision(props: ApprovalDecisionProps) {
       />
       {isOpen && votes.voted && <ShareApproval approvalId={approval.approvalId} />}
       {isOpen && <RetryPreview approval={approval} onRefresh={onRefresh} />}
-      <RefusalNote refusal={refusal} />
+      {/* With a key, so that it stays the same element when the approval ends, and is announced once. */}
+      <RefusalNote key="refusal" refusal={refusal} />
     </>
   )
 }
