@@ -214,6 +214,41 @@ test('[DM68] the theme is that of the system, or the chosen one', async () => {
   expect(await background()).toBe(dark)
 })
 
+test('[DM881] a printed page has the whole conversation, dark on light, without controls', async () => {
+  const page = await testDemo.openPage({
+    colorScheme: 'dark',
+    viewport: { width: 900, height: 300 },
+  })
+  const { log, send, waitUntilIdle, input } = chatPage(page)
+  await send(
+    `[[say ${Array.from({ length: 12 }, (_none, index) => `Line ${index}.`).join('\n\n')}]]`,
+  )
+  await log.getByText('Line 11.').last().waitFor()
+  await waitUntilIdle()
+  await page.emulateMedia({ media: 'print' })
+  const printed = await page.locator('.scroller').evaluate((scroller) => ({
+    isWhole: scroller.scrollHeight <= scroller.clientHeight,
+    isDarkOnLight: getComputedStyle(scroller).color === 'rgb(35, 33, 29)',
+  }))
+  expect(printed).toEqual({ isWhole: true, isDarkOnLight: true })
+  expect(await input.isVisible()).toBe(false)
+  expect(await log.getByText('Line 0.').last().isVisible()).toBe(true)
+})
+
+test('[DM882] the focus is not lost when the mode changes by keyboard', async () => {
+  const page = await testDemo.openPage({ viewport: { width: 400, height: 700 } })
+  const { input } = chatPage(page)
+  await page.locator('.adk-composer').getByRole('button', { name: 'Talk', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  const start = page.getByRole('button', { name: 'Talk hands-free' })
+  await start.waitFor()
+  await expect.poll(() => isFocused(start)).toBe(true)
+  await page.getByRole('button', { name: 'Back to chat without voice' }).focus()
+  await page.keyboard.press('Enter')
+  await start.waitFor({ state: 'detached' })
+  await expect.poll(() => isFocused(input)).toBe(true)
+})
+
 test('[DM70] the page shows that it is offline, until it is online again', async () => {
   const page = await testDemo.openPage()
   const offline = page.getByText('You are offline')

@@ -1,9 +1,10 @@
 import type { LoadedChat } from 'adk-stream-protocol/client'
-import { useEffect, useState } from 'react'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
 import { useMode, storesChats, type Mode } from '../settings.ts'
 import type { ChatLocation } from '../shell/location.ts'
+import { focusComposer } from '../composer/composer.tsx'
 import { Conversation, type ConversationProps } from './conversation.tsx'
 import { api } from '../wire/wire.ts'
 import { readDirectChat } from './direct-chat.ts'
@@ -20,6 +21,7 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
   const labels = useLabels()
   const [mode] = useMode()
   const loading = useSavedChat(location, mode)
+  const conversationRef = useKeptFocus(loading.state === 'ready' && loading.mode !== mode)
   switch (loading.state) {
     case 'loading':
       return (
@@ -48,11 +50,37 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
     case 'ready':
       return (
         // Until the chat is loaded for the new mode, a message would be sent in the old one.
-        <div className="conversation" hidden={hidden} inert={loading.mode !== mode}>
+        <div
+          className="conversation"
+          ref={conversationRef}
+          hidden={hidden}
+          inert={loading.mode !== mode}
+        >
           <Conversation id={location.id} mode={loading.mode} saved={loading.chat} {...rest} />
         </div>
       )
   }
+}
+
+/** Returns the focus that a conversation has lost while it was inert: to the same element, or else to the voice or the input. */
+function useKeptFocus(isInert: boolean) {
+  const ref = useRef<HTMLDivElement>(null)
+  const leftRef = useRef<HTMLElement>(undefined)
+  useLayoutEffect(() => {
+    const { activeElement } = document
+    // The browser takes the focus from an inert element later.
+    if (isInert && activeElement instanceof HTMLElement && ref.current?.contains(activeElement))
+      leftRef.current = activeElement
+    if (isInert) return
+    const left = leftRef.current
+    leftRef.current = undefined
+    if (!left || activeElement !== document.body) return
+    const voice = ref.current?.querySelector<HTMLElement>('.adk-stage-main')
+    if (left.isConnected) left.focus()
+    else if (voice) voice.focus()
+    else focusComposer()
+  }, [isInert])
+  return ref
 }
 
 interface NoticeProps {
