@@ -1,4 +1,4 @@
-import { render, screen } from '@testing-library/react'
+import { cleanup, render, screen } from '@testing-library/react'
 import { afterEach, expect, test, vi } from 'vitest'
 
 import type { PendingApproval } from '../../src/protocol/server-views.ts'
@@ -92,6 +92,20 @@ test('[RE883] an approval whose card the conversation shows is announced there o
 test('[RE16] [RE379] the announcement is in Japanese', () => {
   show([approval('a')], {}, 'ja')
   expect(announcement()).toMatch(/^承認が必要です：30ドルを送金、.*期限は10分。$/)
+})
+
+test.each([
+  [60_000, ', 1 minute.', '期限は1分。'],
+  [7_200_000, ', 2 hours.', '期限は2時間。'],
+  [86_400_000, ', 24 hours.', '期限は24時間。'],
+  [259_200_000, ', 3 days.', '期限は3日。'],
+  [20_000, ' risk.', 'リスク。'],
+])('[RE885] the time to decide, %i ms, is in words that people use', (deadline, en, ja) => {
+  show([approval('a', { deadline })])
+  expect(announcement().endsWith(en)).toBe(true)
+  cleanup()
+  show([approval('a', { deadline })], {}, 'ja')
+  expect(announcement().endsWith(ja)).toBe(true)
 })
 
 test.each([

@@ -1,4 +1,5 @@
 import { toRemoteTitle } from '../../protocol/message.ts'
+import { toDuration } from './duration.ts'
 import type { AdkLabels } from './labels.ts'
 
 function money(amount: number, currency: string): string {
@@ -328,7 +329,8 @@ export const en: AdkLabels = {
   attention: {
     title: 'Approval needed',
     needed: ({ action, severity, minutes }) => {
-      const time = `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`
+      const { count, unit } = toDuration(minutes)
+      const time = `${count} ${unit}${count === 1 ? '' : 's'}`
       const details = [action, severity?.toLowerCase(), minutes > 0 && time].filter(Boolean)
       return `Approval needed: ${details.join(', ')}.`
     },

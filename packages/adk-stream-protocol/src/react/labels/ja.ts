@@ -1,3 +1,4 @@
+import { toDuration } from './duration.ts'
 import type { AdkLabels } from './labels.ts'
 
 /** Writes an amount. Dollars are written as people say them. */
@@ -360,7 +361,9 @@ export const ja: AdkLabels = {
   attention: {
     title: '承認が必要です',
     needed: ({ action, severity, minutes }) => {
-      const details = [action, severity, minutes > 0 && `期限は${minutes}分`].filter(Boolean)
+      const { count, unit } = toDuration(minutes)
+      const time = `期限は${count}${{ minute: '分', hour: '時間', day: '日' }[unit]}`
+      const details = [action, severity, minutes > 0 && time].filter(Boolean)
       return `承認が必要です：${details.join('、')}。`
     },
   },
