@@ -130,6 +130,7 @@ function openRecovery(all: AllParts): Sweeper {
     takeStoreFailures: (except) => all.decidedTurns.takeStoreFailures(except),
     recoverTurns: async () => {
       await elsewhere.sweep(turns)
+      await turnService.settleLeft()
       await sweepElicitations?.()
     },
     turnService,

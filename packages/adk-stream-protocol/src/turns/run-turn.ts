@@ -33,6 +33,8 @@ export interface RunOutcome {
   readonly unstored: PartialReply
   /** The id of the last stored event of the agent that the turn has received. */
   readonly lastStored: string | undefined
+  /** The newest event of the agent that ADK has tried to store. Known when the run is settled. */
+  newest?: Event | undefined
   /** Whether the turn waits for a response. */
   readonly paused: boolean
   /** Calls that wait for a result from a client: call → tool. */

@@ -209,6 +209,42 @@ test('[TU881] a reload shows why a reply ended whose call could not be stored', 
   expect(readEffects(folder.effects)).toEqual([])
 })
 
+test.for([
+  { what: 'text', script: '[[say Hello.]]', shown: 'Hello.' },
+  { what: 'a call', script: PAY, shown: '' },
+])(
+  '[TU883] a reply with $what that could not be stored, also not at its end, is stored with its error when the store works again',
+  async ({ script, shown }) => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    const { sessions } = store
+    const appendEvent = sessions.appendEvent.bind(sessions)
+    let isFull = false
+    sessions.appendEvent = async (request) => {
+      if (request.event.author === 'assistant' && !hasRecovered) isFull = true
+      if (isFull) throw new StoreError('full', 'The disk is full.')
+      return appendEvent(request)
+    }
+    let hasRecovered = false
+    await using server = await openPaymentServer({
+      store,
+      effects: folder.effects,
+      limits: { sweepMs: 20 },
+    })
+    const person = new Person(server.url)
+    expect((await person.say(script)).chunks.at(-1)).toMatchObject({ type: 'error' })
+    expect((await person.messages()).map(({ role }) => role)).toEqual(['user'])
+    hasRecovered = true
+    isFull = false
+    const last = async () => (await person.messages()).at(-1)
+    await expect.poll(async () => (await last())?.role).toBe('assistant')
+    expect(await last()).toMatchObject({ metadata: { error: { code: 'store-failed' } } })
+    expect(textOf(await last())).toBe(shown)
+    expect((await person.say('[[say Again.]]')).chunks.at(-1)).toMatchObject({ type: 'finish' })
+    expect(readEffects(folder.effects)).toEqual([])
+  },
+)
+
 test('[TU882] a failure of the store in a callback of a plugin is streamed with its own code', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })

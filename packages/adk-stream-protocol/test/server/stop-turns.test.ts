@@ -61,13 +61,14 @@ test('[TU798] a stop does not stop the turn that waits for the one that it stops
   expect((await next).signal.aborted).toBe(false)
 })
 
+function ignore(): void {}
+
 test('[TU798] [RL880] a stop at a third server also stops the turn of a second one that waits for a turn of the first one that has ended', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { signals, approvals } = store
   if (!signals) throw new Error('The store has no signals.')
   const open = (worker: string, stopHere: () => Promise<boolean>) => {
     const ledger = new Ledger({ store: approvals, appName: 'demo', worker })
-    const ignore = (): void => undefined
     const elsewhere = new TurnsElsewhere({
       stopHere,
       isAsked: () => true,

@@ -32,7 +32,7 @@ import {
   respondToDanglingCalls,
   storePartialReply,
 } from '../../../agent/history/interrupted-turn.ts'
-import { findTurn } from '../../../agent/history/replay-turn.ts'
+import { findTurn, splitTurns } from '../../../agent/history/replay-turn.ts'
 import type { ToolCall } from '../../../agent/tool-call.ts'
 import { findCall } from '../../../agent/tool-call.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
@@ -58,7 +58,13 @@ import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import { findRemoteAgent } from '../find-tool.ts'
 import type { StateDelta } from '../request-context.ts'
-import { RunAppends, hasStoredReply, storeLateResults, storeResults } from './stopped-runs.ts'
+import {
+  RunAppends,
+  hasStoredReply,
+  isKept,
+  storeLateResults,
+  storeResults,
+} from './stopped-runs.ts'
 
 /**
  * The part of ADK's `RunConfig` that an application may set for a turn.
@@ -307,15 +313,16 @@ export class AgentHost {
       if (paused) await this.#sessions.get(chat)
       return
     }
-    const last = await this.#appends.settled(chat)
+    const last = outcome.newest ?? (await this.#appends.settled(chat))
+    outcome.newest = last
     if (end === 'stopped') await this.#storeUntaken(chat, unstored.messageId, isLeft)
     const session = await this.#sessions.get(chat)
     if (!session) return
     const { service } = this.#sessions
+    const turn = findTurn(session.events, unstored.messageId)
     // TU330: ADK may have stored the whole reply when the turn was stopped.
     const isStored = hasStoredReply(session, last, outcome)
-    const parts = isStored ? [] : unstored.parts
-    const turn = findTurn(session.events, unstored.messageId)
+    const parts = isStored || isKept(turn, unstored) ? [] : unstored.parts
     const isContinuable = turn !== undefined && canBeContinued(turn)
     const continues = isLeft && isContinuable
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
@@ -324,6 +331,14 @@ export class AgentHost {
     if (parts.length > 0 || (!isStored && !isContinuable))
       await this.#storeFailure(session, outcome)
     await respondToDanglingCalls(service, session)
+  }
+
+  /** TU883: settles a run whose session could not be repaired at first. If a newer message was stored meanwhile, stores only the error. */
+  async settleLate(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
+    const session = await this.#sessions.get(chat)
+    const newest = session && splitTurns(session.events).at(-1)
+    if (newest?.messageId === outcome.unstored.messageId) await this.settle(chat, outcome, isLeft)
+    else if (session) await this.#storeFailure(session, outcome)
   }
 
   /** TU871: stores the error of a reply that could not be stored at first. ADK stores the other errors. */

@@ -2,6 +2,8 @@ import type { AppendEventRequest, BaseSessionService, Event, Session } from '@go
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
+import type { PartialReply } from '../../../agent/history/interrupted-turn.ts'
+import type { StoredTurn } from '../../../agent/history/replay-turn.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
 import type { RunState } from '../../../calls/run-state.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
@@ -90,6 +92,14 @@ export function hasStoredReply(
   if (!newest || newest.id === lastStored || parts.length === 0) return false
   const repeats = textOf(newest.content?.parts ?? []).startsWith(textOf(parts))
   return repeats && events.some(({ id }) => id === newest.id)
+}
+
+/** Whether the partial reply of a run was stored before, and something after it could not be. */
+export function isKept(turn: StoredTurn | undefined, { parts }: PartialReply): boolean {
+  const last = turn?.runs.at(-1) ?? []
+  return last.some(
+    ({ interrupted, content }) => interrupted && textOf(content?.parts ?? []) === textOf(parts),
+  )
 }
 
 function textOf(parts: readonly { readonly text?: string }[]): string {

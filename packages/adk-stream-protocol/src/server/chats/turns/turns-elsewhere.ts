@@ -140,7 +140,7 @@ export class TurnsElsewhere {
     const chat = { appName: ledger.appName, principalId, chatId }
     let askedFor: string | undefined
     for (let attempt = 0; attempt < MAX_OWNERS; attempt += 1) {
-      const owner = await this.#findOwner(ledger, chat, askedFor !== undefined)
+      const owner = await findOwner(ledger, chat, askedFor === undefined ? 0 : WAITER_LOOKS)
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
@@ -149,20 +149,6 @@ export class TurnsElsewhere {
       askedFor = owner.token
     }
     throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
-  }
-
-  /** Returns the other process that has locked a chat. `isAwaited`: a process that waits for the chat may lock it in a moment (RL880). */
-  async #findOwner(
-    { locks }: Ledger,
-    chat: AppChatRef,
-    isAwaited: boolean,
-  ): Promise<LockOwner | undefined> {
-    let owner = await locks.findOther(chat)
-    for (let look = 0; isAwaited && !owner && look < WAITER_LOOKS; look += 1) {
-      await delay(LOCK_RETRY_MS)
-      owner = await locks.findOther(chat)
-    }
-    return owner
   }
 
   /**
@@ -222,6 +208,20 @@ export class TurnsElsewhere {
   #key({ principalId, chatId }: ChatRef, { ledger }: Opened): AppChatRef {
     return { appName: ledger.appName, principalId, chatId }
   }
+}
+
+/** Returns the other process that has locked a chat. Looks this many times more if none has: one that waits for it may lock it (RL880). */
+async function findOwner(
+  { locks }: Ledger,
+  chat: AppChatRef,
+  looks: number,
+): Promise<LockOwner | undefined> {
+  let owner = await locks.findOther(chat)
+  for (let look = 0; !owner && look < looks; look += 1) {
+    await delay(LOCK_RETRY_MS)
+    owner = await locks.findOther(chat)
+  }
+  return owner
 }
 
 /** Stores what a crashed server has streamed, and ends its turn, under the chat lock. */
