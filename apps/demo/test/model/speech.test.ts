@@ -1,5 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+
+import { times } from '../../../../test/support/long-run.ts'
 import { speak, speakPieces } from '../../src/model/speech/speak.ts'
 
 const RATE = 24_000
@@ -156,7 +158,7 @@ test('[ED39] the joined pieces equal the speech of the whole text', () => {
         expect(Buffer.concat(spoken.map(bytes)).equals(bytes(whole))).toBe(true)
       },
     ),
-    { numRuns: 50 },
+    { numRuns: times(15, 50) },
   )
 })
 

@@ -2,6 +2,7 @@ import type { BaseLlm, BaseTool, LlmAgent } from '@google/adk'
 import { FunctionNode, JoinNode, Workflow } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
@@ -76,8 +77,12 @@ const CASES: readonly Case[] = [
 const open = (log: Log, { plans }: Case) =>
   TestBridge.open({ isLive: false, respond: play(log, plans), agent: flow(log) })
 
-describe.each(clientsWith('7'))('$name', (client) => {
-  test.each(CASES)('[AP712] a node waits where it has transferred to: $name', async (given) => {
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each(CASES)('[AP712] a node waits where it has transferred to: $name', async (given) => {
     const log: Log = []
     await using testBridge = await open(log, given)
     const page = testBridge.page()

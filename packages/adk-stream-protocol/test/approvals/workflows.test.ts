@@ -16,6 +16,7 @@ import type { Action, Prompt } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
@@ -74,8 +75,12 @@ async function start(
   return { testBridge, page, chat, [Symbol.asyncDispose]: () => testBridge[Symbol.asyncDispose]() }
 }
 
-describe.each(clientsWith('7'))('$name', (client) => {
-  test.each(THREE_IN_A_ROW)(
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const it = takeTurns({ group: clients.indexOf(client), groups: clients.length })
+
+  it.each(THREE_IN_A_ROW)(
     '[AP480] a workflow waits in node %s, approved %s, and continues with the next one',
     async (...given) => {
       expect(await runThreeInARow(client, chain(given[0]), given)).toEqual([])

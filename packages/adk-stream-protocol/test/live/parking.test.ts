@@ -15,6 +15,7 @@ import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import type { TestBridge } from '../approvals/support/test-bridge.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import {
   faultsOf,
@@ -121,6 +122,7 @@ const INPUTS: readonly Input[] = [
 ]
 
 describe.each(INPUTS)('a person who $name while a call waits', ({ ask, spoken }) => {
+  const it = takeTurns({ group: spoken ? 0 : 1, groups: 2 })
   const open = (options: LiveTestBridgeOptions = {}) => openParking({ spoken, ...options })
 
   async function join(testBridge: TestBridge): Promise<SocketClient> {
@@ -171,7 +173,7 @@ describe.each(INPUTS)('a person who $name while a call waits', ({ ask, spoken })
     },
   )
 
-  test('[LV600] a parked call expires, and the model receives that once', async () => {
+  it('[LV600] a parked call expires, and the model receives that once', async () => {
     await using clock = await openClock()
     await using testBridge = await open({
       openStore: clock.openStore,
@@ -192,7 +194,7 @@ describe.each(INPUTS)('a person who $name while a call waits', ({ ask, spoken })
     expect(testBridge.wallet.payments).toEqual([])
   })
 
-  test('[LV600] two parked calls are decided in any order, and the model receives each outcome', async () => {
+  it('[LV600] two parked calls are decided in any order, and the model receives each outcome', async () => {
     await using testBridge = await open()
     await using client = await join(testBridge)
     client.say(`${callPayment(50)} ${callPayment(30, '太郎')} [[then]] [[say Both wait.]]`)
@@ -214,7 +216,7 @@ describe.each(INPUTS)('a person who $name while a call waits', ({ ask, spoken })
     expect(testBridge.errors).toEqual([])
   })
 
-  test('[LV600] a call inside an agent stays open, and the agent’s reply reaches the model as text', async () => {
+  it('[LV600] a call inside an agent stays open, and the agent’s reply reaches the model as text', async () => {
     await using testBridge = await open({
       agent: (model, tools) => nest(model, tools),
     })

@@ -1,6 +1,7 @@
 import { requestInputTool } from '@google/adk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
+import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { SignInBridge, type SignInPerson } from '../sign-in/support/sign-in-bridge.ts'
 import { defer } from '../support/agents.ts'
@@ -8,8 +9,10 @@ import { DATABASES, type StoreDatabase } from '../support/store-databases.ts'
 
 const CALL = `[[call adk_request_input ${JSON.stringify({ message: 'How many?' })}]]`
 
-describe.each(DATABASES)('two servers on $name', ({ open }) => {
-  test('[AP516] of answers by two people in several tabs, one counts, and the others learn that', async () => {
+describe.each(DATABASES)('two servers on $name', ({ name, open }) => {
+  const it = takeTurns({ group: name === 'SQLite' ? 0 : 1, groups: 2 })
+
+  it('[AP516] of answers by two people in several tabs, one counts, and the others learn that', async () => {
     await using database = await open()
     const options = {
       openStore: database.openStore,
@@ -52,7 +55,7 @@ describe.each(DATABASES)('two servers on $name', ({ open }) => {
     expect(one.asked + two.asked).toBe(2)
   })
 
-  test('[AP516] of two sign-ins for one question, one counts, and its credential stays', async () => {
+  it('[AP516] of two sign-ins for one question, one counts, and its credential stays', async () => {
     await using pair = await openSignIns(open)
     const { one, two, atOne, atTwo } = pair
     const id = await atOne.ask()
@@ -76,7 +79,7 @@ describe.each(DATABASES)('two servers on $name', ({ open }) => {
     expect(await atTwo.questions()).toEqual([])
   })
 
-  test('[AP516] a sign-in that arrives while the person declines leaves no credential, or counts', async () => {
+  it('[AP516] a sign-in that arrives while the person declines leaves no credential, or counts', async () => {
     await using pair = await openSignIns(open)
     const { one, two, atOne, atTwo } = pair
     const id = await atOne.ask()
@@ -94,7 +97,7 @@ describe.each(DATABASES)('two servers on $name', ({ open }) => {
     expect([...one.tokens, ...two.tokens]).toHaveLength(page.status === 200 ? 1 : 0)
   })
 
-  test('[AP516] a callback that arrives at both servers is taken once', async () => {
+  it('[AP516] a callback that arrives at both servers is taken once', async () => {
     await using pair = await openSignIns(open)
     const { one, two, atOne, atTwo } = pair
     const id = await atOne.ask()

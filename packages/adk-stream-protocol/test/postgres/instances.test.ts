@@ -67,7 +67,7 @@ test('[ST232] while many turns have used up the connections, a call is decided a
   const person = new Person(server.url, { chatId })
   const { approvalId } = await person.ask()
   const events = await holdTable('events')
-  const turns = Array.from({ length: times(50, 200) }, (_, index) =>
+  const turns = Array.from({ length: times(20, 200) }, (_, index) =>
     new Person(server.url, { user: `user-${index % 20}`, chatId: `many-${randomUUID()}` }).say(
       '[[say Hello.]]',
     ),
