@@ -235,6 +235,29 @@ test('[DM881] a printed page has the whole conversation, dark on light, without 
   expect(await log.getByText('Line 0.').last().isVisible()).toBe(true)
 })
 
+test('[DM883] the focus is not lost when a panel is hidden or shown, and when a chat is deleted', async () => {
+  const page = await testDemo.openPage({ viewport: { width: 1500, height: 700 } })
+  await sendAndWait(page, '[[say A chat.]]')
+  const focusAfter = async (pressed: string, focused: string) => {
+    await page.getByRole('button', { name: pressed, exact: true }).last().focus()
+    await page.keyboard.press('Enter')
+    const button = page.getByRole('button', { name: focused, exact: true }).last()
+    await expect.poll(() => isFocused(button)).toBe(true)
+  }
+  await focusAfter('Hide chats', 'Show chats')
+  await focusAfter('Show chats', 'Hide chats')
+  await page.getByRole('button', { name: 'Show inspector' }).click()
+  await page.getByRole('complementary').getByRole('button', { name: 'Hide inspector' }).focus()
+  await page.keyboard.press('Enter')
+  const showInspector = page.getByRole('button', { name: 'Show inspector' })
+  await expect.poll(() => isFocused(showInspector)).toBe(true)
+  await page.getByRole('button', { name: 'New chat' }).click()
+  await page.getByRole('button', { name: 'Options for' }).click()
+  await page.locator(':popover-open').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').waitFor()
+  await focusAfter('Delete', 'New chat')
+})
+
 test('[DM882] the focus is not lost when the mode changes by keyboard', async () => {
   const page = await testDemo.openPage({ viewport: { width: 400, height: 700 } })
   const { input } = chatPage(page)

@@ -42,6 +42,12 @@ export function ChatList(props: ChatListProps) {
     void store.remove(id)
     if (id === currentId) onDeleted()
   }
+  const newChatRef = useRef<HTMLButtonElement>(null)
+  const closeDialog = () => {
+    setDeleting(undefined)
+    // The dialog returns the focus to the chat that was deleted.
+    if (document.activeElement === document.body) newChatRef.current?.focus()
+  }
   return (
     <>
       <header className="panel-header">
@@ -51,7 +57,7 @@ export function ChatList(props: ChatListProps) {
         </p>
         <IconButton icon={PanelLeft} label={listLabels.hide} onClick={onHide} />
       </header>
-      <button type="button" className="outlined new-chat" onClick={onNewChat}>
+      <button type="button" className="outlined new-chat" ref={newChatRef} onClick={onNewChat}>
         <SquarePen aria-hidden="true" />
         {labels.newChat}
       </button>
@@ -70,7 +76,7 @@ export function ChatList(props: ChatListProps) {
           )}
         </SearchResults>
       </div>
-      <DeleteDialog chat={deleting} onDelete={remove} onClose={() => setDeleting(undefined)} />
+      <DeleteDialog chat={deleting} onDelete={remove} onClose={closeDialog} />
       {/* If the list is only out of date, the notice about the connection is enough. */}
       {list.problem && !(list.problem === 'list' && list.chats.length > 0) && (
         <ListProblem problem={list.problem} onDismiss={store.dismiss} />

@@ -7,6 +7,7 @@ import { OpenChat } from '../conversation/open-chat.tsx'
 import { Replay } from '../conversation/replay.tsx'
 import { ApprovalsPage } from '../inbox/approvals-page.tsx'
 import { Inbox } from '../inbox/inbox.tsx'
+import { handOverFocus } from './hand-over-focus.ts'
 import { ModeSwitch } from './mode-switch.tsx'
 import { SettingsMenu } from './settings-menu.tsx'
 import type { Workspace } from './use-workspace.ts'
@@ -67,6 +68,8 @@ export function MainArea({
   )
 }
 
+const toChatsPanel = handOverFocus('.panel-start button')
+
 interface TopBarProps {
   readonly title: string
   readonly sidebar: PanelState
@@ -92,7 +95,13 @@ function TopBar(props: TopBarProps) {
       <div className="top-bar-start">
         {!showsSidebar && (
           <>
-            <IconButton icon={PanelLeft} label={chats.show} onClick={() => sidebar.setOpen(true)} />
+            <IconButton
+              icon={PanelLeft}
+              label={chats.show}
+              data-shows="chats"
+              ref={toChatsPanel}
+              onClick={() => sidebar.setOpen(true)}
+            />
             <IconButton icon={SquarePen} label={labels.newChat} onClick={onNewChat} />
           </>
         )}
@@ -105,6 +114,7 @@ function TopBar(props: TopBarProps) {
         <IconButton
           icon={PanelRight}
           label={inspectorLabel}
+          data-shows="inspector"
           aria-expanded={inspector.open}
           onClick={() => inspector.setOpen(!inspector.open)}
         />

@@ -1,6 +1,11 @@
 import { type ReactNode, useCallback, useState, useSyncExternalStore } from 'react'
 
 import { Modal } from './dialogs.tsx'
+import { handOverFocus } from './hand-over-focus.ts'
+
+// The buttons of the top bar that show the panels.
+const toChatsButton = handOverFocus('[data-shows=chats]')
+const toInspectorButton = handOverFocus('[data-shows=inspector]')
 
 interface PanelProps {
   readonly panel: PanelState
@@ -26,11 +31,11 @@ export function Panel({ panel, side, label, children }: PanelProps) {
   }
   if (!open) return null
   return side === 'start' ? (
-    <nav className="panel panel-start" aria-label={label}>
+    <nav className="panel panel-start" aria-label={label} ref={toChatsButton}>
       {children}
     </nav>
   ) : (
-    <aside className="panel panel-end" aria-label={label}>
+    <aside className="panel panel-end" aria-label={label} ref={toInspectorButton}>
       {children}
     </aside>
   )
