@@ -42,14 +42,15 @@ interface TurnTimeline {
 /** Returns what happened in a stored turn, in the order of the start. */
 export function readTurnTimeline(turn: StoredTurn, facts: TurnFacts): TurnTimeline {
   const { state, chunks } = replayTurn(turn)
-  const reader = new TurnReader(turn, facts)
+  const reader = new TimelineReader(turn, facts)
   for (const event of turn.events) if (event !== turn.firstEvent) reader.read(event)
   const failed = new Set<string>()
   for (const chunk of chunks) if (chunk.type === 'tool-output-error') failed.add(chunk.toolCallId)
   return { entries: reader.finish(state, failed), state }
 }
 
-class TurnReader {
+/** Collects the entries of one turn, event by event. */
+class TimelineReader {
   readonly #turn: StoredTurn
   readonly #facts: TurnFacts
   readonly #entries: TimelineEntry[] = []

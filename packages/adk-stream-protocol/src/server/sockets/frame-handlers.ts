@@ -66,7 +66,7 @@ export function openTurnHandlers(
   connection: Connection,
   options: TurnHandlersOptions,
 ): FrameHandlers {
-  const requests = new SocketRequests(connection, options)
+  const requests = new ClientRequests(connection, options)
   const { chats, decisions } = options
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
@@ -142,7 +142,7 @@ function refuseLive(): never {
 }
 
 /** The `send` and `resume` requests of one socket. */
-class SocketRequests {
+class ClientRequests {
   readonly decisionQueue = createDecisionQueue()
   readonly #connection: Connection
   readonly #options: TurnHandlersOptions

@@ -40,27 +40,7 @@ export function openLiveHandlers(
   const { runs, live, limits } = options
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
-  /** Sets the agent and the session state before a live session starts without a text message. */
-  const prepareSpeech = (chatId: string, named?: string) => (): Promise<void> => {
-    const agent = { named, ...readAgent(connection.exchange()) }
-    return live.prepareSpeech(connection.principal, chatOf(chatId), agent)
-  }
-  const openForAudio = (
-    chatId: string,
-    speaker?: LiveSpeaker,
-  ): Promise<LiveConversation | undefined> =>
-    subscriptions.whileBusy(chatId, () =>
-      runs.openForAudio(chatOf(chatId), prepareSpeech(chatId), speaker),
-    )
-  const openForSpeech = (chatId: string): Promise<LiveConversation | undefined> =>
-    openForAudio(chatId, subscriptions.speakerOf(chatId))
-  const show = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForAudio(chatId))?.sendMedia(blob)
-  const hear = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForSpeech(chatId))?.sendMedia(blob, (reply, isInReach) =>
-      // WS16: a decision is authenticated again.
-      live.decideSpoken(() => connection.checkPrincipal(), chatOf(chatId), { reply, isInReach }),
-    )
+  const speech = openSpeech(connection, options, subscriptions)
   const audioOf = (chatId: string) => subscriptions.audioOf(chatId)
   const turns = openTurnHandlers(connection, { ...options, audioOf })
   return {
@@ -71,7 +51,7 @@ export function openLiveHandlers(
       subscriptions.watch(id, audio)
       try {
         runs.allowSpeech(chatOf(id), subscriptions.speakerOf(id))
-        await runs.join(chatOf(id), prepareSpeech(id, agent))
+        await runs.join(chatOf(id), speech.prepare(id, agent))
       } catch (error) {
         subscriptions.unwatch(id)
         throw error
@@ -91,24 +71,31 @@ export function openLiveHandlers(
         await subscriptions.whileBusy(id, () => live.send(principal, chatOf(id), request)),
       )
     },
-    audio: ({ id, data, mimeType }) => hear(id, toAudio(data, mimeType)),
-    image: ({ id, data, mimeType }) => show(id, toImage(data, mimeType, limits)),
+    audio: ({ id, data, mimeType }) => speech.hear(id, toAudio(data, mimeType)),
+    image: async ({ id, data, mimeType }) => {
+      const image = toImage(data, mimeType, limits)
+      const run = await speech.open(id)
+      run?.sendMedia(image)
+    },
     binary: (bytes) => {
       const chatId = subscriptions.audioChatId
       if (chatId === undefined) {
         const message = 'Send `watch` with `audio: "binary"` first: a binary frame has no chat id.'
         throw new ProtocolError('bad-request', { message })
       }
-      return hear(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
+      return speech.hear(chatId, {
+        data: Buffer.from(bytes).toString('base64'),
+        mimeType: MICROPHONE,
+      })
     },
     'audio-end': async ({ id }) => {
       // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
       const isHeard = runs.endSpeech(chatOf(id), subscriptions.speakerOf(id))
-      if (isHeard && runs.isTalking(chatOf(id))) (await openForAudio(id))?.input.endAudio()
+      if (isHeard && runs.isTalking(chatOf(id))) (await speech.open(id))?.input.endAudio()
     },
     activity: async ({ id, state }) => {
       if (state === 'start') runs.allowSpeech(chatOf(id), subscriptions.speakerOf(id))
-      ;(await openForSpeech(id))?.input.sendActivity(state)
+      ;(await speech.openAsSpeaker(id))?.input.sendActivity(state)
     },
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => subscriptions.watch(id, 'base64'),
@@ -118,6 +105,42 @@ export function openLiveHandlers(
       turns.close()
     },
   }
+}
+
+/** How the audio of one socket reaches live sessions. */
+interface Speech {
+  /** Returns a function that sets the agent and the session state, before a live session starts without a text message. */
+  readonly prepare: (chatId: string, named?: string) => () => Promise<void>
+  /** Returns the live session of a chat for media. Returns undefined if another process has it. */
+  readonly open: (chatId: string) => Promise<LiveConversation | undefined>
+  /** Like `open`, for speech. Returns undefined also if another device of the chat speaks. */
+  readonly openAsSpeaker: (chatId: string) => Promise<LiveConversation | undefined>
+  /** Sends audio. What the person says may decide an approval. */
+  readonly hear: (chatId: string, blob: Blob) => Promise<void>
+}
+
+function openSpeech(
+  connection: Connection,
+  { runs, live }: LiveHandlersOptions,
+  subscriptions: ChatSubscriptions,
+): Speech {
+  const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
+  const prepare: Speech['prepare'] = (chatId, named) => () => {
+    const agent = { named, ...readAgent(connection.exchange()) }
+    return live.prepareSpeech(connection.principal, chatOf(chatId), agent)
+  }
+  const open = (chatId: string, speaker?: LiveSpeaker): Promise<LiveConversation | undefined> =>
+    subscriptions.whileBusy(chatId, () =>
+      runs.openForAudio(chatOf(chatId), prepare(chatId), speaker),
+    )
+  const openAsSpeaker: Speech['openAsSpeaker'] = (chatId) =>
+    open(chatId, subscriptions.speakerOf(chatId))
+  const hear: Speech['hear'] = async (chatId, blob) =>
+    (await openAsSpeaker(chatId))?.sendMedia(blob, (reply, isInReach) =>
+      // WS16: a decision is authenticated again.
+      live.decideSpoken(() => connection.checkPrincipal(), chatOf(chatId), { reply, isInReach }),
+    )
+  return { prepare, open: (chatId) => open(chatId), openAsSpeaker, hear }
 }
 
 /** Checks the media type of audio. SocketPeer checks its size (WS15). */
