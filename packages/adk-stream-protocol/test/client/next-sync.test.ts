@@ -568,6 +568,24 @@ describe('reloads', () => {
       expect(effects[0]).toEqual({ type: 'set-messages', messages: isMerged ? shown : [USER] })
     },
   )
+
+  test.each(['queued', 'sent', 'accepted', 'refused'] as const)(
+    '[CL900] the server reports an approval as open that this page has decided: %s',
+    (response) => {
+      const chat = { messages: DECIDED, isBusy: true, responses: { a1: response } }
+      const event = { type: 'reloaded', messages: ASKED, isRunning: false } as const
+      const [, effects] = step({}, event, chat)
+      const isKept = response === 'queued' || response === 'sent'
+      expect(effects[0]).toEqual({ type: 'set-messages', messages: isKept ? DECIDED : ASKED })
+    },
+  )
+
+  test('[CL900] the server has the outcome of a decision that was not confirmed', () => {
+    const ended = [USER, assistant('m1', call('output-available', true))]
+    const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const
+    const event = { type: 'reloaded', messages: ended, isRunning: false } as const
+    expect(step({}, event, chat)[1][0]).toEqual({ type: 'set-messages', messages: ended })
+  })
 })
 
 describe('turns that the chat did not request', () => {

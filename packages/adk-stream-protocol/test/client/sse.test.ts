@@ -11,6 +11,7 @@ import { toolParts } from '../support/chat-probe.ts'
 import { openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
 
+const POLL = { timeout: 120_000, interval: 20 }
 const HEADERS = { 'x-api-key': 'hanako' }
 
 /** A transport, and the bodies that it posted to `/stream`. */
@@ -48,6 +49,25 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       { parts: [{ state: 'approval-responded', approval: { id, approved: true } }] },
     ])
     expect(testBridge.wallet.payments).toHaveLength(1)
+    await expectValid(chat.messages)
+  })
+
+  test('[CL900] a decision that is made while the connection is lost is sent, although the server reports the approval as open', async () => {
+    await using testBridge = await TestBridge.open()
+    const net = new CuttableFetch()
+    net.stallAfter('tool-approval-request')
+    const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
+    const chat = await openSse(transport, version)
+    void chat.send(`${callPayment(50)}[[then]][[say Done.]]`)
+    const [id = ''] = await chat.untilAsked()
+    // The turn has ended on the server.
+    await expect.poll(() => transport.loadChat('chat-1'), POLL).toMatchObject({ running: false })
+    await chat.click({ id, approved: true })
+    net.cut()
+    await chat.untilShown('Done.')
+    await chat.rest()
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(chat.errors).toEqual([])
     await expectValid(chat.messages)
   })
 

@@ -1,6 +1,7 @@
 import type { WatchEvent } from '../api/watch-feed.ts'
 import type { MessageView } from './chat-messages.ts'
 import { mergeMessages } from './chat-messages.ts'
+import { keepUnconfirmed } from './response-states.ts'
 import {
   type AttachedStep,
   type Step,
@@ -72,22 +73,20 @@ export function endCatchUp(
 export function onLoaded(
   state: AttachedSync,
   chat: ChatView,
-  { messages, isRunning }: Extract<SyncEvent, { type: 'loaded' }>,
+  { messages: loaded, isRunning }: Extract<SyncEvent, { type: 'loaded' }>,
 ): Step {
   const { catchUp } = state
+  const messages = keepUnconfirmed(loaded, chat.messages, chat.responses)
   if (catchUp.state !== 'loading' && catchUp.state !== 'checking') return [state, []]
   const hasChanged = chat.isBusy || chat.messages !== catchUp.base
   if (catchUp.state === 'checking') {
     // The turn may run on another server. This page does not wait for it.
     const isStale = isRunning || hasChanged
     if (isStale) return endCatchUp(state, chat)
-    const now = { ...chat, messages: [...messages] }
-    return withEffects([setMessages(now.messages)], endCatchUp(state, now))
+    return withEffects([setMessages(messages)], endCatchUp(state, { ...chat, messages }))
   }
   if (hasChanged) return endCatchUp(state, chat, { isDue: true })
-  return isRunning
-    ? readRunning(state, chat, [...messages])
-    : showStored(state, chat, [...messages])
+  return isRunning ? readRunning(state, chat, messages) : showStored(state, chat, messages)
 }
 
 function showStored(state: AttachedSync, chat: ChatView, stored: MessageView[]): Step {

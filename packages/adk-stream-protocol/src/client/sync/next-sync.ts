@@ -7,7 +7,7 @@ import {
   settleApprovals,
 } from './chat-messages.ts'
 import { endCatchUp, loadAgain, onFeedEvent, onLoaded, catchUpOnMissed } from './catch-up.ts'
-import { type ResponseStateMap, findUndelivered } from './response-states.ts'
+import { type ResponseStateMap, findUndelivered, keepUnconfirmed } from './response-states.ts'
 import {
   type Step,
   CANCEL_RETRY,
@@ -152,9 +152,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'reloaded': {
       // The stored messages leave out the turn that is running, for this page or for another one.
       const isPartial = event.isRunning || chat.isBusy
-      const messages = isPartial
-        ? mergeMessages(event.messages, chat.messages)
-        : [...event.messages]
+      const stored = keepUnconfirmed(event.messages, chat.messages, chat.responses)
+      const messages = isPartial ? mergeMessages(stored, chat.messages) : stored
       return [state, [setMessages(messages), NOTIFY]]
     }
     case 'turn-read':

@@ -84,9 +84,7 @@ export class ResponseStates {
   }
 
   #notify(): void {
-    const ids = [...this.#states].flatMap(([id, state]) =>
-      state === 'queued' || state === 'sent' ? [id] : [],
-    )
+    const ids = [...this.#states].flatMap(([id, state]) => (isUnconfirmed(state) ? [id] : []))
     const isSame =
       ids.length === this.#unconfirmed.size && ids.every((id) => this.#unconfirmed.has(id))
     if (isSame) return
@@ -110,6 +108,30 @@ export function findUndelivered(
   return message.parts.flatMap((part) =>
     responseIds(part).filter((id) => isUndelivered(id, part, { states, parts: message.parts })),
   )
+}
+
+/** Returns the server's messages, with the responses of this page that it has not confirmed. Such a response would not be sent otherwise. */
+export function keepUnconfirmed(
+  stored: readonly MessageView[],
+  shown: readonly MessageView[],
+  states: ResponseStateMap,
+): MessageView[] {
+  const given = new Map<string | undefined, PartView>()
+  for (const part of shown.flatMap(({ parts }) => parts))
+    if (responseIds(part).some((id) => isUnconfirmed(states.get(id))))
+      given.set(part.toolCallId, part)
+  const keep = (part: PartView): PartView =>
+    (isAwaitingResponse(part) && given.get(part.toolCallId)) || part
+  if (given.size === 0) return [...stored]
+  return stored.map((message) => ({ ...message, parts: message.parts.map(keep) }))
+}
+
+function isUnconfirmed(state: ResponseState | undefined): boolean {
+  return state === 'queued' || state === 'sent'
+}
+
+function isAwaitingResponse({ state }: PartView): boolean {
+  return state === 'approval-requested' || state === 'input-available'
 }
 
 interface Conversation {

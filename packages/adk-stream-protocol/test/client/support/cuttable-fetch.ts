@@ -5,6 +5,7 @@ export class CuttableFetch {
   readonly #open = new Set<(error: Error) => void>()
   #failing = 0
   #held: ReturnType<typeof defer<void>> | undefined
+  #lastFrame: string | undefined
   /** Method and path of every request that was made. */
   readonly requests: string[] = []
 
@@ -27,6 +28,11 @@ export class CuttableFetch {
     this.#open.clear()
   }
 
+  /** The next response gets no further than the frame with this text, until it is ended. */
+  stallAfter(text: string): void {
+    this.#lastFrame = text
+  }
+
   /** The next requests find no server. */
   fail(times: number): void {
     this.#failing = times
@@ -43,6 +49,8 @@ export class CuttableFetch {
   }
 
   #cuttable(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const lastFrame = this.#lastFrame
+    this.#lastFrame = undefined
     const reader = body.getReader()
     let breakOff = ignore
     return new ReadableStream<Uint8Array>({
@@ -57,8 +65,10 @@ export class CuttableFetch {
         const { done, value } = await reader.read()
         // It was ended meanwhile.
         if (!this.#open.has(breakOff)) return
-        if (done) controller.close()
-        else controller.enqueue(value)
+        if (done) return controller.close()
+        const [before, rest] = lastFrame === undefined ? [value] : splitAfter(value, lastFrame)
+        controller.enqueue(before)
+        if (rest) await new Promise(() => undefined)
       },
       cancel: async () => {
         this.#open.delete(breakOff)
@@ -66,6 +76,14 @@ export class CuttableFetch {
       },
     })
   }
+}
+
+/** Splits frames after the one with a text. The second part is undefined if none has it. */
+function splitAfter(frames: Uint8Array, text: string): [Uint8Array, Uint8Array?] {
+  const bytes = Buffer.from(frames)
+  const at = bytes.indexOf(text)
+  const end = at < 0 ? at : bytes.indexOf('\n\n', at)
+  return end < 0 ? [frames] : [bytes.subarray(0, end + 2), bytes.subarray(end + 2)]
 }
 
 function ignore(_error: Error): void {
