@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { bundleChildren } from '../faults/support/children.ts'
@@ -112,6 +114,20 @@ test.each([
   const isStopped = (await findLock()) !== lock
   gate.resolve()
   expect({ status, isStopped }).toEqual({ status: 204, isStopped: true })
+})
+
+test('[RL900] a chat is shown as running on another server before its turn can be read there', async () => {
+  await using pair = await openRelayPair(database, 'unpublished')
+  using writes = pair.holdWrites(() => true)
+  const first = Stream.read(await pair.atOne.begin('[[say Half.]][[wait end]]'))
+  await first.until('Half.')
+  const shown = pair.atTwo.get('/chats/unpublished/messages')
+  // The turn is published while the request waits for it. Without a wait, it has been answered long before.
+  await Promise.race([shown, delay(100)])
+  writes[Symbol.dispose]()
+  expect(JSON.parse((await shown).body)).toMatchObject({ running: true })
+  pair.one.emulator.release('end')
+  await first.until('Half.')
 })
 
 test('[RL24] a message to a chat whose turn runs on another server without a reader stops that turn', async () => {

@@ -116,12 +116,11 @@ export class TurnsElsewhere {
 
   /** Returns the id of the message that another server is writing in a chat. */
   async messageOf(chat: ChatRef): Promise<string | undefined> {
-    const opened = this.#opened
-    if (!opened) return undefined
-    const key = this.#key(chat, opened)
-    const found = await opened.turns.find(key)
-    // The end of a turn may not be written yet.
-    return found && (await opened.ledger.locks.isLockedElsewhere(key)) ? found.messageId : undefined
+    return this.#whenStarted(chat, async ({ turns, ledger }, key) => {
+      const found = await turns.find(key)
+      // The end of a turn may not be written yet.
+      return found && (await ledger.locks.isLockedElsewhere(key)) ? found.messageId : undefined
+    })
   }
 
   /** Returns the running turn of a chat on another server, to be read here. */
