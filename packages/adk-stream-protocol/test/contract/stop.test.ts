@@ -1,3 +1,4 @@
+import { BasePlugin } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
@@ -33,6 +34,45 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect(history).toContain('So far.')
     await client.validateMessages(messages)
   })
+
+  test.each(['the message is stored', 'the model replies'])(
+    '[TU900] a message that is stopped before %s is kept, and its reply is marked as stopped',
+    async (moment) => {
+      const [reached, gate] = [defer(), defer()]
+      let isSlow = false
+      class Slow extends BasePlugin {
+        override async onUserMessageCallback(): Promise<undefined> {
+          if (!isSlow) return
+          reached.resolve()
+          await gate.promise
+        }
+      }
+      await using server = await serve({ plugins: [new Slow('slow')], disconnectGraceMs: 60_000 })
+      const browser = server.browser()
+      const chat = browser.openChat(client)
+      // The response to the first request has the cookie.
+      await chat.send('[[say First.]]')
+      await server.emulator.nextRequest()
+      isSlow = moment === 'the message is stored'
+      const answer = chat.send('[[wait never]]')
+      await (isSlow ? reached.promise : server.emulator.nextRequest())
+      const stopped = browser.stop()
+      // The turn ends without the callback.
+      expect((await stopped).status).toBe(204)
+      gate.resolve()
+      isSlow = false
+      await answer
+      const { messages } = await browser.messages()
+      expect(messages.slice(2)).toMatchObject([
+        { role: 'user', parts: [{ text: '[[wait never]]' }] },
+        { role: 'assistant', parts: [], metadata: { stopped: true } },
+      ])
+      expect(messages[2]?.id).toBe(chat.messages[2]?.id)
+      await chat.send('[[say Next.]]')
+      expect(chat.text).toBe('Next.')
+      expect((await browser.messages()).messages).toHaveLength(6)
+    },
+  )
 
   test('[TU7] POST …/stop ends the stream of every reader', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })

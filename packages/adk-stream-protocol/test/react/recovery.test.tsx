@@ -1,6 +1,9 @@
+import { Chat } from '@ai-sdk/react'
 import { screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
+import type { AdkUIMessage } from '../../src/client/index.ts'
+import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
 import { apiKey } from '../../src/server/auth/authenticate.ts'
 import { PEOPLE, TestBridge } from '../approvals/support/test-bridge.ts'
@@ -154,4 +157,22 @@ test.each([
   expect(planLocalRecovery(messages, { isDisconnected: false })).toBe('keep')
   expect(planLocalRecovery(messages, { isDisconnected: true })).toBe('resume')
   expect(planLocalRecovery([ASKED], { isDisconnected: false })).toBe('regenerate')
+})
+
+test('[RE900] a reply that ends while a chat recovers is shown', async () => {
+  const chat = new Chat<AdkUIMessage>({
+    messages: [ASKED],
+    transport: {
+      // The reply has just ended.
+      reconnectToStream: async () => null,
+      sendMessages: () => Promise.reject(new Error('Nothing is sent.')),
+    },
+  })
+  const reply = answer({ type: 'text', text: 'Done.' })
+  const loads = [
+    { messages: [ASKED], running: true },
+    { messages: [ASKED, reply], running: false },
+  ]
+  await recoverChat(chat, { loadChat: async () => loads.shift() ?? Promise.reject(new Error()) })
+  expect(chat.messages).toEqual([ASKED, reply])
 })

@@ -110,14 +110,29 @@ export async function recoverChat<Tools extends UITools>(
       chat.messages = [...recovery.before]
       return chat.sendMessage(recovery.message)
     case 'resume':
-      chat.messages = [...recovery.messages]
-      return chat.resumeStream()
+      return resumeOrShow(chat, recovery.messages, api)
     case 'show':
       chat.messages = [...recovery.messages]
       return chat.clearError()
     case 'regenerate':
       return chat.regenerate()
   }
+}
+
+/** Reads the running reply after the stored messages. If it has ended meanwhile, shows the stored one. */
+async function resumeOrShow<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  stored: readonly AdkUIMessage<Tools>[],
+  api: Pick<AdkApi, 'loadChat'>,
+): Promise<void> {
+  chat.messages = [...stored]
+  // The chat copies what it is given.
+  const { messages: before } = chat
+  await chat.resumeStream()
+  if (chat.messages !== before || chat.status === 'error') return
+  const { messages, running } = await api.loadChat(chat.id)
+  if (!running && chat.messages === before)
+    chat.messages = messages as unknown as AdkUIMessage<Tools>[]
 }
 
 async function recoverLocally<Tools extends UITools>(

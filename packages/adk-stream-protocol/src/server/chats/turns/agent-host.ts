@@ -62,6 +62,7 @@ import {
   RunAppends,
   hasStoredReply,
   isKept,
+  storeStopped,
   storeLateResults,
   storeResults,
 } from './stopped-runs.ts'
@@ -225,6 +226,16 @@ export class AgentHost {
       prepare,
       ...(Object.keys(state).length > 0 && { stateDelta: { ...state } }),
     })
+  }
+
+  /** TU900: keeps a message whose turn was stopped before the agent had begun to reply. */
+  async keepStopped(
+    chat: AppChatRef,
+    { message }: MessageRequest,
+    sent: { messageId: string; userMessageId: string; state: StateDelta },
+  ): Promise<void> {
+    const author = (await this.#find(chat)).runner.agent.name
+    await storeStopped(this.#sessions, chat, { ...sent, content: toUserContent(message), author })
   }
 
   /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */

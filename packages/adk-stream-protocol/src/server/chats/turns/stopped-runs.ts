@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto'
+
 import type { AppendEventRequest, BaseSessionService, Event, Session } from '@google/adk'
+import { createEvent, createEventActions } from '@google/adk'
+import type { Content } from '@google/genai'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
-import type { PartialReply } from '../../../agent/history/interrupted-turn.ts'
-import type { StoredTurn } from '../../../agent/history/replay-turn.ts'
+import { readNotes, writeNotes } from '../../../agent/history/event-notes.ts'
+import { type PartialReply, storePartialReply } from '../../../agent/history/interrupted-turn.ts'
+import { type StoredTurn, findTurn } from '../../../agent/history/replay-turn.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
 import type { RunState } from '../../../calls/run-state.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
@@ -31,10 +36,13 @@ export class RunAppends {
   observe(sessions: BaseSessionService): BaseSessionService {
     const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
       const { event } = request
-      if (event.partial || event.author === 'user') return sessions.appendEvent(request)
+      if (event.partial) return sessions.appendEvent(request)
       const appends = this.#of(request)
-      appends.last = event
-      const appended = appendWithRetry(sessions, request)
+      const isOfAgent = event.author !== 'user'
+      if (isOfAgent) appends.last = event
+      const appended = isOfAgent
+        ? appendWithRetry(sessions, request)
+        : sessions.appendEvent(request)
       appends.pending.add(appended)
       try {
         return await appended
@@ -81,6 +89,39 @@ async function appendWithRetry(
     if (!(error instanceof StoreError) || error.code !== 'busy') throw error
     return sessions.appendEvent(request)
   }
+}
+
+/** A message that started a run, and the ids of it and its reply. */
+export interface SentMessage {
+  readonly content: Content
+  readonly messageId: string
+  readonly userMessageId: string
+  /** Session state to set with the message. */
+  readonly state: Readonly<Record<string, unknown>>
+  readonly author: string
+}
+
+/** TU900: stores a message whose turn was stopped before the agent had begun to reply, and that its reply was stopped. */
+export async function storeStopped(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { content, messageId, userMessageId, state, author }: SentMessage,
+): Promise<void> {
+  const { service } = sessions
+  const session = await sessions.getOrCreateLocked(chat)
+  const turn = findTurn(session.events, messageId)
+  if (turn && turn.events.length > 1) return
+  // A reply that was to be generated again was stopped before the earlier one was removed.
+  const isKnown = session.events.some((event) => readNotes(event).userMessageId === userMessageId)
+  if (!turn && isKnown) return
+  const first = turn?.firstEvent ?? createEvent({ author: 'user', invocationId: randomUUID() })
+  if (!turn) {
+    const actions = createEventActions({ stateDelta: { ...state } })
+    const customMetadata = writeNotes({ messageId, userMessageId })
+    await service.appendEvent({ session, event: { ...first, content, customMetadata, actions } })
+  }
+  const { invocationId } = first
+  await storePartialReply(service, session, { parts: [], author, invocationId, messageId })
 }
 
 /** Whether the newest event of the agent contains the text and reasoning that a turn has streamed, and is stored. */

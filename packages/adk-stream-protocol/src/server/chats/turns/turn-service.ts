@@ -16,7 +16,7 @@ import { defer } from '../../../shared/async.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import { runTurn } from '../../../turns/run-turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
-import type { Turn } from '../../../turns/turn.ts'
+import { type Turn, isClosing } from '../../../turns/turn.ts'
 import type { Backend, LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
 import type { ChosenAgent } from '../chat-agents.ts'
@@ -128,9 +128,13 @@ export class TurnService {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
         if (decided) return this.#stream(backend, turn, { chat, events: yieldAll([decided]) })
-        const events = backend.host.run(key, request, { messageId, userMessageId, signal, state })
+        const sent = { messageId, userMessageId, state }
+        const events = backend.host.run(key, request, { ...sent, signal })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
         await this.#stream(backend, turn, { chat, events: all })
+        // If the server closes, the client sends the message again.
+        if (signal.aborted && !isClosing(signal))
+          await backend.host.keepStopped(key, request, sent).catch(this.#options.onError)
       },
     })
   }
