@@ -54,7 +54,11 @@ describe.each([
   ): Promise<void> {
     const { service, close } = await databases.open()
     try {
-      await using testBridge = await TestBridge.open({ ...options, sessionService: service })
+      await using testBridge = await TestBridge.open({
+        limits: { sweepMs: 20 },
+        ...options,
+        sessionService: service,
+      })
       await act(testBridge)
       const before = await countEvents(service)
       // Several sweeps: each would write again what it cannot complete.

@@ -23,7 +23,11 @@ class Closing extends BasePlugin {
 test('[AP114] an approved call that ADK never starts is cancelled, and the session stops growing', async () => {
   const plugin = new Closing('closing')
   const sessions = new InMemorySessionService()
-  await using testBridge = await TestBridge.open({ plugins: [plugin], sessionService: sessions })
+  await using testBridge = await TestBridge.open({
+    plugins: [plugin],
+    sessionService: sessions,
+    limits: { sweepMs: 20 },
+  })
   const [client] = approvingClients
   if (!client) throw new Error('There is no client.')
   const page = testBridge.page()
@@ -43,6 +47,7 @@ test('[AP114] an approved call that ADK never starts is cancelled, and the sessi
     return (await sessions.getSession(key))?.events.length
   }
   const before = await count()
+  // Several sweeps.
   await delay(100)
   expect(await count()).toBe(before)
   plugin.isClosed = false

@@ -123,7 +123,7 @@ interface SignInPair extends AsyncDisposable {
 async function openSignIns(open: () => Promise<StoreDatabase>): Promise<SignInPair> {
   const database = await open()
   const stores = [await database.openStore(), await database.openStore()] as const
-  const limits = { sweepMs: 20 }
+  const limits = { sweepMs: 100 }
   const one = await SignInBridge.open({ store: stores[0], limits })
   const two = await SignInBridge.open({ store: stores[1], limits, sharedOAuth: one.oauth })
   return {

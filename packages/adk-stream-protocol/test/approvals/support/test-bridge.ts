@@ -193,7 +193,7 @@ export class TestBridge implements AsyncDisposable {
       }),
       authenticate: apiKey(PEOPLE),
       agent: (model) => agent?.(model, given) ?? assistant(model, { tools: given }),
-      limits: { sweepMs: 20, ...limits },
+      limits: { sweepMs: 100, ...limits },
       ...(liveModel !== undefined && { liveModel }),
       recorded: false,
       ...options,

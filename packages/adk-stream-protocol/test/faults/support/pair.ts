@@ -46,7 +46,7 @@ export async function openPair(
   const [store, first, second] = await Promise.all([1, 2, 3].map(() => openStore()))
   if (!store || !first || !second) throw new Error('There are three stores.')
   const refusals = countRefusals(second)
-  const base = { effects: folder.effects, limits: { leaseMs: 15_000, sweepMs: 20 }, ...common }
+  const base = { effects: folder.effects, limits: { leaseMs: 15_000, sweepMs: 100 }, ...common }
   const one = await openPaymentServer({ ...base, ...ofOne, store: first })
   const two = await openPaymentServer({ ...base, store: second })
   return {
