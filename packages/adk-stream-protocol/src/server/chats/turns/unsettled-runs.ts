@@ -38,7 +38,9 @@ export class UnsettledRuns {
     turns: Pick<TurnRegistry, 'start'>,
     onError: (error: unknown) => void,
   ): Promise<void> {
-    for (const [messageId, run] of [...this.#runs]) {
+    // A run that fails again is added for the next time, not for this loop.
+    const left = [...this.#runs]
+    for (const [messageId, run] of left) {
       const { chat, outcome, isLeft } = run
       this.#runs.delete(messageId)
       try {
