@@ -51,7 +51,7 @@ describe.each(WAYS)('over %s', (way) => {
   })
 })
 
-test('[RE853] of two tabs that decide differently, the later one shows the outcome and is ready for the next message', async () => {
+test('[RE162] [RE853] of two tabs that decide differently, the later one claims no success, shows the outcome and is ready for the next message', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   // Without an api, the page does not learn of the other decision before its own.
@@ -61,10 +61,15 @@ test('[RE853] of two tabs that decide differently, the later one shows the outco
   await page.untilReady()
   const [{ id: approvalId } = { id: '' }] = await browser.api.listApprovals()
   await browser.api.decide(approvalId, { approved: false })
+  const shown: string[] = []
+  const observer = new window.MutationObserver(() => void shown.push(document.body.textContent))
+  observer.observe(document.body, { subtree: true, childList: true, characterData: true })
   await page.click('Approve')
   await page.until('Not paid.')
   await page.until('Denied.')
   await page.untilReady()
+  observer.disconnect()
+  expect(shown.filter((text) => text.includes('Running'))).toEqual([])
   expect(page.chat.refusals.get(approvalId)?.code).toBe('approval-decided')
   expect(page.errors).toMatchObject([{ code: 'approval-decided' }])
   expect(testBridge.wallet.payments).toEqual([])

@@ -275,9 +275,11 @@ function RetryPreview({
   )
 }
 
-/** Whether a call waits for a person inside it, or for the server to confirm the decision, so that nothing runs (RE162). */
-function isWaitingInside({ call, waitsFor, delivery = 'confirmed' }: ApprovalCardProps): boolean {
-  return waitsFor !== undefined || (call.state === 'approval-responded' && delivery !== 'confirmed')
+/** Whether a call waits for a person inside it, or the server has not confirmed the decision, so that nothing runs (RE162). */
+function isWaitingInside(props: ApprovalCardProps): boolean {
+  const { call, waitsFor, refusal, delivery = 'confirmed' } = props
+  const isConfirmed = delivery === 'confirmed' && !refusal
+  return waitsFor !== undefined || (call.state === 'approval-responded' && !isConfirmed)
 }
 
 /** Whether the person can take back their decision, because it waits for the connection. */

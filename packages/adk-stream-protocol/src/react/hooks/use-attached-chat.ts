@@ -1,9 +1,10 @@
 import type { UITools } from 'ai'
-import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
+import { type RefObject, useLayoutEffect, useMemo, useState, useSyncExternalStore } from 'react'
 
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { attachChat } from '../../client/sync/attached-chat.ts'
 import type { AttachableChat } from '../../client/sync/attachable-chat.ts'
+import { Listeners } from '../../shared/collections.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import type { ChatInstance } from './use-chat-instance.ts'
@@ -24,11 +25,6 @@ interface AttachOptions {
   readonly onError: RefObject<((error: unknown) => void) | undefined>
 }
 
-interface ChatRefusals {
-  readonly chat: object
-  readonly refusals: Refusals
-}
-
 const NONE: Refusals = new Map()
 
 /** Attaches a chat while it is rendered, and records why the server refused decisions. */
@@ -37,31 +33,10 @@ export function useAttachedChat<Tools extends UITools>(
   { api, onApproval, onError }: AttachOptions,
 ) {
   const [attached, setAttached] = useState<AttachedChat>()
-  const [refused, setRefused] = useState<ChatRefusals>({ chat, refusals: NONE })
-  const refuse = useCallback(
-    (ids: readonly string[], reason: unknown) => {
-      const error = toServerError(reason)
-      const fresh = ids.map((id) => [id, error] as const)
-      setRefused((known) => ({ chat, refusals: new Map([...ofChat(known, chat), ...fresh]) }))
-    },
-    [chat],
-  )
-  const clearRefusal = useCallback(
-    (id: string) => {
-      const others = (known: ChatRefusals) =>
-        [...ofChat(known, chat)].filter(([each]) => each !== id)
-      setRefused((known) => ({ chat, refusals: new Map(others(known)) }))
-    },
-    [chat],
-  )
-  /** Removes refusals whose reason was that the server could not be reached. */
-  const clearUnavailable = useCallback(() => {
-    setRefused((known) => {
-      const refusals = [...ofChat(known, chat)]
-      const others = refusals.filter(([, { code }]) => code !== 'unavailable')
-      return others.length === refusals.length ? known : { chat, refusals: new Map(others) }
-    })
-  }, [chat])
+  // Of this chat only: another chat has none.
+  // oxlint-disable-next-line react/memo-dependencies, react-hooks/exhaustive-deps
+  const refusals = useMemo(() => createRefusals(), [chat])
+  const { refuse, clearRefusal, clearUnavailable } = refusals
   // A layout effect: the chat is attached before the first effect of the page runs.
   useLayoutEffect(() => {
     if (!channel) return
@@ -80,13 +55,37 @@ export function useAttachedChat<Tools extends UITools>(
   const current: TypedAttachedChat<Tools> | undefined = isOurs ? attached : undefined
   return {
     attached: current,
-    refusals: ofChat(refused, chat),
+    refusals: useSyncExternalStore(refusals.subscribe, refusals.read, refusals.read),
     refuse,
     clearRefusal,
     clearUnavailable,
   }
 }
 
-function ofChat({ chat, refusals }: ChatRefusals, wanted: object): Refusals {
-  return chat === wanted ? refusals : NONE
+/**
+ * The refusals of a chat, outside of React's state: they are rendered together with `unconfirmed`, which is outside too. Otherwise a card
+ * whose decision was refused would be shown as accepted in between.
+ */
+function createRefusals() {
+  let refusals = NONE
+  const listeners = new Listeners()
+  const set = (next: Refusals): void => {
+    if (next.size === 0 && refusals.size === 0) return
+    refusals = next
+    listeners.call()
+  }
+  return {
+    subscribe: (listener: () => void) => listeners.add(listener),
+    read: () => refusals,
+    refuse: (ids: readonly string[], reason: unknown): void => {
+      const error = toServerError(reason)
+      set(new Map([...refusals, ...ids.map((id) => [id, error] as const)]))
+    },
+    clearRefusal: (id: string): void => set(new Map([...refusals].filter(([each]) => each !== id))),
+    /** Removes refusals whose reason was that the server could not be reached. */
+    clearUnavailable: (): void => {
+      const others = [...refusals].filter(([, { code }]) => code !== 'unavailable')
+      if (others.length < refusals.size) set(new Map(others))
+    },
+  }
 }
