@@ -271,7 +271,7 @@ export type VoiceProblem =
   | { readonly code: 'insecure-page' }
   /** The browser does not support it, or the worklet could not be loaded. */
   | { readonly code: 'unsupported'; readonly cause?: unknown }
-  /** The voice of the chat was started in another tab or window. */
+  /** The voice of the chat was started in another tab, or on another device. */
   | { readonly code: 'taken-over' }
   /** The microphone was unplugged, or the connection did not come back. */
   | { readonly code: 'lost'; readonly what: 'microphone' | 'connection' }

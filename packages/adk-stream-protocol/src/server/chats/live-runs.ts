@@ -332,6 +332,7 @@ export class LiveRuns {
   async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
     const entry = this.#chats.get(keyOf(chat))
     await settled(entry?.opening)
+    if (need === 'speech') entry?.speakers.silence()
     const { run, handingOver } = entry ?? {}
     if (!entry || !run) {
       await settled(handingOver)
@@ -339,7 +340,6 @@ export class LiveRuns {
     }
     if (need === 'watch' && !entry.watchers.isEmpty) return 'in-use'
     if (need === 'watch' && run.isBusy) return 'busy'
-    if (need === 'speech') entry.speakers.silence()
     await this.#handOver(entry)
     entry.ignoredAt = performance.now()
     entry.watchers.onStatus('moved')

@@ -317,23 +317,24 @@ export class AgentHost {
 
   /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
   async settle(chat: AppChatRef, outcome: RunOutcome, isLeft = false): Promise<void> {
-    const { end, unstored, paused } = outcome
-    if (end === 'completed') {
-      this.#appends.forget(chat)
-      // Loads the session into the cache now, before a response arrives that a person waits for.
-      if (paused) await this.#sessions.get(chat)
-      return
-    }
-    const last = outcome.newest ?? (await this.#appends.settled(chat))
-    outcome.newest = last
+    if (outcome.end !== 'completed') return this.#repair(chat, outcome, isLeft)
+    this.#appends.forget(chat)
+    // Loads the session into the cache now, before a response arrives that a person waits for.
+    if (outcome.paused) await this.#sessions.get(chat)
+  }
+
+  /** Stores what a run that was stopped or has failed left unstored. */
+  async #repair(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
+    const { end, unstored } = outcome
+    outcome.newest ??= await this.#appends.settled(chat)
     if (end === 'stopped') await this.#storeUntaken(chat, unstored.messageId, isLeft)
     const session = await this.#sessions.get(chat)
     if (!session) return
     const { service } = this.#sessions
     const turn = findTurn(session.events, unstored.messageId)
     // TU330: ADK may have stored the whole reply when the turn was stopped.
-    const isStored = hasStoredReply(session, last, outcome)
-    const parts = isStored || isKept(turn, unstored) ? [] : unstored.parts
+    const isStored = hasStoredReply(session, outcome)
+    const parts = isStored ? [] : unstored.parts
     const isContinuable = turn !== undefined && canBeContinued(turn)
     const continues = isLeft && isContinuable
     const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
@@ -347,9 +348,12 @@ export class AgentHost {
   /** TU883: settles a run whose session could not be repaired at first. If a newer message was stored meanwhile, stores only the error. */
   async settleLate(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
     const session = await this.#sessions.get(chat)
-    const newest = session && splitTurns(session.events).at(-1)
-    if (newest?.messageId === outcome.unstored.messageId) await this.settle(chat, outcome, isLeft)
-    else if (session) await this.#storeFailure(session, outcome)
+    if (!session) return
+    const { unstored } = outcome
+    const newest = splitTurns(session.events).at(-1)
+    if (newest?.messageId !== unstored.messageId) return this.#storeFailure(session, outcome)
+    const parts = isKept(newest, unstored) ? [] : unstored.parts
+    await this.settle(chat, { ...outcome, unstored: { ...unstored, parts } }, isLeft)
   }
 
   /** TU871: stores the error of a reply that could not be stored at first. ADK stores the other errors. */

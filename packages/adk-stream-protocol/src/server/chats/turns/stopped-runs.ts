@@ -127,8 +127,7 @@ export async function storeStopped(
 /** Whether the newest event of the agent contains the text and reasoning that a turn has streamed, and is stored. */
 export function hasStoredReply(
   { events }: Session,
-  newest: Event | undefined,
-  { lastStored, unstored: { parts } }: Pick<RunOutcome, 'lastStored' | 'unstored'>,
+  { newest, lastStored, unstored: { parts } }: RunOutcome,
 ): boolean {
   if (!newest || newest.id === lastStored || parts.length === 0) return false
   const repeats = textOf(newest.content?.parts ?? []).startsWith(textOf(parts))
@@ -136,8 +135,8 @@ export function hasStoredReply(
 }
 
 /** Whether the partial reply of a run was stored before, and something after it could not be. */
-export function isKept(turn: StoredTurn | undefined, { parts }: PartialReply): boolean {
-  const last = turn?.runs.at(-1) ?? []
+export function isKept({ runs }: StoredTurn, { parts }: PartialReply): boolean {
+  const last = runs.at(-1) ?? []
   return last.some(
     ({ interrupted, content }) => interrupted && textOf(content?.parts ?? []) === textOf(parts),
   )
