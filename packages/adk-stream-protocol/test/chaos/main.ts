@@ -3,8 +3,9 @@ import { parseArgs } from 'node:util'
 import setUpTestRunFolder from '../../../../test/support/test-run-folder.ts'
 import { runChaos } from './support/run-chaos.ts'
 
-// `npm run chaos -- --minutes 20 --seed 7`: several real servers on one PostgreSQL, clients that change servers while they read, and
-// random faults. Ends with code 1 if anything was lost or done twice.
+// `npm run chaos -- --minutes 20 --seed 7`: several real servers on one PostgreSQL, clients that change servers while they read, people
+// with the client library in their tabs, and random faults. Ends with code 1 if anything was lost or done twice, or if a tab does not
+// show what is stored. `--live`: the sockets of the pages have live sessions. `--calm`: only the networks of the people fail.
 
 const { values } = parseArgs({
   options: {
@@ -12,6 +13,9 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     servers: { type: 'string', default: '3' },
     clients: { type: 'string', default: '6' },
+    pages: { type: 'string', default: '4' },
+    live: { type: 'boolean', default: false },
+    calm: { type: 'boolean', default: false },
     'keep-history': { type: 'boolean', default: false },
   },
 })
@@ -29,6 +33,9 @@ try {
     leaseMs: 4_000,
     servers: Number(values.servers),
     clients: Number(values.clients),
+    pages: Number(values.pages),
+    live: values.live,
+    ...(values.calm && { faults: [[]] }),
     everyMs: [500, 5_000],
     folder,
     keepHistory: values['keep-history'],

@@ -61,7 +61,7 @@ export class ChaosClient {
   async #turn(): Promise<void> {
     const { random, history } = this.#options
     const kind = random.pick<TurnKind>(['talk', 'talk', 'talk', 'stop', 'pay', 'pay', 'top_up'])
-    const { script, expected } = writeScript(kind, random, this.#turns)
+    const { script, expected } = writeScript(kind, random, { id: this.#turns, amount: 50 })
     const turn: RecordedTurn = {
       chatId: this.#chatId,
       userMessageId: crypto.randomUUID(),
@@ -251,16 +251,19 @@ function readResult(
 }
 
 /** Returns the directives for the model, and the text that the reply has at its end. */
-function writeScript(
+export function writeScript(
   kind: TurnKind,
   random: Random,
-  id: number,
+  { id, amount }: { readonly id: number; readonly amount: number },
 ): { readonly script: string; readonly expected: string } {
   const words = Array.from({ length: random.between(3, 12) }, (_, index) => `${id}.${index};`)
   const spoken = words.map((word) => `[[say ${word}]][[pause ${random.between(5, 120)}]]`).join('')
   const expected = words.join('')
   if (kind === 'talk' || kind === 'stop') return { script: spoken, expected }
-  return { script: `[[call ${kind} {"to": "花子", "amount": 50}]][[then]]${spoken}`, expected }
+  return {
+    script: `[[call ${kind} {"to": "花子", "amount": ${amount}}]][[then]]${spoken}`,
+    expected,
+  }
 }
 
 /** Returns the reply to a message. */

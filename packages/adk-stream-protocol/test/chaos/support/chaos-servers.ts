@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RunningPostgres } from '../../../../../test/support/postgres-server.ts'
 import { bundleChildren, type Child, type Children } from '../../faults/support/children.ts'
 import { type Folder, makeFolder } from '../../faults/support/folder.ts'
+import { LIVE_MODEL } from '../../relay/support/live-pair.ts'
 import { openProxy, type PostgresProxy } from '../../support/postgres-proxy.ts'
 import {
   type ChaosHistory,
@@ -32,6 +33,8 @@ interface Server {
 export interface ChaosServersOptions {
   readonly postgres: RunningPostgres
   readonly count: number
+  /** The emulator of the models, with which the servers have live sessions. Default: each server has an emulator and no live sessions. */
+  readonly modelUrl?: string | undefined
   readonly leaseMs: number
   readonly history: () => ChaosHistory
   readonly random: Random
@@ -89,7 +92,7 @@ export class ChaosServers implements AsyncDisposable {
   }
 
   async #add(index: number): Promise<void> {
-    const { postgres, leaseMs } = this.#options
+    const { postgres, leaseMs, modelUrl } = this.#options
     const proxy = await openProxy(postgres.url)
     const name = `server-${index + 1}`
     const env = {
@@ -100,6 +103,7 @@ export class ChaosServers implements AsyncDisposable {
       BUSY_TIMEOUT_MS: '5000',
       TOOL_MS: '100',
       REPORT_STALLS: String(leaseMs / 4),
+      ...(modelUrl !== undefined && { MODEL_URL: modelUrl, LIVE_MODEL }),
       // The last one has a wrong clock.
       ...(index === this.#options.count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
     }

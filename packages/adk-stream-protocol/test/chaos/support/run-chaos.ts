@@ -2,6 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { startEmulator } from 'gemini-emulator'
+
 import { startPostgres } from '../../../../../test/support/postgres-server.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import type { Store } from '../../../src/store/index.ts'
@@ -17,6 +19,7 @@ import {
   type FaultKind,
   SERVER_FAULTS,
 } from './history.ts'
+import { PagePerson } from './page-person.ts'
 import { Random } from './random.ts'
 
 export interface ChaosOptions {
@@ -29,9 +32,13 @@ export interface ChaosOptions {
   readonly leaseMs: number
   readonly servers: number
   readonly clients: number
+  /** People with the client library in one or two tabs. Default 0. */
+  readonly pages?: number
+  /** Whether the sockets of pages have live sessions. Default false. */
+  readonly live?: boolean
   /** The pause between two faults. */
   readonly everyMs: readonly [least: number, most: number]
-  /** The faults of each round, in this order and again from the start. Default: at random. */
+  /** The faults of each round, in this order and again from the start. An empty list: none. Default: at random. */
   readonly faults?: readonly (readonly FaultKind[])[]
   /** Where the history of a violation is written. */
   readonly folder: string
@@ -75,7 +82,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     const connectionString = postgres.url
     const common = { connectionString, schema: 'public', busyTimeoutMs: DRAIN_MS }
     await using store = await openPostgresStore(common)
-    const start = { postgres, count, leaseMs, random: random.fork(), history: () => history }
+    await using emulator = options.live === true ? await openEmulator() : undefined
+    const modelUrl = emulator?.baseUrl
+    const start = {
+      postgres,
+      count,
+      leaseMs,
+      modelUrl,
+      random: random.fork(),
+      history: () => history,
+    }
     await using servers = await ChaosServers.start(start)
     const until = Date.now() + ms
     let seq = 0
@@ -102,6 +118,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
+async function openEmulator(): Promise<{ readonly baseUrl: string } & AsyncDisposable> {
+  const emulator = await startEmulator()
+  return { baseUrl: emulator.baseUrl, [Symbol.asyncDispose]: () => emulator.close() }
+}
+
 interface Round {
   readonly options: ChaosOptions
   readonly random: Random
@@ -116,6 +137,14 @@ async function runRound({ options, random, servers, history, until, round }: Rou
   const clients = Array.from({ length: options.clients }, (_, index) =>
     new ChaosClient({
       name: `round-${round}.client-${index + 1}`,
+      history,
+      random: random.fork(),
+      urls: () => servers.urls,
+    }).run(until),
+  )
+  const pages = Array.from({ length: options.pages ?? 0 }, (_, index) =>
+    new PagePerson({
+      name: `round-${round}.page-${index + 1}`,
       history,
       random: random.fork(),
       urls: () => servers.urls,
@@ -137,7 +166,7 @@ async function runRound({ options, random, servers, history, until, round }: Rou
   }
   await Promise.all(applied)
   await servers.untilCalm()
-  await Promise.all(clients)
+  await Promise.all([...clients, ...pages])
 }
 
 /** Waits until nothing is left to do. */
