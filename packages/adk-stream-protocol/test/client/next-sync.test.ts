@@ -580,6 +580,17 @@ describe('reloads', () => {
     },
   )
 
+  test.each([true, false])(
+    '[CL901] a decision that was made while the stream was open is sent when it has ended; failed: %s',
+    (hasFailed) => {
+      const chat = { messages: DECIDED, hasFailed, responses: { a1: 'queued' } } as const
+      const [, effects] = step({ stream: 'ended' }, { type: 'chat-idle' }, chat)
+      // If the stream has not failed, the AI SDK sends it by itself.
+      const expected = hasFailed ? [{ type: 'send-responses', messageId: 'm1' }] : []
+      expect(effects.filter(({ type }) => type === 'send-responses')).toEqual(expected)
+    },
+  )
+
   test('[CL900] the server has the outcome of a decision that was not confirmed', () => {
     const ended = [USER, assistant('m1', call('output-available', true))]
     const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const

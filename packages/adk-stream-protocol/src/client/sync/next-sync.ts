@@ -252,9 +252,10 @@ function onStreamRead(state: AttachedSync, chat: ChatView): Step {
   const now: ChatView = settled ? { ...chat, messages: settled } : chat
   const next: AttachedSync = state.outcome === 'resumed' ? { ...state, outcome: 'settled' } : state
   const older = now.messages.slice(0, -1)
-  // The AI SDK sends the responses of the last message by itself.
+  // The AI SDK sends the responses of the last message by itself, unless the stream has failed.
   const queued = findQueued(now)
-  if (queued && older.includes(queued)) return [next, [...effects, ...sendQueued(now)]]
+  const isLeft = queued && (older.includes(queued) || chat.hasFailed)
+  if (isLeft) return [next, [...effects, ...sendQueued(now)]]
   // The outcome was reported in a stream that this page did not read.
   if (older.some(({ parts }) => parts.some((part) => isUnreportedDecision(part, now.responses))))
     return withEffects([...effects, RELOAD], catchUpOnMissed(next, now))

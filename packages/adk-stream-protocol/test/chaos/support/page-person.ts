@@ -173,8 +173,7 @@ export class PagePerson {
     // A message that was stopped before it reached a server is not stored.
     const isStored = stored.messages.some(({ id }) => id === turn.userMessageId)
     if (!isStored && !turn.stops) return false
-    const expected = stored.messages.map(summarise)
-    return this.#tabs.every((tab) => isDeepStrictEqual(tab.messages.map(summarise), expected))
+    return this.#tabs.every((tab) => isSame(tab.messages, stored.messages))
   }
 
   #checkStored(turn: RecordedTurn): boolean {
@@ -192,6 +191,17 @@ export class PagePerson {
   }
 }
 
+/** Whether a tab shows what is stored. Of a stopped reply, it shows what it had read. */
+function isSame(shown: readonly ChatMessage[], stored: readonly ChatMessage[]): boolean {
+  if (shown.length !== stored.length) return false
+  return stored.every((message, index) => {
+    const expected = summarise(message)
+    const { text = '', ...seen } = summarise(shown[index])
+    const isRead = expected.stopped ? expected.text.startsWith(text) : expected.text === text
+    return isRead && isDeepStrictEqual({ ...seen, text: expected.text }, expected)
+  })
+}
+
 function isUndecided({ parts }: ChatMessage): boolean {
   return parts.some(({ state }) => state?.startsWith('approval-') === true)
 }
@@ -200,8 +210,19 @@ function describe(messages: readonly ChatMessage[]): string {
   return JSON.stringify(messages.slice(-2).map(summarise))
 }
 
+interface Summary {
+  readonly id: string
+  readonly role: string
+  readonly text: string
+  readonly calls: readonly unknown[]
+  readonly stopped: boolean
+  readonly error: string | undefined
+}
+
+const NO_MESSAGE: ChatMessage = { id: '', role: '', parts: [] }
+
 /** What a person sees of a message. A denied call may be shown as a failed one. */
-function summarise(message: ChatMessage): unknown {
+function summarise(message: ChatMessage = NO_MESSAGE): Summary {
   const { id, role, parts, metadata } = message
   const { stopped = false, error } = (metadata ?? {}) as {
     stopped?: boolean
