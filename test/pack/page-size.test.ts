@@ -10,9 +10,9 @@ const LIMITS = [
   ['adkApi', 'client/index.ts', 19],
   ['sseTransport', 'client/index.ts', 26],
   ['webSocketTransport', 'client/index.ts', 27],
-  ['useAdkChat', 'react/index.ts', 45],
+  ['useAdkChat', 'react/index.ts', 46],
   ['*', 'client/index.ts', 83],
-  ['*', 'react/index.ts', 175],
+  ['*', 'react/index.ts', 176],
   ['*', 'protocol/index.ts', 10],
 ] as const
 

@@ -1,13 +1,16 @@
 import type { Chat } from '@ai-sdk/react'
 import { WebSocket } from 'ws'
 
-import type { AdkApi, AdkUIMessage, AttachedChat } from '../../../src/client/index.ts'
+import type { AdkApi, AdkUIMessage, AttachedChat, WireEvent } from '../../../src/client/index.ts'
 import { adkApi, attachChat, sseTransport, webSocketTransport } from '../../../src/client/index.ts'
 import { markStopped, recoverChat } from '../../../src/react/hooks/chat-actions.ts'
 import { versions } from '../../client/support/client-page.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import type { Random } from './random.ts'
+
+/** How much of a chunk or frame is recorded. */
+const MAX_LINE = 240
 
 interface TabOptions {
   readonly chatId: string
@@ -46,10 +49,14 @@ export class PageTab {
       }
     }
     const backoff = { firstMs: 20, maxMs: 1_000 }
-    const socket = { url: () => toLiveUrl(url), webSocket: PageSocket, backoff }
+    const observe = (event: WireEvent): void => {
+      const line = JSON.stringify(event)
+      if (!line.includes('-delta"')) this.#note(line.slice(0, MAX_LINE))
+    }
+    const shared = { backoff, observe }
     const transport = isSocket
-      ? webSocketTransport(socket)
-      : sseTransport({ url, headers, backoff })
+      ? webSocketTransport({ url: () => toLiveUrl(url), webSocket: PageSocket, ...shared })
+      : sseTransport({ url, headers, ...shared })
     const chat = version.open({ id: chatId, messages, transport })
     // Both versions of the AI SDK have the methods that are used here.
     this.#chat = chat as unknown as Chat<AdkUIMessage>
