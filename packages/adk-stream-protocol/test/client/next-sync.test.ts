@@ -591,6 +591,14 @@ describe('reloads', () => {
     },
   )
 
+  test('[CL902] a queued decision that a replayed stream has removed from the messages is queued again', () => {
+    const queuedDecisions = new Map([['a1', DECISION]])
+    const chat = { messages: ASKED, responses: { a1: 'queued' } } as const
+    const start = { stream: 'ended', queuedDecisions } as const
+    const [, effects] = step(start, { type: 'chat-idle' }, chat)
+    expect(effects[0]).toEqual({ type: 'queue-decision', decision: DECISION })
+  })
+
   test('[CL900] the server has the outcome of a decision that was not confirmed', () => {
     const ended = [USER, assistant('m1', call('output-available', true))]
     const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const

@@ -172,7 +172,8 @@ export class AttachedChat {
     const { chat, channel } = this
     const view = {
       messages: chat.messages,
-      isBusy: isBusy(chat),
+      // The AI SDK counts as idle when there was nothing to resume, although it is sending a message.
+      isBusy: isBusy(chat) || channel.isSending(chat.id),
       hasFailed: chat.status === 'error',
       hasOpenStream: channel.openStream(chat.id) !== undefined,
       responses: channel.responses.all,

@@ -38,6 +38,7 @@ import {
   onRetry,
   reopen,
   resetDelay,
+  restoreDecisions,
   sendQueued,
   START_RETRY,
   takeEarlyDecisions,
@@ -61,6 +62,7 @@ export const START: AttachedSync = {
   offeredCalls: NONE,
   askedApprovals: NONE,
   earlyDecisions: new Map(),
+  queuedDecisions: new Map(),
   writtenMessageId: undefined,
   spokenReplyId: undefined,
 }
@@ -100,8 +102,10 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'stream-interrupted':
       if (chat.isBusy) return [{ ...state, stream: 'interrupted' }, []]
       return [state, [resume('interrupted')]]
-    case 'chat-idle':
-      return onIdle(state, chat)
+    case 'chat-idle': {
+      const [next, restored] = restoreDecisions(state, chat)
+      return withEffects(restored, onIdle(next, chat))
+    }
     case 'turn-shown': {
       const shownTurns = withId(state.shownTurns, event.messageId)
       const spokenReplyId = event.isSpokenReply ? event.messageId : state.spokenReplyId
@@ -169,8 +173,9 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
 /** Forgets what was not delivered: the next chat with this id may send it. */
 function onDetach(state: AttachedSync, { messages, responses }: ChatView): SyncEffect[] {
   const undelivered = messages.flatMap((message) => findUndelivered(message, responses))
-  const { unsentOutputs, earlyDecisions } = state
-  const ids = [...unsentOutputs.keys(), ...earlyDecisions.keys(), ...undelivered]
+  const { unsentOutputs, earlyDecisions, queuedDecisions } = state
+  const queued = [...queuedDecisions.keys()].filter((id) => responses.get(id) === 'queued')
+  const ids = [...unsentOutputs.keys(), ...earlyDecisions.keys(), ...queued, ...undelivered]
   return [CANCEL_RETRY, ...ids.map(forget)]
 }
 

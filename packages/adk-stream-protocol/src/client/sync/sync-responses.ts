@@ -40,7 +40,11 @@ export function onDecision(
   const add: SyncEffect = { type: 'supplement', id, supplement }
   if (chat.hasOpenStream)
     return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
-  if (isOpen) return [state, [add, mark('queued', id), { type: 'queue-decision', decision }]]
+  if (isOpen) {
+    const queuedDecisions = new Map([...state.queuedDecisions, [id, decision]])
+    const effects: SyncEffect[] = [add, mark('queued', id), { type: 'queue-decision', decision }]
+    return [{ ...state, queuedDecisions }, effects]
+  }
   const earlyDecisions = new Map([...state.earlyDecisions, [id, decision]])
   return [{ ...state, earlyDecisions }, [add, mark('queued', id)]]
 }
@@ -62,6 +66,19 @@ export function takeEarlyDecisions(state: AttachedSync, { type, chat }: SyncEven
     earlyDecisions.delete(id)
   }
   return effects.length === 0 ? [state, []] : [{ ...state, earlyDecisions }, effects]
+}
+
+/** CL902: queues decisions again that were queued and that the messages do not show any more. */
+export function restoreDecisions(state: AttachedSync, chat: ChatView): AttachedStep {
+  if (state.queuedDecisions.size === 0) return [state, []]
+  const queued = [...state.queuedDecisions].filter(([id]) => chat.responses.get(id) === 'queued')
+  const isOpen = (id: string): boolean =>
+    findApproval(chat.messages, id, 'approval-requested') !== undefined
+  const lost = queued.filter(([id]) => isOpen(id))
+  return [
+    { ...state, queuedDecisions: new Map(queued) },
+    lost.map(([, decision]) => ({ type: 'queue-decision', decision })),
+  ]
 }
 
 function notAsked(id: string): AdkError {

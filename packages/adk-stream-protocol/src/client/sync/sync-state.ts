@@ -61,6 +61,8 @@ export interface AttachedSync {
   readonly askedApprovals: ReadonlySet<string>
   /** Decisions that were given while a replayed message lacked their approvals, and that no open stream takes. */
   readonly earlyDecisions: ReadonlyMap<string, Decision>
+  /** Decisions that the next request sends. A stream that is replayed may remove them from the messages. */
+  readonly queuedDecisions: ReadonlyMap<string, Decision>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
   /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */

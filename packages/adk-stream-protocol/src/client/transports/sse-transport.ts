@@ -186,6 +186,12 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     return this.api.loadChat(chatId)
   }
 
+  /** @internal For `attachChat`. */
+  isSending(chatId: string): boolean {
+    const newest = this.#newest.get(chatId)
+    return newest?.source === 'requested' && !newest.signal.aborted
+  }
+
   /** Returns undefined: a stream over HTTP ends when it waits for a response. */
   openStream(): undefined {
     return undefined

@@ -13,6 +13,8 @@ export interface ResponseChannel {
   readonly responses: ResponseStates
   /** Returns undefined if the chat reads no stream, or if the transport sends responses in requests only. */
   openStream(chatId: string): OpenStream | undefined
+  /** Whether a request of the chat is in progress that is not a `resumeStream()`. */
+  isSending(chatId: string): boolean
   /** Sends the output of a browser tool outside requests. Resolves when the server has it. */
   toolOutput?(output: SentOutput): Promise<void>
   /** Takes back a decision that waits for a connection. Returns false if it may have arrived. */

@@ -133,6 +133,12 @@ export class WebSocketTransport
     await this.#session.acks.send({ type: 'tool-output', outputId, id, ...output })
   }
 
+  /** @internal For `attachChat`. */
+  isSending(chatId: string): boolean {
+    const { frame, state } = this.#session.requests.ofChat(chatId) ?? {}
+    return frame?.type === 'send' && state !== 'stopping' && state !== 'ended'
+  }
+
   openStream(chatId: string): OpenStream | undefined {
     return this.#session.requests.ofChat(chatId) ? this : undefined
   }
