@@ -40,6 +40,29 @@ test.skipIf(!isLong)(
   TIMEOUT_MS,
 )
 
+test.skipIf(!isLong).each([false, true])(
+  '[CL903] the tabs of people who lose their networks show what is stored; live: %s',
+  async (live) => {
+    const { violations, tally } = await runChaos({
+      seed: 2,
+      ms: 5_000,
+      roundMs: 5_000,
+      leaseMs: 4_000,
+      servers: 2,
+      clients: 0,
+      pages: 4,
+      live,
+      everyMs: [500, 800],
+      faults: [[]],
+      folder: tmpdir(),
+      print: () => undefined,
+    })
+    expect(violations).toEqual([])
+    expect(tally.turns).toBeGreaterThan(1)
+  },
+  TIMEOUT_MS,
+)
+
 const chat = { appName: 'app', principalId: 'hanako', chatId: 'chat' }
 
 function record(version: number, event: AuditEvent): AuditRecord {

@@ -166,8 +166,7 @@ export class PagePerson {
 
   /** Whether nothing is left to do, and all tabs show what is stored. */
   async #isShown(turn: RecordedTurn): Promise<boolean> {
-    const isOpen = (tab: PageTab): boolean => tab.isBusy || tab.hasFailed || tab.asked.length > 0
-    if (this.#tabs.some(isOpen)) return false
+    if (this.#tabs.some(hasWork)) return false
     const stored = await this.#tabs[0]?.loadStored()
     if (!stored || stored.running || stored.messages.some(isUndecided)) return false
     // A message that was stopped before it reached a server is not stored.
@@ -191,12 +190,17 @@ export class PagePerson {
   }
 }
 
+/** Whether a tab is busy, or waits for the person. */
+function hasWork({ isBusy, hasFailed, asked }: PageTab): boolean {
+  return isBusy || hasFailed || asked.length > 0
+}
+
 /** Whether a tab shows what is stored. Of a stopped reply, it shows what it had read. */
 function isSame(shown: readonly ChatMessage[], stored: readonly ChatMessage[]): boolean {
   if (shown.length !== stored.length) return false
   return stored.every((message, index) => {
     const expected = summarise(message)
-    const { text = '', ...seen } = summarise(shown[index])
+    const { text, ...seen } = summarise(shown[index])
     const isRead = expected.stopped ? expected.text.startsWith(text) : expected.text === text
     return isRead && isDeepStrictEqual({ ...seen, text: expected.text }, expected)
   })

@@ -81,7 +81,7 @@ export class PageTab {
 
   /** The messages that the tab shows. */
   get messages(): readonly ChatMessage[] {
-    return this.#chat.messages as readonly ChatMessage[]
+    return this.#chat.messages
   }
 
   /** The approvals that the tab asks for. */
@@ -104,8 +104,7 @@ export class PageTab {
 
   /** Loads what the server has stored. Returns undefined if it does not respond. */
   async loadStored(): Promise<{ messages: readonly ChatMessage[]; running: boolean } | undefined> {
-    const loaded = await this.#api.loadChat(this.#chat.id).catch(() => undefined)
-    return loaded as { messages: readonly ChatMessage[]; running: boolean } | undefined
+    return this.#api.loadChat(this.#chat.id).catch(() => undefined)
   }
 
   send(id: string, text: string): void {
