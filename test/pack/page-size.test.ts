@@ -8,10 +8,10 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 /** The size that each import adds to the bundle of a page, minified and without `ai` and `react`, in KB. */
 const LIMITS = [
   ['adkApi', 'client/index.ts', 19],
-  ['sseTransport', 'client/index.ts', 26],
+  ['sseTransport', 'client/index.ts', 27],
   ['webSocketTransport', 'client/index.ts', 27],
   ['useAdkChat', 'react/index.ts', 46],
-  ['*', 'client/index.ts', 83],
+  ['*', 'client/index.ts', 84],
   ['*', 'react/index.ts', 176],
   ['*', 'protocol/index.ts', 10],
 ] as const

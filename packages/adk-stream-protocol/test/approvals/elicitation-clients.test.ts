@@ -9,7 +9,7 @@ import { serveHttp } from '../support/mcp-servers.ts'
 import { DATABASES } from '../support/store-databases.ts'
 import type { ApprovingChat } from './support/approving-chat.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
-import { expectRecord } from './support/expect-record.ts'
+import { expectRecord, readWhenEnded } from './support/expect-record.ts'
 import { callPayment } from './support/payments.ts'
 import type { TestBridgeOptions } from './support/test-bridge.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -212,6 +212,8 @@ describe.each(DATABASES)('two servers on $name', ({ name, open }) => {
     const [client = liveClient] = approvingClients
     await (await one.page().open(client)).send(CALL)
     const page = two.page()
+    // A page that is opened while the turn runs would have to resume it.
+    await readWhenEnded(page)
     const chat = await page.open(client, { autoSend: 'tool-calls' })
     await give(chat, KYOTO)
     await expectRecord(page, chat)

@@ -20,7 +20,7 @@ export async function expectRecord(page: Page, chat: ApprovingChat): Promise<voi
 }
 
 /** The client may read the end of a turn before the server has noted it. */
-async function readWhenEnded(page: Page): Promise<readonly ChatMessage[]> {
+export async function readWhenEnded(page: Page): Promise<readonly ChatMessage[]> {
   let stored: readonly ChatMessage[] = []
   const isRunning = async (): Promise<boolean> => {
     const { messages, running } = await page.conversation()
