@@ -164,17 +164,21 @@ test('[TU870] a reply that is stored after the database was locked is not follow
   expect(last?.metadata).not.toHaveProperty('stopped')
 })
 
-test('[TU871] a reload shows the error of a reply that could not be stored at first', async () => {
-  await using folder = await makeFolder()
-  await using store = await openSqliteStore({ path: folder.database })
-  const { sessions } = store
+/** Makes the store fail when the first event of the agent is stored. */
+function failFirstReply({ sessions }: Pick<Store, 'sessions'>, error: StoreError): void {
   const appendEvent = sessions.appendEvent.bind(sessions)
   let hasFailed = false
   sessions.appendEvent = async (request) => {
     if (request.event.author !== 'assistant' || hasFailed) return appendEvent(request)
     hasFailed = true
-    throw new StoreError('unavailable', 'The database is not available.')
+    throw error
   }
+}
+
+test('[TU871] a reload shows the error of a reply that could not be stored at first', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  failFirstReply(store, new StoreError('unavailable', 'The database is not available.'))
   await using server = await openPaymentServer({ store, effects: folder.effects })
   const person = new Person(server.url)
   const { chunks } = await person.say('[[say Hello.]]')
@@ -189,14 +193,7 @@ test('[TU871] a reload shows the error of a reply that could not be stored at fi
 test('[TU881] a reload shows why a reply ended whose call could not be stored', async () => {
   await using folder = await makeFolder()
   await using store = await openSqliteStore({ path: folder.database })
-  const { sessions } = store
-  const appendEvent = sessions.appendEvent.bind(sessions)
-  let hasFailed = false
-  sessions.appendEvent = async (request) => {
-    if (request.event.author !== 'assistant' || hasFailed) return appendEvent(request)
-    hasFailed = true
-    throw new StoreError('full', 'The disk is full.')
-  }
+  failFirstReply(store, new StoreError('full', 'The disk is full.'))
   await using server = await openPaymentServer({ store, effects: folder.effects })
   const person = new Person(server.url)
   const { chunks } = await person.say(`${PAY} [[then]] [[say Paid.]]`)
