@@ -1,8 +1,12 @@
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { scriptResponder } from 'gemini-emulator'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
 
 import { openSqliteStore } from '../../src/store/index.ts'
-import { SocketClient } from '../sockets/support/socket-client.ts'
+import { SocketClient, toLiveUrl } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
@@ -114,6 +118,26 @@ test('[WS19] a draining bridge closes an idle socket at once, others when their 
   client.send({ type: 'abort', requestId: 'r1' })
   expect(await client.closed).toBe(1001)
   await closing
+})
+
+test('[WS19] a bridge that drains for long adds no listeners to a socket whose client does not respond', async () => {
+  const added = vi.spyOn(WebSocket.prototype, 'once')
+  await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
+  await using client = await SocketClient.open(server.url)
+  const silent = new WebSocket(toLiveUrl(server.url))
+  await once(silent, 'open')
+  silent.pause()
+  client.say('[[say One.]][[wait never]]')
+  await client.untilText('One.')
+  const closing = server.bridge.close()
+  // The bridge looks for idle sockets several times meanwhile.
+  await delay(300)
+  const closes = added.mock.calls.filter(([event]) => event === 'close')
+  added.mockRestore()
+  silent.terminate()
+  client.send({ type: 'abort', requestId: 'r1' })
+  await closing
+  expect(closes.length).toBeLessThan(3)
 })
 
 test('[TU92] a pending approval does not delay the end, and is decided at another server', async () => {

@@ -56,6 +56,7 @@ export class SocketPeer implements HeartbeatPeer {
   #unread = 0
   #droppedAudio = 0
   #state: 'open' | 'closing' = 'open'
+  #closed: Promise<void> | undefined
 
   constructor(
     {
@@ -78,7 +79,9 @@ export class SocketPeer implements HeartbeatPeer {
   /** Resolves when the connection is closed. */
   async closed(): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
-    await new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
+    // A bridge that drains asks again and again. Each listener would stay until a client whose network is gone counts as closed.
+    this.#closed ??= new Promise((resolve) => this.#socket.once('close', () => resolve()))
+    await this.#closed
   }
 
   ping(): void {
