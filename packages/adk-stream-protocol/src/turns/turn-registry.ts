@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 
 import { ProtocolError } from '../protocol/errors.ts'
 import { Quota } from '../shared/collections.ts'
 import type { TurnLogLimits } from './turn-log.ts'
-import { Turn } from './turn.ts'
+import { type SentMessage, Turn } from './turn.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 
 export interface TurnRegistryOptions extends TurnLogLimits {
@@ -31,10 +32,27 @@ export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   readonly onLocked: 'refuse' | 'queue' | 'wait' | 'refuse-at-once'
   /** Whether the session of the chat is read next. */
   readonly reads: boolean
+  /** Called while another process holds the lock. Returns the reply to the message of this turn, if the message was sent before. */
+  readonly findReply: (() => Promise<string | undefined>) | undefined
+}
+
+/** TU901: a message with this id was sent before. */
+export class RepeatedMessageError extends ProtocolError {
+  /** The reply to the message. */
+  readonly messageId: string
+
+  constructor(messageId: string) {
+    super('nothing-new')
+    this.messageId = messageId
+  }
 }
 
 /** The work of a turn. */
 export interface TurnJob {
+  /** The user message that the turn replies to. If it is sent again, it does not start another turn (TU901). */
+  readonly repliesTo?: SentMessage
+  /** Returns the stored reply to that message. Called when the chat is locked, and while another process holds the lock. */
+  readonly findReply?: (isLocked: boolean) => Promise<string | undefined>
   /** Whether the job first reads the session of the chat, which may happen in the same step as the lock. */
   readonly reads?: boolean
   /** Rejects with `turn-running` at once, instead of waiting, if the chat has a turn in any process. */
@@ -114,7 +132,7 @@ export class TurnRegistry {
   async start(chat: ChatRef, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
     if (job.onlyIfFree === true && this.#running.has(key)) throw new ProtocolError('turn-running')
-    while (this.#running.has(key)) await this.#waitFor(key, job.waitForRunning === true)
+    while (this.#running.has(key)) await this.#waitFor(key, job)
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
     if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
     // `maxTurns` does not apply to a turn that continues earlier work: a decision was made, or a call has run.
@@ -125,6 +143,7 @@ export class TurnRegistry {
     if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const { background = false, graceMs = this.#options.disconnectGraceMs } = job
     const turn = new Turn(messageId, this.#options, { background, graceMs })
+    turn.repliesTo = job.repliesTo
     this.#running.set(key, turn)
     const free = (): void => {
       // Not `turn` if the run has asked a question and continued in another turn.
@@ -188,9 +207,18 @@ export class TurnRegistry {
     const onBusy = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
     const onLocked = job.onlyIfFree === true ? 'refuse-at-once' : onBusy
     const reads = job.reads === true
-    const unlock = await this.#options.lockChat(chat, { signal, background, onLocked, reads })
+    const { findReply } = job
+    const unlock = await this.#options.lockChat(chat, {
+      signal,
+      background,
+      onLocked,
+      reads,
+      findReply: findReply && (() => findReply(false)),
+    })
     this.#locked.add(turn)
     try {
+      const reply = await findReply?.(true)
+      if (reply !== undefined) throw new RepeatedMessageError(reply)
       if (job.isReplay !== true) this.#options.onLocked(chat, turn)
       await job.prepare?.(turn)
       return unlock
@@ -200,9 +228,11 @@ export class TurnRegistry {
     }
   }
 
-  async #waitFor(key: string, waitForRunning: boolean): Promise<void> {
+  async #waitFor(key: string, { repliesTo, waitForRunning = false }: TurnJob): Promise<void> {
     const turn = this.#running.get(key)
     if (!turn) return
+    if (repliesTo && isDeepStrictEqual(repliesTo, turn.repliesTo))
+      throw new RepeatedMessageError(turn.messageId)
     // AP507: the person writes something else instead of an answer.
     if (turn.asking !== undefined && !waitForRunning) {
       turn.stop()

@@ -26,9 +26,17 @@ export function isClosing({ reason }: AbortSignal): boolean {
   return reason === CLOSING
 }
 
+/** A user message with the id that its client has given it. */
+export interface SentMessage {
+  readonly id: string
+  readonly content: unknown
+}
+
 /** One assistant message being produced. It outlives the connections that read it. */
 export class Turn {
   readonly messageId: string
+  /** The user message that the turn replies to, if it is a turn of a new message with an id. */
+  repliesTo: SentMessage | undefined
   readonly background: boolean
   readonly log: TurnLog
   readonly #abort: AbortController

@@ -74,6 +74,30 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     },
   )
 
+  test('[TU901] a message that is sent again starts no other turn: its running or stored reply is read', async () => {
+    await using server = await serve({ disconnectGraceMs: 60_000 })
+    const browser = server.browser()
+    const send = (): Promise<Response> =>
+      browser.post('/stream', {
+        id: 'chat-1',
+        trigger: 'submit-message',
+        messages: [
+          { id: 'm1', role: 'user', parts: [{ type: 'text', text: '[[say One.]][[wait more]]' }] },
+        ],
+      })
+    const first = await send()
+    const reading = first.text()
+    await server.emulator.nextRequest()
+    const second = (await send()).text()
+    server.emulator.release('more')
+    const ended = [await reading, await second, await (await send()).text()]
+    const ids = ended.map((body) => /"messageId":"([^"]+)"/.exec(body)?.[1])
+    expect(new Set(ids).size).toBe(1)
+    for (const body of ended) expect(body).toContain('One.')
+    expect(server.emulator.requests).toHaveLength(1)
+    expect((await browser.messages()).messages).toHaveLength(2)
+  })
+
   test('[TU7] POST …/stop ends the stream of every reader', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })
     const browser = server.browser()

@@ -116,6 +116,23 @@ test.each([
   expect({ status, isStopped }).toEqual({ status: 204, isStopped: true })
 })
 
+test('[TU901] a message that is sent again at another server starts no other turn there', async () => {
+  await using pair = await openRelayPair(database, 'repeated')
+  const script = '[[say Half.]][[wait end]][[say Whole.]]'
+  const first = Stream.read(await pair.atOne.begin(script, 'message-1'))
+  await first.until('Half.')
+  // Its client has lost the connection.
+  first.leave()
+  const second = Stream.read(await pair.atTwo.begin(script, 'message-1'))
+  await second.until('Half.')
+  pair.one.emulator.release('end')
+  await second.until('Whole.')
+  const again = await pair.atTwo.begin(script, 'message-1')
+  expect(await again.text()).toContain('Whole.')
+  expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(pair.two.emulator.requests).toEqual([])
+})
+
 test('[RL900] a chat is shown as running on another server before its turn can be read there', async () => {
   await using pair = await openRelayPair(database, 'unpublished')
   using writes = pair.holdWrites(() => true)

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { toolParts } from '../support/chat-probe.ts'
-import { answer, ask, lastMessage, locate, TOKYO } from '../support/locating.ts'
+import { ASK, answer, ask, lastMessage, locate, TOKYO } from '../support/locating.ts'
 import { serve } from '../support/serve.ts'
 
 const APP = { appName: 'adk-stream-protocol' }
@@ -67,7 +67,7 @@ test('[BT8] a deleted chat, or one whose message is regenerated, has no pending 
   await ask(browser)
   await browser.delete()
   expect(await store.browserCalls.takeDue({ ...APP, leaseMs: 0, limit: 9 })).toEqual([])
-  await ask(browser)
+  await ask(browser, ASK, 'u1')
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: '[[say Anew.]]' }] }
   const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
   await (await browser.post('/stream', anew)).text()

@@ -46,8 +46,12 @@ export function locate(options: LocateOptions = {}): Omit<ServeOptions, 'recorde
 export const ASK = '[[call get_location {}]][[then]][[say There you are.]]'
 
 /** Sends the request. Returns the assistant message that the client then has. */
-export async function ask(browser: Browser, text = ASK): Promise<ChatMessage> {
-  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+export async function ask(
+  browser: Browser,
+  text = ASK,
+  id: string = crypto.randomUUID(),
+): Promise<ChatMessage> {
+  const message = { id, role: 'user', parts: [{ type: 'text', text }] }
   await (await browser.post('/stream', { id: 'chat-1', messages: [message] })).text()
   return lastMessage(browser)
 }

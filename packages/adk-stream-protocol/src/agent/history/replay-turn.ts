@@ -1,4 +1,6 @@
-import type { Event } from '@google/adk'
+import { isDeepStrictEqual } from 'node:util'
+
+import type { Event, Session } from '@google/adk'
 
 import type { Chunk } from '../../protocol/chunk.ts'
 import { readQuestion } from '../../protocol/chunk.ts'
@@ -30,6 +32,16 @@ export interface StoredTurn {
 /** Returns a turn, or undefined if the session does not contain it. */
 export function findTurn(events: readonly Event[], messageId: string): StoredTurn | undefined {
   return splitTurns(events).find((turn) => turn.messageId === messageId)
+}
+
+/** Returns the id of the newest reply, if it replies to a message with this id and content. */
+export function findReplyTo(
+  { events }: Pick<Session, 'events'>,
+  { id, content }: { readonly id: string; readonly content: unknown },
+): string | undefined {
+  const newest = events.findLast((event) => readNotes(event).userMessageId !== undefined)
+  if (!newest || readNotes(newest).userMessageId !== id) return undefined
+  return isDeepStrictEqual(newest.content, content) ? readNotes(newest).messageId : undefined
 }
 
 /** Splits the events of a session into turns, in start order. */

@@ -8,7 +8,7 @@ import type {
 } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
-import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import { type TurnRegistry, RepeatedMessageError } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { isElicitation } from '../../calls/question-terms.ts'
@@ -120,7 +120,20 @@ export class ChatService {
     const decide = async (): Promise<Approval | undefined> =>
       words && decideByReply(principal, chat, { reply: words, isInReach })
     const reply = words && { decide, resume }
-    return turnService.start(chat, request, { state, agent, reply })
+    try {
+      return await turnService.start(chat, request, { state, agent, reply })
+    } catch (thrown) {
+      if (thrown instanceof RepeatedMessageError) return this.#readReply(chat, thrown.messageId)
+      throw thrown
+    }
+  }
+
+  /** TU901: returns the reply to a message that was sent before: the running turn, or the stored message. */
+  async #readReply(chat: ChatRef, messageId: string): Promise<Turn> {
+    const running = await this.resume(chat)
+    return running?.messageId === messageId
+      ? running
+      : this.#parts.turnService.replay(chat, messageId)
   }
 
   /** Resumes a message with responses: in its live session, or with a run of the agent. */

@@ -210,10 +210,18 @@ export class AgentHost {
       userMessageId,
       signal,
       state,
-    }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
+      session: read,
+    }: {
+      messageId: string
+      userMessageId: string
+      signal: AbortSignal
+      state: StateDelta
+      /** The session, if it was read when the chat was locked. */
+      session: Session | undefined
+    },
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<Session | undefined> => {
-      const session = await this.#sessions.getOrCreateLocked(chat)
+      const session = read ?? (await this.#sessions.getOrCreateLocked(chat))
       const isRewound = replaces && (await this.#sessions.rewindSession(session, userMessageId))
       await respondToDanglingCalls(this.#sessions.service, session)
       // A rewind also changes the state of the session.

@@ -6,7 +6,11 @@ import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import { chatOf } from '../../../agent/tool-call.ts'
 import type { Ledger } from '../../../approvals/ledger.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
-import type { ChatLockRequest, TurnRegistryOptions } from '../../../turns/turn-registry.ts'
+import {
+  type ChatLockRequest,
+  type TurnRegistryOptions,
+  RepeatedMessageError,
+} from '../../../turns/turn-registry.ts'
 import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
@@ -51,6 +55,8 @@ async function lockChat(
     const token = await ledger.locks.lock(chat, request)
     if (token !== undefined) return token
     if (request.signal.aborted) throw new ProtocolError('unavailable')
+    const reply = await request.findReply?.()
+    if (reply !== undefined) throw new RepeatedMessageError(reply)
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
     // TU6 holds across servers.
     if (request.onLocked !== 'wait' && isWatched === undefined) {

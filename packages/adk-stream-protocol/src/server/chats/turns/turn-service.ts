@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 
-import type { Event } from '@google/adk'
+import type { Event, Session } from '@google/adk'
 
 import { toRepliedNote } from '../../../agent/call-responses.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
-import { closeAtPause, findResumeIndex, replayTurn } from '../../../agent/history/replay-turn.ts'
+import {
+  closeAtPause,
+  findReplyTo,
+  findResumeIndex,
+  replayTurn,
+} from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
+import { toUserContent } from '../../../agent/user-message.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
@@ -108,8 +114,21 @@ export class TurnService {
     if (replaces) await checkRewind(backend, key, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
     let decided: Event | undefined
+    const { id } = request.message
+    const repliesTo =
+      replaces || id === undefined ? undefined : { id, content: toUserContent(request.message) }
+    const reads = !replaces && !reply && !cancels
+    let session: Session | undefined
+    const findReply = async (isLocked: boolean): Promise<string | undefined> => {
+      const { sessions } = backend
+      const read = isLocked ? await sessions.getOrCreateLocked(key) : await sessions.get(key)
+      // The run need not read it again, if nothing is written before.
+      if (isLocked && reads) session = read
+      return read && repliesTo && findReplyTo(read, repliesTo)
+    }
     return this.#turns.start(chat, randomUUID(), {
-      reads: !replaces && !reply && !cancels,
+      reads,
+      ...(repliesTo && { repliesTo, findReply }),
       prepare: async ({ messageId }) => {
         if (replaces) await prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
@@ -129,7 +148,7 @@ export class TurnService {
         this.#options.onTurn({ ...chat, messageId })
         if (decided) return this.#stream(backend, turn, { chat, events: yieldAll([decided]) })
         const sent = { messageId, userMessageId, state }
-        const events = backend.host.run(key, request, { ...sent, signal })
+        const events = backend.host.run(key, request, { ...sent, signal, session })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
         await this.#stream(backend, turn, { chat, events: all })
         // If the server closes, the client sends the message again.
