@@ -18,6 +18,26 @@ test('[LV1] a conversation is one connection to the model, with one message per 
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
 })
 
+test('[TU901] a message that is sent again to a live session is not sent to the model again', async () => {
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
+  const parts = [{ type: 'text', text: '[[say One.]] [[wait more]] [[say Two.]]' }]
+  const messages = [{ id: 'm1', role: 'user', parts }]
+  const send = (requestId: string): void =>
+    client.send({ type: 'send', requestId, id: 'chat-1', trigger: 'submit-message', messages })
+  send('r1')
+  await client.untilText('One.')
+  send('r2')
+  testBridge.emulator.release('more')
+  const reply = await whole(client, 'r1')
+  expect(reply).toContain('Two.')
+  expect(await whole(client, 'r2')).toBe(reply)
+  send('r3')
+  expect(await whole(client, 'r3')).toBe(reply)
+  const stored = await testBridge.page().messages()
+  expect(stored.map(({ role }) => role)).toEqual(['user', 'assistant'])
+})
+
 test('[LV2] a message during the model’s reply interrupts it, and each reply has its own message', async () => {
   await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
   await using client = await joinLive(testBridge)

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 
 import type { Approval } from '../../approvals/approval.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
+import { findReplyTo } from '../../agent/history/replay-turn.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { LazyBackend } from './backend.ts'
+import type { Backend, LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -111,6 +112,8 @@ async function sendMessage(
   const { chatId } = chat
   const state = await toSessionState(context, { principal, chatId }, request.context)
   await decisions.decideEarlier(principal, chat, request.earlier ?? [])
+  const repeated = await findRepeated(backend, chat, request)
+  if (repeated !== undefined) return readRepeated(parts, chat, repeated)
   const userMessageId = message.id ?? randomUUID()
   const isRewound = parts.whenShortened === 'rewind'
   const shortened = isRewound ? await findRemoved(backend, chat, { replaces, history }) : undefined
@@ -133,4 +136,27 @@ async function sendMessage(
   }
   const options = { userMessageId, held, state }
   return run.sendMessage(toUserContent(message), options, reply && decide)
+}
+
+/** TU901: returns the reply to a message that was sent before. */
+async function findRepeated(
+  backend: Backend,
+  chat: ChatRef,
+  { message, replaces }: LiveMessageRequest,
+): Promise<string | undefined> {
+  const { id } = message
+  if (replaces || id === undefined) return undefined
+  const session = await backend.sessions.get(toAppChat(backend, chat))
+  return session && findReplyTo(session, { id, content: toUserContent(message) })
+}
+
+/** Returns the running or stored reply to a message that was sent before. */
+async function readRepeated(
+  { runs, turnService }: LiveSenderParts,
+  chat: ChatRef,
+  messageId: string,
+): Promise<Turn> {
+  const messages = runs.find(chat)?.messages
+  const running = messages?.isStreaming(messageId) === true && (await messages.turnOf(messageId))
+  return running || turnService.replay(chat, messageId)
 }
