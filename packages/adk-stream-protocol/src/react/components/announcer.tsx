@@ -1,8 +1,7 @@
 import type { UIMessage } from 'ai'
 import { useEffect, useRef, useState } from 'react'
 
-import { isPending, readApprovals } from '../reading/approval.ts'
-import { isCall } from '../reading/call.ts'
+import { findPending } from '../reading/approval.ts'
 import { useAdkLabels } from '../provider.tsx'
 
 interface AnnouncerProps {
@@ -33,7 +32,7 @@ export function Announcer({ messages, busy, voice }: AnnouncerProps) {
   const ref = useRef<HTMLDivElement>(null)
   const [text, setText] = useState('')
   const last = messages.at(-1)
-  const pending = messages.flatMap(listPending)
+  const pending = messages.flatMap(findPending).map(({ approval }) => approval.approvalId)
   const announced = useRef<Announced>(undefined)
   useEffect(() => {
     const log = ref.current?.previousElementSibling
@@ -69,15 +68,6 @@ export function Announcer({ messages, busy, voice }: AnnouncerProps) {
       {text}
     </div>
   )
-}
-
-function listPending(message: UIMessage): string[] {
-  const approvals = readApprovals(message)
-  if (approvals.size === 0) return []
-  return message.parts.flatMap((part) => {
-    const approval = isCall(part) ? approvals.get(part.toolCallId) : undefined
-    return isCall(part) && approval && isPending(part, approval) ? [approval.approvalId] : []
-  })
 }
 
 /** Returns what a reply shows, without calls, reasoning, sources and actions. */

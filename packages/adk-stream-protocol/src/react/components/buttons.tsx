@@ -11,8 +11,8 @@ export function OutlinedButton({ className = '', ...props }: ComponentProps<'but
 }
 
 /**
- * Ignores the repetitions of a held Enter key in the field of a form or on a button. The key was pressed for what had the focus before: a person who
- * holds it on the button that opens a form must not send the form. In a text of several lines it adds lines.
+ * Ignores the repetitions of a held Enter key in the field of a form or on a button. The key was pressed for what had the focus
+ * before: a person who holds it on the button that opens a form must not send the form. In a text of several lines it adds lines.
  */
 export function ignoreHeldEnter(event: KeyboardEvent): void {
   const isText = event.target instanceof Element && event.target.matches('textarea')

@@ -142,20 +142,30 @@ interface DecidedChat {
 
 /** Returns the calls of a chat that this person has not decided, the oldest first. */
 export function findUndecided(chat: DecidedChat): UndecidedCall[] {
-  return chat.messages.flatMap((message) => {
-    const approvals = readApprovals(message)
-    if (approvals.size === 0) return []
-    return message.parts.flatMap((part) => {
-      const approval = isCall(part) ? approvals.get(part.toolCallId) : undefined
-      if (!approval || !isCall(part) || !isPending(part, approval)) return []
-      const { approvalId } = approval
-      const isDecided =
-        chat.votes.get(approvalId)?.voted === true ||
-        chat.unconfirmed.has(approvalId) ||
-        chat.waitingDecisions.has(approvalId)
-      const current = chat.details.get(approvalId)
-      const preview = current ? current.preview : approval.preview
-      return isDecided ? [] : [{ call: part, approval: { ...approval, preview } }]
-    })
+  return chat.messages.flatMap(findPending).flatMap(({ call, approval }) => {
+    const { approvalId } = approval
+    const isDecided =
+      chat.votes.get(approvalId)?.voted === true ||
+      chat.unconfirmed.has(approvalId) ||
+      chat.waitingDecisions.has(approvalId)
+    const current = chat.details.get(approvalId)
+    const preview = current ? current.preview : approval.preview
+    return isDecided ? [] : [{ call, approval: { ...approval, preview } }]
   })
+}
+
+/** The pending calls of messages. While a reply is streamed, a page renders often, and all other messages stay the same objects. */
+const PENDING = new WeakMap<UIMessage, readonly UndecidedCall[]>()
+
+/** Returns the calls of a message that wait for a decision. */
+export function findPending(message: UIMessage): readonly UndecidedCall[] {
+  const known = PENDING.get(message)
+  if (known) return known
+  const approvals = readApprovals(message)
+  const pending = message.parts.filter(isCall).flatMap((call) => {
+    const approval = approvals.get(call.toolCallId)
+    return approval && isPending(call, approval) ? [{ call, approval }] : []
+  })
+  PENDING.set(message, pending)
+  return pending
 }
