@@ -58,8 +58,8 @@ async function importEmbeddedPostgres() {
 }
 
 /**
- * Finds a port that is free now. PostgreSQL cannot choose one itself, and starts to listen seconds later: the port is below the ephemeral range, from which the system takes
- * ports for other sockets.
+ * Finds a port that is free now. PostgreSQL cannot choose one itself, and starts to listen seconds later. The port is below the
+ * ephemeral range, from which the system takes ports for other sockets.
  */
 async function findPort(): Promise<number> {
   for (;;) {

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ProtocolError } from '../protocol/errors.ts'
 import { Quota } from '../shared/collections.ts'
 import type { TurnLogLimits } from './turn-log.ts'
-import { type SentMessage, Turn } from './turn.ts'
+import { type IdentifiedMessage, Turn } from './turn.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 
 export interface TurnRegistryOptions extends TurnLogLimits {
@@ -36,7 +36,7 @@ export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   readonly findReply: (() => Promise<string | undefined>) | undefined
 }
 
-/** TU901: a message with this id was sent before. */
+/** TU901: the newest message of the chat was sent again. */
 export class RepeatedMessageError extends ProtocolError {
   /** The reply to the message. */
   readonly messageId: string
@@ -50,7 +50,7 @@ export class RepeatedMessageError extends ProtocolError {
 /** The work of a turn. */
 export interface TurnJob {
   /** The user message that the turn replies to. If it is sent again, it does not start another turn (TU901). */
-  readonly repliesTo?: SentMessage
+  readonly repliesTo?: IdentifiedMessage
   /** Returns the stored reply to that message. Called when the chat is locked, and while another process holds the lock. */
   readonly findReply?: (isLocked: boolean) => Promise<string | undefined>
   /** Whether the job first reads the session of the chat, which may happen in the same step as the lock. */

@@ -27,7 +27,7 @@ export function isClosing({ reason }: AbortSignal): boolean {
 }
 
 /** A user message with the id that its client has given it. */
-export interface SentMessage {
+export interface IdentifiedMessage {
   readonly id: string
   readonly content: unknown
 }
@@ -36,7 +36,7 @@ export interface SentMessage {
 export class Turn {
   readonly messageId: string
   /** The user message that the turn replies to, if it is a turn of a new message with an id. */
-  repliesTo: SentMessage | undefined
+  repliesTo: IdentifiedMessage | undefined
   readonly background: boolean
   readonly log: TurnLog
   readonly #abort: AbortController

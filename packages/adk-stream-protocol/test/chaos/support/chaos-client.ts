@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Answered, type Asked, Person } from '../../faults/support/person.ts'
 import { Stream } from '../../relay/support/servers.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
-import type { ChaosHistory, RecordedTurn, TurnKind } from './history.ts'
+import { type ChaosHistory, type RecordedTurn, recordTurn, type TurnKind } from './history.ts'
 import type { Random } from './random.ts'
 
 export interface ChaosClientOptions {
@@ -62,17 +62,9 @@ export class ChaosClient {
     const { random, history } = this.#options
     const kind = random.pick<TurnKind>(['talk', 'talk', 'talk', 'stop', 'pay', 'pay', 'top_up'])
     const { script, expected } = writeScript(kind, random, { id: this.#turns, amount: 50 })
-    const turn: RecordedTurn = {
-      chatId: this.#chatId,
-      userMessageId: crypto.randomUUID(),
-      kind,
-      expected,
-      from: Date.now(),
-      to: Infinity,
-      seen: '',
-      stops: false,
-    }
-    history.turns.push(turn)
+    const chatId = this.#chatId
+    const userMessageId = crypto.randomUUID()
+    const turn = recordTurn(history, { chatId, userMessageId, kind, expected })
     this.#turns += 1
     try {
       const isKnown = await this.#send(turn, script)

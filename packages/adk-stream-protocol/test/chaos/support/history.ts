@@ -63,6 +63,16 @@ export interface RecordedTurn {
   fault?: string
 }
 
+/** Records a message that a client is about to send. */
+export function recordTurn(
+  { turns }: Pick<ChaosHistory, 'turns'>,
+  message: Pick<RecordedTurn, 'chatId' | 'userMessageId' | 'kind' | 'expected'>,
+): RecordedTurn {
+  const turn = { ...message, from: Date.now(), to: Infinity, seen: '', stops: false }
+  turns.push(turn)
+  return turn
+}
+
 interface RecordedDecision {
   readonly approvalId: string
   readonly approved: boolean

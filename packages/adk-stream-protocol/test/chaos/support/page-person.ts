@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import { type ChaosClientOptions, textOf, writeScript } from './chaos-client.ts'
-import type { RecordedTurn, TurnKind } from './history.ts'
+import { type RecordedTurn, recordTurn, type TurnKind } from './history.ts'
 import { LoadBalancer, NETWORK_FAULTS } from './load-balancer.ts'
 import { PageTab } from './page-tab.ts'
 
@@ -75,17 +75,9 @@ export class PagePerson {
     const kind = random.pick<TurnKind>(KINDS)
     // The amount of a payment names its turn.
     const { script, expected } = writeScript(kind, random, { id: number, amount: number })
-    const turn: RecordedTurn = {
-      chatId: this.#chatId,
-      userMessageId: `${this.#chatId}.${number}`,
-      kind,
-      expected,
-      from: Date.now(),
-      to: Infinity,
-      seen: '',
-      stops: false,
-    }
-    history.turns.push(turn)
+    const chatId = this.#chatId
+    const userMessageId = `${chatId}.${number}`
+    const turn = recordTurn(history, { chatId, userMessageId, kind, expected })
     const sender = random.pick(this.#tabs)
     sender.send(turn.userMessageId, script)
     this.#calmSince = Date.now()

@@ -134,22 +134,17 @@ interface Round {
 
 /** Runs clients and faults until the time is over, and then lets the clients finish. */
 async function runRound({ options, random, servers, history, until, round }: Round): Promise<void> {
-  const clients = Array.from({ length: options.clients }, (_, index) =>
-    new ChaosClient({
-      name: `round-${round}.client-${index + 1}`,
-      history,
-      random: random.fork(),
-      urls: () => servers.urls,
-    }).run(until),
-  )
-  const pages = Array.from({ length: options.pages ?? 0 }, (_, index) =>
-    new PagePerson({
-      name: `round-${round}.page-${index + 1}`,
-      history,
-      random: random.fork(),
-      urls: () => servers.urls,
-    }).run(until),
-  )
+  const start = (Client: typeof ChaosClient | typeof PagePerson, name: string, count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      new Client({
+        name: `round-${round}.${name}-${index + 1}`,
+        history,
+        random: random.fork(),
+        urls: () => servers.urls,
+      }).run(until),
+    )
+  const clients = start(ChaosClient, 'client', options.clients)
+  const pages = start(PagePerson, 'page', options.pages ?? 0)
   const [least, most] = options.everyMs
   const own = random.fork()
   const applied: Promise<void>[] = []

@@ -91,8 +91,8 @@ async function appendWithRetry(
   }
 }
 
-/** A message that started a run, and the ids of it and its reply. */
-export interface SentMessage {
+/** A message whose turn was stopped, with the ids of the message and of its reply. */
+export interface StoppedMessage {
   readonly content: Content
   readonly messageId: string
   readonly userMessageId: string
@@ -105,7 +105,7 @@ export interface SentMessage {
 export async function storeStopped(
   sessions: ChatSessions,
   chat: AppChatRef,
-  { content, messageId, userMessageId, state, author }: SentMessage,
+  { content, messageId, userMessageId, state, author }: StoppedMessage,
 ): Promise<void> {
   const { service } = sessions
   const session = await sessions.getOrCreateLocked(chat)
