@@ -143,6 +143,13 @@ describe('duplicate clicks', () => {
     chunk: { type: 'tool-approval-request', approvalId: 'a1', toolCallId: 'c1' },
     source: 'requested',
   } as const
+  const reported = (approved: boolean, state: string): MessageView[] => {
+    const data = { approvalId: 'a1', toolCallId: 'c1', state }
+    const report = { type: 'data-approval', data }
+    return [USER, assistant('m1', call('approval-responded', approved), report)]
+  }
+  const SETTLED = reported(true, 'approved')
+  const DENIED = reported(false, 'denied')
   const CLICK = { type: 'decision-given', decision: DECISION } as const
   const QUEUED = { a1: 'queued' } as const
 
@@ -163,24 +170,27 @@ describe('duplicate clicks', () => {
       [CLICK, { isBusy, messages: REPLAYED, responses: QUEUED }],
       [ENDED, { isBusy, messages: ASKED, responses: QUEUED }],
       [IDLE, { messages: DECIDED, responses: QUEUED }],
+      [IDLE, { messages: DECIDED, responses: { a1: 'sent' } }],
     ])
     expect(types.slice(0, 3)).toEqual(['supplement', 'mark', 'queue-decision'])
     expect(types.filter((type) => type === 'queue-decision')).toHaveLength(1)
-    expect(state).toMatchObject({ earlyDecisions: new Map() })
+    expect(state).toMatchObject({ queuedDecisions: new Map() })
   })
 
   test.each([
-    { name: 'was decided elsewhere', messages: DECIDED, isRefused: false },
+    { name: 'was decided elsewhere in the same way', messages: SETTLED, isRefused: false },
+    { name: 'was denied elsewhere', messages: DENIED, isRefused: true },
     { name: 'did not return', messages: [USER], isRefused: true },
   ])('[CL390] a click during a replay whose approval $name', ({ messages, isRefused }) => {
     const { state, types } = run([
       [ASKS, { isBusy: true }],
       [CLICK, { isBusy: true, messages: REPLAYED }],
       [IDLE, { messages, responses: QUEUED }],
+      [IDLE, { messages }],
     ])
     const refusal = isRefused ? ['report-refusal'] : []
     expect(types).toEqual(['supplement', 'mark', 'forget', ...refusal])
-    expect(state).toMatchObject({ earlyDecisions: new Map() })
+    expect(state).toMatchObject({ queuedDecisions: new Map() })
   })
 
   test.each(['queued', 'sent', 'accepted'] as const)(
@@ -579,6 +589,14 @@ describe('reloads', () => {
       expect(effects[0]).toEqual({ type: 'set-messages', messages: isKept ? DECIDED : ASKED })
     },
   )
+
+  test('[CL900] an unconfirmed decision does not answer a second approval of the same call', () => {
+    const again: PartView = { ...call('approval-requested'), approval: { id: 'a2' } }
+    const stored = [USER, assistant('m1', again)]
+    const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const
+    const event = { type: 'reloaded', messages: stored, isRunning: false } as const
+    expect(step({}, event, chat)[1][0]).toEqual({ type: 'set-messages', messages: stored })
+  })
 
   test.each([true, false])(
     '[CL901] a decision that was made while the stream was open is sent when it has ended; failed: %s',

@@ -189,6 +189,13 @@ test('[CL13] a partial transcript is shown before its reply, and replaced by the
   expect(chat.messages[0]).toEqual(toMessage('Good morning.'))
 })
 
+test('[CL900] a turn that is read from its start keeps the output of this page', async () => {
+  const located = { type: 'tool-locate', toolCallId: 'c1', state: 'output-available', output: 1 }
+  const chat = { messages: [{ id: 'a1', role: 'assistant', parts: [located] }] as MessageView[] }
+  await showTurn(chat, { messageId: 'a1', continues: false, chunks: locate() })
+  expect(chat.messages[0]?.parts).toEqual([located])
+})
+
 function toMessage(text: string): Message {
   return { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
 }
@@ -197,4 +204,9 @@ async function* answer(): AsyncGenerator<Chunk, void> {
   yield { type: 'start', messageId: 'a1' }
   yield { type: 'text-start', id: 't1' }
   yield { type: 'text-delta', id: 't1', delta: 'Hello.' }
+}
+
+async function* locate(): AsyncGenerator<Chunk, void> {
+  yield { type: 'start', messageId: 'a1' }
+  yield { type: 'tool-input-available', toolCallId: 'c1', toolName: 'locate', input: {} }
 }

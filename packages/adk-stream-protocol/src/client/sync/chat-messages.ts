@@ -35,14 +35,27 @@ export function findApproval(
   return undefined
 }
 
-/** Whether an approval is decided, or its call has ended. */
-export function isDecided(messages: readonly MessageView[], approvalId: string): boolean {
-  return messages.some(({ parts }) =>
-    parts.some(
-      ({ state = '', approval }) =>
-        approval?.id === approvalId && (state === 'approval-responded' || ENDED.has(state)),
-    ),
-  )
+/** What the messages show of an approval. */
+export type ShownApproval =
+  | { readonly state: 'open' }
+  /** Decided here, and the server has not reported it. */
+  | { readonly state: 'responded' }
+  /** The server reported a decision, or the call has ended: without one if `approved` is undefined. */
+  | { readonly state: 'settled'; readonly approved: boolean | undefined }
+  /** As while a message is replayed that has not reached the approval yet. */
+  | { readonly state: 'missing' }
+
+export function readApproval(messages: readonly MessageView[], approvalId: string): ShownApproval {
+  for (const { parts } of messages) {
+    const asked = parts.find(({ approval }) => approval?.id === approvalId)
+    if (!asked) continue
+    if (asked.state === 'approval-requested') return { state: 'open' }
+    const reported = approvalState(parts, asked.toolCallId ?? '') ?? 'requested'
+    if (asked.state === 'approval-responded' && reported === 'requested')
+      return { state: 'responded' }
+    return { state: 'settled', approved: asked.approval?.approved }
+  }
+  return { state: 'missing' }
 }
 
 /** Returns the state of a call's approval as the server reported it (`data-approval`). */
@@ -81,6 +94,28 @@ export function settleApprovals(messages: readonly MessageView[]): MessageView[]
       : { ...message, parts }
   })
   return settled.every((message, index) => message === messages[index]) ? undefined : settled
+}
+
+/** Returns the server's parts, with the responses of the given parts where the server's wait for one. Returns the same array if nothing changes. */
+export function keepResponses(
+  parts: readonly PartView[],
+  responded: readonly PartView[],
+): readonly PartView[] {
+  const keep = (part: PartView): PartView =>
+    (isAwaitingResponse(part) && responded.find((each) => isResponseTo(part, each))) || part
+  const kept = parts.map(keep)
+  return kept.every((part, index) => part === parts[index]) ? parts : kept
+}
+
+function isAwaitingResponse({ state }: PartView): boolean {
+  return state === 'approval-requested' || state === 'input-available'
+}
+
+/** Whether a part holds the response that another part of the same call waits for. A call may ask more than once. */
+function isResponseTo(asked: PartView, { state = '', toolCallId, approval }: PartView): boolean {
+  if (toolCallId !== asked.toolCallId) return false
+  if (asked.approval && asked.approval.id !== approval?.id) return false
+  return state === 'approval-responded' || ENDED.has(state)
 }
 
 /** Returns the server's messages, with the messages that only the chat has at their places. */
@@ -160,7 +195,10 @@ export async function showTurn(chat: MessageTarget, turn: ServerTurn): Promise<v
   let isScheduled = false
   const write = (): void => {
     isScheduled = false
-    keepLocalDecision(chat, message)
+    const shown = chat.messages.find(({ id }) => id === messageId)?.parts ?? []
+    const parts = keepResponses(message.parts, shown)
+    // The next chunks are folded into it.
+    if (parts !== message.parts) message.parts = structuredClone(parts) as unknown as MessagePart[]
     chat.messages = putMessage(chat.messages, structuredClone(message))
   }
   for await (const chunk of chunks) {
@@ -177,16 +215,4 @@ export async function showTurn(chat: MessageTarget, turn: ServerTurn): Promise<v
 export function showUserMessage(chat: MessageTarget, message: MessageView, replyId?: string): void {
   const next = addUserMessage(chat.messages, message, replyId)
   if (next !== chat.messages) chat.messages = next
-}
-
-/** Keeps a decision that the server has not confirmed: only the chat has it. */
-function keepLocalDecision(chat: MessageTarget, message: Message): void {
-  const shown = chat.messages.find(({ id }) => id === message.id)?.parts ?? []
-  for (const [index, part] of message.parts.entries()) {
-    if (!('toolCallId' in part) || part.state !== 'approval-requested') continue
-    const decided = shown.find(
-      ({ state, approval }) => state === 'approval-responded' && approval?.id === part.approval.id,
-    )
-    if (decided) message.parts[index] = structuredClone(decided) as unknown as MessagePart
-  }
 }

@@ -41,7 +41,6 @@ import {
   restoreDecisions,
   sendQueued,
   START_RETRY,
-  takeEarlyDecisions,
   findQueued,
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -61,7 +60,6 @@ export const START: AttachedSync = {
   retry: START_RETRY,
   offeredCalls: NONE,
   askedApprovals: NONE,
-  earlyDecisions: new Map(),
   queuedDecisions: new Map(),
   writtenMessageId: undefined,
   spokenReplyId: undefined,
@@ -70,8 +68,8 @@ export const START: AttachedSync = {
 /** Decides what an attached chat does when something happens: in its own stream, on the page, or on the server. */
 export function nextSync(state: SyncState, event: SyncEvent): Step {
   if (state.state === 'detached') return [state, afterDetach(event)]
-  const [next, early] = takeEarlyDecisions(state, event)
-  return withEffects(early, nextAttached(next, event))
+  const [next, restored] = restoreDecisions(state, event)
+  return withEffects(restored, nextAttached(next, event))
 }
 
 /** Whether a message is still being written, as far as this page reads it. */
@@ -102,10 +100,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'stream-interrupted':
       if (chat.isBusy) return [{ ...state, stream: 'interrupted' }, []]
       return [state, [resume('interrupted')]]
-    case 'chat-idle': {
-      const [next, restored] = restoreDecisions(state, chat)
-      return withEffects(restored, onIdle(next, chat))
-    }
+    case 'chat-idle':
+      return onIdle(state, chat)
     case 'turn-shown': {
       const shownTurns = withId(state.shownTurns, event.messageId)
       const spokenReplyId = event.isSpokenReply ? event.messageId : state.spokenReplyId
@@ -173,9 +169,9 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
 /** Forgets what was not delivered: the next chat with this id may send it. */
 function onDetach(state: AttachedSync, { messages, responses }: ChatView): SyncEffect[] {
   const undelivered = messages.flatMap((message) => findUndelivered(message, responses))
-  const { unsentOutputs, earlyDecisions, queuedDecisions } = state
+  const { unsentOutputs, queuedDecisions } = state
   const queued = [...queuedDecisions.keys()].filter((id) => responses.get(id) === 'queued')
-  const ids = [...unsentOutputs.keys(), ...earlyDecisions.keys(), ...queued, ...undelivered]
+  const ids = [...unsentOutputs.keys(), ...queued, ...undelivered]
   return [CANCEL_RETRY, ...ids.map(forget)]
 }
 

@@ -1,7 +1,7 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
-import { approvalState } from './chat-messages.ts'
+import { approvalState, keepResponses } from './chat-messages.ts'
 
 /** What a person adds to an approval. */
 export interface DecisionSupplement {
@@ -116,22 +116,15 @@ export function keepUnconfirmed(
   shown: readonly MessageView[],
   states: ResponseStateMap,
 ): MessageView[] {
-  const given = new Map<string | undefined, PartView>()
-  for (const part of shown.flatMap(({ parts }) => parts))
-    if (responseIds(part).some((id) => isUnconfirmed(states.get(id))))
-      given.set(part.toolCallId, part)
-  const keep = (part: PartView): PartView =>
-    (isAwaitingResponse(part) && given.get(part.toolCallId)) || part
-  if (given.size === 0) return [...stored]
-  return stored.map((message) => ({ ...message, parts: message.parts.map(keep) }))
+  const parts = shown.flatMap((message) => message.parts)
+  const given = parts.filter((part) =>
+    responseIds(part).some((id) => isUnconfirmed(states.get(id))),
+  )
+  return stored.map((message) => ({ ...message, parts: keepResponses(message.parts, given) }))
 }
 
 function isUnconfirmed(state: ResponseState | undefined): boolean {
   return state === 'queued' || state === 'sent'
-}
-
-function isAwaitingResponse({ state }: PartView): boolean {
-  return state === 'approval-requested' || state === 'input-available'
 }
 
 interface Conversation {

@@ -1,8 +1,14 @@
 import { AdkError } from '../adk-error.ts'
 import type { ToolOutput } from './attachable-chat.ts'
 import { catchUpOnMissed } from './catch-up.ts'
-import type { MessageView } from './chat-messages.ts'
-import { approvalState, findApproval, isDecided, reopenApproval } from './chat-messages.ts'
+import {
+  type MessageView,
+  type ShownApproval,
+  approvalState,
+  findApproval,
+  readApproval,
+  reopenApproval,
+} from './chat-messages.ts'
 import { findUndelivered, isGiven } from './response-states.ts'
 import {
   type AttachedStep,
@@ -32,58 +38,47 @@ export function onDecision(
   { decision, supplement }: Extract<SyncEvent, { type: 'decision-given' }>,
 ): Step {
   const { id } = decision
-  const isOpen = findApproval(chat.messages, id, 'approval-requested') !== undefined
+  const { state: approval } = readApproval(chat.messages, id)
   // While a reply is replayed, its message lacks the approval for a moment. The page may still show it.
-  const isReplayed = state.askedApprovals.has(id) && !isDecided(chat.messages, id)
+  const isOpen = approval === 'open' || (approval === 'missing' && state.askedApprovals.has(id))
   // A second click has no effect.
-  if (!(isOpen || isReplayed) || isGiven(id, chat.responses)) return [state, []]
+  if (!isOpen || isGiven(id, chat.responses)) return [state, []]
   const add: SyncEffect = { type: 'supplement', id, supplement }
   if (chat.hasOpenStream)
     return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
-  if (isOpen) {
-    const queuedDecisions = new Map([...state.queuedDecisions, [id, decision]])
-    const effects: SyncEffect[] = [add, mark('queued', id), { type: 'queue-decision', decision }]
-    return [{ ...state, queuedDecisions }, effects]
-  }
-  const earlyDecisions = new Map([...state.earlyDecisions, [id, decision]])
-  return [{ ...state, earlyDecisions }, [add, mark('queued', id)]]
+  const queuedDecisions = new Map([...state.queuedDecisions, [id, decision]])
+  const show: SyncEffect[] = approval === 'open' ? [{ type: 'queue-decision', decision }] : []
+  return [{ ...state, queuedDecisions }, [add, mark('queued', id), ...show]]
 }
 
-/** Queues the early decisions whose approvals are shown again. Those whose approvals did not return are refused. */
-export function takeEarlyDecisions(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
-  if (state.earlyDecisions.size === 0) return [state, []]
-  const earlyDecisions = new Map(state.earlyDecisions)
-  const effects: SyncEffect[] = []
-  const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
-  for (const [id, decision] of state.earlyDecisions) {
-    const isOpen = findApproval(chat.messages, id, 'approval-requested') !== undefined
-    if (isOpen) effects.push({ type: 'queue-decision', decision })
-    // It was decided elsewhere.
-    else if (isDecided(chat.messages, id)) effects.push(forget(id))
-    else if (isReplayRead)
-      effects.push(forget(id), { type: 'report-refusal', ids: [id], error: notAsked(id) })
-    else continue
-    earlyDecisions.delete(id)
-  }
-  return effects.length === 0 ? [state, []] : [{ ...state, earlyDecisions }, effects]
-}
-
-/** CL902: queues decisions again that were queued and that the messages do not show any more. */
-export function restoreDecisions(state: AttachedSync, chat: ChatView): AttachedStep {
+/**
+ * CL390, CL902: shows queued decisions again that a replayed stream has removed from the messages. One whose approval was decided
+ * elsewhere, or has not returned at the end of the replay, is not sent.
+ */
+export function restoreDecisions(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
   if (state.queuedDecisions.size === 0) return [state, []]
+  const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
   const queued = [...state.queuedDecisions].filter(([id]) => chat.responses.get(id) === 'queued')
-  const isOpen = (id: string): boolean =>
-    findApproval(chat.messages, id, 'approval-requested') !== undefined
-  const lost = queued.filter(([id]) => isOpen(id))
-  return [
-    { ...state, queuedDecisions: new Map(queued) },
-    lost.map(([, decision]) => ({ type: 'queue-decision', decision })),
-  ]
+  const effects = queued.flatMap(([id, decision]): SyncEffect[] => {
+    const shown = readApproval(chat.messages, id)
+    if (shown.state === 'open') return [{ type: 'queue-decision', decision }]
+    const isLost = shown.state === 'settled' || (shown.state === 'missing' && isReplayRead)
+    if (!isLost) return []
+    const hasEffect = shown.state === 'settled' && shown.approved === decision.approved
+    return [forget(id), ...(hasEffect ? [] : [refuse(id, shown)])]
+  })
+  return [{ ...state, queuedDecisions: new Map(queued) }, effects]
 }
 
-function notAsked(id: string): AdkError {
-  const text = `The chat does not ask for approval ${id} any more. Load the chat again to see its outcome.`
-  return new AdkError('unknown-approval', text)
+function refuse(id: string, { state }: ShownApproval): SyncEffect {
+  const error =
+    state === 'settled'
+      ? new AdkError('approval-decided', `Approval ${id} was settled elsewhere in another way.`)
+      : new AdkError(
+          'unknown-approval',
+          `The chat does not ask for approval ${id} any more. Load the chat again to see its outcome.`,
+        )
+  return { type: 'report-refusal', ids: [id], error }
 }
 
 export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput): Step {

@@ -59,9 +59,7 @@ export interface AttachedSync {
   readonly offeredCalls: ReadonlySet<string>
   /** Approvals that a stream asked for. */
   readonly askedApprovals: ReadonlySet<string>
-  /** Decisions that were given while a replayed message lacked their approvals, and that no open stream takes. */
-  readonly earlyDecisions: ReadonlyMap<string, Decision>
-  /** Decisions that the next request sends. A stream that is replayed may remove them from the messages. */
+  /** Decisions that the next request sends. While a stream is replayed, the messages may lack them, or even their approvals. */
   readonly queuedDecisions: ReadonlyMap<string, Decision>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
