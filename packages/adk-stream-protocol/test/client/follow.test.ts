@@ -95,6 +95,16 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
     })
 
+    test('[CL21] a tab whose reply has failed shows what another tab writes after it', async () => {
+      await using testBridge = await TestBridge.open()
+      await using one = await Tab.open(testBridge, version, mode)
+      await using two = await Tab.open(testBridge, version, mode)
+      await one.chat.send('[[say No]][[fail 400 broken]]')
+      expect(one.chat.error).toBeDefined()
+      void two.chat.send('[[say Back.]]')
+      await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
+    })
+
     test('[CL21] [CL32] of two tabs that decide at the same time, one decision counts, and both show the whole reply', async () => {
       await using testBridge = await TestBridge.open()
       await using one = await Tab.open(testBridge, version, mode)

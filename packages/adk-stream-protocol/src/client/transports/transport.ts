@@ -148,6 +148,8 @@ export function toChunkStream(
   { observer, onCancel, source }: StreamOptions,
 ): AdkChunkStream {
   let reported: TurnError | undefined
+  /** The chat reads no further. Without this, `chunks` would never release what it holds. */
+  const finish = async (): Promise<void> => void (await chunks.return?.())
   const pull = async (controller: ReadableStreamDefaultController<Chunk>): Promise<void> => {
     const next = await chunks.next().catch((error: unknown) => {
       observer()?.onStreamEnded()
@@ -161,6 +163,7 @@ export function toChunkStream(
     const chunk = next.value
     if (chunk.type === 'error') {
       const { code = 'internal', retryAfterSeconds } = reported ?? {}
+      await finish()
       controller.error(new AdkError(code, chunk.errorText, retryAfterSeconds))
       observer()?.onStreamEnded()
       return
@@ -171,7 +174,11 @@ export function toChunkStream(
     if (pending) await pending
     controller.enqueue(chunk)
   }
-  return new ReadableStream<Chunk>({ pull, cancel: onCancel }, { highWaterMark: 0 })
+  const cancel = async (): Promise<void> => {
+    await onCancel()
+    await finish()
+  }
+  return new ReadableStream<Chunk>({ pull, cancel }, { highWaterMark: 0 })
 }
 
 /** Returns a stream that has ended. */
