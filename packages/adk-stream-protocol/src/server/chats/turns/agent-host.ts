@@ -26,13 +26,7 @@ import type { EventNotes } from '../../../agent/history/event-notes.ts'
 import { writeNotes } from '../../../agent/history/event-notes.ts'
 import type { NotedContent } from '../../../agent/history/input-calls.ts'
 import { toInputResponse } from '../../../agent/history/input-calls.ts'
-import {
-  canBeContinued,
-  createFailureEvent,
-  respondToDanglingCalls,
-  storePartialReply,
-} from '../../../agent/history/interrupted-turn.ts'
-import { findTurn, splitTurns } from '../../../agent/history/replay-turn.ts'
+import { respondToDanglingCalls } from '../../../agent/history/interrupted-turn.ts'
 import type { ToolCall } from '../../../agent/tool-call.ts'
 import { findCall } from '../../../agent/tool-call.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
@@ -48,23 +42,13 @@ import type { RunCause, RunState } from '../../../calls/run-state.ts'
 import { withShown } from '../../../calls/run-state.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { MessageRequest } from '../../../protocol/stream-request.ts'
-import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
-import type { RunOutcome } from '../../../turns/run-turn.ts'
-import { isClosing } from '../../../turns/turn.ts'
-import { findStoreError, isStoreFailure, readError } from '../../http/exchange.ts'
+import type { AppChatRef } from '../../../shared/chat-ref.ts'
 import type { RootAgent } from '../chat-agents.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { toSessionKey } from '../chat-sessions.ts'
 import { findRemoteAgent } from '../find-tool.ts'
 import type { StateDelta } from '../request-context.ts'
-import {
-  RunAppends,
-  hasStoredReply,
-  isKept,
-  storeStopped,
-  storeLateResults,
-  storeResults,
-} from './stopped-runs.ts'
+import { RunEndings, storeStopped } from './run-endings.ts'
 
 /**
  * The part of ADK's `RunConfig` that an application may set for a turn.
@@ -116,6 +100,16 @@ interface RunnableAgent {
   readonly gate: ApprovalPlugin
 }
 
+interface RunOptions {
+  readonly messageId: string
+  readonly userMessageId: string
+  /** Session state to set with the message. */
+  readonly state: StateDelta
+  /** The session, if it was read when the chat was locked. */
+  readonly session: Session | undefined
+  readonly signal: AbortSignal
+}
+
 interface DriveOptions {
   readonly notes: EventNotes & { readonly messageId: string }
   readonly cause: RunCause
@@ -140,6 +134,7 @@ interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored' | 'onLa
 
 /** Runs the agents with ADK's `Runner`, on the sessions of the chats. */
 export class AgentHost {
+  readonly endings: RunEndings
   readonly #agents: ReadonlyMap<string, RunnableAgent>
   readonly #agentOf: (chat: AppChatRef) => Promise<string>
   readonly #sessions: ChatSessions
@@ -148,9 +143,6 @@ export class AgentHost {
   readonly #ledger: Ledger
   readonly #onError: (error: unknown) => void
   readonly #runConfig: RunConfig
-  /** The runs of each chat that have not ended, even if their turns have. Each value is called when results are stored after the turn was stopped. */
-  readonly #runs = new Map<string, Map<RunState, (() => void) | undefined>>()
-  readonly #appends = new RunAppends()
   /** Requests to remote agents to cancel tasks. */
   readonly #cancelling = new Set<Promise<void>>()
   /** Sessions of runs that start: session id → session. The chat is locked, so ADK need not read them again. */
@@ -167,6 +159,7 @@ export class AgentHost {
     runConfig: { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = {},
     ...services
   }: AgentHostOptions) {
+    this.endings = new RunEndings(sessions, ledger)
     this.#sessions = sessions
     this.#agentOf = agentOf
     this.#predictable = !plugins.some(hasEarlyCallbacks)
@@ -175,49 +168,27 @@ export class AgentHost {
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     const getSession: BaseSessionService['getSession'] = async (request) =>
       this.#takePrepared(request) ?? sessions.service.getSession(request)
-    const sessionService = this.#appends.observe(intercept(sessions.service, { getSession }))
+    const sessionService = this.endings.observe(intercept(sessions.service, { getSession }))
     const shared = { appName, sessionService, ...services }
-    const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
-      const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
-      keepPluginErrors(runner.pluginManager)
-      skipTokenCallbacks(runner.pluginManager, plugins, (event) => gate.noteToken(event))
-      repairModelCalls(runner.pluginManager)
-      const findMessageId = gate.messageIdOf.bind(gate)
-      controlSteps(agent, runner.pluginManager, findMessageId)
-      relayRemoteAgents(runner.pluginManager, gate.runRemote)
-      const isHeld = gate.isHeld.bind(gate)
-      controlNodes(runner.agent, runner.pluginManager, { findMessageId, isHeld })
-      return { runner, gate }
-    }
-    this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
+    this.#agents = new Map(
+      Array.from(agents, ([name, { agent, gate }]) => {
+        const runner = new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] })
+        installWorkarounds(runner, { agent, gate, plugins })
+        return [name, { runner, gate }]
+      }),
+    )
   }
 
   /** Whether a run with an approved call is active, even if its turn was stopped, or a task of a remote agent is being cancelled. */
   get busy(): boolean {
-    if (this.#cancelling.size > 0) return true
-    return [...this.#runs.values()].some((runs) =>
-      [...runs.keys()].some((run) => run.all.some(({ decided }) => decided.size > 0)),
-    )
+    return this.#cancelling.size > 0 || this.endings.hasDecidedCalls
   }
 
   /** Runs the agent on a new message. */
   run(
     chat: AppChatRef,
     { message, replaces }: MessageRequest,
-    {
-      messageId,
-      userMessageId,
-      signal,
-      state,
-      session: read,
-    }: {
-      messageId: string
-      userMessageId: string
-      signal: AbortSignal
-      state: StateDelta
-      /** The session, if it was read when the chat was locked. */
-      session: Session | undefined
-    },
+    { messageId, userMessageId, signal, state, session: read }: RunOptions,
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<Session | undefined> => {
       const session = read ?? (await this.#sessions.getOrCreateLocked(chat))
@@ -239,7 +210,7 @@ export class AgentHost {
   async keepStopped(
     chat: AppChatRef,
     { message }: MessageRequest,
-    sent: { messageId: string; userMessageId: string; state: StateDelta },
+    sent: Omit<RunOptions, 'signal' | 'session'>,
   ): Promise<void> {
     const author = (await this.#find(chat)).runner.agent.name
     await storeStopped(this.#sessions, chat, { ...sent, content: toUserContent(message), author })
@@ -322,66 +293,6 @@ export class AgentHost {
     return answer ?? { content, notes: { completed: [toolCallId] } }
   }
 
-  /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
-  async settle(chat: AppChatRef, outcome: RunOutcome, isLeft = false): Promise<void> {
-    if (outcome.end !== 'completed') return this.#repair(chat, outcome, isLeft)
-    this.#appends.forget(chat)
-    // Loads the session into the cache now, before a response arrives that a person waits for.
-    if (outcome.paused) await this.#sessions.get(chat)
-  }
-
-  /** Stores what a run that was stopped or has failed left unstored. */
-  async #repair(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
-    const { end, unstored } = outcome
-    outcome.newest ??= await this.#appends.settled(chat)
-    if (end === 'stopped') await this.#storeUntaken(chat, unstored.messageId, isLeft)
-    const session = await this.#sessions.get(chat)
-    if (!session) return
-    const { service } = this.#sessions
-    const turn = findTurn(session.events, unstored.messageId)
-    // TU330: ADK may have stored the whole reply when the turn was stopped.
-    const isStored = hasStoredReply(session, outcome)
-    const parts = isStored ? [] : unstored.parts
-    const isContinuable = turn !== undefined && canBeContinued(turn)
-    const continues = isLeft && isContinuable
-    const marks = end === 'stopped' && unstored.invocationId !== '' && !continues
-    if (marks || parts.length > 0) await storePartialReply(service, session, { ...unstored, parts })
-    // TU881: of a reply without text, only an error remains, unless the turn continues later.
-    if (parts.length > 0 || (!isStored && !isContinuable))
-      await this.#storeFailure(session, outcome)
-    await respondToDanglingCalls(service, session)
-  }
-
-  /** TU883: settles a run whose session could not be repaired at first. If a newer message was stored meanwhile, stores only the error. */
-  async settleLate(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
-    const session = await this.#sessions.get(chat)
-    if (!session) return
-    const { unstored } = outcome
-    const newest = splitTurns(session.events).at(-1)
-    if (newest?.messageId !== unstored.messageId) return this.#storeFailure(session, outcome)
-    const parts = isKept(newest, unstored) ? [] : unstored.parts
-    await this.settle(chat, { ...outcome, unstored: { ...unstored, parts } }, isLeft)
-  }
-
-  /** TU871: stores the error of a reply that could not be stored at first. ADK stores the other errors. */
-  async #storeFailure(session: Session, { state: { error }, unstored }: RunOutcome): Promise<void> {
-    if (!error || !isStoreFailure(error.code)) return
-    const event = createFailureEvent(unstored.messageId, unstored.author, error)
-    await this.#sessions.service.appendEvent({ session, event })
-  }
-
-  /** AP850: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
-  async #storeUntaken(chat: AppChatRef, messageId: string, isLeft: boolean): Promise<void> {
-    for (const [run, onLateResults] of this.#runs.get(toChatKey(chat)) ?? []) {
-      if (run.messageId !== messageId) continue
-      const before = run.endingsStored.size
-      await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: false })
-      if (run.endingsStored.size === before) continue
-      if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
-      onLateResults?.()
-    }
-  }
-
   /**
    * Cancels the tasks of remote agents whose questions these calls represent, and that do not continue. Resolves when the tasks are
    * known; the chat may be deleted then. Errors are reported.
@@ -411,7 +322,7 @@ export class AgentHost {
     const { runner, gate } = await this.#find(chat)
     const run = gate.runs.open(chat, notes.messageId, cause)
     run.onStored = onStored
-    this.#addRun(chat, run, onLateResults)
+    this.endings.add(chat, run, onLateResults)
     try {
       const session = await prepare?.()
       if (session) this.#prepared.set(session.id, session)
@@ -434,57 +345,15 @@ export class AgentHost {
       run.throwIfLost()
       yield* run.takeAppended()
     } catch (thrown) {
-      const { error, results } = await this.#endFailed(chat, run, { signal, thrown })
+      const { error, results } = await this.endings.fail(chat, run, { signal, thrown })
       yield* results
       throw error
     } finally {
       this.#takePrepared(toSessionKey(chat))
       gate.runs.close(chat, run)
       // AP852: this does not change how the turn has ended. A sweep stores what is missing.
-      await this.#reportEndings(chat, run, signal).catch(this.#onError)
-      this.#removeRun(chat, run)
-      if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
+      await this.endings.end(chat, run, signal).catch(this.#onError)
     }
-  }
-
-  #addRun(chat: AppChatRef, run: RunState, onLateResults: (() => void) | undefined): void {
-    const key = toChatKey(chat)
-    const runs = this.#runs.get(key) ?? new Map<RunState, (() => void) | undefined>()
-    this.#runs.set(key, runs.set(run, onLateResults))
-  }
-
-  #removeRun(chat: AppChatRef, run: RunState): void {
-    const key = toChatKey(chat)
-    const runs = this.#runs.get(key)
-    runs?.delete(run)
-    if (runs?.size === 0) this.#runs.delete(key)
-  }
-
-  /** Returns the error that ended a run, and the results of approved calls that had run before. */
-  async #endFailed(
-    chat: AppChatRef,
-    run: RunState,
-    { signal, thrown }: { readonly signal: AbortSignal; readonly thrown: unknown },
-  ): Promise<{ readonly error: ProtocolError; readonly results: readonly Event[] }> {
-    // ADK called these tools, and a callback of the application threw before they could run.
-    if (!signal.aborted) run.abandonCalls(this.#ledger)
-    const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
-    const error = readError(loss ?? findStoreError(thrown))
-    // AP802: a callback after the calls may have thrown.
-    const isOurs = !signal.aborted && error.code !== 'turn-lost'
-    const results = isOurs
-      ? await storeResults(this.#sessions, chat, run).catch((): Event[] => [])
-      : []
-    return { error, results }
-  }
-
-  /** Stores the results that a stopped run left, and records which outcomes the conversation shows. */
-  async #reportEndings(chat: AppChatRef, run: RunState, signal: AbortSignal): Promise<void> {
-    // AP661: another server checks whether the agent has continued with the outcome. The agents inside continue there.
-    const isLeft = isClosing(signal) && run.cause === 'responses'
-    if (signal.aborted)
-      await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: true })
-    if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
   }
 
   /** Returns the agent of a chat. */
@@ -515,4 +384,19 @@ const RUN_CONFIG: RunConfig = {
   pauseOnToolCalls: false,
   supportCfc: false,
   enableAffectiveDialog: false,
+}
+
+/** Installs the workarounds for ADK on the runner of an agent. */
+function installWorkarounds(
+  { agent: root, pluginManager }: Runner,
+  { agent, gate, plugins }: HostedAgent & { readonly plugins: readonly BasePlugin[] },
+): void {
+  const findMessageId = gate.messageIdOf.bind(gate)
+  const isHeld = gate.isHeld.bind(gate)
+  keepPluginErrors(pluginManager)
+  skipTokenCallbacks(pluginManager, plugins, (event) => gate.noteToken(event))
+  repairModelCalls(pluginManager)
+  controlSteps(agent, pluginManager, findMessageId)
+  relayRemoteAgents(pluginManager, gate.runRemote)
+  controlNodes(root, pluginManager, { findMessageId, isHeld })
 }

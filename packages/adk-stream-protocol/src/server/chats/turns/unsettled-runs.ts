@@ -25,7 +25,7 @@ export class UnsettledRuns {
   async settle(backend: Backend, run: UnsettledRun): Promise<void> {
     const { chat, outcome, isLeft } = run
     try {
-      await backend.host.settle(toAppChat(backend, chat), outcome, isLeft)
+      await backend.host.endings.settle(toAppChat(backend, chat), outcome, isLeft)
     } catch (error) {
       if (isStoreFailure(readError(error).code)) this.#add(run)
       throw error
@@ -48,7 +48,7 @@ export class UnsettledRuns {
           onlyIfFree: true,
           background: true,
           isReplay: true,
-          prepare: () => backend.host.settleLate(toAppChat(backend, chat), outcome, isLeft),
+          prepare: () => backend.host.endings.settleLate(toAppChat(backend, chat), outcome, isLeft),
           run: async ({ log }) => log.end(),
         })
         await settled

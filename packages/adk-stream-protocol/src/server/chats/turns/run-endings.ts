@@ -1,0 +1,358 @@
+import { randomUUID } from 'node:crypto'
+
+import type { AppendEventRequest, BaseSessionService, Event, Session } from '@google/adk'
+import { createEvent, createEventActions } from '@google/adk'
+import type { Content } from '@google/genai'
+
+import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
+import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
+import { readNotes, writeNotes } from '../../../agent/history/event-notes.ts'
+import {
+  type PartialReply,
+  canBeContinued,
+  createFailureEvent,
+  respondToDanglingCalls,
+  storePartialReply,
+} from '../../../agent/history/interrupted-turn.ts'
+import { type StoredTurn, findTurn, splitTurns } from '../../../agent/history/replay-turn.ts'
+import { chatOf } from '../../../agent/tool-call.ts'
+import type { Ledger } from '../../../approvals/ledger.ts'
+import type { RunState } from '../../../calls/run-state.ts'
+import type { ProtocolError } from '../../../protocol/errors.ts'
+import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
+import { keepNewest } from '../../../shared/collections.ts'
+import type { RunOutcome } from '../../../turns/run-turn.ts'
+import { isClosing } from '../../../turns/turn.ts'
+import { StoreError } from '../../../store/store-error.ts'
+import { findStoreError, isStoreFailure, readError } from '../../http/exchange.ts'
+import type { ChatSessions } from '../chat-sessions.ts'
+
+type OnLateResults = (() => void) | undefined
+
+/** What ADK stores during the runs of a chat. */
+interface Appends {
+  /** The newest event of the agent that ADK has tried to store. */
+  last: Event | undefined
+  readonly pending: Set<Promise<unknown>>
+}
+
+const MAX_CHATS = 10_000
+
+/** The runs that have not ended. Stores what ADK leaves unstored if a run is stopped or fails. */
+export class RunEndings {
+  readonly #sessions: ChatSessions
+  readonly #ledger: Ledger
+  /** The runs of each chat that have not ended, even if their turns have. Each value is called when results are stored after the turn was stopped. */
+  readonly #runs = new Map<string, Map<RunState, OnLateResults>>()
+  /**
+   * A turn that is stopped does not wait for its run, so it may not know that the whole reply is being stored. The streamed text must
+   * then not be stored as well.
+   */
+  readonly #appends = new Map<string, Appends>()
+
+  constructor(sessions: ChatSessions, ledger: Ledger) {
+    this.#sessions = sessions
+    this.#ledger = ledger
+  }
+
+  /** Whether a run with a decided call is active, even if its turn was stopped. */
+  get hasDecidedCalls(): boolean {
+    return [...this.#runs.values()].some((runs) =>
+      [...runs.keys()].some((run) => run.all.some(({ decided }) => decided.size > 0)),
+    )
+  }
+
+  /** Returns the session service for a runner. */
+  observe(sessions: BaseSessionService): BaseSessionService {
+    const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
+      const { event } = request
+      if (event.partial) return sessions.appendEvent(request)
+      const appends = this.#appendsOf(chatOf(request.session))
+      const isOfAgent = event.author !== 'user'
+      if (isOfAgent) appends.last = event
+      const appended = isOfAgent
+        ? appendWithRetry(sessions, request)
+        : sessions.appendEvent(request)
+      appends.pending.add(appended)
+      try {
+        return await appended
+      } finally {
+        appends.pending.delete(appended)
+      }
+    }
+    return intercept(sessions, { appendEvent })
+  }
+
+  /** Adds a run that starts. The caller must end it. */
+  add(chat: AppChatRef, run: RunState, onLateResults: OnLateResults): void {
+    const key = toChatKey(chat)
+    const runs = this.#runs.get(key) ?? new Map<RunState, OnLateResults>()
+    this.#runs.set(key, runs.set(run, onLateResults))
+  }
+
+  /** Returns the error that ended a run, and the results of approved calls that had run before. */
+  async fail(
+    chat: AppChatRef,
+    run: RunState,
+    { signal, thrown }: { readonly signal: AbortSignal; readonly thrown: unknown },
+  ): Promise<{ readonly error: ProtocolError; readonly results: readonly Event[] }> {
+    // ADK called these tools, and a callback of the application threw before they could run.
+    if (!signal.aborted) run.abandonCalls(this.#ledger)
+    const loss = run.loss ?? (await this.#ledger.locks.findLoss(chat, thrown))
+    const error = readError(loss ?? findStoreError(thrown))
+    if (signal.aborted || error.code === 'turn-lost') return { error, results: [] }
+    // AP802: a callback after the calls may have thrown.
+    const results = await storeResults(this.#sessions, chat, run).catch((): Event[] => [])
+    return { error, results }
+  }
+
+  /** Removes a run that has ended. Stores the results that it left if it was stopped, and records which outcomes the conversation shows. */
+  async end(chat: AppChatRef, run: RunState, signal: AbortSignal): Promise<void> {
+    // AP661: another server checks whether the agent has continued with the outcome. The agents inside continue there.
+    const isLeft = isClosing(signal) && run.cause === 'responses'
+    try {
+      if (signal.aborted)
+        await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: true })
+      if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
+    } finally {
+      const onLateResults = this.#remove(chat, run)
+      if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
+    }
+  }
+
+  /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
+  async settle(chat: AppChatRef, outcome: RunOutcome, isLeft = false): Promise<void> {
+    if (outcome.end !== 'completed') return this.#repair(chat, outcome, isLeft)
+    this.#appends.delete(toChatKey(chat))
+    // Loads the session into the cache now, before a response arrives that a person waits for.
+    if (outcome.paused) await this.#sessions.get(chat)
+  }
+
+  /** TU883: settles a run whose session could not be repaired at first. If a newer message was stored meanwhile, stores only the error. */
+  async settleLate(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
+    const session = await this.#sessions.get(chat)
+    if (!session) return
+    const { unstored } = outcome
+    const newest = splitTurns(session.events).at(-1)
+    if (newest?.messageId !== unstored.messageId) return this.#storeFailure(session, outcome)
+    const parts = isKept(newest, unstored) ? [] : unstored.parts
+    await this.settle(chat, { ...outcome, unstored: { ...unstored, parts } }, isLeft)
+  }
+
+  /** Stores what a run that was stopped or has failed left unstored. */
+  async #repair(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
+    const { end, unstored } = outcome
+    outcome.newest ??= await this.#takeNewest(chat)
+    if (end === 'stopped') await this.#storeUntaken(chat, unstored.messageId, isLeft)
+    const session = await this.#sessions.get(chat)
+    if (!session) return
+    const { service } = this.#sessions
+    const turn = findTurn(session.events, unstored.messageId)
+    const isContinuable = turn !== undefined && canBeContinued(turn)
+    // TU330: ADK may have stored the whole reply when the turn was stopped.
+    const isStored = hasStoredReply(session, outcome)
+    const parts = isStored ? [] : unstored.parts
+    const isMarked = end === 'stopped' && unstored.invocationId !== '' && !(isLeft && isContinuable)
+    if (isMarked || parts.length > 0)
+      await storePartialReply(service, session, { ...unstored, parts })
+    // TU881: of a reply without text, only an error remains, unless the turn continues later.
+    if (parts.length > 0 || (!isStored && !isContinuable))
+      await this.#storeFailure(session, outcome)
+    await respondToDanglingCalls(service, session)
+  }
+
+  /** AP850: stores the results of a stopped run that has not ended, because a callback of the application hangs after its calls. */
+  async #storeUntaken(chat: AppChatRef, messageId: string, isLeft: boolean): Promise<void> {
+    for (const [run, onLateResults] of this.#runs.get(toChatKey(chat)) ?? []) {
+      if (run.messageId !== messageId) continue
+      const before = run.endingsStored.size
+      await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: false })
+      if (run.endingsStored.size === before) continue
+      if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
+      onLateResults?.()
+    }
+  }
+
+  /** TU871: stores the error of a reply that could not be stored at first. ADK stores the other errors. */
+  async #storeFailure(session: Session, { state: { error }, unstored }: RunOutcome): Promise<void> {
+    if (!error || !isStoreFailure(error.code)) return
+    const event = createFailureEvent(unstored.messageId, unstored.author, error)
+    await this.#sessions.service.appendEvent({ session, event })
+  }
+
+  /** Waits until nothing is being stored in a chat. Returns the newest event of the agent that ADK has tried to store since the last call. */
+  async #takeNewest(chat: AppChatRef): Promise<Event | undefined> {
+    const key = toChatKey(chat)
+    const appends = this.#appends.get(key)
+    if (!appends) return undefined
+    while (appends.pending.size > 0) await Promise.allSettled(appends.pending)
+    this.#appends.delete(key)
+    return appends.last
+  }
+
+  #appendsOf(chat: AppChatRef): Appends {
+    const key = toChatKey(chat)
+    const known = this.#appends.get(key)
+    if (known) return known
+    const appends: Appends = { last: undefined, pending: new Set() }
+    this.#appends.set(key, appends)
+    keepNewest(this.#appends, MAX_CHATS)
+    return appends
+  }
+
+  #remove(chat: AppChatRef, run: RunState): OnLateResults {
+    const key = toChatKey(chat)
+    const runs = this.#runs.get(key)
+    const onLateResults = runs?.get(run)
+    runs?.delete(run)
+    if (runs?.size === 0) this.#runs.delete(key)
+    return onLateResults
+  }
+}
+
+/** TU870: stores an event, and tries once more if the database was locked: nothing is stored then, and the client has the whole reply. */
+async function appendWithRetry(
+  sessions: BaseSessionService,
+  request: AppendEventRequest,
+): Promise<Event> {
+  try {
+    return await sessions.appendEvent(request)
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'busy') throw error
+    return sessions.appendEvent(request)
+  }
+}
+
+/** A message whose turn was stopped, with the ids of the message and of its reply. */
+export interface StoppedMessage {
+  readonly content: Content
+  readonly messageId: string
+  readonly userMessageId: string
+  /** Session state to set with the message. */
+  readonly state: Readonly<Record<string, unknown>>
+  readonly author: string
+}
+
+/** TU900: stores a message whose turn was stopped before the agent had begun to reply, and that its reply was stopped. */
+export async function storeStopped(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { content, messageId, userMessageId, state, author }: StoppedMessage,
+): Promise<void> {
+  const { service } = sessions
+  const session = await sessions.getOrCreateLocked(chat)
+  const turn = findTurn(session.events, messageId)
+  if (turn && turn.events.length > 1) return
+  // A reply that was to be generated again was stopped before the earlier one was removed.
+  const isKnown = session.events.some((event) => readNotes(event).userMessageId === userMessageId)
+  if (!turn && isKnown) return
+  const first = turn?.firstEvent ?? createEvent({ author: 'user', invocationId: randomUUID() })
+  if (!turn) {
+    const actions = createEventActions({ stateDelta: { ...state } })
+    const customMetadata = writeNotes({ messageId, userMessageId })
+    await service.appendEvent({ session, event: { ...first, content, customMetadata, actions } })
+  }
+  const { invocationId } = first
+  await storePartialReply(service, session, { parts: [], author, invocationId, messageId })
+}
+
+/** Whether the newest event of the agent contains the text and reasoning that a turn has streamed, and is stored. */
+function hasStoredReply(
+  { events }: Session,
+  { newest, lastStored, unstored: { parts } }: RunOutcome,
+): boolean {
+  if (!newest || newest.id === lastStored || parts.length === 0) return false
+  const repeats = textOf(newest.content?.parts ?? []).startsWith(textOf(parts))
+  return repeats && events.some(({ id }) => id === newest.id)
+}
+
+/** Whether the partial reply of a run was stored before, and something after it could not be. */
+function isKept({ runs }: StoredTurn, { parts }: PartialReply): boolean {
+  const last = runs.at(-1) ?? []
+  return last.some(
+    ({ interrupted, content }) => interrupted && textOf(content?.parts ?? []) === textOf(parts),
+  )
+}
+
+function textOf(parts: readonly { readonly text?: string }[]): string {
+  return parts.map(({ text = '' }) => text).join('')
+}
+
+/** Stores the results of approved calls that ran, because ADK drops the results of a stopped or failed run. Returns the stored events. */
+async function storeResults(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  run: RunState,
+): Promise<Event[]> {
+  const stored: Event[] = []
+  for (const [id, { name, response }] of run.results) {
+    const note = run.decided.get(id)
+    if (!note) continue
+    // First, because the run may end meanwhile, which stores its results too.
+    run.results.delete(id)
+    const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
+    const event = await sessions.append(chat, run.messageId, {
+      content,
+      notes: { decided: [note] },
+    })
+    if (event) stored.push(event)
+    run.endingsStored.add(id)
+  }
+  return stored
+}
+
+interface LateResults {
+  readonly run: RunState
+  readonly isLeft: boolean
+  readonly hasEnded: boolean
+}
+
+/**
+ * AP23: stores what a stopped run has left. Ends the calls of agents that are used as tools, unless they continue on another server.
+ * AP850: if the run has not ended, because a callback hangs, only agents end whose decided calls have outcomes.
+ */
+async function storeLateResults(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { run, isLeft, hasEnded }: LateResults,
+): Promise<void> {
+  await storeResults(sessions, chat, run)
+  if (isLeft) return
+  for (const inner of run.inner) {
+    if (!hasEnded && !hasOutcomes(inner)) continue
+    run.inner.delete(inner)
+    await endNested(sessions, chat, { run, stopped: inner })
+  }
+}
+
+/** Whether calls inside an agent were decided, and none of them still runs. */
+function hasOutcomes({ all }: RunState): boolean {
+  const notes = all.flatMap(({ decided }) => [...decided.values()])
+  const isRunning = notes.some(
+    ({ state, outcome }) => state === 'approved' && outcome === undefined,
+  )
+  return notes.length > 0 && !isRunning
+}
+
+/** AP405: ends a stopped call of an agent that is used as a tool. Keeps the results of approved calls inside. */
+async function endNested(
+  sessions: ChatSessions,
+  chat: AppChatRef,
+  { run, stopped }: { readonly run: RunState; readonly stopped: RunState },
+): Promise<void> {
+  for (const { nested, results, decided, endingsStored } of stopped.all) {
+    for (const [id, { name, response }] of results) {
+      const note = decided.get(id)
+      if (!nested || !note) continue
+      const event = toNestedEnding({ id, name, response }, note)
+      const notes = { nested: { session: nested.sessionId, event } }
+      await sessions.append(chat, run.messageId, { notes })
+      endingsStored.add(id)
+    }
+    for (const id of endingsStored) run.endingsStored.add(id)
+  }
+  const { toolCallId: id = '', agent } = stopped.nested ?? {}
+  const functionResponse = { id, name: agent?.name ?? '', response: STOPPED }
+  const content = { role: 'user', parts: [{ functionResponse }] }
+  await sessions.append(chat, run.messageId, { content, notes: {} })
+}
