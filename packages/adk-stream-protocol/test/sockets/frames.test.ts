@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 
 import { ClientFrame } from '../../src/protocol/client-frame.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import type { Store } from '../../src/store/store.ts'
 import { assistant, defer, weather } from '../support/agents.ts'
 import { findLeaks } from '../support/leaks.ts'
@@ -175,6 +176,18 @@ test('[WS4] an abort before the turn has started stops it; a late one is ignored
   await client.nextOf('end', 'r2')
   expect(client.text('r2')).toBe('Two.')
   expect(client.of('nobody')).toEqual([])
+})
+
+test('[WS2] the requestId of a refused request can be used again', async () => {
+  const store = Promise.reject(new StoreError('unavailable', 'The database is down.'))
+  store.catch(() => undefined)
+  await using server = await serve({ ...hanako, store })
+  await using client = await SocketClient.open(server.url)
+  client.resume('r1')
+  expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'unavailable' })
+  client.resume('r1')
+  await client.sync()
+  expect(client.frames.filter(({ type }) => type === 'refused')).toEqual([])
 })
 
 test('[WS6] frames that the AI SDK does not know have an empty requestId, so that it ignores them', async () => {

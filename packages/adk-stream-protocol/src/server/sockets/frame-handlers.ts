@@ -1,13 +1,13 @@
 import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
-import { readStreamRequest } from '../../protocol/stream-request.ts'
+import { type StreamRequest, readStreamRequest } from '../../protocol/stream-request.ts'
 import { defer } from '../../shared/async.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { withoutUndefined } from '../../shared/collections.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { ChatService } from '../chats/chat-service.ts'
+import type { ChatService, OpenedTurn } from '../chats/chat-service.ts'
 import type { ApprovalDecisions } from '../chats/decisions/approval-decisions.ts'
 import { readReply } from '../chats/decisions/reply-decisions.ts'
 import type { LiveSender } from '../chats/live-sender.ts'
@@ -45,7 +45,7 @@ export interface Connection {
   /** Sends a turn under a request id. Does nothing if the turn is too long to be replayed. */
   readonly read: (requestId: string, turn: Turn, options: ReadOptions) => void
   /** The turns that the client reads. */
-  readonly readers: Pick<TurnReaders, 'turnOf' | 'leave' | 'has' | 'size'>
+  readonly readers: Pick<TurnReaders, 'find' | 'leave' | 'has' | 'size'>
 }
 
 /** Creates the handlers of a new socket. */
@@ -141,20 +141,18 @@ function refuseLive(): never {
   throw new ProtocolError('not-live')
 }
 
+/** A request whose turn has not started yet. */
+interface OpeningRequest {
+  /** What the client has done meanwhile. A disconnected client has left. `stop` also stops a turn that the client would only join. */
+  cancelled?: 'leave' | 'abort' | 'stop'
+}
+
 /** The `send` and `resume` requests of one socket. */
 class ClientRequests {
   readonly decisionQueue = createDecisionQueue()
   readonly #connection: Connection
   readonly #options: TurnHandlersOptions
-  /** Requests whose turn has not started yet. */
-  readonly #opening = new Set<string>()
-  /** Requests that started or resumed their turn, rather than only joined it. */
-  readonly #own = new Set<string>()
-  /** Requests that the client left before their turn started. */
-  readonly #left = new Set<string>()
-  /** Requests whose turn is to be stopped as soon as it is found. */
-  readonly #stopping = new Set<string>()
-  #closed = false
+  readonly #opening = new Map<string, OpeningRequest>()
 
   constructor(connection: Connection, options: TurnHandlersOptions) {
     this.#connection = connection
@@ -164,51 +162,51 @@ class ClientRequests {
   async send(frame: ClientFrameOf<'send'>): Promise<void> {
     const { requestId, id, messages, trigger, messageId, body } = frame
     if (!this.#checkRequest(frame)) return
-    const { chats, live, limits } = this.#options
-    const { principal, exchange, checkPrincipal, send, read, readers } = this.#connection
+    const { exchange, send, read, readers } = this.#connection
     const opened = exchange()
     const sent = { ...body, id, chatId: id, messages, trigger, messageId }
-    const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
-    const dialect = readDialect(opened, request.dialect)
-    this.#opening.add(requestId)
-    try {
-      // WS16: a request with decisions is authenticated again.
-      const decides =
-        request.type === 'responses' ||
-        request.earlier.length > 0 ||
-        readReply(request.message) !== undefined
-      const { turn, from } = await (decides
-        ? this.decisionQueue.next(async (onDecided) =>
-            chats.send(await checkPrincipal(), request, { live, onDecided }),
-          )
-        : chats.send(principal, request, { live }))
-      const aborted = !this.#opening.has(requestId) && !this.#closed
-      if (aborted) return turn.stop()
-      send({ type: 'start', requestId })
-      this.#own.add(requestId)
-      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame) })
-      // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
-      if (this.#closed || this.#left.has(requestId)) readers.leave(requestId)
-    } finally {
-      this.#opening.delete(requestId)
-      this.#left.delete(requestId)
-      this.#stopping.delete(requestId)
+    const request = {
+      ...readStreamRequest(sent, this.#options.limits),
+      ...readAgent(opened),
     }
+    const dialect = readDialect(opened, request.dialect)
+    await this.#open(requestId, async (opening) => {
+      const { turn, from } = await this.#start(request)
+      if (opening.cancelled === 'abort' || opening.cancelled === 'stop') return turn.stop()
+      send({ type: 'start', requestId })
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(frame), isOwn: true })
+      // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
+      if (opening.cancelled === 'leave') readers.leave(requestId)
+    })
+  }
+
+  #start(request: StreamRequest): Promise<OpenedTurn> {
+    const { chats, live } = this.#options
+    const { principal, checkPrincipal } = this.#connection
+    const decides =
+      request.type === 'responses' ||
+      request.earlier.length > 0 ||
+      readReply(request.message) !== undefined
+    if (!decides) return chats.send(principal, request, { live })
+    // WS16: a request with decisions is authenticated again.
+    return this.decisionQueue.next(async (onDecided) =>
+      chats.send(await checkPrincipal(), request, { live, onDecided }),
+    )
   }
 
   async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
-    const { requestId, id, body } = frame
+    const { requestId, id: chatId, body } = frame
     if (!this.#checkRequest(frame)) return
     const { principal, exchange, send, read } = this.#connection
     const dialect = readDialect(exchange(), body?.dialect)
-    this.#opening.add(requestId)
-    const turn = await this.#options.chats.resume({ principalId: principal.id, chatId: id })
-    if (this.#stopping.delete(requestId)) turn?.stop()
-    // The client aborted the request, left it, or disconnected.
-    if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
-    if (!turn) return send({ type: 'no-active', requestId })
-    send({ type: 'start', requestId })
-    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(frame) })
+    await this.#open(requestId, async (opening) => {
+      const turn = await this.#options.chats.resume({ principalId: principal.id, chatId })
+      if (opening.cancelled === 'stop') turn?.stop()
+      if (opening.cancelled) return
+      if (!turn) return send({ type: 'no-active', requestId })
+      send({ type: 'start', requestId })
+      read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(frame) })
+    })
   }
 
   /**
@@ -216,27 +214,37 @@ class ClientRequests {
    * pressed Stop (`stop`).
    */
   abort({ requestId, stop = false }: ClientFrameOf<'abort'>): void {
-    if (this.#opening.delete(requestId) && stop) this.#stopping.add(requestId)
-    // While it is still read here: without a reader, a turn of another server continues for its other readers.
+    const opening = this.#opening.get(requestId)
+    if (opening) opening.cancelled = stop ? 'stop' : 'abort'
+    this.#opening.delete(requestId)
     const { readers } = this.#connection
-    if (stop) readers.turnOf(requestId)?.stop()
-    const turn = readers.leave(requestId)
-    const own = this.#own.delete(requestId)
-    if (turn && (own || !turn.log.watched)) turn.stop()
+    const reader = readers.find(requestId)
+    // While it is still read here: without a reader, a turn of another server continues for its other readers.
+    if (stop) reader?.turn.stop()
+    readers.leave(requestId)
+    if (reader?.isOwn || reader?.turn.log.watched === false) reader.turn.stop()
   }
 
   /** Detaches a reader without stopping the turn, as a lost connection does (TU5). */
   leave({ requestId }: ClientFrameOf<'leave'>): void {
-    if (this.#opening.has(requestId)) this.#left.add(requestId)
+    const opening = this.#opening.get(requestId)
+    if (opening) opening.cancelled = 'leave'
     this.#connection.readers.leave(requestId)
-    this.#own.delete(requestId)
   }
 
   close(): void {
-    this.#closed = true
+    for (const opening of this.#opening.values()) opening.cancelled = 'leave'
     this.#opening.clear()
-    this.#own.clear()
-    this.#stopping.clear()
+  }
+
+  async #open(requestId: string, run: (opening: OpeningRequest) => Promise<void>): Promise<void> {
+    const opening: OpeningRequest = {}
+    this.#opening.set(requestId, opening)
+    try {
+      await run(opening)
+    } finally {
+      if (this.#opening.get(requestId) === opening) this.#opening.delete(requestId)
+    }
   }
 
   #audioOf({ id, audio }: ClientFrameOf<'send' | 'resume'>): AudioMode {
@@ -245,7 +253,6 @@ class ClientRequests {
 
   #checkRequest({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
     const { readers, send } = this.#connection
-    for (const own of this.#own) if (!readers.has(own)) this.#own.delete(own)
     if (this.#opening.has(requestId) || readers.has(requestId)) {
       // Not an `error` frame: its request id belongs to another request, which continues.
       const message = 'This requestId is in use. Use a new one for every request.'

@@ -17,6 +17,15 @@ export interface ReadOptions {
   readonly from: ReadFrom
   readonly dialect: Dialect
   readonly audio: AudioMode
+  /** Whether the request started or resumed the turn, rather than only joined it. Default false. */
+  readonly isOwn?: boolean
+}
+
+/** A turn that a socket reads. */
+interface Reader {
+  readonly turn: Turn
+  readonly isOwn: boolean
+  attachment?: LogReader
 }
 
 /** Writes turns to a socket. */
@@ -31,7 +40,7 @@ interface Writing {
 /** The turns that one socket reads, by request id. */
 export class TurnReaders {
   readonly #writing: Writing
-  readonly #readers = new Map<string, { turn: Turn; attachment?: LogReader }>()
+  readonly #readers = new Map<string, Reader>()
 
   constructor(writing: Writing) {
     this.#writing = writing
@@ -45,8 +54,8 @@ export class TurnReaders {
     return this.#readers.has(requestId)
   }
 
-  turnOf(requestId: string): Turn | undefined {
-    return this.#readers.get(requestId)?.turn
+  find(requestId: string): Pick<Reader, 'turn' | 'isOwn'> | undefined {
+    return this.#readers.get(requestId)
   }
 
   /** The turns that are being read. */
@@ -55,8 +64,8 @@ export class TurnReaders {
   }
 
   /** Sends a turn. Does nothing if it is too long to be replayed. */
-  read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): void {
-    const reader: { turn: Turn; attachment?: LogReader } = { turn }
+  read(requestId: string, turn: Turn, { from, dialect, audio, isOwn = false }: ReadOptions): void {
+    const reader: Reader = { turn, isOwn }
     this.#readers.set(requestId, reader)
     const sink = {
       ...this.#writing.toSink(requestId, () => this.#readers.delete(requestId)),
@@ -79,12 +88,11 @@ export class TurnReaders {
     return { pass: audio === 'binary' ? pass : () => undefined }
   }
 
-  /** Stops reading a turn, and returns it. */
-  leave(requestId: string): Turn | undefined {
+  /** Stops reading a turn. */
+  leave(requestId: string): void {
     const reader = this.#readers.get(requestId)
     this.#readers.delete(requestId)
     reader?.attachment?.detach('closed')
-    return reader?.turn
   }
 
   leaveAll(): void {
