@@ -11,13 +11,8 @@ import { ChatService } from './chats/chat-service.ts'
 import { ApprovalDecisions } from './chats/decisions/approval-decisions.ts'
 import { DecidedTurns } from './chats/decisions/decided-turns.ts'
 import { createReplyDecision } from './chats/decisions/reply-decisions.ts'
-import {
-  type ConversationStarterOptions,
-  createConversationStarter,
-} from './chats/live-conversations.ts'
-import type { LiveLeases } from './chats/live-leases.ts'
+import { createConversationStarter } from './chats/live-conversations.ts'
 import { openLiveLeases } from './chats/live-leases.ts'
-import type { LiveOwnersOptions } from './chats/live-owners.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import { LiveRuns } from './chats/live-runs.ts'
 import type { LiveSender } from './chats/live-sender.ts'
@@ -68,35 +63,21 @@ export interface ChatParts {
   readonly resume: Resume
 }
 
+/** Returns the parts of a bridge. The parts call each other: one that is created before another one finds it here when it runs. */
+type GetParts = () => ChatParts
+
 /** Creates the parts that run chats. */
 export function openChats(settings: BridgeSettings, shared: SharedParts): ChatParts {
   const { backend, events, news } = shared
   const { limits, context, whenShortened = 'keep', onError } = settings
-  // The parts call each other. One that is created before another one finds it here when it runs.
-  const later = (): ChatParts => parts
-  const elsewhere = openElsewhere(settings, shared, later)
+  const getParts: GetParts = () => parts
+
+  const elsewhere = openElsewhere(settings, shared, getParts)
   const turns = openTurns(settings, shared, elsewhere)
-  const turnService = openTurnService(settings, shared, { turns, later })
-  const onRecovered = (approval: Approval, turn: Turn): void => {
-    const { chat, id } = approval
-    if (later().runs?.hasListeners(chat) !== true) return
-    later().remoteTurns.noteRead(chat, turn.messageId, [id])
-    later().runs?.show(chat, turn)
-  }
-  const decidedTurns = new DecidedTurns({ backend, turnService, onRecovered, onError })
-
-  const outcomes = openOutcomes(settings, shared, { turns, later })
-
-  const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
-  const leases = openLiveLeases({ backend, ask, onError })
-  const onLateResults = createLateReport(settings, shared, later)
-  const onLeft: ConversationStarterOptions['onLeft'] = (call, error) =>
-    decidedTurns.noteFailure(call, error)
-  const runs = openRuns(settings, { backend, turnService, leases, onLateResults, onLeft })
-  const onDecided = (approval: Approval): void => news.changed(approval, { elsewhere: true })
-  const callState: LiveOwnersOptions['callState'] = async (call) =>
-    readCallState(await backend.get(), call)
-  const owners = new LiveOwners({ backend, callState, runs, leases, ask, onDecided })
+  const turnService = openTurnService(settings, shared, { turns, getParts })
+  const decidedTurns = openDecidedTurns(settings, shared, { turnService, getParts })
+  const running = { elsewhere, turnService, decidedTurns }
+  const { runs, owners } = openLive(settings, shared, { ...running, getParts })
 
   const isLiveElsewhere = (chat: AppChatRef): Promise<boolean> => owners.isElsewhere(chat)
   const resume = createResume({ backend, runs, decidedTurns, owners, onError })
@@ -134,6 +115,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     intervalMs,
     onError,
   })
+  const outcomes = openOutcomes(settings, shared, { turns, runs, remoteTurns })
   const isAwaited = (): boolean => isWatched(events, runs) || runs?.asks === true
   const newsPoll = pollNews({ backend, news, intervalMs, isAwaited, onError })
   const chats = new ChatService({
@@ -160,63 +142,27 @@ function isWatched(events: ChatEvents, runs: LiveRuns | undefined): boolean {
   return events.watched || runs?.listened === true
 }
 
-/** Returns a function that reports results to clients that were stored after their turn had ended. */
-function createLateReport(
-  { onError }: BridgeSettings,
-  { events }: SharedParts,
-  later: () => ChatParts,
-): (turn: TurnInfo) => void {
-  return ({ messageId, ...chat }) => {
-    const { runs, turns, turnService } = later()
-    // The end of the turn reports it.
-    if (turns.running(chat)?.messageId === messageId) return
-    showStored({ events, runs, turnService }, chat, { messageId }).catch((error: unknown) => {
-      // The chat was deleted, or the server closes.
-      if (!(error instanceof ProtocolError)) onError(error)
-    })
-  }
-}
-
-function openOutcomes(
-  { exposeState, limits, onError }: BridgeSettings,
-  { backend, events }: SharedParts,
-  { turns, later }: Pick<ChatParts, 'turns'> & { readonly later: () => ChatParts },
-): CallOutcomes {
-  return new CallOutcomes({
-    backend,
-    turns,
-    events,
-    exposeState,
-    maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
-    hasRunningCalls: (chat, messageId) =>
-      later().runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
-    onEndedElsewhere: (approval) =>
-      later().remoteTurns.changed({ approval, state: approval.state.name, elsewhere: true }),
-    onError,
-  })
-}
-
 function openElsewhere(
   { limits, onError }: BridgeSettings,
   shared: SharedParts,
-  later: () => ChatParts,
+  getParts: GetParts,
 ): TurnsElsewhere {
   const { events, operations } = shared
   return new TurnsElsewhere({
     limits,
-    isAwaited: () => isWatched(events, later().runs),
+    isAwaited: () => isWatched(events, getParts().runs),
     onTurnChange: (change) => {
       reportTurn(change, events)
-      later().remoteTurns.turnChanged(change)
+      getParts().remoteTurns.turnChanged(change)
     },
-    onApprovals: () => later().newsPoll.readNow(),
+    onApprovals: () => getParts().newsPoll.readNow(),
     onWritten: (lagMs) => operations.relayWritten(lagMs),
     answer: async (kind, body) => {
-      const { turns, owners } = later()
+      const { turns, owners } = getParts()
       return (await answerStopAsking(turns, kind, body)) ?? owners.answer(kind, body)
     },
-    stopHere: (chat) => later().turns.stopHere(chat),
-    isAsked: () => later().runs?.busy === true || later().turns.busy,
+    stopHere: (chat) => getParts().turns.stopHere(chat),
+    isAsked: () => getParts().runs?.busy === true || getParts().turns.busy,
     onError,
   })
 }
@@ -249,7 +195,7 @@ function openTurns(
 function openTurnService(
   settings: BridgeSettings,
   shared: SharedParts,
-  { turns, later }: Pick<ChatParts, 'turns'> & { readonly later: () => ChatParts },
+  { turns, getParts }: Pick<ChatParts, 'turns'> & { readonly getParts: GetParts },
 ): TurnService {
   const { backend, events, operations } = shared
   const { exposeState, onError, onChunk, elicitation, whilePending = 'keep' } = settings
@@ -258,39 +204,111 @@ function openTurnService(
     onError,
     onChunk,
     onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
-    onLateResults: createLateReport(settings, shared, later),
-    isLive: (approval) => later().owners.holds(approval),
+    onLateResults: createLateReport(settings, shared, getParts),
+    isLive: (approval) => getParts().owners.holds(approval),
     onTurnEnd: (turn, outcome, isLive) => operations.turnEnded(turn, outcome, isLive),
     whilePending,
     elicits: elicitation,
   })
 }
 
-function openRuns(
+/** Returns a function that reports results to clients that were stored after their turn had ended. */
+function createLateReport(
+  { onError }: BridgeSettings,
+  { events }: SharedParts,
+  getParts: GetParts,
+): (turn: TurnInfo) => void {
+  return ({ messageId, ...chat }) => {
+    const { runs, turns, turnService } = getParts()
+    // The end of the turn reports it.
+    if (turns.running(chat)?.messageId === messageId) return
+    showStored({ events, runs, turnService }, chat, { messageId }).catch((error: unknown) => {
+      // The chat was deleted, or the server closes.
+      if (!(error instanceof ProtocolError)) onError(error)
+    })
+  }
+}
+
+function openDecidedTurns(
+  { onError }: BridgeSettings,
+  { backend }: SharedParts,
+  { turnService, getParts }: Pick<ChatParts, 'turnService'> & { readonly getParts: GetParts },
+): DecidedTurns {
+  const onRecovered = ({ chat, id }: Approval, turn: Turn): void => {
+    const { runs, remoteTurns } = getParts()
+    if (!runs?.hasListeners(chat)) return
+    remoteTurns.noteRead(chat, turn.messageId, [id])
+    runs.show(chat, turn)
+  }
+  return new DecidedTurns({ backend, turnService, onRecovered, onError })
+}
+
+interface LiveNeeds extends Pick<ChatParts, 'elsewhere' | 'turnService' | 'decidedTurns'> {
+  readonly getParts: GetParts
+}
+
+/** Creates the live sessions of this process, and the access to those of others. */
+function openLive(
   settings: BridgeSettings,
-  parts: {
-    readonly backend: LazyBackend
-    readonly turnService: TurnService
-    readonly leases: LiveLeases
-    readonly onLateResults: (turn: TurnInfo) => void
-    readonly onLeft: ConversationStarterOptions['onLeft']
-  },
-): LiveRuns | undefined {
+  shared: SharedParts,
+  { elsewhere, turnService, decidedTurns, getParts }: LiveNeeds,
+): Pick<ChatParts, 'runs' | 'owners'> {
+  const { backend, news } = shared
   const { live, agents, approvals: policy, exposeToolErrors, services, limits, onError } = settings
-  if (!live) return undefined
-  const { graceMs = 60_000 } = live
-  const prepareConversation = createConversationStarter({
-    ...live,
-    ...parts,
-    graceMs,
-    agents,
-    policy,
-    exposeErrors: exposeToolErrors,
-    services,
+  const ask = (): TurnsElsewhere['ask'] => elsewhere.ask
+  const leases = openLiveLeases({ backend, ask, onError })
+  const { graceMs = 60_000 } = live ?? {}
+  const runs =
+    live &&
+    new LiveRuns({
+      backend,
+      turnService,
+      leases,
+      prepareConversation: createConversationStarter({
+        ...live,
+        backend,
+        turnService,
+        graceMs,
+        agents,
+        policy,
+        exposeErrors: exposeToolErrors,
+        services,
+        onLateResults: createLateReport(settings, shared, getParts),
+        onLeft: (call, error) => decidedTurns.noteFailure(call, error),
+        onError,
+      }),
+      maxPerPrincipal: limits.maxLiveChatsPerPrincipal,
+      graceMs,
+      onError,
+    })
+  const owners = new LiveOwners({
+    backend,
+    callState: async (call) => readCallState(await backend.get(), call),
+    runs,
+    leases,
+    ask,
+    onDecided: (approval) => news.changed(approval, { elsewhere: true }),
+  })
+  return { runs, owners }
+}
+
+function openOutcomes(
+  { exposeState, limits, onError }: BridgeSettings,
+  { backend, events }: SharedParts,
+  { turns, runs, remoteTurns }: Pick<ChatParts, 'turns' | 'runs' | 'remoteTurns'>,
+): CallOutcomes {
+  return new CallOutcomes({
+    backend,
+    turns,
+    events,
+    exposeState,
+    maxTurnsPerPrincipal: limits.maxTurnsPerPrincipal,
+    hasRunningCalls: (chat, messageId) =>
+      runs?.find(chat)?.messages.hasRunningCalls(messageId) === true,
+    onEndedElsewhere: (approval) =>
+      remoteTurns.changed({ approval, state: approval.state.name, elsewhere: true }),
     onError,
   })
-  const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
-  return new LiveRuns({ ...parts, prepareConversation, maxPerPrincipal, graceMs, onError })
 }
 
 /**

@@ -34,7 +34,7 @@ export interface LiveOptions {
   readonly graceMs?: number
 }
 
-export interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'> {
+interface ConversationStarterOptions extends Omit<LiveOptions, 'graceMs'> {
   readonly graceMs: number
   readonly backend: LazyBackend
   readonly turnService: Pick<TurnService, 'streamLive'>

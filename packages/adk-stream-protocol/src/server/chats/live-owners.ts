@@ -14,7 +14,7 @@ import { RELEASE } from './live-leases.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { BrowserCall } from '../../store/store.ts'
 
-export interface LiveOwnersOptions {
+interface LiveOwnersOptions {
   readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
   /** Returns the state of a call in the stored conversation, see `readCallState`. */
   readonly callState: (call: BrowserCall) => Promise<string | undefined>
