@@ -22,6 +22,7 @@ import type { ProtocolError } from '../../../protocol/errors.ts'
 import { type AppChatRef, toChatKey } from '../../../shared/chat-ref.ts'
 import { keepNewest } from '../../../shared/collections.ts'
 import type { RunOutcome } from '../../../turns/run-turn.ts'
+import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import { isClosing } from '../../../turns/turn.ts'
 import { StoreError } from '../../../store/store-error.ts'
 import { findStoreError, isStoreFailure, readError } from '../../http/exchange.ts'
@@ -38,6 +39,16 @@ interface Appends {
 
 const MAX_CHATS = 10_000
 
+/** A run that has ended, with its session still to be repaired. */
+interface EndedRun {
+  readonly chat: AppChatRef
+  readonly outcome: RunOutcome
+  /** Whether another server may continue its turn. */
+  readonly isLeft: boolean
+}
+
+const MAX_UNSETTLED = 1_000
+
 /** The runs that have not ended. Stores what ADK leaves unstored if a run is stopped or fails. */
 export class RunEndings {
   readonly #sessions: ChatSessions
@@ -49,6 +60,8 @@ export class RunEndings {
    * then not be stored as well.
    */
   readonly #appends = new Map<string, Appends>()
+  /** TU883: the runs whose session could not be repaired at their end, because the store failed. By message. */
+  readonly #unsettled = new Map<string, EndedRun>()
 
   constructor(sessions: ChatSessions, ledger: Ledger) {
     this.#sessions = sessions
@@ -120,27 +133,69 @@ export class RunEndings {
     }
   }
 
-  /** Repairs the session after a run for the next turn. `isLeft`: another server may continue the turn. */
-  async settle(chat: AppChatRef, outcome: RunOutcome, isLeft = false): Promise<void> {
-    if (outcome.end !== 'completed') return this.#repair(chat, outcome, isLeft)
+  /** Repairs the session after a run for the next turn. If the store fails, `settleLeft` tries again. */
+  async settle(run: EndedRun): Promise<void> {
+    try {
+      await this.#settle(run)
+    } catch (error) {
+      if (isStoreFailure(readError(error).code)) this.#keepUnsettled(run)
+      throw error
+    }
+  }
+
+  /** Repairs the sessions of earlier runs, under the lock of their chats. Those of chats that are not free follow later. */
+  async settleLeft(
+    turns: Pick<TurnRegistry, 'start'>,
+    onError: (error: unknown) => void,
+  ): Promise<void> {
+    // A run that fails again is added for the next time, not for this loop.
+    const left = [...this.#unsettled]
+    for (const [messageId, run] of left) {
+      this.#unsettled.delete(messageId)
+      const { principalId, chatId } = run.chat
+      try {
+        const { settled } = await turns.start({ principalId, chatId }, messageId, {
+          onlyIfFree: true,
+          background: true,
+          isReplay: true,
+          prepare: () => this.#settleLate(run),
+          run: async ({ log }) => log.end(),
+        })
+        await settled
+      } catch (error) {
+        const { code } = readError(error)
+        if (code === 'turn-running' || isStoreFailure(code)) this.#keepUnsettled(run)
+        else onError(error)
+      }
+    }
+  }
+
+  async #settle(run: EndedRun): Promise<void> {
+    const { chat, outcome } = run
+    if (outcome.end !== 'completed') return this.#repair(run)
     this.#appends.delete(toChatKey(chat))
     // Loads the session into the cache now, before a response arrives that a person waits for.
     if (outcome.paused) await this.#sessions.get(chat)
   }
 
-  /** TU883: settles a run whose session could not be repaired at first. If a newer message was stored meanwhile, stores only the error. */
-  async settleLate(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
+  /** Settles a run whose session could not be repaired at first. If a newer message was stored meanwhile, stores only the error. */
+  async #settleLate({ chat, outcome, isLeft }: EndedRun): Promise<void> {
     const session = await this.#sessions.get(chat)
     if (!session) return
     const { unstored } = outcome
     const newest = splitTurns(session.events).at(-1)
     if (newest?.messageId !== unstored.messageId) return this.#storeFailure(session, outcome)
     const parts = isKept(newest, unstored) ? [] : unstored.parts
-    await this.settle(chat, { ...outcome, unstored: { ...unstored, parts } }, isLeft)
+    await this.#settle({ chat, outcome: { ...outcome, unstored: { ...unstored, parts } }, isLeft })
+  }
+
+  #keepUnsettled(run: EndedRun): void {
+    this.#unsettled.set(run.outcome.unstored.messageId, run)
+    keepNewest(this.#unsettled, MAX_UNSETTLED)
   }
 
   /** Stores what a run that was stopped or has failed left unstored. */
-  async #repair(chat: AppChatRef, outcome: RunOutcome, isLeft: boolean): Promise<void> {
+  async #repair({ chat, outcome, isLeft }: EndedRun): Promise<void> {
     const { end, unstored } = outcome
     outcome.newest ??= await this.#takeNewest(chat)
     if (end === 'stopped') await this.#storeUntaken(chat, unstored.messageId, isLeft)

@@ -23,7 +23,6 @@ import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { TurnInfo } from '../../observers.ts'
 import type { Backend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { UnsettledRuns } from './unsettled-runs.ts'
 
 export interface TurnRunsOptions extends TranslationOptions {
   /** Whether MCP servers may ask questions during a call. */
@@ -50,7 +49,6 @@ export interface RunInTurn extends Pick<RunTurnOptions, 'from' | 'passSound' | '
 export interface RunParts {
   readonly backend: Backend
   readonly turns: Pick<TurnRegistry, 'continue'>
-  readonly unsettled: UnsettledRuns
   readonly options: TurnRunsOptions
 }
 
@@ -92,7 +90,7 @@ export async function streamRun(
 
 /** Streams a run until it ends, or until it asks a question of an MCP server. Returns undefined if the session could not be repaired. */
 async function streamOnce(
-  { backend, unsettled, options }: RunParts,
+  { backend, options }: RunParts,
   turn: Turn,
   { chat, events, before, ...how }: RunInTurn,
 ): Promise<RunOutcome | undefined> {
@@ -114,7 +112,8 @@ async function streamOnce(
       const whole = before ? afterQuestion(outcome, before) : outcome
       const isResumed = how.from !== undefined && !how.passSound
       const isLeft = isResumed && isClosing(turn.signal)
-      await unsettled.settle(backend, { chat, outcome: whole, isLeft })
+      const ended = { chat: toAppChat(backend, chat), outcome: whole, isLeft }
+      await backend.host.endings.settle(ended)
       // A live session sets the timeouts of its browser calls itself.
       if (!how.passSound) await startTimeouts(backend, info, outcome)
       return outcome

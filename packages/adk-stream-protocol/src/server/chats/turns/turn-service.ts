@@ -33,7 +33,6 @@ import type { PendingDecision, TurnResponses } from './turn-responses.ts'
 import { checkResponses, findContinuing, runResponses } from './turn-responses.ts'
 import type { RunInTurn, TurnRunsOptions } from './turn-runs.ts'
 import { prefillTurn, replayStored, streamRun } from './turn-runs.ts'
-import { UnsettledRuns } from './unsettled-runs.ts'
 
 export interface TurnServiceOptions extends TurnRunsOptions {
   readonly whilePending: 'keep' | 'cancel'
@@ -79,7 +78,6 @@ export class TurnService {
   readonly #backend: LazyBackend
   readonly #turns: TurnRegistry
   readonly #options: TurnServiceOptions
-  readonly #unsettled = new UnsettledRuns()
   /** The number of calls that run without a turn. Their turns resume when they end. */
   #runningWithoutTurn = 0
 
@@ -96,8 +94,8 @@ export class TurnService {
 
   /** Repairs the sessions of runs that could not be repaired at their end, because the store failed. */
   async settleLeft(): Promise<void> {
-    const { onError } = this.#options
-    await this.#unsettled.settleLeft(await this.#backend.get(), this.#turns, onError)
+    const { host } = await this.#backend.get()
+    await host.endings.settleLeft(this.#turns, this.#options.onError)
   }
 
   /** Starts a turn for a new message. */
@@ -324,13 +322,7 @@ export class TurnService {
   }
 
   #stream(backend: Backend, turn: Turn, run: RunInTurn): Promise<void> {
-    const parts = {
-      backend,
-      turns: this.#turns,
-      unsettled: this.#unsettled,
-      options: this.#options,
-    }
-    return streamRun(parts, turn, run)
+    return streamRun({ backend, turns: this.#turns, options: this.#options }, turn, run)
   }
 
   /** AP61: starts an approved call under the chat lock, before its turn is loaded. */
