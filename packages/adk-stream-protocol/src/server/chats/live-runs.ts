@@ -1,83 +1,43 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { LiveConversation } from '../../live/live-conversation.ts'
-import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
+import type { LiveWatcher } from '../../live/live-watchers.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { Quota } from '../../shared/collections.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
-import type { PrepareConversation, TakenSession } from './live-conversations.ts'
-import type { LiveLease, LiveLeases, LiveNeed, ReleaseReply } from './live-leases.ts'
-import { LiveSpeakers, PAUSE_MS, type LiveSpeaker } from './live-speakers.ts'
-import type { TurnService } from './turns/turn-service.ts'
+import { LiveChat, type LiveChatOptions } from './live-chat.ts'
+import type { LiveNeed, ReleaseReply } from './live-leases.ts'
+import type { LiveSpeaker } from './live-speakers.ts'
 
-export interface LiveRunsOptions {
-  readonly backend: LazyBackend
-  readonly turnService: Pick<TurnService, 'reserve'>
-  readonly prepareConversation: PrepareConversation
-  /** The leases of live sessions among all processes. */
-  readonly leases: LiveLeases
+interface LiveRunsOptions extends Omit<LiveChatOptions, 'perPrincipal' | 'isClosed' | 'onUnused'> {
   /** The maximum number of open sessions per principal. */
   readonly maxPerPrincipal: number
-  /** How long a session stays open after its last client disconnects, in ms. */
-  readonly graceMs: number
-  readonly onError: (error: unknown) => void
 }
 
-/** The live session of a chat, with its watchers. */
-interface LiveChat {
-  readonly chat: ChatRef
-  readonly watchers: LiveWatchers
-  readonly speakers: LiveSpeakers
-  run?: LiveConversation | undefined
-  /** The lease of the session. */
-  lease?: LiveLease | undefined
-  /** The session while it is started or checked. Undefined if another process keeps it. */
-  opening?: Promise<LiveConversation | undefined> | undefined
-  /** The session while it is handed over to another process. */
-  handingOver?: Promise<void> | undefined
-  /** When audio last arrived from a client whose session another process has taken over. */
-  ignoredAt?: number | undefined
-  watchTimer?: NodeJS.Timeout
-  /** When the session was last found to be up to date with its chat. */
-  checkedAt?: number
-  graceTimer?: NodeJS.Timeout
-}
-
-interface OpenOptions {
-  readonly need: LiveNeed
-  /** Runs before a session starts. */
-  readonly prepare: (() => Promise<void>) | undefined
-}
-
-/** How long audio is sent to a session without another check that it is up to date. */
-const TRUSTED_MS = 2_000
 /** A process whose timers are late by this much may have lost its leases. */
 const SUSPENSION_MS = 500
 const SUSPENSION_CHECK_MS = 500
-/** How long a session that takes the calls of an earlier one waits for the turn of its chat. */
-const ADOPTION_MS = 5_000
-/** The interval at which a process asks for the session of a client that listens, while the model still replies elsewhere. */
-const WATCH_RETRY_MS = 500
 
 /** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
 export class LiveRuns {
-  readonly #options: LiveRunsOptions
+  readonly #options: LiveChatOptions
   readonly #chats = new Map<string, LiveChat>()
-  readonly #perPrincipal: Quota
-  /** Sessions that are being closed. */
+  /** Sessions that are being handed over. */
   readonly #ending = new Set<Promise<void>>()
   readonly #watchdog: NodeJS.Timeout
   #checkedAt = performance.now()
   #closed = false
 
-  constructor(options: LiveRunsOptions) {
-    this.#options = options
+  constructor({ maxPerPrincipal, ...options }: LiveRunsOptions) {
+    this.#options = {
+      ...options,
+      perPrincipal: new Quota(maxPerPrincipal),
+      isClosed: () => this.#closed,
+      onUnused: (chat) => this.#forget(chat),
+    }
     this.#watchdog = setInterval(() => this.#noticeSuspension(), SUSPENSION_CHECK_MS)
     this.#watchdog.unref()
-    this.#perPrincipal = new Quota(options.maxPerPrincipal)
   }
 
   /** Whether any session is open. */
@@ -106,18 +66,17 @@ export class LiveRuns {
 
   /** Whether a client of this process receives the turns of a chat. */
   hasListeners(chat: ChatRef): boolean {
-    return this.#chats.get(keyOf(chat))?.watchers.hasListeners === true
+    return this.#find(chat)?.watchers.hasListeners === true
   }
 
   /** Returns the open session of a chat, if there is one. */
   find(chat: ChatRef): LiveConversation | undefined {
-    return this.#chats.get(keyOf(chat))?.run
+    return this.#find(chat)?.run
   }
 
   /** Whether a chat has a session, or one is being started. */
   isTalking(chat: ChatRef): boolean {
-    const { run, opening } = this.#chats.get(keyOf(chat)) ?? {}
-    return run !== undefined || opening !== undefined
+    return this.#find(chat)?.isTalking === true
   }
 
   /** Whether a session of this process made the call of an approval and continues after its decision. */
@@ -132,7 +91,7 @@ export class LiveRuns {
     need: LiveNeed = 'input',
   ): Promise<LiveConversation> {
     for (;;) {
-      const run = await this.#startOpening(chat, { need, prepare })
+      const run = await this.#findOrAdd(chat).open({ need, prepare })
       // The session may have been requested for a client that only listens.
       if (run) return run
     }
@@ -143,7 +102,7 @@ export class LiveRuns {
    * clients. If the model replies there and no client listens, takes the session over afterwards.
    */
   async join(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation | undefined> {
-    return this.#startOpening(chat, { need: 'watch', prepare })
+    return this.#findOrAdd(chat).open({ need: 'watch', prepare })
   }
 
   /**
@@ -156,232 +115,58 @@ export class LiveRuns {
     prepare?: () => Promise<void>,
     speaker?: LiveSpeaker,
   ): Promise<LiveConversation | undefined> {
-    const entry = this.#entryOf(chat)
-    if (speaker && !this.#hears(entry, speaker)) return undefined
-    const { run, opening, checkedAt = -Infinity } = entry
-    const isTrusted = performance.now() - checkedAt < TRUSTED_MS
-    if (run && !opening && isTrusted) return run
-    return this.open(chat, prepare, speaker ? 'speech' : 'input')
-  }
-
-  #hears(entry: LiveChat, speaker: LiveSpeaker): boolean {
-    const { run, opening, ignoredAt = -Infinity, speakers } = entry
-    const now = performance.now()
-    if (run || opening || now - ignoredAt >= PAUSE_MS) return speakers.hears(speaker)
-    entry.ignoredAt = now
-    return false
+    const entry = this.#findOrAdd(chat)
+    if (speaker && !entry.hears(speaker)) return undefined
+    return entry.trusted ?? this.open(chat, prepare, speaker ? 'speech' : 'input')
   }
 
   /** Lets the next audio of a client take the session over, although another client, or another process, has it. */
   allowSpeech(chat: ChatRef, speaker: LiveSpeaker): void {
-    const entry = this.#entryOf(chat)
-    entry.ignoredAt = undefined
-    entry.speakers.allow(speaker)
+    this.#findOrAdd(chat).speakers.allow(speaker)
   }
 
   /** Ends the speech of a client. Returns false if the model hears another client. */
   endSpeech(chat: ChatRef, speaker: LiveSpeaker): boolean {
-    return this.#chats.get(keyOf(chat))?.speakers.end(speaker) ?? true
+    return this.#find(chat)?.speakers.end(speaker) ?? true
   }
 
   /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
   async whenStarted(chat: ChatRef): Promise<void> {
-    await settled(this.#chats.get(keyOf(chat))?.opening)
-  }
-
-  #startOpening(chat: ChatRef, how: OpenOptions): Promise<LiveConversation | undefined> {
-    const entry = this.#entryOf(chat)
-    entry.opening ??= this.#open(entry, how).finally(() => {
-      entry.opening = undefined
-      // The client may have disconnected meanwhile.
-      this.#startGracePeriod(entry)
-    })
-    return entry.opening
-  }
-
-  async #open(
-    entry: LiveChat,
-    { need, prepare }: OpenOptions,
-  ): Promise<LiveConversation | undefined> {
-    await settled(entry.handingOver)
-    if (entry.run) {
-      const [isCurrent, isHeld] = await Promise.all([entry.run.isCurrent(), this.#isHeld(entry)])
-      if (!isCurrent && isHeld) await this.#leaveHere(entry)
-    }
-    const run = entry.run ?? (await this.#take(entry, { need, prepare }))
-    if (run) entry.run = run
-    entry.checkedAt = performance.now()
-    return run
-  }
-
-  /** Starts a session, or continues the one of another process. */
-  async #take(
-    entry: LiveChat,
-    { need, prepare }: OpenOptions,
-  ): Promise<LiveConversation | undefined> {
-    if (this.#closed) throw new ProtocolError('unavailable')
-    const backend = await this.#options.backend.get()
-    const lease = await this.#options.leases.take(toAppChat(backend, entry.chat), need)
-    if (typeof lease === 'string') {
-      if (lease === 'busy') this.#joinLater(entry, prepare)
-      return undefined
-    }
-    try {
-      // A running session would not see what `prepare` writes, so it runs first.
-      await prepare?.()
-      const run = await this.#continue(entry, lease)
-      entry.lease = lease
-      entry.ignoredAt = undefined
-      return run
-    } catch (error) {
-      await lease.release(lease.continues)
-      throw error
-    }
-  }
-
-  #joinLater(entry: LiveChat, prepare: OpenOptions['prepare']): void {
-    clearTimeout(entry.watchTimer)
-    entry.watchTimer = setTimeout(() => {
-      if (this.#closed || !entry.watchers.hasListeners || entry.run || entry.opening) return
-      this.join(entry.chat, prepare).catch(this.#options.onError)
-    }, WATCH_RETRY_MS)
-    entry.watchTimer.unref()
-  }
-
-  /**
-   * Starts a session that takes the calls of an earlier one. Turns that resume after a crash may continue the same calls, so none runs
-   * until the session has taken them. If the chat is not free, its turn continues the calls, and the session takes none.
-   */
-  async #continue(entry: LiveChat, lease: LiveLease): Promise<LiveConversation> {
-    const { continues } = lease
-    if (!continues || continues.calls.length === 0) return this.#start(entry, { lease, continues })
-    const release = await this.#options.turnService.reserve(entry.chat, ADOPTION_MS)
-    if (!release) return this.#start(entry, { lease, continues: { ...continues, calls: [] } })
-    try {
-      const run = await this.#start(entry, { lease, continues })
-      void run.adopted.then(release)
-      return run
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  async #start(entry: LiveChat, taken: TakenSession): Promise<LiveConversation> {
-    const { chat, watchers } = entry
-    const start = await this.#options.prepareConversation(chat)
-    // There is no `await` until the conversation exists, so `close` cannot miss it.
-    if (this.#closed) throw new ProtocolError('unavailable')
-    const release = this.#perPrincipal.take(chat.principalId)
-    if (!release) throw new ProtocolError('too-many-live-chats')
-    try {
-      const run = start(watchers, taken)
-      void this.#forgetWhenEnded(entry, run).finally(release)
-      return run
-    } catch (thrown) {
-      release()
-      throw thrown
-    }
-  }
-
-  async #forgetWhenEnded(entry: LiveChat, run: LiveConversation): Promise<void> {
-    await run.ended
-    if (entry.run === run) await this.#leaveHere(entry)
-    if (!entry.run && !entry.opening && entry.watchers.isEmpty) this.#forget(entry)
+    await this.#find(chat)?.whenStarted()
   }
 
   /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
   watch(chat: ChatRef, watcher: LiveWatcher): () => void {
-    const entry = this.#entryOf(chat)
-    clearTimeout(entry.graceTimer)
-    entry.watchers.add(watcher)
-    return () => {
-      entry.watchers.delete(watcher)
-      this.#startGracePeriod(entry)
-    }
+    return this.#findOrAdd(chat).watch(watcher)
   }
 
   /** Sends a turn that no live session produced to the watchers of a chat. */
   show(chat: ChatRef, turn: Turn): void {
-    this.#chats.get(keyOf(chat))?.watchers.onTurn(turn)
+    this.#find(chat)?.watchers.onTurn(turn)
   }
 
   approvalChanged(approval: Approval): void {
     this.find(approval.chat)?.calls?.approvalChanged(approval)
   }
 
-  /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
-  #startGracePeriod(entry: LiveChat): void {
-    if (!entry.watchers.isEmpty || this.#closed) return
-    if (!entry.run && !entry.opening && !entry.handingOver) return this.#forget(entry)
-    const { graceMs, onError } = this.#options
-    clearTimeout(entry.graceTimer)
-    entry.graceTimer = setTimeout(() => void this.#abandon(entry).catch(onError), graceMs)
-    entry.graceTimer.unref()
-  }
-
-  /** Closes a session, even one that is being started, if no client has returned. */
-  async #abandon(entry: LiveChat): Promise<void> {
-    await settled(entry.opening)
-    if (!entry.watchers.isEmpty || this.#closed) return
-    this.#forget(entry)
-    await this.#leaveHere(entry)
-  }
-
   /** Another process needs the session of a chat. Resolves when the session is closed and its lease has ended. */
   async release(chat: ChatRef, need: LiveNeed): Promise<ReleaseReply> {
-    const entry = this.#chats.get(keyOf(chat))
-    await settled(entry?.opening)
-    if (need === 'speech') entry?.speakers.silence()
-    const { run, handingOver } = entry ?? {}
-    if (!entry || !run) {
-      await settled(handingOver)
-      return 'released'
-    }
-    if (need === 'watch' && !entry.watchers.isEmpty) return 'in-use'
-    if (need === 'watch' && run.isBusy) return 'busy'
-    await this.#handOver(entry)
-    entry.ignoredAt = performance.now()
-    entry.watchers.onStatus('moved')
-    return 'released'
-  }
-
-  /** Closes the session of a chat, and stores what another process needs to continue it. */
-  #handOver(entry: LiveChat): Promise<void> {
-    entry.handingOver ??= this.#closeAndSave(entry).finally(() => {
-      entry.handingOver = undefined
-      this.#startGracePeriod(entry)
-    })
-    return entry.handingOver
-  }
-
-  async #closeAndSave(entry: LiveChat): Promise<void> {
-    const { run, lease } = detach(entry)
-    const snapshot = await run?.handOver()
-    await lease?.release(snapshot)
+    return this.#find(chat)?.release(need) ?? 'released'
   }
 
   /** Closes the session of a chat, in any process. Its messages stay stored. */
   async leave(chat: ChatRef): Promise<void> {
-    const entry = this.#chats.get(keyOf(chat))
-    await settled(entry?.handingOver)
-    if (entry?.run) return this.#leaveHere(entry)
-    const key = toAppChat(await this.#options.backend.get(), chat)
-    await this.#options.leases.end(key)
-  }
-
-  async #leaveHere(entry: LiveChat): Promise<void> {
-    const { run, lease } = detach(entry)
-    await run?.close()
-    await lease?.release()
+    if (await this.#find(chat)?.leave()) return
+    const { backend, leases } = this.#options
+    await leases.end(toAppChat(await backend.get(), chat))
   }
 
   /** Hands idle sessions over to other processes. Returns true if none is left. */
   closeIdle(): boolean {
-    for (const entry of this.#chats.values()) {
-      const { run } = entry
-      if (!run || run.isBusy || entry.handingOver) continue
-      const handedOver = this.#handOver(entry)
+    for (const chat of this.#chats.values()) {
+      if (!chat.isIdle) continue
+      const handedOver = chat
+        .handOver()
         .catch(this.#options.onError)
         .finally(() => this.#ending.delete(handedOver))
       this.#ending.add(handedOver)
@@ -394,17 +179,8 @@ export class LiveRuns {
     this.#closed = true
     clearInterval(this.#watchdog)
     const chats = [...this.#chats.values()]
-    for (const { graceTimer, watchTimer } of chats) {
-      clearTimeout(graceTimer)
-      clearTimeout(watchTimer)
-    }
-    await Promise.all(
-      chats.map(async (entry) => {
-        await settled(entry.opening)
-        await settled(entry.handingOver)
-        await this.#closeAndSave(entry)
-      }),
-    )
+    for (const chat of chats) chat.clearTimers()
+    await Promise.all(chats.map((chat) => chat.close()))
     await Promise.all(this.#ending)
     this.#chats.clear()
   }
@@ -415,47 +191,22 @@ export class LiveRuns {
     const isLate = now - this.#checkedAt > SUSPENSION_CHECK_MS + SUSPENSION_MS
     this.#checkedAt = now
     if (!isLate) return
-    for (const entry of this.#chats.values()) void this.#isHeld(entry).catch(this.#options.onError)
+    for (const chat of this.#chats.values()) void chat.isHeld().catch(this.#options.onError)
   }
 
-  /** Whether the session of a chat still belongs to this process. Ends the session here if not. */
-  async #isHeld(entry: LiveChat): Promise<boolean> {
-    const { run, lease } = entry
-    if (!run || !lease || (await lease.isHeld())) return true
-    if (entry.run === run) detach(entry)
-    await run.abandon()
-    await lease.release()
-    return false
+  #find(chat: ChatRef): LiveChat | undefined {
+    return this.#chats.get(keyOf(chat))
   }
 
-  #entryOf(chat: ChatRef): LiveChat {
-    const key = keyOf(chat)
-    const known = this.#chats.get(key)
+  #findOrAdd(chat: ChatRef): LiveChat {
+    const known = this.#find(chat)
     if (known) return known
-    const entry: LiveChat = { chat, watchers: new LiveWatchers(), speakers: new LiveSpeakers() }
-    this.#chats.set(key, entry)
-    return entry
+    const added = new LiveChat(chat, this.#options)
+    this.#chats.set(keyOf(chat), added)
+    return added
   }
 
-  #forget(entry: LiveChat): void {
-    clearTimeout(entry.graceTimer)
-    clearTimeout(entry.watchTimer)
-    const key = keyOf(entry.chat)
-    if (this.#chats.get(key) === entry) this.#chats.delete(key)
+  #forget(unused: LiveChat): void {
+    if (this.#find(unused.chat) === unused) this.#chats.delete(keyOf(unused.chat))
   }
-}
-
-/** Takes the session out of its entry, so that nothing uses it while it ends. */
-function detach(entry: LiveChat): Pick<LiveChat, 'run' | 'lease'> {
-  const { run, lease } = entry
-  entry.run = undefined
-  entry.lease = undefined
-  return { run, lease }
-}
-
-function ignore(): void {}
-
-/** Waits until a promise settles, and ignores its result. */
-async function settled(work: Promise<unknown> | undefined): Promise<void> {
-  await work?.then(ignore, ignore)
 }
