@@ -26,7 +26,7 @@ import {
   withEdits,
 } from './approved-call.ts'
 import { findLateSignIn, pauseForSignIn, storeSignInEnding } from './late-sign-ins.ts'
-import type { CallEffect, CallState } from './next-call.ts'
+import type { CallEffect, CallEvent } from './next-call.ts'
 import { nextCall } from './next-call.ts'
 import { toAnswerOutcome } from './question-terms.ts'
 import type { CallOutcome, ToolErrors } from './run-call.ts'
@@ -136,39 +136,35 @@ export class CallRunner {
       return takeResponse(run, toolCallId, outcome)
     }
     const asked = { name: 'asked', approvalId: approval.id } as const
-    const [state, effects] = nextCall(asked, { type: 'resumed', approval })
-    return this.#perform(state, effects, { call, run })
+    let [state, [effect]] = nextCall(asked, { type: 'resumed', approval })
+    while (effect?.type === 'claim')
+      [state, [effect]] = nextCall(state, await this.#claim(effect.approvalId, call))
+    return this.#perform(effect, call, run)
   }
 
-  /** Runs the effects of `nextCall` until the call has a response, or until ADK runs it. */
+  async #claim(approvalId: string, call: ToolCall): Promise<CallEvent> {
+    const claimed = await this.#ledger.claim(approvalId, toClaim(call))
+    if (!isRefusal(claimed)) return { type: 'claimed', approval: claimed }
+    // It will never be the approved call, so the approval must not wait for it.
+    if (claimed.refused === 'mismatch') await this.#ledger.cancel(approvalId, OTHER_CALL)
+    return { type: 'claim-refused', approval: await this.#ledger.get(approvalId) }
+  }
+
+  /** Returns the response of a call. Returns undefined if ADK is to run it. */
   async #perform(
-    state: CallState,
-    [effect]: readonly CallEffect[],
-    { call, run }: { readonly call: ToolCall; readonly run: RunState },
+    effect: CallEffect | undefined,
+    call: ToolCall,
+    run: RunState,
   ): Promise<Record<string, unknown> | undefined> {
-    const toolCallId = call.toolContext.functionCallId ?? ''
-    if (effect?.type === 'claim') {
-      const claimed = await this.#ledger.claim(effect.approvalId, toClaim(call))
-      // It will never be the approved call, so the approval must not wait for it.
-      if (isRefusal(claimed) && claimed.refused === 'mismatch')
-        await this.#ledger.cancel(effect.approvalId, OTHER_CALL)
-      const [next, effects] = nextCall(
-        state,
-        isRefusal(claimed)
-          ? { type: 'claim-refused', approval: await this.#ledger.get(effect.approvalId) }
-          : { type: 'claimed', approval: claimed },
-      )
-      return this.#perform(next, effects, { call, run })
-    }
     if (effect?.type === 'run')
       return effect.approval && this.#runClaimed(effect.approval, call, run)
     // The call is pending again or runs elsewhere, so this run must not report it.
     if (effect?.type !== 'settle') throw run.markLost()
-    if (effect.note) run.decided.set(toolCallId, effect.note)
+    if (effect.note) run.decided.set(call.toolContext.functionCallId ?? '', effect.note)
     return effect.response
   }
 
-  /** Runs a claimed call with edited arguments. Returns undefined for any other, so that ADK runs it. */
+  /** Runs a claimed call with edited arguments. The answer to a question is the result of its call. ADK runs any other call. */
   async #runClaimed(
     claimed: Approval,
     call: ToolCall,
@@ -179,14 +175,10 @@ export class CallRunner {
     this.#confirm(toolContext, claimed)
     run.decided.set(toolCallId, toApprovedNote(claimed))
     const answer = toAnswerOutcome(claimed)
-    if (answer)
-      return takeResponse(
-        run,
-        toolCallId,
-        await this.#orMarkLost(this.#finish(claimed, answer), run),
-      )
-    if (getEditedArgs(claimed))
-      return takeResponse(run, toolCallId, await this.#orMarkLost(this.#run(claimed, call), run))
+    if (answer || getEditedArgs(claimed)) {
+      const outcome = answer ? this.#finish(claimed, answer) : this.#run(claimed, call)
+      return takeResponse(run, toolCallId, await this.#orMarkLost(outcome, run))
+    }
     this.#runByAdk.set(toolContext, claimed)
     // In parallel branches, a call may continue after another call has ended the run.
     if (toolContext.invocationContext.branch === undefined)
@@ -211,27 +203,34 @@ export class CallRunner {
     const { approval } = late
     let { question } = late
     if (question.state.name === 'requested') return pauseForSignIn(call, run, late)
-    const { toolContext } = call
-    const toolCallId = toolContext.functionCallId ?? ''
     if (question.state.name === 'approved') {
       const claimed = await this.#ledger.claim(question.id, question)
-      if (!isRefusal(claimed)) {
-        confirmCall(toolContext, approval)
-        this.#signIns?.markSignedIn(toolContext, { isApproved: true })
-        const signedIn = { ...call, toolArgs: { ...question.args } }
-        const outcome = await this.#orMarkLost(this.#run(claimed, signedIn), run)
-        const { note } = outcome
-        const ended = await storeSignInEnding(call, run, { approval, question: claimed, note })
-        return takeResponse(run, toolCallId, { ...outcome, note: ended })
-      }
+      if (!isRefusal(claimed)) return this.#runSignedIn(call, run, { approval, question: claimed })
       question = (await this.#ledger.get(question.id)) ?? question
     }
     const ending = describeEnding(question)
     // Another process runs the call.
     if (!ending) throw run.markLost()
     const { note, response } = ending
-    run.decided.set(toolCallId, await storeSignInEnding(call, run, { approval, question, note }))
+    const ended = await storeSignInEnding(call, run, { approval, question, note })
+    run.decided.set(call.toolContext.functionCallId ?? '', ended)
     return response
+  }
+
+  /** Runs an approved call whose question, a sign-in, was claimed. */
+  async #runSignedIn(
+    call: ToolCall,
+    run: RunState,
+    { approval, question }: { readonly approval: Approval; readonly question: Approval },
+  ): Promise<Record<string, unknown>> {
+    const { toolContext } = call
+    confirmCall(toolContext, approval)
+    this.#signIns?.markSignedIn(toolContext, { isApproved: true })
+    const signedIn = { ...call, toolArgs: { ...question.args } }
+    const outcome = await this.#orMarkLost(this.#run(question, signedIn), run)
+    const { note } = outcome
+    const ended = await storeSignInEnding(call, run, { approval, question, note })
+    return takeResponse(run, toolContext.functionCallId ?? '', { ...outcome, note: ended })
   }
 
   /** Runs a claimed call and records its outcome. */
