@@ -74,21 +74,20 @@ function readFileError(cause: unknown): 'read-only' | 'full' | 'unavailable' {
 }
 
 async function migrate(connection: Connection, path: string): Promise<void> {
-  let version = await connection.retry(() => readVersion(connection, path))
-  while (version < migrations.length)
-    version = await connection.write(() => applyMigration(connection, path))
+  const version = await connection.retry(() => readVersion(connection, path))
+  if (version < migrations.length) await connection.write(() => applyMigrations(connection, path))
 }
 
-function applyMigration(connection: Connection, path: string): number {
+/** One transaction for all migrations: a new database is created in half of the time. */
+function applyMigrations(connection: Connection, path: string): void {
   // Read again under the write lock, because another process may have migrated meanwhile.
   const version = readVersion(connection, path)
-  const step = migrations[version]
-  if (step === undefined) return version
   if (version === 0) connection.exec(CREATE_VERSION)
-  if (typeof step === 'string') connection.exec(step)
-  else step(connection)
-  connection.exec('UPDATE schema_version SET version = version + 1')
-  return version + 1
+  for (const step of migrations.slice(version)) {
+    if (typeof step === 'string') connection.exec(step)
+    else step(connection)
+  }
+  connection.exec(`UPDATE schema_version SET version = ${migrations.length}`)
 }
 
 const CREATE_VERSION = `
