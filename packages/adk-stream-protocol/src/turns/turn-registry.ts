@@ -36,7 +36,7 @@ export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   readonly findReply: (() => Promise<string | undefined>) | undefined
 }
 
-/** TU901: the newest message of the chat was sent again. */
+/** TU901: a message of the chat was sent again. */
 export class RepeatedMessageError extends ProtocolError {
   /** The reply to the message. */
   readonly messageId: string
@@ -51,7 +51,7 @@ export class RepeatedMessageError extends ProtocolError {
 export interface TurnJob {
   /** The user message that the turn replies to. If it is sent again, it does not start another turn (TU901). */
   readonly repliesTo?: IdentifiedMessage
-  /** Returns the stored reply to that message. Called when the chat is locked, and while another process holds the lock. */
+  /** Returns the stored reply to that message. Called when the chat is locked, and while another turn or process holds the lock. */
   readonly findReply?: (isLocked: boolean) => Promise<string | undefined>
   /** Whether the job first reads the session of the chat, which may happen in the same step as the lock. */
   readonly reads?: boolean
@@ -228,7 +228,8 @@ export class TurnRegistry {
     }
   }
 
-  async #waitFor(key: string, { repliesTo, waitForRunning = false }: TurnJob): Promise<void> {
+  async #waitFor(key: string, job: TurnJob): Promise<void> {
+    const { repliesTo, waitForRunning = false, findReply } = job
     const turn = this.#running.get(key)
     if (!turn) return
     if (repliesTo && isDeepStrictEqual(repliesTo, turn.repliesTo))
@@ -240,6 +241,8 @@ export class TurnRegistry {
     }
     if (waitForRunning || turn.background) return turn.settled
     if (turn.log.ended || turn.signal.aborted) return turn.settled
+    const reply = await findReply?.(false)
+    if (reply !== undefined) throw new RepeatedMessageError(reply)
     // TU6: the running turn has no reader any more, and the user sent another message.
     if (await turn.becomesUnwatched()) {
       turn.stop()

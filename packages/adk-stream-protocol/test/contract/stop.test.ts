@@ -98,6 +98,32 @@ describe.each(oneOf(clients, 'ai 6'))('$name', (client) => {
     expect((await browser.messages()).messages).toHaveLength(2)
   })
 
+  test('[TU901] a message that arrives again after the next one changes nothing, also while the next reply has no reader', async () => {
+    await using server = await serve({ disconnectGraceMs: 60_000 })
+    const browser = server.browser()
+    const send = (id: string, text: string): Promise<Response> =>
+      browser.post('/stream', {
+        id: 'chat-1',
+        trigger: 'submit-message',
+        messages: [{ id, role: 'user', parts: [{ type: 'text', text }] }],
+      })
+    await (await send('m1', '[[say One.]]')).text()
+    const next = await send('m2', '[[say Two.]][[wait more]][[say Three.]]')
+    await server.emulator.nextRequest()
+    await next.body?.cancel()
+    const again = send('m1', '[[say One.]]')
+    // Its response waits for the running reply.
+    await browser.messages()
+    server.emulator.release('more')
+    expect(await (await again).text()).toContain('One.')
+    await expect
+      .poll(async () => JSON.stringify((await browser.messages()).messages[3]), { timeout: 60_000 })
+      .toContain('Three.')
+    await (await send('m1', '[[say One.]]')).text()
+    expect((await browser.messages()).messages).toHaveLength(4)
+    expect(server.emulator.requests).toHaveLength(2)
+  })
+
   test('[TU7] POST …/stop ends the stream of every reader', async () => {
     await using server = await serve({ disconnectGraceMs: 60_000 })
     const browser = server.browser()

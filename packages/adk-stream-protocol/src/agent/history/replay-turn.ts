@@ -34,14 +34,14 @@ export function findTurn(events: readonly Event[], messageId: string): StoredTur
   return splitTurns(events).find((turn) => turn.messageId === messageId)
 }
 
-/** Returns the id of the newest reply, if it replies to a message with this id and content. */
+/** Returns the id of the reply to the message with this id and content. A request may arrive after later ones, so the message may be any. */
 export function findReplyTo(
   { events }: Pick<Session, 'events'>,
   { id, content }: { readonly id: string; readonly content: unknown },
 ): string | undefined {
-  const newest = events.findLast((event) => readNotes(event).userMessageId !== undefined)
-  if (!newest || readNotes(newest).userMessageId !== id) return undefined
-  return isDeepStrictEqual(newest.content, content) ? readNotes(newest).messageId : undefined
+  const message = events.findLast((event) => readNotes(event).userMessageId === id)
+  if (!message || !isDeepStrictEqual(message.content, content)) return undefined
+  return readNotes(message).messageId
 }
 
 /** Splits the events of a session into turns, in start order. */
