@@ -1,7 +1,8 @@
+import type { Chat } from '@ai-sdk/react'
 import { describe, expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
-import type { WireEvent } from '../../src/client/index.ts'
+import type { AdkApi, AdkUIMessage, WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import { browserTool } from '../../src/server/index.ts'
@@ -9,7 +10,9 @@ import { z } from 'zod'
 
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, TOKYO } from '../support/locating.ts'
-import { ClientPage, openSse, versions } from './support/client-page.ts'
+import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
+import { type ClientChat, ClientPage, openSse, versions } from './support/client-page.ts'
+import { CuttableFetch } from './support/cuttable-fetch.ts'
 
 function locating(gated = false): TestBridgeOptions {
   return {
@@ -23,6 +26,12 @@ function locating(gated = false): TestBridgeOptions {
       }),
     ],
   }
+}
+
+/** Clicks the button that a page shows for an error. */
+function recover({ attached }: ClientChat, api: AdkApi): Promise<void> {
+  // Both versions of the AI SDK have the methods that are used here.
+  return recoverChat(attached.chat as unknown as Chat<AdkUIMessage>, api, attached)
 }
 
 describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
@@ -101,6 +110,41 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       expect(chat.text).toBe('There you are.')
     },
   )
+
+  test('[CL910] a result that could not be sent reaches the model after the person has recovered the chat', async () => {
+    await using testBridge = await TestBridge.open(locating())
+    const net = new CuttableFetch()
+    const headers = { 'x-api-key': 'hanako' }
+    const transport = sseTransport({ url: testBridge.url, headers, fetch: net.fetch })
+    const chat = await openSse(transport, version)
+    let runs = 0
+    runBrowserTools(chat.attached, {
+      get_location: () => {
+        net.fail(Infinity)
+        runs += 1
+        return TOKYO
+      },
+    })
+    await chat.send(ASK)
+    await chat.until(() => chat.status === 'error')
+    await recover(chat, sseTransport({ url: testBridge.url, headers }).api)
+    net.fail(0)
+    await chat.untilShown('There you are.')
+    expect(runs).toBe(1)
+    expect(testBridge.lastPrompt).toContain('139.7')
+  })
+
+  test('[CL910] a call that a recovered chat shows runs', async () => {
+    await using testBridge = await TestBridge.open(locating())
+    await using page = new ClientPage({ url: testBridge.url, version })
+    await (await openSse(page.sse(), version)).send(ASK)
+    const chat = await page.open()
+    chat.attached.chat.messages = []
+    runBrowserTools(chat.attached, { get_location: () => TOKYO })
+    await recover(chat, page.sse().api)
+    await chat.untilShown('There you are.')
+    expect(testBridge.lastPrompt).toContain('139.7')
+  })
 
   test('[CL12] the model receives the error that a browser tool throws', async () => {
     await using testBridge = await TestBridge.open(locating())

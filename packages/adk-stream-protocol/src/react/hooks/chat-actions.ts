@@ -4,6 +4,7 @@ import type { Chat } from '@ai-sdk/react'
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { ToolOutput } from '../../client/sync/attachable-chat.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
+import { keepUnconfirmed } from '../../client/sync/response-states.ts'
 import { AdkError } from '../../client/adk-error.ts'
 import type { Approval, Decision } from '../reading/approval.ts'
 import { mayWait, readApprovals } from '../reading/approval.ts'
@@ -99,6 +100,7 @@ function findApproval(messages: readonly UIMessage[], approvalId: string): Appro
 export async function recoverChat<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   api: Pick<AdkApi, 'loadChat'> | undefined,
+  attached?: AttachedChat,
 ): Promise<void> {
   if (!api) return recoverLocally(chat)
   const { messages, running } = await api.loadChat(chat.id)
@@ -110,10 +112,12 @@ export async function recoverChat<Tools extends UITools>(
       chat.messages = [...recovery.before]
       return chat.sendMessage(recovery.message)
     case 'resume':
-      return resumeOrShow(chat, recovery.messages, api)
+      return resumeOrShow(chat, recovery.messages, { api, attached })
     case 'show':
-      chat.messages = [...recovery.messages]
-      return chat.clearError()
+      showStored(chat, recovery.messages, attached)
+      chat.clearError()
+      // CL910: the chat is idle now, and its browser tools run.
+      return attached?.catchUp()
     case 'regenerate':
       return chat.regenerate()
   }
@@ -123,16 +127,31 @@ export async function recoverChat<Tools extends UITools>(
 async function resumeOrShow<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   stored: readonly AdkUIMessage<Tools>[],
-  api: Pick<AdkApi, 'loadChat'>,
+  {
+    api,
+    attached,
+  }: { readonly api: Pick<AdkApi, 'loadChat'>; readonly attached: AttachedChat | undefined },
 ): Promise<void> {
-  chat.messages = [...stored]
+  showStored(chat, stored, attached)
   // The chat copies what it is given.
   const { messages: before } = chat
   await chat.resumeStream()
   if (chat.messages !== before || chat.status === 'error') return
   const { messages, running } = await api.loadChat(chat.id)
-  if (!running && chat.messages === before)
-    chat.messages = messages as unknown as AdkUIMessage<Tools>[]
+  if (running || chat.messages !== before) return
+  showStored(chat, messages as unknown as AdkUIMessage<Tools>[], attached)
+  return attached?.catchUp()
+}
+
+/** Shows the stored messages, with the responses that the server has not confirmed. */
+function showStored<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  stored: readonly AdkUIMessage<Tools>[],
+  attached: AttachedChat | undefined,
+): void {
+  const responses = attached?.channel.responses.all ?? new Map()
+  // The parts are those of the stored and of the shown messages.
+  chat.messages = keepUnconfirmed(stored, chat.messages, responses) as AdkUIMessage<Tools>[]
 }
 
 async function recoverLocally<Tools extends UITools>(

@@ -156,7 +156,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     if (isRefusal) chat.clearError()
   }, [chat, isRefusal, error])
   const stop = useStop(chat, status)
-  const recover = useCallback(() => recoverChat(chat, api), [chat, api])
+  const recover = useCallback(() => recoverChat(chat, api, attached), [chat, api, attached])
   const isDisconnected = problem?.kind === 'disconnected' && !isBusy({ status })
   const reconnect = useReconnect({ recover: api && recover, isDisconnected, connection })
   useEffect(() => {
