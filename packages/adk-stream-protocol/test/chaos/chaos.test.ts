@@ -6,7 +6,7 @@ import { isLong } from '../../../../test/support/long-run.ts'
 import type { AuditEvent, AuditRecord } from '../../src/approvals/audit-entry.ts'
 import type { ChatMessage, ChatPart } from '../support/chat-probe.ts'
 import { checkChaos } from './support/check-chaos.ts'
-import { type ChaosHistory, emptyHistory } from './support/history.ts'
+import { type ChaosHistory, emptyHistory, type RecordedRun } from './support/history.ts'
 import { runChaos } from './support/run-chaos.ts'
 
 const TIMEOUT_MS = 300_000
@@ -123,6 +123,22 @@ function stored(messages: ChatMessage[], other = messages): Pick<ChaosHistory, '
   return { chats: new Map([['chat', [messages, other]]]) }
 }
 
+/** A history with one call of a browser tool and these runs of it. */
+function browserHistory(runs: readonly Partial<RecordedRun>[]): Partial<ChaosHistory> {
+  const turn = { chatId: 'chat', userMessageId: 'chat.1', kind: 'locate', expected: '' } as const
+  const part = { type: 'tool-locate', state: 'output-available', output: { run: 'run-1' } }
+  const [message, reply] = messagesWith('locate -> {"run":"run-1"}', part)
+  const messages = message && reply ? [{ ...message, id: 'chat.1' }, reply] : []
+  return {
+    turns: [{ ...turn, from: 0, to: 5_000, seen: '', stops: false }],
+    runs: runs.map((run) => ({ chatId: 'chat', id: 1, name: 'run-1', from: 1, ...run })),
+    effects: [],
+    audit: [],
+    decisions: [],
+    ...stored(messages),
+  }
+}
+
 const KILL = { kind: 'kill', from: 2_000, to: 2_100 } as const
 
 const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegExp | undefined][] = [
@@ -160,6 +176,18 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
   ['doubled text', stored(messagesWith('One.One.Two.')), /another text is stored/],
   ['a missing end', stored(messagesWith('One.')), /nothing interrupted it/],
   ['servers that differ', stored(messagesWith('One.Two.'), messagesWith('One.')), /different/],
+  [
+    'a browser tool that ran in two open tabs',
+    browserHistory([{}, { name: 'run-2' }]),
+    /run-2 ran while the tab of run-1 was open/,
+  ],
+  [
+    'a browser tool that ran although its result was known',
+    browserHistory([{ closedAt: 1, isAcknowledged: true }, { name: 'run-2' }]),
+    /after the server had the result of run-1/,
+  ],
+  ['a result that the page did not give', browserHistory([]), /the result is of no run: run-1/],
+  ['nothing in a browser tool that ran once', browserHistory([{}]), undefined],
   ['a server that crashed', { problems: ['server-1 ended by itself: 1'] }, /by itself/],
 ]
 

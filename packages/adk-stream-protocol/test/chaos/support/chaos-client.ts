@@ -3,7 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Answered, type Asked, Person } from '../../faults/support/person.ts'
 import { Stream } from '../../relay/support/servers.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
-import { type ChaosHistory, type RecordedTurn, recordTurn, type TurnKind } from './history.ts'
+import {
+  type ChaosHistory,
+  isBrowserKind,
+  type RecordedTurn,
+  recordTurn,
+  type TurnKind,
+} from './history.ts'
 import type { Random } from './random.ts'
 
 export interface ChaosClientOptions {
@@ -21,6 +27,17 @@ const POLL_MS = 100
 /** How long a client waits for anything before it reports a fault. */
 const PATIENCE_MS = 90_000
 const TURNS_PER_CHAT = 8
+
+/** The tool with which the model asks a person. */
+export const QUESTION = 'adk_request_input'
+const ASKED = JSON.stringify({
+  message: 'How many nights?',
+  response_schema: {
+    type: 'object',
+    properties: { nights: { type: 'integer' } },
+    required: ['nights'],
+  },
+})
 
 const ENDS = new Set(['finish', 'abort', 'error'])
 const FINAL = new Set(['succeeded', 'failed', 'unknown', 'denied', 'expired', 'cancelled'])
@@ -252,6 +269,8 @@ export function writeScript(
   const spoken = words.map((word) => `[[say ${word}]][[pause ${random.between(5, 120)}]]`).join('')
   const expected = words.join('')
   if (kind === 'talk' || kind === 'stop') return { script: spoken, expected }
+  if (kind === 'ask') return { script: `[[call ${QUESTION} ${ASKED}]]`, expected: '' }
+  if (isBrowserKind(kind)) return { script: `[[call ${kind} {"id": ${id}}]]`, expected: '' }
   return {
     script: `[[call ${kind} {"to": "花子", "amount": ${amount}}]][[then]]${spoken}`,
     expected,
@@ -278,7 +297,8 @@ export function isMarked({ metadata }: ChatMessage): boolean {
   return stopped === true || error !== undefined
 }
 
-function isPending({ parts }: ChatMessage): boolean {
+/** Whether a call of a message has no outcome. */
+export function isPending({ parts }: ChatMessage): boolean {
   return parts.some(
     ({ toolCallId, state }) => toolCallId !== undefined && !state?.startsWith('output-'),
   )

@@ -102,6 +102,7 @@ export class ChaosServers implements AsyncDisposable {
       // As in production: after this time, a request fails.
       BUSY_TIMEOUT_MS: '5000',
       TOOL_MS: '100',
+      CHAOS_TOOLS: 'yes',
       REPORT_STALLS: String(leaseMs / 4),
       ...(modelUrl !== undefined && { MODEL_URL: modelUrl, LIVE_MODEL }),
       // The last one has a wrong clock.

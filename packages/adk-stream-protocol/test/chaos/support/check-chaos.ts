@@ -3,8 +3,16 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
 import { NEXT, stateAfter } from '../../ledger/support/state-machine.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
-import { isMarked, replyTo, textOf } from './chaos-client.ts'
-import type { ChaosHistory, RecordedFault, RecordedTurn } from './history.ts'
+import { isMarked, QUESTION, replyTo, textOf } from './chaos-client.ts'
+import { checkRuns, expectedText } from './check-runs.ts'
+import {
+  type ChaosHistory,
+  isBrowserKind,
+  PAYMENT_KINDS,
+  type RecordedDecision,
+  type RecordedFault,
+  type RecordedTurn,
+} from './history.ts'
 
 /** Checks everything that several servers guarantee, independently of the code under test. Returns the violations. */
 export function checkChaos(history: ChaosHistory): string[] {
@@ -15,6 +23,7 @@ export function checkChaos(history: ChaosHistory): string[] {
   violations.push(...checkEffects(history, byApproval))
   for (const [chatId, views] of history.chats) violations.push(...checkViews(chatId, views))
   for (const turn of history.turns) violations.push(...checkTurn(history, turn))
+  violations.push(...checkRuns(history))
   return violations
 }
 
@@ -58,11 +67,14 @@ function checkApproval(
     )
   if (decided.length === 1) {
     const isTried = attempts.some(
-      ({ approved, result }) => result !== 'refused' && approved === isApproved,
+      (attempt) => attempt.result !== 'refused' && isRecorded(attempt, decided[0]?.event),
     )
-    must(isTried, 'a decision is recorded that no client made')
+    must(isTried, `a decision is recorded that no client made: ${JSON.stringify(decided[0])}`)
   }
-  if (isApproved) must(end === 'succeeded' || end === 'unknown', `approved, and ends as ${end}`)
+  const isPayment = PAYMENT_KINDS.some((kind) => kind === toolName)
+  must(toolName !== QUESTION || end !== 'unknown', 'the answer was lost')
+  if (isApproved && isPayment)
+    must(end === 'succeeded' || end === 'unknown', `approved, and ends as ${end}`)
   const started = records.filter(({ event }) => event.type === 'started')
   must(started.length <= 1 || terms.idempotent, `started ${started.length} times`)
   for (const { at, event } of records) {
@@ -74,15 +86,36 @@ function checkApproval(
     (effect) => effect.chatId === chatId && effect.key === toolCallId,
   )
   must(effects.length <= started.length, `ran ${effects.length} times, started ${started.length}`)
-  if (end === 'succeeded') must(effects.length >= 1, 'succeeded, but did not run')
+  const runs = started.map(({ event }) => event.type === 'started' && event.args['amount'])
+  for (const { amount } of effects) must(runs.includes(amount), `paid ${amount} instead`)
+  if (end === 'succeeded' && isPayment) must(effects.length >= 1, 'succeeded, but did not run')
   const reply = (history.chats.get(chatId)?.[0] ?? []).find(({ parts }) =>
     parts.some((part) => part.toolCallId === toolCallId),
   )
   const parts = reply?.parts.filter((part) => part.toolCallId === toolCallId) ?? []
   must(parts.length <= 1, `the conversation has ${parts.length} parts`)
-  if (decided.length === 1) must(isShown(parts[0], end), `${end} is shown as ${parts[0]?.state}`)
-  must(toolName === 'pay' || toolName === 'top_up', `unknown tool ${toolName}`)
+  // The page may have failed to run a browser tool.
+  const isFailedPage =
+    isBrowserKind(toolName) && end === 'succeeded' && parts[0]?.state === 'output-error'
+  if (decided.length === 1 && !isFailedPage)
+    must(isShown(parts[0], end), `${end} is shown as ${parts[0]?.state}`)
+  must(isKnownTool(toolName), `unknown tool ${toolName}`)
   return found
+}
+
+function isKnownTool(name: string): boolean {
+  return PAYMENT_KINDS.some((kind) => kind === name) || name === QUESTION || isBrowserKind(name)
+}
+
+/** Whether the audit record has this decision, with everything that the person added to it. */
+function isRecorded(decision: RecordedDecision, event: AuditRecord['event'] | undefined): boolean {
+  const { approved, reason, args, payload } = decision
+  if (event?.type === 'denied') return !approved && event.reason === reason
+  if (event?.type !== 'approved') return false
+  const { editedArgs } = event
+  return (
+    approved && isDeepStrictEqual(editedArgs, args) && isDeepStrictEqual(event.payload, payload)
+  )
 }
 
 function isShown(part: ChatPart | undefined, end: string): boolean {
@@ -122,7 +155,7 @@ function checkViews(chatId: string, views: readonly (readonly ChatMessage[])[]):
 
 /** The reply to a message is whole, or marked as interrupted for a reason. Its text is never doubled. */
 function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
-  const { chatId, userMessageId, expected, seen, from, to, fault } = turn
+  const { chatId, userMessageId, seen, from, to, fault } = turn
   const name = `${chatId}/${userMessageId} (${turn.kind})`
   if (fault === 'not sent') return []
   if (fault !== undefined) return [`${name}: ${fault}`]
@@ -133,6 +166,7 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
   const messages = history.chats.get(chatId)?.[0] ?? []
   const reply = replyTo(messages, userMessageId)
   const text = reply ? textOf(reply) : ''
+  const expected = expectedText(turn, reply)
   must(expected.startsWith(seen), `the client saw another text: ${seen}`)
   must(expected.startsWith(text), `another text is stored: ${text}`)
   if (text === expected) {

@@ -9,6 +9,8 @@ export interface ChaosHistory {
   readonly faults: RecordedFault[]
   readonly turns: RecordedTurn[]
   readonly decisions: RecordedDecision[]
+  /** The runs of browser tools. */
+  readonly runs: RecordedRun[]
   /** What the tools did. */
   effects: readonly Effect[]
   audit: readonly AuditRecord[]
@@ -41,7 +43,34 @@ export interface RecordedFault {
   to: number
 }
 
-export type TurnKind = 'talk' | 'stop' | 'pay' | 'top_up'
+export const BROWSER_KINDS = ['locate', 'select', 'late'] as const
+/** `hurry` has a short deadline. */
+export const PAYMENT_KINDS = ['pay', 'top_up', 'hurry'] as const
+/** `ask`: the model asks the person a question. */
+export type TurnKind =
+  | 'talk'
+  | 'stop'
+  | 'ask'
+  | (typeof PAYMENT_KINDS)[number]
+  | (typeof BROWSER_KINDS)[number]
+
+export function isBrowserKind(name: string): name is (typeof BROWSER_KINDS)[number] {
+  return BROWSER_KINDS.some((kind) => kind === name)
+}
+
+/** A run of a browser tool in a tab. */
+export interface RecordedRun {
+  readonly chatId: string
+  /** The number of the turn with the call. */
+  readonly id: number
+  /** Its result contains this name. */
+  readonly name: string
+  readonly from: number
+  /** When its tab was closed. Undefined if it was not. */
+  closedAt?: number
+  /** Whether the tab knew, when it was closed, that the server had the result. */
+  isAcknowledged?: boolean
+}
 
 /** A message of a client, and what came of it. */
 export interface RecordedTurn {
@@ -73,9 +102,14 @@ export function recordTurn(
   return turn
 }
 
-interface RecordedDecision {
+export interface RecordedDecision {
   readonly approvalId: string
   readonly approved: boolean
+  readonly reason?: string
+  /** Edited arguments. */
+  readonly args?: Readonly<Record<string, unknown>>
+  /** The answer to a question. */
+  readonly payload?: unknown
   /** `unknown`: the client got no answer, or one that does not say whether the decision counted. */
   readonly result: 'accepted' | 'refused' | 'unknown'
 }
@@ -86,6 +120,7 @@ export function emptyHistory(leaseMs: number): ChaosHistory {
     faults: [],
     turns: [],
     decisions: [],
+    runs: [],
     effects: [],
     audit: [],
     chats: new Map(),

@@ -1,9 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 
+import type { BrowserTools } from '../../../src/client/index.ts'
+import type { Decision } from '../../../src/react/reading/approval.ts'
+import { FakeLocks } from '../../client/support/fake-locks.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
-import { type ChaosClientOptions, textOf, writeScript } from './chaos-client.ts'
-import { type RecordedTurn, recordTurn, type TurnKind } from './history.ts'
+import { type ChaosClientOptions, isPending, textOf, writeScript } from './chaos-client.ts'
+import {
+  BROWSER_KINDS,
+  PAYMENT_KINDS,
+  type RecordedTurn,
+  recordTurn,
+  type TurnKind,
+} from './history.ts'
 import { LoadBalancer, NETWORK_FAULTS } from './load-balancer.ts'
 import { PageTab } from './page-tab.ts'
 
@@ -11,7 +20,11 @@ const TICK_MS = 60
 /** How long the tabs may take after the last fault until they show what is stored. */
 const PATIENCE_MS = 90_000
 const TURNS_PER_CHAT = 5
-const KINDS = ['talk', 'talk', 'stop', 'pay', 'pay', 'top_up'] as const
+const KINDS = ['talk', 'stop', 'ask', 'pay', ...PAYMENT_KINDS, ...BROWSER_KINDS] as const
+/** The payments reject it. */
+const WRONG_AMOUNT = -1
+/** How long a browser tool runs at most. Some take longer than the timeout of `late`. */
+const TOOL_MS = { locate: 600, select: 600, late: 4_000 }
 
 /**
  * A person with a chat in one or two tabs, who writes, decides, stops, reloads, loses the network and tries again after errors. Whatever
@@ -19,9 +32,13 @@ const KINDS = ['talk', 'talk', 'stop', 'pay', 'pay', 'top_up'] as const
  */
 export class PagePerson {
   readonly #options: ChaosClientOptions
+  readonly #locks = new FakeLocks()
   #chat = 0
   #turns = 0
+  #runs = 0
   #tabs: PageTab[] = []
+  /** The address of the deployment. */
+  #url = ''
   #log: string[] = []
   /** The approvals that were decided in each tab. */
   #decided = new WeakMap<PageTab, Set<string>>()
@@ -36,12 +53,13 @@ export class PagePerson {
   async run(until: number): Promise<void> {
     const { urls, random, history } = this.#options
     await using balancer = await LoadBalancer.open(urls, random.fork())
+    this.#url = balancer.url
     while (Date.now() < until) {
       this.#chat += 1
       this.#log = []
       try {
         for (let count = random.between(1, 2); count > 0; count -= 1)
-          this.#tabs.push(await this.#open(balancer.url))
+          this.#tabs.push(await this.#open())
         for (let left = TURNS_PER_CHAT; left > 0 && Date.now() < until; left -= 1)
           if (!(await this.#turn(balancer))) break
       } catch (error) {
@@ -55,16 +73,52 @@ export class PagePerson {
     return `${this.#options.name}-${this.#chat}`
   }
 
-  async #open(url: string): Promise<PageTab> {
+  async #open(): Promise<PageTab> {
     const { name: user, random } = this.#options
+    const shared = { locks: this.#locks, tools: (tab: PageTab) => this.#tools(tab) }
+    const page = { user, url: this.#url, random, log: this.#log, ...shared }
     const until = Date.now() + PATIENCE_MS
     for (;;)
       try {
-        return await PageTab.open({ chatId: this.#chatId, user, url, random, log: this.#log })
+        return await PageTab.open({ chatId: this.#chatId, ...page })
       } catch (error) {
         if (Date.now() > until) throw error
         await delay(200)
       }
+  }
+
+  /** The browser tools of a tab. Some tabs are closed during or after a run. */
+  #tools(tab: PageTab): BrowserTools {
+    const { random, history } = this.#options
+    const chatId = this.#chatId
+    const run = async (id: number, ms: number): Promise<{ run: string }> => {
+      this.#runs += 1
+      const name = `run-${this.#runs}`
+      const recorded = { chatId, id, name, from: Date.now() }
+      history.runs.push(recorded)
+      tab.record(recorded)
+      await delay(random.between(0, ms))
+      const end = random.next()
+      if (end < 0.2) void this.#reload(tab)
+      else if (end < 0.4) setTimeout(() => void this.#reload(tab), random.between(0, 50))
+      else if (end < 0.5) throw new Error(`${name} failed.`)
+      return { run: name }
+    }
+    return Object.fromEntries(
+      BROWSER_KINDS.map((kind) => [kind, ({ id }: { id: number }) => run(id, TOOL_MS[kind])]),
+    )
+  }
+
+  /** Closes a tab and opens another one. Does nothing if the tab is closed. */
+  async #reload(tab: PageTab): Promise<void> {
+    if (tab.isClosed) return
+    tab.close()
+    this.#calmSince = Date.now()
+    const opened = await this.#open()
+    const index = this.#tabs.indexOf(tab)
+    // The person has left the chat meanwhile.
+    if (index === -1) return opened.close()
+    this.#tabs[index] = opened
   }
 
   /** Sends a message, and clicks until all tabs show the stored reply. Returns false if they do not. */
@@ -104,8 +158,7 @@ export class PagePerson {
       const index = random.between(0, this.#tabs.length - 1)
       const tab = this.#tabs[index]
       if (tab && tab !== sender && random.chance(0.5)) {
-        tab.close()
-        this.#tabs[index] = await this.#open(balancer.url)
+        await this.#reload(tab)
       } else {
         const fault = random.pick(NETWORK_FAULTS)
         this.#log.push(`${new Date().toISOString()} network: ${fault}`)
@@ -126,7 +179,7 @@ export class PagePerson {
     })
     for (;;) {
       await delay(TICK_MS)
-      for (const tab of this.#tabs) this.#click(tab, turn)
+      for (const tab of this.#tabs) if (!tab.isClosed) this.#click(tab, turn)
       if (!isDisturbed && (await this.#isShown(turn))) return true
       const hasFault = isDisturbed || history.faults.some(({ to }) => to > this.#calmSince)
       if (hasFault) this.#calmSince = Date.now()
@@ -144,23 +197,37 @@ export class PagePerson {
     const decided = this.#decided.get(tab) ?? new Set()
     this.#decided.set(tab, decided)
     for (const approvalId of tab.asked) {
-      // Some people click more than once.
-      if (!random.chance(decided.has(approvalId) ? 0.02 : 0.2)) continue
-      const approved = random.chance(0.7)
+      // Some people click more than once, and some after the deadline.
+      const isFirst = !decided.has(approvalId) && turn.kind !== 'hurry'
+      if (!random.chance(isFirst ? 0.2 : 0.02)) continue
+      const decision = this.#choose(turn)
       decided.add(approvalId)
       turn.approvalId = approvalId
-      history.decisions.push({ approvalId, approved, result: 'unknown' })
-      if (approved) tab.approve(approvalId)
-      else tab.deny(approvalId)
+      const isWrong = decision.args?.['amount'] === WRONG_AMOUNT
+      history.decisions.push({ approvalId, ...decision, result: isWrong ? 'refused' : 'unknown' })
+      tab.decide(approvalId, decision, random.pick(['api', 'chat']))
     }
     if (tab.hasFailed && !tab.isBusy && random.chance(0.2)) tab.recover()
+  }
+
+  /** Some people give a reason, edit the arguments, or make a mistake in them. */
+  #choose({ kind }: RecordedTurn): Decision {
+    const { random } = this.#options
+    const number = this.#turns
+    if (!random.chance(0.7))
+      return { approved: false, ...(random.chance(0.5) && { reason: `No ${number}.` }) }
+    if (kind === 'ask') return { approved: true, payload: { nights: random.between(1, 9) } }
+    if (!PAYMENT_KINDS.some((each) => each === kind) || random.chance(0.6))
+      return { approved: true }
+    const amount = random.chance(0.2) ? WRONG_AMOUNT : 1_000 + number
+    return { approved: true, args: { to: '花子', amount } }
   }
 
   /** Whether nothing is left to do, and all tabs show what is stored. */
   async #isShown(turn: RecordedTurn): Promise<boolean> {
     if (this.#tabs.some(hasWork)) return false
     const stored = await this.#tabs[0]?.loadStored()
-    if (!stored || stored.running || stored.messages.some(isUndecided)) return false
+    if (!stored || stored.running || stored.messages.some(isPending)) return false
     // A message that was stopped before it reached a server is not stored.
     const isStored = stored.messages.some(({ id }) => id === turn.userMessageId)
     if (!isStored && !turn.stops) return false
@@ -183,8 +250,8 @@ export class PagePerson {
 }
 
 /** Whether a tab is busy, or waits for the person. */
-function hasWork({ isBusy, hasFailed, asked }: PageTab): boolean {
-  return isBusy || hasFailed || asked.length > 0
+function hasWork({ isBusy, hasFailed, asked, isClosed }: PageTab): boolean {
+  return isBusy || hasFailed || asked.length > 0 || isClosed
 }
 
 /** Whether a tab shows what is stored. Of a stopped reply, it shows what it had read. */
@@ -196,10 +263,6 @@ function isSame(shown: readonly ChatMessage[], stored: readonly ChatMessage[]): 
     const isRead = expected.stopped ? expected.text.startsWith(text) : expected.text === text
     return isRead && isDeepStrictEqual({ ...seen, text: expected.text }, expected)
   })
-}
-
-function isUndecided({ parts }: ChatMessage): boolean {
-  return parts.some(({ state }) => state?.startsWith('approval-') === true)
 }
 
 function describe(messages: readonly ChatMessage[]): string {

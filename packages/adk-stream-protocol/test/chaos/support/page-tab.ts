@@ -1,13 +1,41 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 import type { Chat } from '@ai-sdk/react'
 import { WebSocket } from 'ws'
 
-import type { AdkApi, AdkUIMessage, AttachedChat, WireEvent } from '../../../src/client/index.ts'
-import { adkApi, attachChat, sseTransport, webSocketTransport } from '../../../src/client/index.ts'
-import { markStopped, recoverChat } from '../../../src/react/hooks/chat-actions.ts'
+import type {
+  AdkApi,
+  AdkUIMessage,
+  AttachedChat,
+  BrowserTools,
+  WireEvent,
+} from '../../../src/client/index.ts'
+import {
+  adkApi,
+  attachChat,
+  runBrowserTools,
+  sseTransport,
+  webSocketTransport,
+} from '../../../src/client/index.ts'
+import { markStopped, recoverChat, sendDecision } from '../../../src/react/hooks/chat-actions.ts'
+import { type Decision, findPending } from '../../../src/react/reading/approval.ts'
 import { versions } from '../../client/support/client-page.ts'
+import { type FakeLocks, PageLocks } from '../../client/support/fake-locks.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
+import type { RecordedRun } from './history.ts'
 import type { Random } from './random.ts'
+
+/** The tabs are in one process. Each has its own view of the locks. */
+const locksOfTab = new AsyncLocalStorage<PageLocks>()
+Object.defineProperty(globalThis, 'navigator', {
+  value: {
+    get locks() {
+      return locksOfTab.getStore()
+    },
+  },
+  configurable: true,
+})
 
 /** How much of a chunk or frame is recorded. */
 const MAX_LINE = 240
@@ -18,6 +46,9 @@ interface TabOptions {
   /** The address of the deployment. */
   readonly url: string
   readonly random: Random
+  /** The locks of the browser. */
+  readonly locks: FakeLocks
+  readonly tools: (tab: PageTab) => BrowserTools
   /** What happens in the tabs of a person, for the report of a violation. */
   readonly log: string[]
 }
@@ -30,18 +61,23 @@ export class PageTab {
   readonly #api: AdkApi
   readonly #log: string[]
   readonly #close: () => void
+  readonly #locks: PageLocks
+  /** The runs of browser tools in this tab, by the id of their calls. */
+  readonly #runs: RecordedRun[] = []
   #isRecovering = false
+  #isClosed = false
 
   private constructor(
-    { chatId, user, url, random, log }: TabOptions,
-    api: AdkApi,
-    messages: AdkUIMessage[],
+    { chatId, user, url, random, log, tools }: TabOptions,
+    locks: PageLocks,
+    { api, messages }: { readonly api: AdkApi; readonly messages: AdkUIMessage[] },
   ) {
     const version = random.pick(versions)
     const isSocket = random.chance(0.5)
     this.#name = `${version.name} over ${isSocket ? 'a socket' : 'HTTP'}`
     this.#log = log
     this.#api = api
+    this.#locks = locks
     const headers = { 'x-user': user }
     class PageSocket extends WebSocket {
       constructor(address: string, protocols?: string | string[]) {
@@ -69,14 +105,16 @@ export class PageTab {
       this.#attached.detach()
       if ('close' in transport) transport.close()
     }
-    this.#do('resumes', this.#chat.resumeStream())
+    runBrowserTools(this.#attached, tools(this))
+    this.#do('resumes', () => this.#chat.resumeStream())
   }
 
   /** Loads a chat as a page does. */
   static async open(options: TabOptions): Promise<PageTab> {
     const api = adkApi({ url: options.url, headers: { 'x-user': options.user } })
     const { messages } = await api.loadChat(options.chatId)
-    return new PageTab(options, api, messages)
+    const locks = new PageLocks(options.locks)
+    return locksOfTab.run(locks, () => new PageTab(options, locks, { api, messages }))
   }
 
   /** The messages that the tab shows. */
@@ -84,13 +122,17 @@ export class PageTab {
     return this.#chat.messages
   }
 
-  /** The approvals that the tab asks for. */
+  /** The approvals and questions that the tab asks for. */
   get asked(): string[] {
     const parts = this.messages.flatMap((message) => message.parts)
-    return parts.flatMap((part) => {
+    const approvals = parts.flatMap((part) => {
       const { approval } = part as { approval?: { id: string } }
       return part.state === 'approval-requested' && approval ? [approval.id] : []
     })
+    const questions = this.#chat.messages
+      .flatMap(findPending)
+      .flatMap(({ approval }) => (approval.kind === undefined ? [] : [approval.approvalId]))
+    return [...approvals, ...questions]
   }
 
   get isBusy(): boolean {
@@ -109,45 +151,73 @@ export class PageTab {
 
   send(id: string, text: string): void {
     const message = { id, role: 'user' as const, parts: [{ type: 'text' as const, text }] }
-    this.#do(`sends ${id}: ${text}`, this.#chat.sendMessage(message))
+    this.#do(`sends ${id}: ${text}`, () => this.#chat.sendMessage(message))
   }
 
   /** Stops the reply, and marks it as a page does. */
   async stop(): Promise<void> {
-    this.#do('stops', this.#chat.stop())
+    this.#do('stops', () => this.#chat.stop())
     while (this.isBusy) await new Promise(setImmediate)
     markStopped(this.#chat)
   }
 
-  approve(approvalId: string): void {
-    this.#do(`approves ${approvalId}`, this.#attached.approve(approvalId))
-  }
-
-  deny(approvalId: string): void {
-    this.#do(`denies ${approvalId}`, this.#attached.deny(approvalId))
+  /** Decides as the components of the library do. Without the API, a question is answered as a stock client does. */
+  decide(approvalId: string, decision: Decision, by: 'api' | 'chat'): void {
+    this.#do(`decides ${approvalId}: ${JSON.stringify(decision)}`, () => {
+      const api = by === 'api' ? this.#api : undefined
+      const target = { chat: this.#chat, attached: this.#attached, api, isConnected: true }
+      return sendDecision(target, approvalId, decision)
+    })
   }
 
   /** Clicks the button that a page shows for an error. */
   recover(): void {
     this.#isRecovering = true
-    const recovered = recoverChat(this.#chat, this.#api).finally(() => {
-      this.#isRecovering = false
-    })
-    this.#do(`tries again after ${String(this.#chat.error)}`, recovered)
+    this.#do(`tries again after ${String(this.#chat.error)}`, () =>
+      recoverChat(this.#chat, this.#api, this.#attached).finally(() => {
+        this.#isRecovering = false
+      }),
+    )
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   close(): void {
+    if (this.#isClosed) return
     this.#note('closes')
+    this.#isClosed = true
+    for (const run of this.#runs) {
+      run.closedAt = Date.now()
+      run.isAcknowledged = this.#isAcknowledged(run)
+    }
     this.#close()
+    this.#locks.close()
+  }
+
+  /** Records a run of a browser tool in this tab. */
+  record(run: RecordedRun): void {
+    this.#note(`runs ${run.id} as ${run.name}`)
+    this.#runs.push(run)
+  }
+
+  #isAcknowledged({ id }: RecordedRun): boolean {
+    const part = this.messages
+      .flatMap((message) => message.parts)
+      .find(({ input }) => (input as { id?: number } | undefined)?.id === id)
+    return this.#attached.channel.responses.all.get(part?.toolCallId ?? '') === 'accepted'
   }
 
   toString(): string {
     return `${this.#name}, ${this.#chat.status}`
   }
 
-  #do(what: string, work: Promise<unknown>): void {
+  #do(what: string, work: () => Promise<unknown>): void {
     this.#note(what)
-    work.catch((error: unknown) => this.#note(`${what}: ${String(error)}`))
+    locksOfTab
+      .run(this.#locks, work)
+      .catch((error: unknown) => this.#note(`${what}: ${String(error)}`))
   }
 
   #note(line: string): void {

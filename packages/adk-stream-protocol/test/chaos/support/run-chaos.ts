@@ -12,6 +12,7 @@ import type { ChatMessage } from '../../support/chat-probe.ts'
 import { ChaosClient, replyTo, textOf } from './chaos-client.ts'
 import { ChaosServers } from './chaos-servers.ts'
 import { checkChaos } from './check-chaos.ts'
+import { expectedText } from './check-runs.ts'
 import {
   type ChaosHistory,
   DATABASE_FAULTS,
@@ -203,10 +204,12 @@ function emptyTally(): ChaosTally {
 
 function addTo(tally: ChaosTally, history: ChaosHistory): void {
   tally.turns += history.turns.length
-  for (const { chatId, userMessageId, expected, fault } of history.turns) {
+  for (const turn of history.turns) {
+    const { chatId, userMessageId, fault } = turn
     if (fault === 'not sent') tally.notSent += 1
     const reply = replyTo(history.chats.get(chatId)?.[0] ?? [], userMessageId)
-    if (fault === undefined && (!reply || textOf(reply) !== expected)) tally.partial += 1
+    if (fault === undefined && (!reply || textOf(reply) !== expectedText(turn, reply)))
+      tally.partial += 1
   }
   tally.decisions += history.decisions.length
   tally.effects += history.effects.length

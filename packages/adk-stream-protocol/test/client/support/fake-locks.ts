@@ -1,3 +1,5 @@
+import { defer } from '../../../src/shared/async.ts'
+
 type Granted = (lock: object | null) => unknown
 
 /** The part of the Web Locks API that is used: one holder, others that wait in order, and others that take the lock from it. */
@@ -40,5 +42,27 @@ export class FakeLocks {
     this.held.delete(name)
     const next = this.#line.findIndex((each) => each.name === name)
     if (next >= 0) this.#line.splice(next, 1)[0]?.go()
+  }
+}
+
+/** The locks as one page sees them. When the page is closed, it releases its locks and waits for no more. */
+export class PageLocks {
+  readonly #locks: FakeLocks
+  readonly #closed = defer()
+  #isClosed = false
+
+  constructor(locks: FakeLocks) {
+    this.#locks = locks
+  }
+
+  request(name: string, options: LockOptions, granted: Granted): Promise<unknown> {
+    return this.#locks.request(name, options, (lock) =>
+      this.#isClosed ? undefined : Promise.race([granted(lock), this.#closed.promise]),
+    )
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#closed.resolve()
   }
 }

@@ -10,7 +10,8 @@ import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
-import { chargeTool, openPaymentServer } from './payment-server.ts'
+import { pageTools } from './page-tools.ts'
+import { chargeTool, openPaymentServer, paymentTool } from './payment-server.ts'
 
 /*
  * A server process: `child <database> <effects> <name>`. It prints `ready` when its code is loaded, starts to serve at the first line of
@@ -34,6 +35,7 @@ import { chargeTool, openPaymentServer } from './payment-server.ts'
  * - `A2A_CARD`: a remote agent to which the agent can transfer
  * - `GATED_DESK`: the call of the agent `desk` needs approval itself
  * - `IN_STEPS`: the steps around the agent, see `PaymentServerOptions`
+ * - `CHAOS_TOOLS`: the agent has tools that run in the page, see `pageTools`, and `hurry`, a payment with a short deadline
  */
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
@@ -119,11 +121,18 @@ const subAgents =
   card === undefined
     ? []
     : [new RemoteA2AAgent({ name: 'helper', agentCard: JSON.parse(card) as AgentCard })]
+const hasChaosTools = process.env['CHAOS_TOOLS'] !== undefined
+const hurry = paymentTool({ name: 'hurry', requireConfirmation: true }, effects, reached)
 const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
-  tools: [requestInputTool, chargeTool(effects, reached), ...toolsets],
+  tools: [
+    requestInputTool,
+    chargeTool(effects, reached),
+    ...toolsets,
+    ...(hasChaosTools ? [...pageTools(), hurry] : []),
+  ],
   subAgents,
   elicitation: toolsets.length > 0,
   signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
@@ -134,6 +143,9 @@ const paymentServer = await openPaymentServer({
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
   ...(process.env['GATED_DESK'] !== undefined && {
     approvals: { top_up: { idempotent: true }, desk: true },
+  }),
+  ...(hasChaosTools && {
+    approvals: { top_up: { idempotent: true }, hurry: { deadlineMs: 1_500 } },
   }),
   disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {

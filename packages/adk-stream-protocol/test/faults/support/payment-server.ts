@@ -180,28 +180,31 @@ const Payment = z.object({ to: z.string(), amount: z.number().positive() })
 /** `pay` and `top_up` need approval, `look` does not. Each effect is a line of the effects file. */
 function payments(effects: string, reached: Reached): FunctionTool<typeof Payment>[] {
   const make = (name: string, requireConfirmation: boolean): FunctionTool<typeof Payment> =>
-    new FunctionTool({
-      name,
-      description: `The tool ${name}.`,
-      parameters: Payment,
-      requireConfirmation,
-      execute: async ({ to, amount }, toolContext) => {
-        const { id: chatId = '', userId = '' } = toolContext?.invocationContext.session ?? {}
-        await reached('before effect', chatId)
-        const effect: Effect = {
-          chatId,
-          userId,
-          name,
-          to,
-          amount,
-          key: toolContext?.functionCallId ?? '',
-        }
-        appendFileSync(effects, `${JSON.stringify(effect)}\n`)
-        await reached('after effect', chatId)
-        return { paid: amount, to }
-      },
-    })
+    paymentTool({ name, requireConfirmation }, effects, reached)
   return [make('pay', true), make('top_up', true), make('look', false)]
+}
+
+/** A tool whose effect is a line of the effects file. */
+export function paymentTool(
+  { name, requireConfirmation }: { readonly name: string; readonly requireConfirmation: boolean },
+  effects: string,
+  reached: Reached,
+): FunctionTool<typeof Payment> {
+  return new FunctionTool({
+    name,
+    description: `The tool ${name}.`,
+    parameters: Payment,
+    requireConfirmation,
+    execute: async ({ to, amount }, toolContext) => {
+      const { id: chatId = '', userId = '' } = toolContext?.invocationContext.session ?? {}
+      await reached('before effect', chatId)
+      const key = toolContext?.functionCallId ?? ''
+      const effect: Effect = { chatId, userId, name, to, amount, key }
+      appendFileSync(effects, `${JSON.stringify(effect)}\n`)
+      await reached('after effect', chatId)
+      return { paid: amount, to }
+    },
+  })
 }
 
 /** A tool that needs an approval and the API key of the person. */
