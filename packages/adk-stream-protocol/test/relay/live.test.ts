@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
 import { openPair } from '../faults/support/pair.ts'
 import { speak } from '../live/support/voice.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { defer } from '../support/agents.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
@@ -343,4 +345,33 @@ test('[LV320] a live session moves between processes on one SQLite file', async 
   expect(model).toMatchObject({ most: 1, open: 1 })
   expect(pair.effects()).toHaveLength(1)
   model.stop()
+})
+
+test('[TU901] a message whose server was paused before it had the live session is not sent to the model again', async () => {
+  await using emulator = await startEmulator()
+  await using pair = await openPair({ liveModel: LIVE_MODEL, modelUrl: emulator.baseUrl })
+  await using atOne = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using atTwo = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  const parts = [{ type: 'text', text: '[[say One.]]' }]
+  const messages = [{ id: 'm1', role: 'user', parts }]
+  const frame = { type: 'send', requestId: 'r1', id: 'chat-1', trigger: 'submit-message', messages }
+  const [paused, goesOn] = [defer(), defer()]
+  const lockChat = pair.ofFirst.lockChat.bind(pair.ofFirst)
+  pair.ofFirst.lockChat = async (...given) => {
+    paused.resolve()
+    await goesOn.promise
+    return lockChat(...given)
+  }
+  atOne.send(frame)
+  await paused.promise
+  // The client has lost its connection, and sends the message again.
+  atTwo.send(frame)
+  await atTwo.next(({ type }) => type === 'end')
+  goesOn.resolve()
+  await atOne.next(({ type }) => type === 'end')
+  expect(atOne.text('r1')).toBe('One.')
+  expect((await pair.atTwo.messages('chat-1')).map(({ role }) => role)).toEqual([
+    'user',
+    'assistant',
+  ])
 })

@@ -112,8 +112,9 @@ async function sendMessage(
   const { chatId } = chat
   const state = await toSessionState(context, { principal, chatId }, request.context)
   await decisions.decideEarlier(principal, chat, request.earlier ?? [])
-  const repeated = await findRepeated(backend, chat, request)
-  if (repeated !== undefined) return readRepeated(parts, chat, repeated)
+  const findRepeated = () => findReply(backend, chat, request)
+  const replied = await findRepeated()
+  if (replied !== undefined) return readRepeated(parts, chat, replied)
   const userMessageId = message.id ?? randomUUID()
   const isRewound = parts.whenShortened === 'rewind'
   const shortened = isRewound ? await findRemoved(backend, chat, { replaces, history }) : undefined
@@ -126,9 +127,18 @@ async function sendMessage(
   const isInReach = (approval: Approval): boolean => runs.holds(approval)
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
   const reply = removed === undefined ? readReply(message) : undefined
-  if (removed === undefined && !reply) await cancelPending()
   await backend.agents.record(key, agent)
-  const run = await runs.open(chat)
+  let isPrepared = removed !== undefined || reply !== undefined
+  const prepare = async (): Promise<void> => {
+    if (isPrepared || (await findRepeated()) !== undefined) return
+    isPrepared = true
+    await cancelPending()
+  }
+  const run = await runs.open(chat, prepare)
+  // Until this server had the live session, another one may have received the same message.
+  const repeated = await findRepeated()
+  if (repeated !== undefined) return readRepeated(parts, chat, repeated)
+  if (!isPrepared) await cancelPending()
   const decide = async (): Promise<Approval | undefined> => {
     const decided = reply && (await decideByReply(principal, chat, { reply, isInReach }))
     if (!decided) await cancelPending()
@@ -138,8 +148,8 @@ async function sendMessage(
   return run.sendMessage(toUserContent(message), options, reply && decide)
 }
 
-/** TU901: returns the reply to a message that was sent before. */
-async function findRepeated(
+/** TU901: returns the id of the reply to a message that was sent before. */
+async function findReply(
   backend: Backend,
   chat: ChatRef,
   { message, replaces }: LiveMessageRequest,
