@@ -5,9 +5,14 @@ import type { DataParts, MessageMetadata } from '../protocol/message.ts'
 /** The data parts in the form that the AI SDK requires. */
 type AdkDataParts = { [Name in keyof DataParts]: DataParts[Name] }
 
+interface AdkMessageMetadata extends MessageMetadata {
+  /** Set by the client: the person stopped the message before a server received it. It is on this page only. */
+  readonly unsent?: boolean
+}
+
 /** A message of the bridge. `Tools` has the input and output types of the agent's tools: `{ pay: { input: …; output: … } }`. */
 export type AdkUIMessage<Tools extends UITools = UITools> = UIMessage<
-  MessageMetadata,
+  AdkMessageMetadata,
   AdkDataParts,
   Tools
 >

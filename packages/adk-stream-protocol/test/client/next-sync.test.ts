@@ -579,6 +579,23 @@ describe('reloads', () => {
     },
   )
 
+  test.each(['reloaded', 'loaded'] as const)(
+    '[CL915] a message that was stopped before a server received it stays, and says so: %s',
+    (type) => {
+      const stopped = { ...USER, id: 'u2', metadata: { stopped: true } }
+      const shown = [USER, assistant('m1'), stopped]
+      const chat = { messages: shown }
+      const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
+      const stored = [USER, assistant('m1'), assistant('m2')]
+      const [, effects] = step(start, { type, messages: stored, isRunning: false }, chat)
+      const unsent = { ...stopped, metadata: { stopped: true, unsent: true } }
+      const kept = [USER, assistant('m1'), unsent, assistant('m2')]
+      expect(effects[0]).toEqual({ type: 'set-messages', messages: kept })
+      const known = step(start, { type, messages: [...stored, stopped], isRunning: false }, chat)
+      expect(known[1][0]).toEqual({ type: 'set-messages', messages: [...stored, stopped] })
+    },
+  )
+
   test.each(['queued', 'sent', 'accepted', 'refused'] as const)(
     '[CL900] the server reports an approval as open that this page has decided: %s',
     (response) => {

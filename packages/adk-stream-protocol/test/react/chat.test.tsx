@@ -75,6 +75,32 @@ describe.each(waysOfVersion)('over %s', (way) => {
     await waitFor(() => expect(screen.getAllByText('Stopped')).toHaveLength(1))
   })
 
+  // Over HTTP, a request without a network fails at once.
+  test.skipIf(way === 'sse')(
+    '[RE374] [CL915] a message that was stopped while there was no connection stays, and says so',
+    async () => {
+      await using testBridge = await TestBridge.open()
+      await using browser = new TestBrowser(testBridge, way)
+      const page = browser.show({ api: browser.api })
+      page.say('[[say One.]]')
+      await page.until('One.')
+      await page.untilReady()
+      browser.isOffline = true
+      browser.cut()
+      page.say('[[say Two.]]')
+      await waitFor(() => expect(page.chat.status).not.toBe('ready'))
+      await act(() => page.chat.stop())
+      await page.untilReady()
+      browser.isOffline = false
+      await using another = new TestBrowser(testBridge, 'sse')
+      another.show().say('[[say Three.]]')
+      await waitFor(() => {
+        const message = screen.getByText('[[say Two.]]').closest('article')
+        expect(message?.textContent).toContain('Not sent')
+      })
+    },
+  )
+
   test('[RE5] [DM92] a click approves: the call runs once, the reply continues, and both states are announced', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)

@@ -160,6 +160,14 @@ describe('the conversation', () => {
     expect(document.querySelector('b')).toBeNull()
   })
 
+  test('[RE374] a message that no server has received says so', () => {
+    const metadata = { stopped: true, unsent: true }
+    const unsent: AdkUIMessage = { ...says('u1', 'Hello.'), role: 'user', metadata }
+    const { container } = render(<MessageList messages={[unsent]} />)
+    expect(container.textContent).toContain('Hello.Not sent')
+    expect(screen.queryByText('Stopped')).toBeNull()
+  })
+
   test('[RE16] the last reply shows its usage and can be regenerated, except while a call is pending', async () => {
     const onRegenerate = vi.fn()
     const whole: AdkUIMessage = {

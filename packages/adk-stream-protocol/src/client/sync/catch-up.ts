@@ -1,6 +1,6 @@
 import type { WatchEvent } from '../api/watch-feed.ts'
 import type { MessageView } from './chat-messages.ts'
-import { mergeMessages } from './chat-messages.ts'
+import { keepUnsent, mergeMessages } from './chat-messages.ts'
 import { keepUnconfirmed } from './response-states.ts'
 import {
   type AttachedStep,
@@ -76,7 +76,8 @@ export function onLoaded(
   { messages: loaded, isRunning }: Extract<SyncEvent, { type: 'loaded' }>,
 ): Step {
   const { catchUp } = state
-  const messages = keepUnconfirmed(loaded, chat.messages, chat.responses)
+  const stored = keepUnconfirmed(loaded, chat.messages, chat.responses)
+  const messages = keepUnsent(stored, chat.messages)
   if (catchUp.state !== 'loading' && catchUp.state !== 'checking') return [state, []]
   const hasChanged = chat.isBusy || chat.messages !== catchUp.base
   if (catchUp.state === 'checking') {

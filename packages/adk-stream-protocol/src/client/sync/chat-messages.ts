@@ -1,3 +1,4 @@
+import { isRecord } from '../../protocol/guards.ts'
 import type { DataParts, Message, MessagePart } from '../../protocol/message.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
 import type { ServerTurn } from '../transports/transport.ts'
@@ -20,6 +21,7 @@ export interface MessageView {
   readonly id: string
   readonly role: string
   readonly parts: readonly PartView[]
+  readonly metadata?: unknown
 }
 
 /** Finds the part with an approval, if the part is in the given state. */
@@ -130,6 +132,21 @@ export function mergeMessages(
     merged.splice(merged.findIndex(({ id }) => id === before) + 1, 0, message)
   }
   return merged
+}
+
+/** CL915: returns the server's messages, with those that the person stopped before a server received them. */
+export function keepUnsent(
+  loaded: readonly MessageView[],
+  shown: readonly MessageView[],
+): MessageView[] {
+  const known = new Set(loaded.map(({ id }) => id))
+  const kept = shown.flatMap((message) => {
+    if (known.has(message.id)) return [message]
+    const { role, metadata } = message
+    const isUnsent = role === 'user' && isRecord(metadata) && metadata['stopped'] === true
+    return isUnsent ? [{ ...message, metadata: { ...metadata, unsent: true } }] : []
+  })
+  return mergeMessages(loaded, kept)
 }
 
 /**

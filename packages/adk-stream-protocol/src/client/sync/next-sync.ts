@@ -1,6 +1,7 @@
 import {
   type MessageView,
   addUserMessage,
+  keepUnsent,
   mergeMessages,
   type PartView,
   findApproval,
@@ -153,7 +154,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
       // The stored messages leave out the turn that is running, for this page or for another one.
       const isPartial = event.isRunning || chat.isBusy
       const stored = keepUnconfirmed(event.messages, chat.messages, chat.responses)
-      const messages = isPartial ? mergeMessages(stored, chat.messages) : stored
+      const keep = isPartial ? mergeMessages : keepUnsent
+      const messages = keep(stored, chat.messages)
       return [state, [setMessages(messages), NOTIFY]]
     }
     case 'turn-read':

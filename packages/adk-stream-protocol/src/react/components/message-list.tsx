@@ -91,7 +91,7 @@ export function MessageList(props: MessageListProps) {
             {labels.thinking}
           </p>
         )}
-        {!busy && last?.role === 'user' && isStopped(last) && (
+        {!busy && last?.role === 'user' && isStopped(last) && !isUnsent(last) && (
           <p className="adk-stopped">{labels.stopped}</p>
         )}
       </div>
@@ -159,6 +159,10 @@ function isStopped({ metadata }: UIMessage): boolean {
   return isRecord(metadata) && metadata['stopped'] === true
 }
 
+function isUnsent({ metadata }: UIMessage): boolean {
+  return isRecord(metadata) && metadata['unsent'] === true
+}
+
 /**
  * Props of `MessageItem`.
  *
@@ -222,11 +226,13 @@ function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProp
   const { usage, modelVersion } = metadata
   const stopped = message.role === 'assistant' && metadata['stopped'] === true
   const actions = renderActions?.(message)
-  const isEmpty = !usage && !modelVersion && !stopped && !onRegenerate && !actions
+  const unsent = isUnsent(message)
+  const isEmpty = !usage && !modelVersion && !stopped && !unsent && !onRegenerate && !actions
   if (isEmpty) return null
   return (
     <footer className="adk-message-footer">
       {stopped && <span className="adk-stopped">{labels.message.stopped}</span>}
+      {unsent && <span className="adk-stopped">{labels.message.unsent}</span>}
       {isUsage(usage) && <Usage usage={usage} />}
       {typeof modelVersion === 'string' && (
         <span className="adk-model" aria-live="off">

@@ -28,6 +28,7 @@ export const en: AdkLabels = {
     file: 'File',
     audio: 'Audio',
     stopped: 'Stopped',
+    unsent: 'Not sent',
     code: 'Code',
     codeResult: 'Code output',
     usage: (inputTokens, outputTokens) => `${inputTokens} tokens in, ${outputTokens} out`,

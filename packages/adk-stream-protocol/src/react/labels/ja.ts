@@ -33,6 +33,7 @@ export const ja: AdkLabels = {
     file: 'ファイル',
     audio: '音声',
     stopped: '停止しました',
+    unsent: '送信されていません',
     code: 'コード',
     codeResult: 'コードの実行結果',
     usage: (inputTokens, outputTokens) =>

@@ -21,6 +21,8 @@ export interface AdkLabels {
     readonly file: string
     readonly audio: string
     readonly stopped: string
+    /** Under a message that was stopped before a server received it. */
+    readonly unsent: string
     readonly code: string
     readonly codeResult: string
     readonly usage: (inputTokens: string, outputTokens: string) => string

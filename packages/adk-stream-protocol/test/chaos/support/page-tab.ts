@@ -117,9 +117,9 @@ export class PageTab {
     return locksOfTab.run(locks, () => new PageTab(options, locks, { api, messages }))
   }
 
-  /** The messages that the tab shows. */
+  /** The messages that the tab shows as sent. */
   get messages(): readonly ChatMessage[] {
-    return this.#chat.messages
+    return this.#chat.messages.filter(({ metadata }) => metadata?.unsent !== true)
   }
 
   /** The approvals and questions that the tab asks for. */
