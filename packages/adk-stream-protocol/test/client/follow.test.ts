@@ -17,8 +17,11 @@ const HEADERS = { 'x-api-key': 'hanako' }
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
 class PageSocket extends WebSocket {
+  static newest: PageSocket | undefined
+
   constructor(address: string, protocols?: string | string[]) {
     super(address, protocols, { headers: HEADERS })
+    PageSocket.newest = this
   }
 }
 
@@ -93,6 +96,23 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       expect(testBridge.wallet.payments).toHaveLength(1)
       void two.chat.send('[[say Back.]]')
       await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
+    })
+
+    test('[CL916] a tab that stops a reply which has ended on the server shows the whole reply', async () => {
+      await using testBridge = await TestBridge.open()
+      await using tab = await Tab.open(testBridge, version, mode)
+      tab.net.stallAfter('One.')
+      const reply = tab.chat.send('[[say One.]][[wait more]][[say Two.]]')
+      await tab.chat.untilShown('One.')
+      PageSocket.newest?.pause()
+      testBridge.emulator.release('more')
+      const { api } = sseTransport({ url: testBridge.url, headers: HEADERS })
+      await expect.poll(async () => (await api.loadChat('chat-1')).running).toBe(false)
+      await tab.chat.stop()
+      await reply
+      expect(tab.chat.text).toBe('One.')
+      PageSocket.newest?.resume()
+      await tab.chat.untilShown('One.Two.')
     })
 
     test('[CL21] a tab whose reply has failed shows what another tab writes after it', async () => {

@@ -245,7 +245,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await chat.untilShown('So far.')
     await chat.stop()
     await answer
-    expect(page.types).toEqual(['send', 'abort'])
+    expect(page.types).toEqual(['send', 'abort', 'ping'])
     expect(chat.text).toBe('So far.')
     const again = chat.send('[[say Once more.]][[wait never]]')
     await chat.untilShown('Once more.')

@@ -662,6 +662,18 @@ describe('turns that the chat did not request', () => {
   })
 })
 
+test('[CL21] a turn of the chat that failed and continues elsewhere is news', () => {
+  const chunk = { type: 'start', messageId: 'm2' } as const
+  const { types } = run([
+    [{ type: 'feed-started' }],
+    [{ type: 'chunk', chunk, source: 'requested' }, BUSY],
+    [ENDED, BUSY],
+    [IDLE, { hasFailed: true }],
+    [TURN, { hasFailed: true }],
+  ])
+  expect(types).toContain('load')
+})
+
 const DETACHED = { state: 'detached' } as const
 
 const after = (event: EventFields): readonly SyncEffect[] =>

@@ -5,6 +5,7 @@ import {
   type ChatObserver,
   type FindObserver,
   DECISION_CANCELLED,
+  reloadStopped,
 } from '../transports/transport.ts'
 import { type WireObserver, createTap } from '../transports/wire-events.ts'
 import {
@@ -318,14 +319,17 @@ export class SocketRequests {
     if (state === 'unsent' || this.#abort(request)) this.#requests.delete(request.id)
     else request.state = 'stopping'
     if (state === 'unsent') this.#withdraw(request, DECISION_CANCELLED)
-    else if (state === 'sent' || state === 'checking') void this.#withdrawSent(request)
+    else void this.#settle(request, state)
   }
 
   /** The responses of a stopped request may have arrived. The server has handled the request when it answers a ping. */
-  async #withdrawSent(request: SocketRequest): Promise<void> {
-    if (request.responseIds.length === 0) return
-    await this.#dependencies.ping().catch(() => undefined)
-    this.#withdraw(request, new DOMException('The request was stopped.', 'AbortError'))
+  async #settle(request: SocketRequest, state: SocketRequest['state']): Promise<void> {
+    const { findObserver, ping } = this.#dependencies
+    await ping().catch(() => undefined)
+    const hasNoReply = state === 'sent' || state === 'checking'
+    if (hasNoReply && request.responseIds.length > 0)
+      this.#withdraw(request, new DOMException('The request was stopped.', 'AbortError'))
+    else if (request.chat) await reloadStopped(findObserver(request.chatId, request.chat))
   }
 
   /** The request was stopped while there was no connection. */

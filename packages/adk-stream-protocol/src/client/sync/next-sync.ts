@@ -233,7 +233,9 @@ function showReportedDecision(chunk: Chunk, { messages }: ChatView): SyncEffect[
 }
 
 function onIdle(state: AttachedSync, chat: ChatView): Step {
-  const next: AttachedSync = { ...state, stream: 'none' }
+  // A turn that failed may continue on another server.
+  const ownTurns = chat.hasFailed ? NONE : state.ownTurns
+  const next: AttachedSync = { ...state, ownTurns, stream: 'none' }
   switch (state.stream) {
     case 'none':
       return [state, []]

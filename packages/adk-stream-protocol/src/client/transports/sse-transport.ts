@@ -21,6 +21,7 @@ import {
   type AgentOption,
   nameAgent,
   emptyStream,
+  reloadStopped,
   toChunkStream,
 } from './transport.ts'
 import { type KeptDecisions, keepDecisions } from '../api/decision-outbox.ts'
@@ -246,14 +247,17 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
 
   /** Closing the connection only removes a reader from the turn. `stop()` must end the turn on the server. */
   #stop(stream: SseStream): void {
-    const { chatId, source } = stream
+    const { chatId, chat, source } = stream
     stream.close()
     // A second `resumeStream()` aborts the first one and sends its request right after. That is not a stop.
     queueMicrotask(() => {
       const newest = this.#newest.get(chatId)
       if (source === 'resumed' && newest !== undefined && newest !== stream) return
       // The chat does not show the reply any more, whether or not the request succeeds.
-      stream.stopped.current = this.api.stopChat(chatId).catch(() => undefined)
+      const stopped = this.api.stopChat(chatId).catch(() => undefined)
+      stream.stopped.current = stopped
+      // CL916: the reply may have ended before.
+      void stopped.then(() => reloadStopped(this.#observers.find(chatId, chat)))
     })
   }
 

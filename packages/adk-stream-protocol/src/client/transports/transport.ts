@@ -181,6 +181,11 @@ export function toChunkStream(
   return new ReadableStream<Chunk>({ pull, cancel }, { highWaterMark: 0 })
 }
 
+/** CL916: shows what the server has stored of a reply that the person stopped. Without a connection, the chat shows what it has. */
+export async function reloadStopped(observer: ChatObserver | undefined): Promise<void> {
+  await observer?.reload().catch(() => undefined)
+}
+
 /** Returns a stream that has ended. */
 export function emptyStream(): AdkChunkStream {
   return new ReadableStream({ start: (controller) => controller.close() })

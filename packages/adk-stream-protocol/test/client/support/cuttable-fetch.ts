@@ -28,7 +28,7 @@ export class CuttableFetch {
     this.#open.clear()
   }
 
-  /** The next response gets no further than the frame with this text, until it is ended. */
+  /** The next response with this text gets no further than its frame, until it is ended. */
   stallAfter(text: string): void {
     this.#lastFrame = text
   }
@@ -49,8 +49,6 @@ export class CuttableFetch {
   }
 
   #cuttable(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const lastFrame = this.#lastFrame
-    this.#lastFrame = undefined
     const reader = body.getReader()
     let breakOff = ignore
     return new ReadableStream<Uint8Array>({
@@ -66,9 +64,12 @@ export class CuttableFetch {
         // It was ended meanwhile.
         if (!this.#open.has(breakOff)) return
         if (done) return controller.close()
+        const lastFrame = this.#lastFrame
         const [before, rest] = lastFrame === undefined ? [value] : splitAfter(value, lastFrame)
         controller.enqueue(before)
-        if (rest) await new Promise(() => undefined)
+        if (!rest) return
+        this.#lastFrame = undefined
+        await new Promise(() => undefined)
       },
       cancel: async () => {
         this.#open.delete(breakOff)
