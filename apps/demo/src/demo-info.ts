@@ -21,3 +21,6 @@ export type DemoInfo = z.infer<typeof DemoInfo>
 
 /** The response header with the name of the instance that responded. */
 export const INSTANCE_HEADER = 'x-demo-instance'
+
+/** The languages of the demo. */
+export type Language = 'en' | 'ja'

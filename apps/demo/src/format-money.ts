@@ -1,5 +1,4 @@
-/** The languages of the demo. */
-type Language = 'en' | 'ja'
+import type { Language } from './demo-info.ts'
 
 /** The currencies that Japanese texts name after the number. */
 const JAPANESE_NAMES: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { createApprovalPolicy } from '../src/server/approval-policy.ts'
 import type { Wallets } from '../src/agent/wallet/wallets.ts'
-import type { Language } from '../src/server/languages.ts'
+import type { Language } from '../src/demo-info.ts'
 
 const OWNER = { principals: ['hanako'] }
 

@@ -36,14 +36,20 @@ const SOURCES = [
   fileURLToPath(new URL('../server/main.ts', import.meta.url)),
 ]
 
+interface RunningInstance {
+  readonly process: ChildProcess
+  /** Undefined until it listens. */
+  url?: string
+}
+
 /** Starts the demo once per name, each in a process of its own. An instance that ends is started again. */
 export async function startInstances(options: InstancesOptions): Promise<Instances> {
-  const running = new Map<string, { readonly process: ChildProcess; url?: string }>()
+  const running = new Map<string, RunningInstance>()
   let isStopping = false
   const start = (name: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const process = spawnInstance(name, options)
-      const instance: { readonly process: ChildProcess; url?: string } = { process }
+      const instance: RunningInstance = { process }
       running.set(name, instance)
       process.on('message', (message) => {
         instance.url = Listening.parse(message).url

@@ -1,6 +1,6 @@
 import type { Action, Responder, Prompt } from 'gemini-emulator'
 import { type Attachment, type Conversation, readConversation } from './reading/conversation.ts'
-import { detectLanguage, type Language } from './reading/language.ts'
+import { detectLanguage } from './reading/language.ts'
 import { formatMoney } from '../format-money.ts'
 import { measureImage, nameColour } from './images/measure-image.ts'
 import { compareNumbers, readComparison } from './replies/compare-numbers.ts'
@@ -13,6 +13,7 @@ import { continueTrip, readTripStep } from './trip.ts'
 import { allSucceeded, commentOn, lastBalance, type Style } from './replies/results.ts'
 import { createSpecialReply, readSpecialReply } from './replies/special-replies.ts'
 import { readPictureSubject, rememberedName, type Topic, topicOf } from './reading/small-talk.ts'
+import type { Language } from '../demo-info.ts'
 
 /** A rule-based assistant for the demo's tools, in English and Japanese. Deterministic, and needs no network. */
 export const demoModel: Responder = (prompt) => {

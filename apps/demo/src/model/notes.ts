@@ -1,10 +1,11 @@
 import type { Conversation } from './reading/conversation.ts'
-import { type Language, normalise } from './reading/language.ts'
+import { normalise } from './reading/language.ts'
 import type { PlannedCall } from './plan.ts'
 import { readOutcome } from './replies/outcomes.ts'
 import { phrasesOf } from './replies/phrases.ts'
 import { clip } from './replies/render.ts'
 import { isRecord } from './schema.ts'
+import type { Language } from '../demo-info.ts'
 
 /** Returns whether a request is about the user's notes. */
 export function isAboutNotes(request: string): boolean {

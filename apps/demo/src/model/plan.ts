@@ -1,6 +1,6 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
 import type { AnsweredCall } from './reading/conversation.ts'
-import { type Language, normalise } from './reading/language.ts'
+import { normalise } from './reading/language.ts'
 import { formatMoney } from '../format-money.ts'
 import type { MusicIntent } from './reading/music.ts'
 import { readNamedCalls } from './reading/named-calls.ts'
@@ -18,6 +18,7 @@ import { fitArguments, type Shape, shapeOf } from './schema.ts'
 import { isAboutNotes } from './notes.ts'
 import { wantsTrip } from './trip.ts'
 import { isSmallTalk } from './reading/small-talk.ts'
+import type { Language } from '../demo-info.ts'
 
 export interface PlannedCall {
   readonly name: string

@@ -1,10 +1,11 @@
 import { formatMoney } from '../format-money.ts'
 import type { PlannedCall } from './plan.ts'
 import type { Conversation } from './reading/conversation.ts'
-import { type Language, normalise } from './reading/language.ts'
+import { normalise } from './reading/language.ts'
 import { findKnownPlaces, placeFor } from './reading/places.ts'
 import { readOutcome } from './replies/outcomes.ts'
 import { phrasesOf } from './replies/phrases.ts'
+import type { Language } from '../demo-info.ts'
 
 /** Returns whether the user wants to plan a weekend, which an agent does in steps. */
 export function wantsTrip(request: string): boolean {

@@ -89,14 +89,14 @@ export function followTheme(): void {
 }
 
 const PANEL_STATES = ['open', 'closed'] as const
-type PanelState = (typeof PANEL_STATES)[number]
+type PanelVisibility = (typeof PANEL_STATES)[number]
 
-const sidebar = new StoredChoice<PanelState>({
+const sidebar = new StoredChoice<PanelVisibility>({
   key: 'sidebar',
   values: PANEL_STATES,
   fallback: 'open',
 })
-const inspector = new StoredChoice<PanelState>({
+const inspector = new StoredChoice<PanelVisibility>({
   key: 'inspector',
   values: PANEL_STATES,
   fallback: 'closed',
@@ -112,7 +112,7 @@ export function useInspectorPanel() {
 }
 
 function usePanelChoice(
-  panel: StoredChoice<PanelState>,
+  panel: StoredChoice<PanelVisibility>,
 ): readonly [boolean, (open: boolean) => void] {
   const [value, choose] = useChoice(panel)
   return [value === 'open', (open) => choose(open ? 'open' : 'closed')]

@@ -2,8 +2,9 @@ import type { ApprovalPolicy } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
 import type { Wallets } from '../agent/wallet/wallets.ts'
-import type { Language, Languages } from './languages.ts'
+import type { Languages } from './languages.ts'
 import { describeReceipt, previewPayment } from './payment-preview.ts'
+import type { Language } from '../demo-info.ts'
 
 export interface ApprovalPolicyOptions {
   readonly wallets: Wallets

@@ -1,8 +1,7 @@
 import type { Authenticate } from 'adk-stream-protocol/server'
 
 import { createTtlCache } from '../agent/weather/ttl-cache.ts'
-
-export type Language = 'en' | 'ja'
+import type { Language } from '../demo-info.ts'
 
 /** The language of each person. */
 export interface Languages {

@@ -30,7 +30,6 @@ async function closeAll(steps: (() => void | Promise<void>)[]): Promise<void> {
   for (let step = steps.pop(); step; step = steps.pop()) {
     try {
       // Sequential, because a resource may need one that was opened before it.
-      // oxlint-disable-next-line no-await-in-loop
       await step()
     } catch (failure) {
       failures.push(failure)

@@ -4,8 +4,8 @@ import { firstOf, scriptResponder, startEmulator } from 'gemini-emulator'
 import { demoModel } from '../model/demo-model.ts'
 import { transcribeAsDialogue } from '../model/speech/dialogue.ts'
 import { speakPieces } from '../model/speech/speak.ts'
-import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
+import type { Language } from '../demo-info.ts'
 
 export interface DemoModel extends AsyncDisposable {
   readonly llm: Gemini

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 import { fromCents, toCents, type Cents } from '../agent/wallet/wallets.ts'
 import { formatMoney } from '../format-money.ts'
-import type { Language } from './languages.ts'
+import type { Language } from '../demo-info.ts'
 
 /** The person who reads a preview. */
 interface Reader {

@@ -3,8 +3,8 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { Authenticate, AuthenticateRequest, BridgeOptions } from 'adk-stream-protocol/server'
 
 import { APPROVER_ROLE } from './approval-policy.ts'
-import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
+import type { Language } from '../demo-info.ts'
 
 /** The path that makes a browser the second approver, together with the code from the terminal. */
 export const APPROVER_ADDRESS = '/?as=approver'

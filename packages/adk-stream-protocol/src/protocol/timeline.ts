@@ -91,7 +91,7 @@ interface TurnEntry extends Entry {
 }
 
 /** A call of the model. */
-interface ModelEntry extends Entry {
+export interface ModelEntry extends Entry {
   readonly type: 'model'
   readonly agent?: string | undefined
   readonly model?: string | undefined
@@ -103,13 +103,13 @@ interface ModelEntry extends Entry {
 }
 
 /** A tool that ran on the server, or a long-running call that the application completes. */
-interface ToolEntry extends Entry, TimelineCall {
+export interface ToolEntry extends Entry, TimelineCall {
   readonly type: 'tool'
   readonly state: ToolState
 }
 
 /** A tool that runs in the browser. */
-interface BrowserToolEntry extends Entry, TimelineCall {
+export interface BrowserToolEntry extends Entry, TimelineCall {
   readonly type: 'browser-tool'
   readonly state: ToolState
 }
@@ -122,7 +122,7 @@ interface BrowserToolEntry extends Entry, TimelineCall {
 type ToolState = 'running' | 'succeeded' | 'failed' | 'unknown'
 
 /** The wait for an approval. `endedAt` is the time of the decision. */
-interface ApprovalEntry extends Entry, TimelineCall {
+export interface ApprovalEntry extends Entry, TimelineCall {
   readonly type: 'approval'
   readonly approvalId: string
   readonly title?: string | undefined

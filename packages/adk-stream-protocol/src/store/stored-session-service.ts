@@ -104,7 +104,7 @@ export abstract class StoredSessionService extends BaseSessionService {
   }
 
   /** Returns the writes of an event that take effect, in ADK's order of writes within a run. */
-  async #selectEffectiveWrites(session: Session, event: Event): Promise<StateDelta> {
+  async #selectEffectiveWrites(session: Session, event: Event): Promise<StateWrites> {
     if (isEmpty(event.actions?.stateDelta)) return []
     // Without a prototype, even `__proto__` is an ordinary key.
     const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
@@ -216,16 +216,16 @@ function checkWhole(what: string, value: number, least: number): void {
 export type SessionState = Record<string, unknown>
 
 /** Ordered writes to the state. A value of `undefined` removes the key. */
-export type StateDelta = readonly (readonly [key: string, value: unknown])[]
+export type StateWrites = readonly (readonly [key: string, value: unknown])[]
 
 export interface ScopedDelta {
-  readonly session: StateDelta
-  readonly app: StateDelta
-  readonly user: StateDelta
+  readonly session: StateWrites
+  readonly app: StateWrites
+  readonly user: StateWrites
 }
 
 /** Groups the writes of an event by the scope of their prefix and removes the prefix. Drops `temp:` keys. */
-function scopeDelta(delta: StateDelta): ScopedDelta {
+function scopeDelta(delta: StateWrites): ScopedDelta {
   const session: [string, unknown][] = []
   const app: [string, unknown][] = []
   const user: [string, unknown][] = []
@@ -246,7 +246,7 @@ export function withoutTemp(state: SessionState = {}): SessionState {
 }
 
 /** Applies writes to a state in place. A key such as `__proto__` becomes an ordinary own property. */
-export function applyDelta(state: SessionState, delta: StateDelta): SessionState {
+export function applyDelta(state: SessionState, delta: StateWrites): SessionState {
   for (const [key, value] of delta) {
     if (value === undefined) delete state[key]
     else
@@ -291,12 +291,12 @@ export function decodeState(text: string | null): SessionState {
 }
 
 /** Encodes a delta as text. It keeps the order, and encodes `undefined` as a pair without a second element. */
-export function encodeDelta(delta: StateDelta): string | null {
+export function encodeDelta(delta: StateWrites): string | null {
   if (delta.length === 0) return null
   return encodeJson(delta.map(([key, value]) => (value === undefined ? [key] : [key, value])))
 }
 
-export function decodeDelta(text: string): StateDelta {
+export function decodeDelta(text: string): StateWrites {
   // `encodeDelta` wrote the text.
-  return decodeJson(text) as StateDelta
+  return decodeJson(text) as StateWrites
 }

@@ -224,7 +224,7 @@ test('[LV40] `audio-end` arrives after the audio, and the model replies at once'
   for (const [index, words] of ['One.', 'Two.', 'Three.'].entries()) {
     testBridge.emulator.live.queueTranscript(`[[say ${words}]]`)
     speakUpTo(client)
-    // oxlint-disable-next-line no-await-in-loop -- each message is sent after the reply to the previous one
+    // Each message is sent after the reply to the previous one.
     expect(await whole(client, await nextUnasked(client, index))).toBe(words)
   }
 })

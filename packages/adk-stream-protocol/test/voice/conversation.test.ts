@@ -54,7 +54,7 @@ test('[VO9] with push-to-talk, the reply starts when the button is released, wit
     microphone.speak(400)
     voice.release()
     microphone.speak(80)
-    // oxlint-disable-next-line no-await-in-loop -- the second is said when the first was answered
+    // The second is said when the first was answered.
     await chat.until(() => textOf(chat.lastMessage) === words)
   }
   expect(chat.messages).toHaveLength(4)

@@ -1,6 +1,6 @@
 import { inflateSync } from 'node:zlib'
 
-import type { Language } from '../reading/language.ts'
+import type { Language } from '../../demo-info.ts'
 
 /** The dimensions of an image and, for a simple PNG, its main colour. */
 export interface ImageInfo {
@@ -141,11 +141,11 @@ function readPng(file: Buffer): Png | undefined {
   if (!isSimple || size.width * size.height > MAX_PIXELS) return { ...size, channels }
   const rowLength = size.width * channels
   const maxOutputLength = (rowLength + 1) * size.height
-  const rows = inflateSync(dataOf(file), { maxOutputLength })
+  const rows = inflateSync(readImageData(file), { maxOutputLength })
   return { ...size, channels, pixels: unfilter(rows, rowLength, channels) }
 }
 
-function dataOf(file: Buffer): Buffer {
+function readImageData(file: Buffer): Buffer {
   const pieces: Buffer[] = []
   for (let at = 8; at + 8 <= file.length;) {
     const length = file.readUInt32BE(at)
@@ -168,17 +168,16 @@ function unfilter(rows: Buffer, rowLength: number, pixel: number): Buffer {
     const filter = stored[0] ?? 0
     for (let x = 0; x < rowLength; x += 1) {
       const left = current[x - pixel] ?? 0
-      const guess = guessFrom(filter, left, above[x] ?? 0, above[x - pixel] ?? 0)
-      current[x] = (stored[x + 1] ?? 0) + guess
+      const predicted = predict(filter, left, above[x] ?? 0, above[x - pixel] ?? 0)
+      current[x] = (stored[x + 1] ?? 0) + predicted
     }
     above = current
   }
   return pixels
 }
 
-// Separate parameters instead of a tuple, because this runs for every byte.
-// oxlint-disable-next-line max-params
-function guessFrom(filter: number, left: number, up: number, corner: number): number {
+/** Predicts a byte from its neighbours, with the filter of its row. */
+function predict(filter: number, left: number, up: number, corner: number): number {
   switch (filter) {
     case 1:
       return left
@@ -187,14 +186,14 @@ function guessFrom(filter: number, left: number, up: number, corner: number): nu
     case 3:
       return (left + up) >> 1
     case 4:
-      return nearest(left, up, corner)
+      return paeth(left, up, corner)
     default:
       return 0
   }
 }
 
-/** The Paeth predictor: the neighbour that is nearest to left + up − upper left. */
-function nearest(left: number, up: number, corner: number): number {
+/** The Paeth predictor of PNG: the neighbour that is nearest to left + up − upper left. */
+function paeth(left: number, up: number, corner: number): number {
   const toLeft = Math.abs(up - corner)
   const toUp = Math.abs(left - corner)
   const toCorner = Math.abs(left + up - 2 * corner)

@@ -1,4 +1,4 @@
-export type Language = 'en' | 'ja'
+import type { Language } from '../../demo-info.ts'
 
 /** Detects the language: Japanese if the text has hiragana, otherwise by the number of letters of each script. */
 export function detectLanguage(text: string): Language {

@@ -1,4 +1,4 @@
-import type { Language } from './language.ts'
+import type { Language } from '../../demo-info.ts'
 
 /** A place in a text: its English name, which the weather tool expects, and its position. */
 export interface FoundPlace {

@@ -1,5 +1,6 @@
-import { type Language, normalise } from './language.ts'
+import { normalise } from './language.ts'
 import { parseNumber, parseWords } from './numbers.ts'
+import type { Language } from '../../demo-info.ts'
 
 /** Returns the part of a request that the accountant is to do, or undefined. */
 export function readDelegation(request: string): string | undefined {

@@ -1,6 +1,6 @@
 import { english } from './phrases-english.ts'
 import { japanese } from './phrases-japanese.ts'
-import type { Language } from '../reading/language.ts'
+import type { Language } from '../../demo-info.ts'
 
 /** A payment with a formatted amount. */
 export interface NamedPayment {

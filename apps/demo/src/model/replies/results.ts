@@ -1,11 +1,11 @@
 import type { AnsweredCall, Conversation } from '../reading/conversation.ts'
-import type { Language } from '../reading/language.ts'
 import { formatMoney } from '../../format-money.ts'
 import { type Outcome, readOutcome } from './outcomes.ts'
 import { type NamedPayment, type Phrases, phrasesOf } from './phrases.ts'
 import { placeFor } from '../reading/places.ts'
 import { clip, renderValue } from './render.ts'
 import { isRecord } from '../schema.ts'
+import type { Language } from '../../demo-info.ts'
 
 export interface Style {
   readonly language: Language

@@ -1,7 +1,8 @@
 import type { Action } from 'gemini-emulator'
-import { type Language, normalise } from '../reading/language.ts'
+import { normalise } from '../reading/language.ts'
 import { naturalPieces } from './render.ts'
 import type { Style } from './results.ts'
+import type { Language } from '../../demo-info.ts'
 
 /** Special replies that the user can request: sources, executed code, a long reply, errors. */
 export type SpecialReply = 'tea' | 'sources' | 'code' | 'long' | 'busy' | 'error'

@@ -32,7 +32,6 @@ export function MarkdownRenderer({ text, streaming }: MarkdownProps) {
 
 function Blocks({ tokens }: { readonly tokens: readonly Token[] }) {
   // Text is only appended, so the index identifies a block.
-  // oxlint-disable-next-line react/no-array-index-key
   return tokens.map((token, index) => <Block key={index} token={token} />)
 }
 
@@ -126,7 +125,6 @@ function Heading({ depth, text }: Pick<Tokens.Heading, 'depth' | 'text'>) {
 
 function List({ list }: { readonly list: Tokens.List }) {
   const items = list.items.map((item, index) => (
-    // oxlint-disable-next-line react/no-array-index-key
     <Item key={index} item={item} isLoose={list.loose} />
   ))
   if (!list.ordered) return <ul>{items}</ul>
@@ -165,7 +163,6 @@ function Table({ table }: { readonly table: Tokens.Table }) {
         </thead>
         <tbody>
           {table.rows.map((cells, index) => (
-            // oxlint-disable-next-line react/no-array-index-key
             <Row key={index} cells={cells} />
           ))}
         </tbody>
@@ -185,7 +182,6 @@ const Row = memo(
         {cells.map(({ header, align, text }, index) => {
           const Name = header ? 'th' : 'td'
           return (
-            // oxlint-disable-next-line react/no-array-index-key
             <Name key={index} dir="auto" {...(align && { style: { textAlign: align } })}>
               <Inline text={text} />
             </Name>
@@ -208,7 +204,6 @@ function Inline({ text }: { readonly text: string }) {
     tokens.slice(index * RUN_LENGTH, (index + 1) * RUN_LENGTH),
   )
   return runs.map((run, index) => (
-    // oxlint-disable-next-line react/no-array-index-key
     <Run key={index} tokens={run} raw={run.map(({ raw }) => raw).join('')} />
   ))
 }

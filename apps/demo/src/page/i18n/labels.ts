@@ -1,8 +1,6 @@
 import type { Mode, Theme } from '../settings.ts'
 import type { ShortcutName } from '../shell/shortcuts.ts'
 
-export type Language = 'en' | 'ja'
-
 /** All labels of the page in one language. */
 export interface Labels {
   readonly title: string

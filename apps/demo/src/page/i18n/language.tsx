@@ -2,7 +2,8 @@ import { createContext, type ReactNode, use, useLayoutEffect, useState } from 'r
 
 import { en } from './en.ts'
 import { ja } from './ja.ts'
-import type { Language, Labels } from './labels.ts'
+import type { Labels } from './labels.ts'
+import type { Language } from '../../demo-info.ts'
 
 interface LanguageChoice {
   readonly language: Language

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Configuration, Provider } from 'oidc-provider'
 
-import type { Language } from '../languages.ts'
+import type { Language } from '../../demo-info.ts'
 
 interface CalendarServerOptions {
   readonly issuer: string

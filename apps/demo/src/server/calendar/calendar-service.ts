@@ -3,10 +3,11 @@ import { isIP } from 'node:net'
 
 import { type Authenticate, ProtocolError, type SignInOptions } from 'adk-stream-protocol/server'
 
-import type { Language, Languages } from '../languages.ts'
+import type { Languages } from '../languages.ts'
 import { toAuthenticateRequest } from '../http-server.ts'
 import type { Settings } from '../settings.ts'
 import type { CalendarServer } from './calendar-server.ts'
+import type { Language } from '../../demo-info.ts'
 
 /** A calendar of the demo, with an authorization server of its own. It stands for a service such as Google Calendar, and needs no network. */
 export interface CalendarService {

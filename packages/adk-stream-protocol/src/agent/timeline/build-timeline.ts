@@ -5,6 +5,7 @@ import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import type { Decider } from '../../approvals/deciders.ts'
 import { currentStep, isEligible } from '../../approvals/deciders.ts'
 import type {
+  ApprovalEntry,
   Timeline,
   TimelineEntry,
   TimelineWait,
@@ -162,8 +163,6 @@ function sortWaits(waits: readonly TimelineWait[]): TimelineWait[] {
 function isForReader(wait: TimelineWait): boolean {
   return wait.for === 'approval' && wait.byReader
 }
-
-export type ApprovalEntry = Extract<TimelineEntry, { type: 'approval' }>
 
 /** Returns the wait for each approval, from its audit entries in the order of writing. */
 export function readApprovals(records: Iterable<AuditRecord>): ApprovalEntry[] {

@@ -3,7 +3,13 @@ import { getFunctionCalls, getFunctionResponses } from '@google/adk'
 
 import type { Usage } from '../../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import type { TimelineEntry } from '../../protocol/timeline.ts'
+import type {
+  ApprovalEntry,
+  BrowserToolEntry,
+  ModelEntry,
+  TimelineEntry,
+  ToolEntry,
+} from '../../protocol/timeline.ts'
 import type { EventNotes, ModelTimes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { readCallName } from '../history/input-calls.ts'
@@ -15,10 +21,8 @@ import { describeModelError, isFinishReason } from '../translate/model-outcome.t
 import type { Translation } from '../translate/translation.ts'
 import { isWaiting } from '../translate/translation.ts'
 import { shortenArgs, shortenText } from './timeline-text.ts'
-import type { ApprovalEntry } from './build-timeline.ts'
 
-type ModelEntry = Extract<TimelineEntry, { type: 'model' }>
-type ToolEntry = Extract<TimelineEntry, { type: 'tool' | 'browser-tool' }>
+type AnyToolEntry = ToolEntry | BrowserToolEntry
 
 export interface TurnFacts {
   /** The approvals of the turn. */
@@ -55,7 +59,7 @@ class TimelineReader {
   readonly #facts: TurnFacts
   readonly #entries: TimelineEntry[] = []
   readonly #models: ModelEntry[] = []
-  readonly #tools = new Map<string, ToolEntry>()
+  readonly #tools = new Map<string, AnyToolEntry>()
   readonly #ended = new Map<string, number>()
   readonly #handedOver = new Map<string, number>()
   /** Whether the next output of the model without times belongs to the last model call. */
@@ -190,7 +194,7 @@ class TimelineReader {
     return entries.toSorted((one, other) => one.at - other.at)
   }
 
-  #finishTool(tool: ToolEntry, failed: ReadonlySet<string>): ToolEntry[] {
+  #finishTool(tool: AnyToolEntry, failed: ReadonlySet<string>): AnyToolEntry[] {
     const { toolCallId } = tool
     const approval = this.#facts.approvals.findLast((each) => each.toolCallId === toolCallId)
     const handedOver = this.#handedOver.get(toolCallId)
@@ -254,7 +258,7 @@ function describeModel(
   }
 }
 
-function toToolState(state: string): ToolEntry['state'] {
+function toToolState(state: string): AnyToolEntry['state'] {
   if (state === 'succeeded' || state === 'failed' || state === 'unknown') return state
   return 'running'
 }

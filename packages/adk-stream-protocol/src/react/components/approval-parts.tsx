@@ -58,7 +58,6 @@ export function ApprovalPeople({ approval }: ApprovalPeopleProps): ReactNode {
         <Fact name={context.steps}>
           {steps.map((step, index) => (
             // The steps of an approval never change.
-            // oxlint-disable-next-line react/no-array-index-key
             <Step key={index} step={step} state={stateOf(step, index, approval)} />
           ))}
         </Fact>
@@ -77,9 +76,9 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   )
 }
 
-type StepState = 'done' | 'now' | 'later'
+type StepProgress = 'done' | 'now' | 'later'
 
-function Step({ step, state }: { readonly step: ShownStep; readonly state: StepState }) {
+function Step({ step, state }: { readonly step: ShownStep; readonly state: StepProgress }) {
   const { context } = useAdkLabels().inbox
   const { needed, given, principals, roles } = step
   const people = [
@@ -103,7 +102,7 @@ function stateOf(
   { given, needed }: ShownStep,
   index: number,
   { step, state }: PendingApproval,
-): StepState {
+): StepProgress {
   if (given >= needed) return 'done'
   return index === step && state === 'requested' ? 'now' : 'later'
 }

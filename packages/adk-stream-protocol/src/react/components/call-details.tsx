@@ -185,7 +185,6 @@ export function LiteralText({ text, in: Element, className, id }: LiteralTextPro
           piece.text
         ) : (
           // The pieces of a text keep their order.
-          // oxlint-disable-next-line react/no-array-index-key
           <mark key={index} className="adk-hidden-character">
             {`⟨${piece.name}⟩`}
           </mark>

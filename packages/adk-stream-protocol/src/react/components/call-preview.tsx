@@ -231,11 +231,9 @@ function TextDiff({ label, before, after }: NonNullable<Preview['text']>) {
         {diffLines(before, after).map(({ type, text }, index) => {
           const line = <LiteralText text={text === '' ? ' ' : text} />
           // The lines keep their order.
-          /* oxlint-disable react/no-array-index-key */
           if (type === 'removed') return <del key={index}>{line}</del>
           if (type === 'added') return <ins key={index}>{line}</ins>
           return <span key={index}>{line}</span>
-          /* oxlint-enable react/no-array-index-key */
         })}
       </pre>
     </figure>

@@ -254,7 +254,7 @@ function EnlargeablePicture({ url, alt }: PictureProps) {
         <img className="adk-picture" src={url} alt={alt} />
       </button>
       {/* A click outside the picture does the same as the Escape key. */}
-      {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
       <dialog
         ref={dialogRef}
         className="adk-lightbox"

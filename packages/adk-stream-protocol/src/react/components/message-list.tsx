@@ -203,7 +203,6 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
       {message.parts.map((part, index) => (
         // Parts are only appended, so the index identifies a part.
         <MessagePartView
-          // oxlint-disable-next-line react/no-array-index-key
           key={index}
           // A copy, because the AI SDK (6.0.320) mutates the first message object of a reply, and `isSame` compares with the
           // part that was rendered.

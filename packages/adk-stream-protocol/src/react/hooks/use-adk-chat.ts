@@ -202,7 +202,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
   }
 }
 
-interface DecidableChat<Tools extends UITools> {
+interface DecisionParts<Tools extends UITools> {
   readonly chat: Chat<AdkUIMessage<Tools>>
   readonly attached: TypedAttachedChat<Tools> | undefined
   readonly api: ChatApi | undefined
@@ -219,7 +219,7 @@ interface DecisionEvents {
 
 /** Returns a function that decides an approval. A second decision is ignored while the first one is being sent. */
 function useDecide<Tools extends UITools>(
-  { chat, attached, api, connection }: DecidableChat<Tools>,
+  { chat, attached, api, connection }: DecisionParts<Tools>,
   { clearRefusal, refuse, onDecided, outbox }: DecisionEvents,
 ): AdkChat<Tools>['decide'] {
   const latestConnection = useLatest(connection)
@@ -266,7 +266,7 @@ function useShown(chat: object): { readonly current: object | undefined } {
   return shown
 }
 
-interface ReconnectOptions {
+interface ReconnectParts {
   /** Undefined without an `api`: only the server knows what it has received. */
   readonly recover: (() => Promise<void>) | undefined
   readonly isDisconnected: boolean
@@ -274,7 +274,7 @@ interface ReconnectOptions {
 }
 
 /** Recovers once whenever the connection is back. Returns a function that does so without waiting for it. */
-function useReconnect({ recover, isDisconnected, connection }: ReconnectOptions): () => void {
+function useReconnect({ recover, isDisconnected, connection }: ReconnectParts): () => void {
   const recoveredOver = useRef<ConnectionState>(undefined)
   // If the server cannot be reached, the problem stays, and the next connection recovers from it.
   const recoverNow = useCallback(() => void recover?.().catch(() => undefined), [recover])

@@ -144,7 +144,6 @@ function useStoredDraft(key: string | undefined) {
   useLayoutEffect(() => {
     const text = key === undefined ? '' : readDraft(key)
     latest.current = text === '' ? EMPTY : { text, queue: [] }
-    // oxlint-disable-next-line react/set-state-in-effect
     setShown({ key, draft: latest.current })
   }, [key])
   // The queue of one chat must not be sent in another.

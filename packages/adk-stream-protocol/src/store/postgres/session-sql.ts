@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-import type { SessionState, StateDelta } from '../stored-session-service.ts'
+import type { SessionState, StateWrites } from '../stored-session-service.ts'
 import { applyDelta, decodeDelta } from '../stored-session-service.ts'
 import { encodeJson } from '../stored-json.ts'
 
@@ -152,7 +152,7 @@ function writeState(schema: string, scope: Scope, [ids, keys, values, removed]: 
 type StateColumns = [ids: string[], keys: string[], values: string[], removed: string[]]
 
 /** Splits writes into columns. All writers use one order of ids, so that none waits for another in a circle. */
-export function toColumns(delta: StateDelta): StateColumns {
+export function toColumns(delta: StateWrites): StateColumns {
   const columns: StateColumns = [[], [], [], []]
   const [ids, keys, values, removed] = columns
   const rows = delta.map(([key, value]) => ({ key: JSON.stringify(key), value }))

@@ -16,7 +16,7 @@ import type {
   ListedSessions,
   ListPage,
   ScopedDelta,
-  StateDelta,
+  StateWrites,
 } from '../stored-session-service.ts'
 import {
   applyDelta,
@@ -294,7 +294,7 @@ function inOrder(
   return order === 'asc' ? list.ascending : list.descending
 }
 
-function nextState(delta: StateDelta, readRows: () => { state: string }[]): string | null {
+function nextState(delta: StateWrites, readRows: () => { state: string }[]): string | null {
   if (delta.length === 0) return null
   return encodeState(applyDelta(decodeState(readRows()[0]?.state ?? null), delta))
 }
