@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import canonicalizeExport from 'canonicalize'
 
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import { isObject } from '../protocol/guards.ts'
 
 /** The call that a decision is about. */
 export interface Call {
@@ -94,10 +95,6 @@ function canCarry(value: unknown, levels: number): boolean {
   if (ArrayBuffer.isView(value)) return true
   if ('toJSON' in value) return JSON.stringify([value]) !== ''
   return levels > 0 && Object.values(value).every((item) => canCarry(item, levels - 1))
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 export function isDeeperThan(value: unknown, levels: number): boolean {

@@ -13,6 +13,7 @@ import { SparseSet } from '../shared/collections.ts'
 import { LiveConnectionError } from './gemini-socket.ts'
 import type { LiveHooks } from './reconnecting-model.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
+import { isObject } from '../protocol/guards.ts'
 
 interface MessageReceiverOptions {
   readonly hooks: LiveHooks
@@ -293,10 +294,6 @@ function isWellFormed({ serverContent, toolCall }: LiveServerMessage): boolean {
   return (
     Array.isArray(parts) && parts.every(isObject) && Array.isArray(calls) && calls.every(isObject)
   )
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
 }
 
 /** A server message without the SDK's getters, which ADK does not use. */

@@ -14,9 +14,13 @@ export const isNumber: Guard<number> = (value) => typeof value === 'number'
 export const isBoolean: Guard<boolean> = (value) => typeof value === 'boolean'
 export const isAnything: Guard<unknown> = (_value): _value is unknown => true
 
+/** Whether a value is an object or an array. */
+export const isObject: Guard<Record<string, unknown>> = (value): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
 /** Whether a value is an object but not an array. */
 export const isRecord: Guard<Record<string, unknown>> = (value): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  isObject(value) && !Array.isArray(value)
 
 export function isOneOf<const Value>(...values: readonly Value[]): Guard<Value> {
   return (value): value is Value => values.some((each) => each === value)

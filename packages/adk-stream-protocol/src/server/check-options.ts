@@ -14,29 +14,30 @@ import type { BridgeLimits } from './limits.ts'
 import type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
 import type { ApprovalLinkOptions } from './routes/approval-link-routes.ts'
 import { SignInOptionsSchema } from './sign-in/sign-in-options.ts'
+import { isObject, isRecord } from '../protocol/guards.ts'
 
 /** Throws a `TypeError` that names the first unknown or invalid option. */
 export function checkOptions(options: unknown): void {
-  if (!isRecord(options)) throw new TypeError('createBridge needs an options object.')
+  if (!isObject(options)) throw new TypeError('createBridge needs an options object.')
   checkRoots(options)
   refuseFirst(Options.safeParse(options).error)
   checkRecordModelCalls(options)
   const { approvals = {}, allowedHosts = [], retention = {}, sessionService } = options
-  if (sessionService !== undefined && isRecord(retention) && retention['chatsMs'] !== undefined)
+  if (sessionService !== undefined && isObject(retention) && retention['chatsMs'] !== undefined)
     throw new TypeError(
       'createBridge: `retention.chatsMs` removes chats from the store, but `sessionService` stores them elsewhere. Remove them there.',
     )
   // The schema has checked the type.
   checkAllowedHosts(allowedHosts as AllowedHosts)
   // The verdict of a policy function is checked when it is called.
-  if (isRecord(approvals))
+  if (isObject(approvals))
     for (const [toolName, verdict] of Object.entries(approvals)) checkVerdict(toolName, verdict)
 }
 
 function checkVerdict(toolName: string, verdict: unknown): void {
   if (typeof verdict === 'function' || typeof verdict === 'boolean') return
   const path = ['approvals', toolName]
-  if (!isRecord(verdict))
+  if (!isObject(verdict))
     throw new TypeError(
       `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
     )
@@ -77,7 +78,7 @@ function checkRoots({ agent, agents, ...options }: Record<string, unknown>): voi
   }
   if (agent !== undefined)
     throw new TypeError('createBridge: pass either `agent` or `agents`, not both.')
-  if (!isRecord(agents) || Array.isArray(agents) || isRunnable(agents))
+  if (!isRecord(agents) || isRunnable(agents))
     throw new TypeError('createBridge: `agents` must be an object that maps names to agents.')
   const entries = Object.entries(agents)
   if (entries.length === 0) throw new TypeError('createBridge: `agents` is empty.')
@@ -102,7 +103,7 @@ function checkRoot(agent: unknown, option: string): void {
     throw new TypeError(
       `createBridge needs \`${option}\`: pass an ADK agent, for example an LlmAgent.`,
     )
-  if (isRecord(agent) && 'rootAgent' in agent && !isRunnable(agent))
+  if (isObject(agent) && 'rootAgent' in agent && !isRunnable(agent))
     throw new TypeError(
       `createBridge: \`${option}\` is an App. Pass \`${option}: app.rootAgent\`, and its plugins and name as \`plugins\` and \`appName\`.`,
     )
@@ -136,7 +137,7 @@ const ApprovalDeadline = Deadline.max(MAX_DEADLINE_MS, {
   error: `at most ${MAX_DEADLINE_MS} milliseconds (10 years)`,
 })
 const Method = z.custom((value) => typeof value === 'function', { error: 'a function' })
-const Service = z.custom(isRecord, { error: 'an object' })
+const Service = z.custom(isObject, { error: 'an object' })
 
 const Limits = z.strictObject({
   maxBodyBytes: AtLeastOne.optional(),
@@ -178,7 +179,7 @@ const RunConfig = z.strictObject({
 
 const Live = z.strictObject({
   model: z
-    .custom((value) => typeof value === 'string' || isRecord(value), {
+    .custom((value) => typeof value === 'string' || isObject(value), {
       error: 'the name of a live model, or a Gemini model of ADK',
     })
     .optional(),
@@ -190,7 +191,7 @@ const Live = z.strictObject({
 
 const Context = z.strictObject({
   schema: z
-    .custom((value) => isRecord(value) && typeof value['safeParse'] === 'function', {
+    .custom((value) => isObject(value) && typeof value['safeParse'] === 'function', {
       error: 'a zod schema',
     })
     .optional(),
@@ -208,10 +209,9 @@ const Links = z.strictObject({
   expiresMs: Deadline.optional(),
 } satisfies Record<keyof ApprovalLinkOptions, z.ZodType>)
 
-const Approvals = z.custom(
-  (value) => typeof value === 'function' || (isRecord(value) && !Array.isArray(value)),
-  { error: 'a function, or an object with a verdict for each tool' },
-)
+const Approvals = z.custom((value) => typeof value === 'function' || isRecord(value), {
+  error: 'a function, or an object with a verdict for each tool',
+})
 
 const Origin = z.string({ error: 'an origin' }).superRefine((value, context) => {
   const origin = readOrigin(value)
@@ -308,10 +308,6 @@ function describeIssue(issue: z.core.$ZodIssue): string {
 
 function describeValue(value: unknown): string {
   return typeof value === 'object' ? 'an object that ADK cannot run' : `a ${typeof value}`
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }
 
 /** Returns a sentence that suggests the most similar known name, or an empty string if none is similar. */

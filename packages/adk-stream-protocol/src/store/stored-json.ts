@@ -1,4 +1,5 @@
 import { StoreError } from './store-error.ts'
+import { isObject, isRecord } from '../protocol/guards.ts'
 
 /**
  * Encodes a value as JSON text and preserves bytes.
@@ -42,7 +43,7 @@ const MAX_DEPTH = 500
 
 /** Returns whether JSON preserves a value without tags. Throws if the value is nested too deep. */
 function checkPlain(value: unknown, levels: number): boolean {
-  if (!isRecord(value)) return true
+  if (!isObject(value)) return true
   if (ArrayBuffer.isView(value)) return false
   if (levels === 0) throw tooDeep()
   let isPlain = typeof value['toJSON'] !== 'function' && tagOf(value) === undefined
@@ -66,7 +67,7 @@ const TAG = /^\$+bytes$/u
 function tagBytes(this: unknown, key: string, json: unknown): unknown {
   // `toJSON` has been applied to `json` and turns a Buffer into a list of numbers. The containing object still has
   // the original.
-  const value = isRecord(this) ? this[key] : json
+  const value = isObject(this) ? this[key] : json
   if (value instanceof Uint8Array) {
     return {
       [BYTES]: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64'),
@@ -78,7 +79,7 @@ function tagBytes(this: unknown, key: string, json: unknown): unknown {
 
 function untagBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(untagBytes)
-  if (!isRecord(value)) return value
+  if (!isObject(value)) return value
   const tag = tagOf(value)
   if (tag === undefined)
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, untagBytes(item)]))
@@ -87,14 +88,10 @@ function untagBytes(value: unknown): unknown {
 }
 
 function tagOf(value: unknown): { key: string; value: unknown } | undefined {
-  if (!isRecord(value) || Array.isArray(value)) return undefined
+  if (!isRecord(value)) return undefined
   const keys = Object.keys(value)
   const [key] = keys
   return key !== undefined && keys.length === 1 && TAG.test(key)
     ? { key, value: value[key] }
     : undefined
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

@@ -9,6 +9,7 @@ import { CloseCode } from './connection.ts'
 import { Conversation } from './conversation.ts'
 import type { SetupContext } from './open-setup.ts'
 import { openSetup } from './open-setup.ts'
+import { isObject } from '../wire/proto-json.ts'
 
 /** A Live connection that a test can inspect and control. */
 export interface LiveSession {
@@ -275,8 +276,4 @@ function parseJson(text: string): unknown {
     // No valid JSON parses to undefined.
     return undefined
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,6 @@
 import type { Action } from './responder.ts'
 import { solidImage } from './solid-image.ts'
+import { isObject } from '../wire/proto-json.ts'
 
 /** The text between the name of a directive and its closing brackets. */
 export interface Argument {
@@ -73,7 +74,7 @@ function call(form: string, separate: boolean): Directive {
     form,
     takes: 'named-json',
     read({ text: name, json = {} }) {
-      if (!isRecord(json)) return undefined
+      if (!isObject(json)) return undefined
       return { type: 'call', name, args: json, ...(separate && { separate }) }
     },
   }
@@ -101,8 +102,4 @@ function isCount(words: string): boolean {
 
 function isReason(words: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(words)
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 import type { Action } from './responder.ts'
 import { solidImage } from './solid-image.ts'
+import { isObject } from '../wire/proto-json.ts'
 
 const ms = z.number().int().min(0)
 const words = z.string().min(1)
@@ -110,10 +111,6 @@ function toImage(
     message: 'image must be a colour such as red or #ff8800, or base64 with a mimeType',
   })
   return z.NEVER
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }

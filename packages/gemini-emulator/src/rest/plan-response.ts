@@ -5,6 +5,7 @@ import { scriptedError } from '../wire/google-error.ts'
 import { partTokens, splitPieces } from '../wire/text.ts'
 import type { Finish, OutputTokens, Source } from './render.ts'
 import { createFinish } from './render.ts'
+import { isObject } from '../wire/proto-json.ts'
 
 /** One step of a response. The last step ends it. */
 export type Step =
@@ -234,18 +235,18 @@ function applyCallMode(actions: readonly Action[], prompt: Prompt): readonly Act
   const [forced] = prompt.functions
   if (!forced) return kept
   const args = minimalValue(forced.parameters ?? forced.parametersJsonSchema)
-  return [...kept, { type: 'call', name: forced.name, args: isRecord(args) ? args : {} }]
+  return [...kept, { type: 'call', name: forced.name, args: isObject(args) ? args : {} }]
 }
 
 /** Returns a minimal value of the schema, for a call that the responder did not return. */
 function minimalValue(schema: unknown): unknown {
-  if (!isRecord(schema)) return undefined
+  if (!isObject(schema)) return undefined
   const { type, enum: choices, required, properties } = schema
   if (Array.isArray(choices)) return choices[0]
   switch (String(type).toLowerCase()) {
     case 'object': {
       const names = Array.isArray(required) ? required.map(String) : []
-      const fields = isRecord(properties) ? properties : {}
+      const fields = isObject(properties) ? properties : {}
       return Object.fromEntries(names.map((name) => [name, minimalValue(fields[name])]))
     }
     case 'array':
@@ -258,10 +259,6 @@ function minimalValue(schema: unknown): unknown {
     default:
       return ''
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const ENDINGS: ReadonlySet<Action['type']> = new Set(['block', 'fail', 'drop', 'raw', 'finish'])

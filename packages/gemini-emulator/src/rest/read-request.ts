@@ -6,7 +6,7 @@ import type { FunctionDeclaration, Part } from '../wire/content.ts'
 import { Content, Tool } from '../wire/content.ts'
 import type { FieldViolation, GoogleError } from '../wire/google-error.ts'
 import { badPayload, invalidArgument } from '../wire/google-error.ts'
-import { canonicalJson, unknownNames, wrongValue } from '../wire/proto-json.ts'
+import { isObject, canonicalJson, unknownNames, wrongValue } from '../wire/proto-json.ts'
 
 const FunctionCallingConfig = z.looseObject({
   mode: z.enum(['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']).optional(),
@@ -78,7 +78,7 @@ export function parseJson(text: string): unknown {
 }
 
 function rejectUnknownNames(body: unknown, known: ReadonlySet<string>): void {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (!isObject(body)) {
     throw invalidArgument('Invalid JSON payload received. Root element must be a message.')
   }
   const violations: FieldViolation[] = [...unknownNames(body, known, '')]

@@ -10,13 +10,13 @@ export type SpecialReply = 'tea' | 'sources' | 'code' | 'long' | 'busy' | 'error
 /** Returns the special reply that a text requests, or undefined. */
 export function readSpecialReply(text: string): SpecialReply | undefined {
   const plain = normalise(text)
-  return SHOWS.find(({ words }) => words.test(plain))?.show
+  return REQUESTS.find(({ words }) => words.test(plain))?.reply
 }
 
 /** Returns the actions of a special reply. */
-export function createSpecialReply(show: SpecialReply, { language, spoken }: Style): Action[] {
+export function createSpecialReply(reply: SpecialReply, { language, spoken }: Style): Action[] {
   const texts = TEXTS[language]
-  switch (show) {
+  switch (reply) {
     case 'tea':
       return [
         say(spoken ? texts.teaSpoken : texts.tea),
@@ -41,29 +41,29 @@ export function createSpecialReply(show: SpecialReply, { language, spoken }: Sty
 // Google's message. A Live client can recognise a quota error only by this text.
 const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).'
 
-const SHOWS: readonly { readonly show: SpecialReply; readonly words: RegExp }[] = [
+const REQUESTS: readonly { readonly reply: SpecialReply; readonly words: RegExp }[] = [
   {
-    show: 'busy',
+    reply: 'busy',
     words: /\brate.?limit|\btoo many requests\b|\b(?:be|are you|act) busy\b|レート制限|混雑|忙し/i,
   },
   {
-    show: 'error',
+    reply: 'error',
     words:
       /\b(?:cause|simulate|show|make|give|throw|raise)\s(?:me\s)?(?:an?\s|some\s)?errors?\b|エラーを?(?:起こ|出し|発生|見せ)/i,
   },
   {
-    show: 'long',
+    reply: 'long',
     words:
       /\b(?:long|longer) (?:answer|story|text|reply|speech)\b|長い(?:話|答え|回答|返事|文章|物語)/i,
   },
   {
-    show: 'code',
+    reply: 'code',
     words:
       /\b(?:run|execute) (?:some |a |this |the )?(?:code|python|program)\b|(?:コード|プログラム|python)を?実行/i,
   },
-  { show: 'tea', words: /\bsearch\b.*\btea\b|お茶.*(?:検索|調べ)/i },
+  { reply: 'tea', words: /\bsearch\b.*\btea\b|お茶.*(?:検索|調べ)/i },
   {
-    show: 'sources',
+    reply: 'sources',
     words: /\bsearch\b|\blook (?:it |this |that )?up\b|\bsources?\b|検索|調べて|出典/i,
   },
 ]

@@ -1,10 +1,11 @@
 import type { Content, Transcribe } from 'gemini-emulator'
+import type { Language } from '../../demo-info.ts'
 
 /**
  * Transcribes every utterance as the next line of a fixed dialogue, because the demo does not recognise speech. The dialogue
  * includes an approval and a long reply to interrupt. Every line says that it is part of the demonstration.
  */
-export function transcribeAsDialogue(language: () => 'en' | 'ja'): Transcribe {
+export function transcribeAsDialogue(language: () => Language): Transcribe {
   return ({ pcm, sampleRate }, history) => {
     const seconds = pcm.length / 2 / sampleRate
     if (seconds < SHORTEST_SECONDS) return ''

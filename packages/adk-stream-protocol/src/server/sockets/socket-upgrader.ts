@@ -100,14 +100,10 @@ export class SocketUpgrader {
     if (stream.destroyed) return
     const { principal, headers } = result
     const fault = this.#findFault(exchange)
-    const reserved = fault ?? this.#reserve(principal.id, this.#options.proxies.clientOf(exchange))
-    if (reserved instanceof ProtocolError) {
-      this.#options.onRefused(reserved)
-      const { status, retryAfterSeconds } = reserved
-      const retry = retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }
-      return refuseUpgrade(stream, withHeaders(reply(status, reserved), { ...headers, ...retry }))
-    }
-    stream.on('close', reserved)
+    if (fault) return this.#refuse(stream, fault, headers)
+    const release = this.#reserve(principal.id, this.#options.proxies.clientOf(exchange))
+    if (release instanceof ProtocolError) return this.#refuse(stream, release, headers)
+    stream.on('close', release)
     this.#handshakeHeaders.set(request, headers)
     const kept = new CompactExchange(exchange)
     const checkPrincipal = credentialCheck(kept, principal, this.#identify)
@@ -115,6 +111,13 @@ export class SocketUpgrader {
       const connected = { socket, stream, principal, exchange: kept, checkPrincipal }
       this.#open.add(new SocketConnection(this.#shared, connected))
     })
+  }
+
+  #refuse(stream: Duplex, error: ProtocolError, headers: Readonly<Record<string, string>>): void {
+    this.#options.onRefused(error)
+    const { status, retryAfterSeconds } = error
+    const retry = retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }
+    refuseUpgrade(stream, withHeaders(reply(status, error), { ...headers, ...retry }))
   }
 
   /** The number of open sockets. */

@@ -21,6 +21,7 @@ import type { Turn } from '../../../turns/turn.ts'
 import type { TurnRegistry } from '../../../turns/turn-registry.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
 import { LOCK_RETRY_MS } from './chat-locker.ts'
+import { toAppChat } from '../backend.ts'
 
 export interface TurnsElsewhereOptions extends Pick<
   TurnRelayOptions,
@@ -106,7 +107,7 @@ export class TurnsElsewhere {
 
   /** Makes a turn of this server readable on other servers. */
   publish(chat: ChatRef, turn: Turn): void {
-    if (this.#opened) this.#opened.turns.publish(this.#key(chat, this.#opened), turn)
+    if (this.#opened) this.#opened.turns.publish(toAppChat(this.#opened.ledger, chat), turn)
   }
 
   /** Tells other servers that approvals have changed. */
@@ -132,18 +133,18 @@ export class TurnsElsewhere {
    * Stops the turn of another process that has locked a chat, and waits until it is settled. The lock names the process: the relay may
    * not contain the turn yet, or not the end of the turn before. Rejects with `unavailable` if the process cannot be asked.
    */
-  async stop({ principalId, chatId }: ChatRef): Promise<void> {
+  async stop(chat: ChatRef): Promise<void> {
     const { ask } = this
     const ledger = this.#ledger
     if (!ledger) return
-    const chat = { appName: ledger.appName, principalId, chatId }
+    const key = toAppChat(ledger, chat)
     let askedFor: string | undefined
     for (let attempt = 0; attempt < MAX_OWNERS; attempt += 1) {
-      const owner = await findOwner(ledger, chat, askedFor === undefined ? 0 : WAITER_LOOKS)
+      const owner = await findOwner(ledger, key, askedFor === undefined ? 0 : WAITER_LOOKS)
       // A lock without a turn could not be released, and expires.
       if (!owner || owner.token === askedFor) return
       if (!ask) break
-      if ((await ask(owner.worker, { kind: STOP, body: { chat } })) === true) return
+      if ((await ask(owner.worker, { kind: STOP, body: { chat: key } })) === true) return
       // That turn had ended before. The one that waited for it may be that of a third server.
       askedFor = owner.token
     }
@@ -157,7 +158,7 @@ export class TurnsElsewhere {
   async stopIfUnwatched(chat: ChatRef): Promise<boolean | undefined> {
     if (!this.#opened) return false
     const { turns } = this.#opened
-    const key = this.#key(chat, this.#opened)
+    const key = toAppChat(this.#opened.ledger, chat)
     return (await turns.find(key)) && turns.stop(key, 'stop-if-unwatched')
   }
 
@@ -194,7 +195,7 @@ export class TurnsElsewhere {
   ): Promise<Result | undefined> {
     const opened = this.#opened
     if (!opened) return undefined
-    const key = this.#key(chat, opened)
+    const key = toAppChat(opened.ledger, chat)
     const until = performance.now() + APPEAR_MS
     for (;;) {
       const found = await search(opened, key)
@@ -202,10 +203,6 @@ export class TurnsElsewhere {
       if (!(await opened.ledger.locks.isLockedElsewhere(key))) return search(opened, key)
       await delay(APPEAR_POLL_MS)
     }
-  }
-
-  #key({ principalId, chatId }: ChatRef, { ledger }: Opened): AppChatRef {
-    return { appName: ledger.appName, principalId, chatId }
   }
 }
 
