@@ -144,7 +144,7 @@ longTest.each(['live'] as const)(
   },
 )
 
-test('[DM26] [DM67] the whole page can be used with the keyboard alone', async () => {
+longTest('[DM26] [DM67] the whole page can be used with the keyboard alone', async () => {
   const page = await testDemo.openPage({ viewport: WIDE })
   const { input, reply, replies, stop, tool, waitUntilIdle, log } = chatPage(page)
   const account = readAccount(testDemo, page)

@@ -12,29 +12,32 @@ const testDemo = useTestDemo()
 
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
-test('[DM60] chats are listed with their state, newest first, also after a reload', async () => {
-  const page = await testDemo.openPage()
-  const { titles, chat, newChat } = appShell(page)
-  await page.getByText('Your chats appear here.').waitFor()
-  await sendAndWait(page, 'Send $50 to Alice')
-  await chat('Send $50 to Alice').getByText('1 pending approval').waitFor()
+longTest(
+  '[DM60] chats are listed with their state, newest first, also after a reload',
+  async () => {
+    const page = await testDemo.openPage()
+    const { titles, chat, newChat } = appShell(page)
+    await page.getByText('Your chats appear here.').waitFor()
+    await sendAndWait(page, 'Send $50 to Alice')
+    await chat('Send $50 to Alice').getByText('1 pending approval').waitFor()
 
-  await newChat.click()
-  await chatPage(page).send('[[say Slowly]][[wait list]]')
-  await chat('Slowly').getByText('Reply in progress').waitFor()
-  expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
-  testDemo.emulator.release('list')
-  await chat('Slowly').getByText('Reply in progress').waitFor({ state: 'detached' })
+    await newChat.click()
+    await chatPage(page).send('[[say Slowly]][[wait list]]')
+    await chat('Slowly').getByText('Reply in progress').waitFor()
+    expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
+    testDemo.emulator.release('list')
+    await chat('Slowly').getByText('Reply in progress').waitFor({ state: 'detached' })
 
-  await page.reload()
-  await chat('Slowly').waitFor()
-  expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
-  expect(await chat('Slowly').getAttribute('aria-current')).toBe('page')
-  await chat('Send $50').click()
-  await chatPage(page).tool('Alice').waitFor()
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Send $50 to Alice')
-  expect(await page.title()).toContain('Send $50 to Alice')
-})
+    await page.reload()
+    await chat('Slowly').waitFor()
+    expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
+    expect(await chat('Slowly').getAttribute('aria-current')).toBe('page')
+    await chat('Send $50').click()
+    await chatPage(page).tool('Alice').waitFor()
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Send $50 to Alice')
+    expect(await page.title()).toContain('Send $50 to Alice')
+  },
+)
 
 longTest(
   '[DM60] [DM61] a chat is renamed with the keyboard, also in another tab; if the server refuses, the old name returns with an error',
@@ -133,7 +136,7 @@ test('[DM62] on a phone the chat list is a drawer, which closes with Escape and 
   await list.waitFor({ state: 'hidden' })
 })
 
-test('[DM63] the mode is chosen with the keyboard and kept, with the open chat', async () => {
+longTest('[DM63] the mode is chosen with the keyboard and kept, with the open chat', async () => {
   const page = await testDemo.openPage()
   await sendAndWait(page, '[[say Hello.]]')
   const url = page.url()
@@ -162,7 +165,7 @@ test('[DM63] the mode is chosen with the keyboard and kept, with the open chat',
   expect(page.url()).toBe(url)
 })
 
-// In `npm test`, the keyboard test in accessibility.test.ts uses the shortcuts.
+// In `npm test`, apps/demo/test/shell.test.ts has all shortcuts, and usability.test.ts uses one in a browser.
 longTest('[DM67] keyboard shortcuts reach each part of the page, also while writing', async () => {
   const page = await testDemo.openPage({ viewport: { width: 1440, height: 900 } })
   const { send, tool, input, waitUntilIdle } = chatPage(page)

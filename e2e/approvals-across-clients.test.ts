@@ -28,7 +28,7 @@ function approverPage({ demo }: TestDemo): { url: string } {
   return { url: demo.approverUrl ?? '' }
 }
 
-test('[DM19] a second approver enters the code that the terminal shows', async () => {
+longTest('[DM19] a second approver enters the code that the terminal shows', async () => {
   await using demoWithApprover = await openDemoWithApprover()
   const { url, approverUrl = '' } = demoWithApprover.demo
   const page = await demoWithApprover.openPage({ url: `${url}/?as=approver` })

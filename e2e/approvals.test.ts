@@ -56,46 +56,49 @@ describe.each(testModes('sse'))('%s', (mode) => {
 })
 
 describe.each(testModes('sse'))('%s', (mode) => {
-  test('[DM34] a pending payment shows its arguments and its preview, and runs once after the approval', async () => {
-    const text = '花子さんに50ドル送金してください'
-    const visit = { mode, locale: 'ja-JP' }
-    const { page, card, account, id, waitUntilIdle, replies, results } = await requestApproval(
-      testDemo,
-      text,
-      visit,
-    )
-    const payment = card('花子')
-    expect(await payment.locator('.adk-call-description').textContent()).toBe(
-      '花子さんに50.00ドルを送金',
-    )
-    const preview = await payment.locator('.adk-preview').textContent()
-    expect(preview).toMatch(/残高.*1,000.00ドル.*950.00ドル/)
-    await payment.getByText('詳細').click()
-    expect(await readArguments(payment)).toEqual([
-      ['項目', '値'],
-      ['金額', '50'],
-      ['送金先', '花子'],
-      ['通貨', 'USD'],
-    ])
-    expect(await payment.getByRole('timer').textContent()).toMatch(/^9:\d\d$|^10:00$/)
-    expect(await account.payments()).toEqual([])
-    await takeScreenshot(page, `approval-requested-${mode}`)
+  longTest(
+    '[DM34] a pending payment shows its arguments and its preview, and runs once after the approval',
+    async () => {
+      const text = '花子さんに50ドル送金してください'
+      const visit = { mode, locale: 'ja-JP' }
+      const { page, card, account, id, waitUntilIdle, replies, results } = await requestApproval(
+        testDemo,
+        text,
+        visit,
+      )
+      const payment = card('花子')
+      expect(await payment.locator('.adk-call-description').textContent()).toBe(
+        '花子さんに50.00ドルを送金',
+      )
+      const preview = await payment.locator('.adk-preview').textContent()
+      expect(preview).toMatch(/残高.*1,000.00ドル.*950.00ドル/)
+      await payment.getByText('詳細').click()
+      expect(await readArguments(payment)).toEqual([
+        ['項目', '値'],
+        ['金額', '50'],
+        ['送金先', '花子'],
+        ['通貨', 'USD'],
+      ])
+      expect(await payment.getByRole('timer').textContent()).toMatch(/^9:\d\d$|^10:00$/)
+      expect(await account.payments()).toEqual([])
+      await takeScreenshot(page, `approval-requested-${mode}`)
 
-    await payment.getByRole('button', { name: '承認' }).click()
-    await payment.getByText('承認しました。', { exact: true }).waitFor()
-    await waitUntilIdle()
-    expect(await account.payments()).toEqual(['花子 50'])
-    expect(await account.history(id)).toEqual(RAN_ONCE)
-    expect(results()).toMatchObject([{ success: true, amount: 50, wallet_balance: 950 }])
-    expect(await replies.count()).toBe(1)
-    expect(await replies.locator('.markdown').last().textContent()).toContain('花子')
-    await takeScreenshot(page, `approval-approved-${mode}`)
+      await payment.getByRole('button', { name: '承認' }).click()
+      await payment.getByText('承認しました。', { exact: true }).waitFor()
+      await waitUntilIdle()
+      expect(await account.payments()).toEqual(['花子 50'])
+      expect(await account.history(id)).toEqual(RAN_ONCE)
+      expect(results()).toMatchObject([{ success: true, amount: 50, wallet_balance: 950 }])
+      expect(await replies.count()).toBe(1)
+      expect(await replies.locator('.markdown').last().textContent()).toContain('花子')
+      await takeScreenshot(page, `approval-approved-${mode}`)
 
-    const shown = await replies.textContent()
-    await page.reload()
-    await payment.getByText('承認しました。', { exact: true }).waitFor()
-    expect(await replies.textContent()).toBe(shown)
-  })
+      const shown = await replies.textContent()
+      await page.reload()
+      await payment.getByText('承認しました。', { exact: true }).waitFor()
+      expect(await replies.textContent()).toBe(shown)
+    },
+  )
 })
 
 describe.each(testModes('live'))('%s', (mode) => {

@@ -14,34 +14,41 @@ const testDemo = useTestDemo()
 const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
 
 describe.each(testModes('live'))('%s', (mode) => {
-  test('[DM42] the position is read once, after the approval, and sent to the model', async () => {
-    const page = await testDemo.openPage({ mode, permissions: ['geolocation'], geolocation: KYOTO })
-    const { send, tool, waitUntilIdle, replies } = chatPage(page)
-    const countReads = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
-    const results = watchToolResults(testDemo)
-    const positions = () => results().filter((result) => JSON.stringify(result).includes('35.01'))
-    await send('Where am I?')
-    const location = tool('get_location')
-    await location.getByText('Share your location with the assistant').waitFor()
-    await location.getByRole('button', { name: 'Approve' }).waitFor()
-    const [id = ''] = await readAccount(testDemo, page).pendingApprovals()
-    expect(await countReads()).toBe(0)
+  longTest(
+    '[DM42] the position is read once, after the approval, and sent to the model',
+    async () => {
+      const page = await testDemo.openPage({
+        mode,
+        permissions: ['geolocation'],
+        geolocation: KYOTO,
+      })
+      const { send, tool, waitUntilIdle, replies } = chatPage(page)
+      const countReads = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
+      const results = watchToolResults(testDemo)
+      const positions = () => results().filter((result) => JSON.stringify(result).includes('35.01'))
+      await send('Where am I?')
+      const location = tool('get_location')
+      await location.getByText('Share your location with the assistant').waitFor()
+      await location.getByRole('button', { name: 'Approve' }).waitFor()
+      const [id = ''] = await readAccount(testDemo, page).pendingApprovals()
+      expect(await countReads()).toBe(0)
 
-    await location.getByRole('button', { name: 'Approve' }).click()
-    await location.getByText('Approved.', { exact: true }).waitFor()
-    await replies.locator('.markdown').last().waitFor()
-    await waitUntilIdle()
-    expect(await replies.locator('.markdown').last().textContent()).toContain('35.01')
-    expect(await countReads()).toBe(1)
-    expect(positions()).toHaveLength(1)
-    await takeScreenshot(page, `location-${mode}`)
-    expect(await readAccount(testDemo, page).history(id)).toContain('approved')
+      await location.getByRole('button', { name: 'Approve' }).click()
+      await location.getByText('Approved.', { exact: true }).waitFor()
+      await replies.locator('.markdown').last().waitFor()
+      await waitUntilIdle()
+      expect(await replies.locator('.markdown').last().textContent()).toContain('35.01')
+      expect(await countReads()).toBe(1)
+      expect(positions()).toHaveLength(1)
+      await takeScreenshot(page, `location-${mode}`)
+      expect(await readAccount(testDemo, page).history(id)).toContain('approved')
 
-    await page.reload()
-    await location.getByText('Approved.', { exact: true }).waitFor()
-    await waitUntilIdle()
-    expect(positions()).toHaveLength(1)
-  })
+      await page.reload()
+      await location.getByText('Approved.', { exact: true }).waitFor()
+      await waitUntilIdle()
+      expect(positions()).toHaveLength(1)
+    },
+  )
 })
 
 describe.each(testModes('sse'))('%s', (mode) => {

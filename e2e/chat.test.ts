@@ -60,7 +60,7 @@ describe.each(testModes('sse'))('%s', (mode) => {
 })
 
 describe.each(testModes('live'))('%s', (mode) => {
-  test.each([WEATHER[mode]])(
+  longTest.each([WEATHER[mode]])(
     '[DM21] [DM24] a tool call and the reply are shown, and shown again after a reload: %s',
     async (name, question, expected) => {
       const page = await testDemo.openPage({ mode })
@@ -112,38 +112,44 @@ describe.each(testModes('sse'))('%s', (mode) => {
 })
 
 describe.each(testModes('live'))('%s', (mode) => {
-  test('[DM20] the page shows that the model is thinking until the first text; thoughts are collapsed and can be opened', async () => {
-    const page = await testDemo.openPage({ mode })
-    const { send, reply } = chatPage(page)
-    await send(`[[wait think-${mode}]][[think I look at the sky.]][[say It is blue.]]`)
-    await page.getByText('Thinking…').waitFor()
-    testDemo.emulator.release(`think-${mode}`)
-    await reply().getByText('It is blue.').waitFor()
-    expect(await page.getByText('Thinking…').count()).toBe(0)
-    const thoughts = reply().getByText('I look at the sky.')
-    expect(await thoughts.isVisible()).toBe(false)
-    await reply().getByText('Reasoning').click()
-    await thoughts.waitFor()
-    await takeScreenshot(page, `thoughts-${mode}`)
-  })
+  longTest(
+    '[DM20] the page shows that the model is thinking until the first text; thoughts are collapsed and can be opened',
+    async () => {
+      const page = await testDemo.openPage({ mode })
+      const { send, reply } = chatPage(page)
+      await send(`[[wait think-${mode}]][[think I look at the sky.]][[say It is blue.]]`)
+      await page.getByText('Thinking…').waitFor()
+      testDemo.emulator.release(`think-${mode}`)
+      await reply().getByText('It is blue.').waitFor()
+      expect(await page.getByText('Thinking…').count()).toBe(0)
+      const thoughts = reply().getByText('I look at the sky.')
+      expect(await thoughts.isVisible()).toBe(false)
+      await reply().getByText('Reasoning').click()
+      await thoughts.waitFor()
+      await takeScreenshot(page, `thoughts-${mode}`)
+    },
+  )
 })
 
 describe.each(testModes('sse'))('%s', (mode) => {
-  test('[DM80] [DM530] [DM531] Markdown is shown as headings, lists, tables, highlighted code and formulas', async () => {
-    testDemo.respondTo('about tea', () => [{ type: 'say', text: RICH }])
-    const page = await testDemo.openPage({ mode })
-    const { send, reply, waitUntilIdle } = chatPage(page)
-    await send('Tell me about tea')
-    await reply().locator('pre code').getByText('const cups = 2').waitFor()
-    await waitUntilIdle()
-    await reply().getByRole('heading', { name: 'Tea' }).waitFor()
-    await reply().getByRole('cell', { name: '東京' }).waitFor()
-    expect(await reply().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
-    expect(await reply().textContent()).not.toMatch(/\*\*|```|\|---/)
-    await reply().locator('.hljs-keyword').getByText('const').waitFor()
-    await reply().locator('math').nth(1).waitFor()
-    await takeScreenshot(page, `markdown-${mode}`)
-  })
+  longTest(
+    '[DM80] [DM530] [DM531] Markdown is shown as headings, lists, tables, highlighted code and formulas',
+    async () => {
+      testDemo.respondTo('about tea', () => [{ type: 'say', text: RICH }])
+      const page = await testDemo.openPage({ mode })
+      const { send, reply, waitUntilIdle } = chatPage(page)
+      await send('Tell me about tea')
+      await reply().locator('pre code').getByText('const cups = 2').waitFor()
+      await waitUntilIdle()
+      await reply().getByRole('heading', { name: 'Tea' }).waitFor()
+      await reply().getByRole('cell', { name: '東京' }).waitFor()
+      expect(await reply().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
+      expect(await reply().textContent()).not.toMatch(/\*\*|```|\|---/)
+      await reply().locator('.hljs-keyword').getByText('const').waitFor()
+      await reply().locator('math').nth(1).waitFor()
+      await takeScreenshot(page, `markdown-${mode}`)
+    },
+  )
 })
 
 longTest('[DM16] the chats of one browser are not visible in another', async () => {

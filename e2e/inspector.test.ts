@@ -55,32 +55,35 @@ describe.each(testModes('sse'))('%s', (mode) => {
 })
 
 describe.each(testModes('live'))('%s', (mode) => {
-  test('[IN2] [IN4] the inspector shows the steps of an approval, and that a decision is pending', async () => {
-    const { page, inspector, open } = await openInspector(mode)
-    const { send, tool } = chatPage(page)
-    const stops = inspector.locator('.stop')
-    await inspector.getByText('Idle: waiting for your message.').waitFor()
-    await send('Send $50 to Alice')
-    const approve = tool('Alice').getByRole('button', { name: 'Approve' })
-    await approve.waitFor()
-    await inspector
-      .getByText(/^Waiting for your decision: Send \$50\.00 to Alice\. Expires at .*\.$/)
-      .waitFor()
-    await open('Approvals')
-    await stops.getByText('decision').waitFor()
-    expect(await readNames(stops)).toEqual(['requested', 'decision', 'start', 'result'])
-    await takeScreenshot(page, `approval-requested-${mode}`)
-    const [id = ''] = await readAccount(testDemo, page).pendingApprovals()
+  longTest(
+    '[IN2] [IN4] the inspector shows the steps of an approval, and that a decision is pending',
+    async () => {
+      const { page, inspector, open } = await openInspector(mode)
+      const { send, tool } = chatPage(page)
+      const stops = inspector.locator('.stop')
+      await inspector.getByText('Idle: waiting for your message.').waitFor()
+      await send('Send $50 to Alice')
+      const approve = tool('Alice').getByRole('button', { name: 'Approve' })
+      await approve.waitFor()
+      await inspector
+        .getByText(/^Waiting for your decision: Send \$50\.00 to Alice\. Expires at .*\.$/)
+        .waitFor()
+      await open('Approvals')
+      await stops.getByText('decision').waitFor()
+      expect(await readNames(stops)).toEqual(['requested', 'decision', 'start', 'result'])
+      await takeScreenshot(page, `approval-requested-${mode}`)
+      const [id = ''] = await readAccount(testDemo, page).pendingApprovals()
 
-    await approve.click()
-    await stops.getByText('done').waitFor()
-    expect(await readNames(stops)).toEqual(['requested', 'approved', 'started', 'done'])
-    await inspector.getByText('Idle: waiting for your message.').waitFor()
-    await takeScreenshot(page, `approval-done-${mode}`)
-    const account = readAccount(testDemo, page)
-    expect(await account.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
-    expect(await account.balance()).toBe(950)
-  })
+      await approve.click()
+      await stops.getByText('done').waitFor()
+      expect(await readNames(stops)).toEqual(['requested', 'approved', 'started', 'done'])
+      await inspector.getByText('Idle: waiting for your message.').waitFor()
+      await takeScreenshot(page, `approval-done-${mode}`)
+      const account = readAccount(testDemo, page)
+      expect(await account.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+      expect(await account.balance()).toBe(950)
+    },
+  )
 })
 
 describe.each(testModes('live'))('%s', (mode) => {

@@ -16,7 +16,7 @@ import { useTestDemo } from './support/use-test-demo.ts'
 const testDemo = useTestDemo()
 
 describe.each(testModes('live'))('%s', (mode) => {
-  test('[DM37] a pending approval is kept when the server restarts', async () => {
+  longTest('[DM37] a pending approval is kept when the server restarts', async () => {
     const { page, card, account, id, waitUntilIdle, replies } = await requestApproval(
       testDemo,
       'Send $50 to Alice',

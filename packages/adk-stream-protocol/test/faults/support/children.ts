@@ -10,12 +10,17 @@ export interface Children {
   start(folder: Folder, name: string, env?: Readonly<Record<string, string>>): Child
 }
 
+/**
+ * A process lives for seconds. Without optimised code and with fewer collections of young objects it takes a tenth less CPU time.
+ */
+const V8_FLAGS = ['--no-opt', '--max-semi-space-size=64']
+
 export async function bundleChildren(): Promise<Children> {
   const program = await bundleProgram(new URL('child.ts', import.meta.url))
   return {
     start: ({ database, effects }, name, env = {}) =>
       new Child(
-        spawn(process.execPath, [program, database, effects, name], {
+        spawn(process.execPath, [...V8_FLAGS, program, database, effects, name], {
           stdio: ['pipe', 'pipe', 'inherit'],
           env: { ...process.env, ...env },
         }),
