@@ -14,7 +14,11 @@ export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom): Sink {
   if (dialect === 'ui') return sink
   const confirm = new ConfirmationDialect({ resumes: from !== 'start' })
   return {
-    ...sink,
+    hold: () => sink.hold?.(),
+    flush: () => sink.flush?.() !== false,
+    pass: (sound) => sink.pass?.(sound),
+    end: () => sink.end(),
+    abandon: () => sink.abandon(),
     write: (json) => {
       if (!CONCERNED.test(json)) return sink.write(json)
       // The log holds what `serialiseChunk` made of a chunk.

@@ -12,6 +12,7 @@ import { toDialect } from './dialects.ts'
 import type { Exchange, FeedReply, FileReply, JsonReply, TurnReply } from './exchange.ts'
 import { readBody, SECURITY_HEADERS } from './exchange.ts'
 import type { HttpRouter } from './http-router.ts'
+import { SseResponse } from './sse-response.ts'
 
 interface RequestHandling {
   readonly router: HttpRouter
@@ -111,44 +112,13 @@ function streamToNode(
   response: ServerResponse,
   keepAliveMs: number,
 ): void {
-  const keepAlive = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
-  }, keepAliveMs)
-  let isCatchingUp = true
-  const write = (frames: string): boolean => {
-    const hasRoom = response.write(frames)
-    // node:http sends after all microtasks what was written until then, in one piece. There may be a commit to the database among them.
-    if (!isCatchingUp) response.socket?.uncork()
-    return hasRoom
-  }
-  let held: string | undefined
-  const sink: Sink = {
-    write: (json) => {
-      if (held === undefined) return write(sseFrame(json))
-      held += sseFrame(json)
-      return true
-    },
-    hold: () => {
-      held = ''
-    },
-    flush: () => {
-      const frames = held ?? ''
-      held = undefined
-      return frames === '' || write(frames)
-    },
-    end: () => {
-      // A slow client keeps the response open, and writing after `end` would be an unhandled error.
-      clearInterval(keepAlive)
-      response.end(SSE_DONE)
-    },
-    abandon: () => response.destroy(),
-  }
+  const sink = new SseResponse(response, keepAliveMs)
   response.writeHead(200, { ...SSE_HEADERS, ...headers })
   const attachment = turn.attach(toDialect(dialect, sink, from), from)
-  isCatchingUp = false
+  sink.start()
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
-    clearInterval(keepAlive)
+    sink.close()
     attachment?.detach('closed')
   }
   response.on('close', leave)

@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http'
+
+import { SSE_DONE, SSE_KEEP_ALIVE, sseFrame } from '../../protocol/sse.ts'
+import type { Sink } from '../../turns/log-reader.ts'
+
+/** Chunks that follow others sooner than this are sent together (TU910). A screen shows a new picture every 16 ms. */
+const SEND_INTERVAL_MS = 16
+
+/** How many characters may wait to be sent together. */
+const MAX_WAITING = 4_096
+
+/**
+ * Writes a turn to a node:http response. The write to the socket takes half of the time of a chunk, so chunks in short succession share
+ * one.
+ */
+export class SseResponse implements Sink {
+  readonly #response: ServerResponse
+  readonly #keepAlive: NodeJS.Timeout
+  /** Frames that are not sent yet. */
+  #waiting = ''
+  /** Whether further chunks follow at once. */
+  #isHeld = true
+  #sentAt = -Infinity
+  #timer: NodeJS.Timeout | undefined
+
+  /** Holds the chunks of the turn so far until `start` is called. */
+  constructor(response: ServerResponse, keepAliveMs: number) {
+    this.#response = response
+    this.#keepAlive = setInterval(() => {
+      if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
+    }, keepAliveMs)
+  }
+
+  /** Sends the head of the response and the chunks so far, with the first chunk of the agent if that follows at once. */
+  start(): void {
+    this.#isHeld = false
+    // When the event loop has turned twice, the agent has called its model, and nothing waits for this write.
+    setImmediate(() => setImmediate(() => this.#waiting !== '' && this.#send()))
+  }
+
+  write(json: string): boolean {
+    this.#waiting += sseFrame(json)
+    return (this.#isHeld && this.#waiting.length <= MAX_WAITING) || this.#sendInTime()
+  }
+
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  flush(): boolean {
+    this.#isHeld = false
+    return this.#waiting === '' || this.#sendInTime()
+  }
+
+  end(): void {
+    this.close()
+    this.#response.end(this.#waiting + SSE_DONE)
+    this.#waiting = ''
+  }
+
+  abandon(): void {
+    this.close()
+    this.#response.destroy()
+  }
+
+  /** Stops the timers. A slow client keeps the response open, and writing after `end` would be an unhandled error. */
+  close(): void {
+    clearInterval(this.#keepAlive)
+    clearTimeout(this.#timer)
+  }
+
+  /** Sends what waits, or leaves it to the timer. Returns false if the response is full until it drains. */
+  #sendInTime(): boolean {
+    const waitMs = this.#sentAt + SEND_INTERVAL_MS - performance.now()
+    const isFull = this.#waiting.length > MAX_WAITING || this.#response.writableNeedDrain
+    if (waitMs <= 0 || isFull) return this.#sendNow()
+    this.#timer ??= setTimeout(() => this.#sendNow(), waitMs)
+    return true
+  }
+
+  #sendNow(): boolean {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#sentAt = performance.now()
+    return this.#send()
+  }
+
+  #send(): boolean {
+    const frames = this.#waiting
+    this.#waiting = ''
+    const hasRoom = this.#response.write(frames)
+    // Otherwise node:http sends it after all microtasks. There may be a commit to the database among them.
+    this.#response.socket?.uncork()
+    return hasRoom
+  }
+}
