@@ -5,7 +5,7 @@ import { runChaos } from './support/run-chaos.ts'
 
 // `npm run chaos -- --minutes 20 --seed 7`: several real servers on one PostgreSQL, clients that change servers while they read, people
 // with the client library in their tabs, and random faults. Ends with code 1 if anything was lost or done twice, or if a tab does not
-// show what is stored. `--live`: the sockets of the pages have live sessions. `--calm`: only the networks of the people fail.
+// show what is stored. `--live`: the sockets of the pages have live sessions. `--voice`: the people also speak. `--calm`: only the networks of the people fail.
 
 const { values } = parseArgs({
   options: {
@@ -15,6 +15,7 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '6' },
     pages: { type: 'string', default: '4' },
     live: { type: 'boolean', default: false },
+    voice: { type: 'boolean', default: false },
     calm: { type: 'boolean', default: false },
     'keep-history': { type: 'boolean', default: false },
   },
@@ -34,7 +35,8 @@ try {
     servers: Number(values.servers),
     clients: Number(values.clients),
     pages: Number(values.pages),
-    live: values.live,
+    live: values.live || values.voice,
+    voice: values.voice,
     ...(values.calm && { faults: [[]] }),
     everyMs: [500, 5_000],
     folder,

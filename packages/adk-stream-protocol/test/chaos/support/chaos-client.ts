@@ -11,6 +11,7 @@ import {
   type TurnKind,
 } from './history.ts'
 import type { Random } from './random.ts'
+import type { Utterances } from './utterances.ts'
 
 export interface ChaosClientOptions {
   readonly name: string
@@ -18,6 +19,8 @@ export interface ChaosClientOptions {
   readonly random: Random
   /** The addresses at which servers serve now. */
   readonly urls: () => readonly string[]
+  /** Where people with pages say things. Default: they do not speak. */
+  readonly utterances?: Utterances
 }
 
 /** How long a client reads nothing before it tries another server. */

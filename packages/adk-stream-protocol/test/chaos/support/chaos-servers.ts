@@ -35,6 +35,8 @@ export interface ChaosServersOptions {
   readonly count: number
   /** The emulator of the models, with which the servers have live sessions. Default: each server has an emulator and no live sessions. */
   readonly modelUrl?: string | undefined
+  /** Whether the live model speaks. */
+  readonly isSpoken: boolean
   readonly leaseMs: number
   readonly history: () => ChaosHistory
   readonly random: Random
@@ -92,7 +94,7 @@ export class ChaosServers implements AsyncDisposable {
   }
 
   async #add(index: number): Promise<void> {
-    const { postgres, leaseMs, modelUrl } = this.#options
+    const { postgres, leaseMs, modelUrl, isSpoken } = this.#options
     const proxy = await openProxy(postgres.url)
     const name = `server-${index + 1}`
     const env = {
@@ -105,6 +107,7 @@ export class ChaosServers implements AsyncDisposable {
       CHAOS_TOOLS: 'yes',
       REPORT_STALLS: String(leaseMs / 4),
       ...(modelUrl !== undefined && { MODEL_URL: modelUrl, LIVE_MODEL }),
+      ...(isSpoken && { LIVE_SPOKEN: 'yes' }),
       // The last one has a wrong clock.
       ...(index === this.#options.count - 1 && { CLOCK_OFFSET_MS: String(WRONG_CLOCK_MS) }),
     }

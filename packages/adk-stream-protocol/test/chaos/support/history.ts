@@ -75,7 +75,8 @@ export interface RecordedRun {
 /** A message of a client, and what came of it. */
 export interface RecordedTurn {
   readonly chatId: string
-  readonly userMessageId: string
+  /** The server chooses the id of a spoken message. */
+  userMessageId: string
   readonly kind: TurnKind
   /** The whole text of the reply. */
   readonly expected: string
@@ -83,8 +84,14 @@ export interface RecordedTurn {
   to: number
   /** The longest text that the client has seen. */
   seen: string
-  /** Whether the client asked to stop the turn. */
+  /** Whether the client asked to stop the turn, or interrupted it. */
   stops: boolean
+  /** The text of a spoken message, and when the person had said it. */
+  readonly spoken?: { readonly text: string; until: number }
+  /** Whether the person spoke while the turn waited for a decision: the model then replies as it likes. */
+  isInterrupted?: boolean
+  /** Whether the person had a fault of the network or closed a tab meanwhile. */
+  isDisturbed?: boolean
   /** The message as the client has it from the stream, if it read a stream to its end. */
   read?: ChatMessage
   approvalId?: string
@@ -95,7 +102,7 @@ export interface RecordedTurn {
 /** Records a message that a client is about to send. */
 export function recordTurn(
   { turns }: Pick<ChaosHistory, 'turns'>,
-  message: Pick<RecordedTurn, 'chatId' | 'userMessageId' | 'kind' | 'expected'>,
+  message: Pick<RecordedTurn, 'chatId' | 'userMessageId' | 'kind' | 'expected' | 'spoken'>,
 ): RecordedTurn {
   const turn = { ...message, from: Date.now(), to: Infinity, seen: '', stops: false }
   turns.push(turn)

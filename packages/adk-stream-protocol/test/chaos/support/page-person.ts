@@ -15,12 +15,14 @@ import {
 } from './history.ts'
 import { LoadBalancer, NETWORK_FAULTS } from './load-balancer.ts'
 import { PageTab } from './page-tab.ts'
+import type { Utterances } from './utterances.ts'
 
 const TICK_MS = 60
 /** How long the tabs may take after the last fault until they show what is stored. */
 const PATIENCE_MS = 90_000
 const TURNS_PER_CHAT = 5
 const KINDS = ['talk', 'stop', 'ask', 'pay', ...PAYMENT_KINDS, ...BROWSER_KINDS] as const
+const SPOKEN_KINDS = ['talk', 'talk', 'ask', 'pay', 'top_up'] as const
 /** The payments reject it. */
 const WRONG_AMOUNT = -1
 /** How long a browser tool runs at most. Some take longer than the timeout of `late`. */
@@ -61,7 +63,7 @@ export class PagePerson {
         for (let count = random.between(1, 2); count > 0; count -= 1)
           this.#tabs.push(await this.#open())
         for (let left = TURNS_PER_CHAT; left > 0 && Date.now() < until; left -= 1)
-          if (!(await this.#turn(balancer))) break
+          if (!(await this.#act(balancer))) break
       } catch (error) {
         history.problems.push(this.#report(String(error)))
       }
@@ -75,7 +77,8 @@ export class PagePerson {
 
   async #open(): Promise<PageTab> {
     const { name: user, random } = this.#options
-    const shared = { locks: this.#locks, tools: (tab: PageTab) => this.#tools(tab) }
+    const isSpoken = this.#options.utterances !== undefined
+    const shared = { isSpoken, locks: this.#locks, tools: (tab: PageTab) => this.#tools(tab) }
     const page = { user, url: this.#url, random, log: this.#log, ...shared }
     const until = Date.now() + PATIENCE_MS
     for (;;)
@@ -121,26 +124,69 @@ export class PagePerson {
     this.#tabs[index] = opened
   }
 
-  /** Sends a message, and clicks until all tabs show the stored reply. Returns false if they do not. */
-  async #turn(balancer: LoadBalancer): Promise<boolean> {
+  #act(balancer: LoadBalancer): Promise<boolean> {
+    const { random, utterances } = this.#options
+    return utterances && random.chance(0.7)
+      ? this.#speakTurn(balancer, utterances)
+      : this.#turn(balancer)
+  }
+
+  /** Says something, perhaps more before the reply has ended, and clicks until all tabs show what is stored. */
+  async #speakTurn(balancer: LoadBalancer, utterances: Utterances): Promise<boolean> {
+    const { random } = this.#options
+    const sender = random.pick(this.#tabs)
+    const turns: RecordedTurn[] = []
+    const say = async (kind: TurnKind): Promise<void> => {
+      const { turn, script } = this.#record(kind, 'spoken')
+      turns.push(turn)
+      await sender.speak(utterances.add(script))
+      if (turn.spoken) turn.spoken.until = Date.now()
+    }
+    this.#calmSince = Date.now()
+    const disturbed = this.#disturb(balancer, sender).then((isDisturbed) => {
+      for (const turn of turns) turn.isDisturbed = isDisturbed
+    })
+    const said = say(random.pick(SPOKEN_KINDS)).then(async () => {
+      const [first] = turns
+      if (!first || random.chance(0.6)) return
+      await delay(random.between(0, 1_500))
+      first.stops = true
+      first.isInterrupted = first.kind !== 'talk'
+      await say('talk')
+    })
+    const isShown = await this.#untilShown(turns, Promise.all([disturbed, said]))
+    if (random.chance(0.2)) sender.hush()
+    return isShown && turns.map((turn) => this.#checkStored(turn)).every(Boolean)
+  }
+
+  /** Writes a message and records it. */
+  #record(
+    kind: TurnKind,
+    how: 'typed' | 'spoken',
+  ): { readonly turn: RecordedTurn; readonly script: string } {
     const { random, history } = this.#options
     this.#turns += 1
     const number = this.#turns
-    const kind = random.pick<TurnKind>(KINDS)
     // The amount of a payment names its turn.
     const { script, expected } = writeScript(kind, random, { id: number, amount: number })
     const chatId = this.#chatId
     const userMessageId = `${chatId}.${number}`
-    const turn = recordTurn(history, { chatId, userMessageId, kind, expected })
+    const spoken = { text: script, until: Infinity }
+    const message = { chatId, userMessageId, kind, expected, ...(how === 'spoken' && { spoken }) }
+    return { turn: recordTurn(history, message), script }
+  }
+
+  /** Sends a message, and clicks until all tabs show the stored reply. Returns false if they do not. */
+  async #turn(balancer: LoadBalancer): Promise<boolean> {
+    const { random } = this.#options
+    const kind = random.pick<TurnKind>(KINDS)
+    const { turn, script } = this.#record(kind, 'typed')
     const sender = random.pick(this.#tabs)
     sender.send(turn.userMessageId, script)
     this.#calmSince = Date.now()
     const disturbed = this.#disturb(balancer, sender)
     if (kind === 'stop') await this.#stop(sender, turn)
-    const isShown = await this.#untilShown(turn, disturbed)
-    turn.to = Date.now()
-    if (!isShown) turn.fault = 'a tab does not show what is stored'
-    return isShown && this.#checkStored(turn)
+    return (await this.#untilShown([turn], disturbed)) && this.#checkStored(turn)
   }
 
   async #stop(sender: PageTab, turn: RecordedTurn): Promise<void> {
@@ -150,10 +196,11 @@ export class PagePerson {
     await sender.stop()
   }
 
-  /** Loses the network or reloads a tab some times. The sender is not reloaded: a page that is closed may lose what it has not sent. */
-  async #disturb(balancer: LoadBalancer, sender: PageTab): Promise<void> {
+  /** Loses the network or reloads a tab some times. The sender is not reloaded: a page that is closed may lose what it has not sent. Returns whether anything happened. */
+  async #disturb(balancer: LoadBalancer, sender: PageTab): Promise<boolean> {
     const { random } = this.#options
-    for (let left = random.pick([0, 0, 1, 2, 3]); left > 0; left -= 1) {
+    const count = random.pick([0, 0, 1, 2, 3])
+    for (let left = count; left > 0; left -= 1) {
       await delay(random.between(0, 1_000))
       const index = random.between(0, this.#tabs.length - 1)
       const tab = this.#tabs[index]
@@ -168,10 +215,20 @@ export class PagePerson {
       }
     }
     this.#calmSince = Date.now()
+    return count > 0
   }
 
   /** Clicks until all tabs show the same as the server. Returns false if they do not for long. */
-  async #untilShown(turn: RecordedTurn, disturbed: Promise<void>): Promise<boolean> {
+  async #untilShown(turns: readonly RecordedTurn[], disturbed: Promise<unknown>): Promise<boolean> {
+    const isShown = await this.#areShown(turns, disturbed)
+    for (const turn of turns) {
+      turn.to = Date.now()
+      if (!isShown) turn.fault = 'a tab does not show what is stored'
+    }
+    return isShown
+  }
+
+  async #areShown(turns: readonly RecordedTurn[], disturbed: Promise<unknown>): Promise<boolean> {
     const { history } = this.#options
     let isDisturbed = true
     void disturbed.finally(() => {
@@ -179,15 +236,16 @@ export class PagePerson {
     })
     for (;;) {
       await delay(TICK_MS)
-      for (const tab of this.#tabs) if (!tab.isClosed) this.#click(tab, turn)
-      if (!isDisturbed && (await this.#isShown(turn))) return true
+      const [first] = turns
+      for (const tab of this.#tabs) if (first && !tab.isClosed) this.#click(tab, first)
+      if (!isDisturbed && (await this.#isShown(turns))) return true
       const hasFault = isDisturbed || history.faults.some(({ to }) => to > this.#calmSince)
       if (hasFault) this.#calmSince = Date.now()
       if (Date.now() - this.#calmSince < PATIENCE_MS) continue
       const stored = await this.#tabs[0]?.loadStored()
       const shown = this.#tabs.map((tab) => `${String(tab)}: ${describe(tab.messages)}`)
       const what = `stored, running ${stored?.running}: ${describe(stored?.messages ?? [])}`
-      history.problems.push(this.#report(turn.userMessageId, ...shown, what))
+      history.problems.push(this.#report(first?.userMessageId ?? '', ...shown, what))
       return false
     }
   }
@@ -224,29 +282,54 @@ export class PagePerson {
   }
 
   /** Whether nothing is left to do, and all tabs show what is stored. */
-  async #isShown(turn: RecordedTurn): Promise<boolean> {
+  async #isShown(turns: readonly RecordedTurn[]): Promise<boolean> {
     if (this.#tabs.some(hasWork)) return false
     const stored = await this.#tabs[0]?.loadStored()
     if (!stored || stored.running || stored.messages.some(isPending)) return false
-    // A message that was stopped before it reached a server is not stored.
-    const isStored = stored.messages.some(({ id }) => id === turn.userMessageId)
-    if (!isStored && !turn.stops) return false
+    if (turns.some((turn) => !isSettled(turn, stored.messages, this.#calmSince))) return false
     return this.#tabs.every((tab) => isSame(tab.messages, stored.messages))
   }
 
   #checkStored(turn: RecordedTurn): boolean {
-    const shown = this.#tabs[0]?.messages ?? []
-    const count = shown.filter(({ id }) => id === turn.userMessageId).length
+    const count = findMessages(turn, this.#tabs[0]?.messages ?? []).length
     if (count === 1) return true
-    if (count === 0 && turn.stops) turn.fault = 'not sent'
+    if (count === 0 && (turn.spoken ? this.#mayBeLost(turn) : turn.stops)) turn.fault = 'not sent'
     else this.#options.history.problems.push(this.#report(`${turn.userMessageId}: ${count} times`))
     return count === 0
+  }
+
+  /** Audio may be lost with a connection, and with the server that has the live session. */
+  #mayBeLost({ isDisturbed = false, from }: RecordedTurn): boolean {
+    const { faults, leaseMs } = this.#options.history
+    return isDisturbed || faults.some(({ to }) => to > from - leaseMs)
   }
 
   /** A violation, with what happened before. */
   #report(...lines: readonly string[]): string {
     return [...lines, ...this.#log].join('\n')
   }
+}
+
+/** How long it may take until the model has understood what was said. */
+const UNHEARD_MS = 8_000
+
+/** Whether a message is stored. One that was stopped before it reached a server is not, and audio may be lost. */
+function isSettled(turn: RecordedTurn, stored: readonly ChatMessage[], calmSince: number): boolean {
+  const [found] = findMessages(turn, stored)
+  if (found) turn.userMessageId = found.id
+  if (found) return true
+  return turn.spoken ? Date.now() - Math.max(turn.spoken.until, calmSince) > UNHEARD_MS : turn.stops
+}
+
+function findMessages(
+  { userMessageId, spoken }: RecordedTurn,
+  messages: readonly ChatMessage[],
+): ChatMessage[] {
+  return messages.filter((message) =>
+    spoken
+      ? message.role === 'user' && textOf(message) === spoken.text
+      : message.id === userMessageId,
+  )
 }
 
 /** Whether a tab is busy, or waits for the person. */

@@ -25,6 +25,7 @@ import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import type { RecordedRun } from './history.ts'
 import type { Random } from './random.ts'
+import { TabVoice } from './tab-voice.ts'
 
 /** The tabs are in one process. Each has its own view of the locks. */
 const locksOfTab = new AsyncLocalStorage<PageLocks>()
@@ -46,6 +47,8 @@ interface TabOptions {
   /** The address of the deployment. */
   readonly url: string
   readonly random: Random
+  /** Whether the person speaks in the tab. */
+  readonly isSpoken: boolean
   /** The locks of the browser. */
   readonly locks: FakeLocks
   readonly tools: (tab: PageTab) => BrowserTools
@@ -64,16 +67,17 @@ export class PageTab {
   readonly #locks: PageLocks
   /** The runs of browser tools in this tab, by the id of their calls. */
   readonly #runs: RecordedRun[] = []
+  readonly #voice: TabVoice | undefined
   #isRecovering = false
   #isClosed = false
 
   private constructor(
-    { chatId, user, url, random, log, tools }: TabOptions,
+    { chatId, user, url, random, log, tools, isSpoken }: TabOptions,
     locks: PageLocks,
     { api, messages }: { readonly api: AdkApi; readonly messages: AdkUIMessage[] },
   ) {
     const version = random.pick(versions)
-    const isSocket = random.chance(0.5)
+    const isSocket = isSpoken || random.chance(0.5)
     this.#name = `${version.name} over ${isSocket ? 'a socket' : 'HTTP'}`
     this.#log = log
     this.#api = api
@@ -101,7 +105,9 @@ export class PageTab {
       onError: (error) => this.#note(String(error)),
       onRefused: (ids, error) => this.#note(`refused: ${ids.join()}: ${String(error)}`),
     })
+    this.#voice = 'sendAudio' in transport ? new TabVoice(transport, chatId) : undefined
     this.#close = () => {
+      this.#voice?.stop()
       this.#attached.detach()
       if ('close' in transport) transport.close()
     }
@@ -152,6 +158,19 @@ export class PageTab {
   send(id: string, text: string): void {
     const message = { id, role: 'user' as const, parts: [{ type: 'text' as const, text }] }
     this.#do(`sends ${id}: ${text}`, () => this.#chat.sendMessage(message))
+  }
+
+  /** Says something. Resolves when it is said. */
+  async speak(utterance: number): Promise<void> {
+    this.#note(`says ${utterance}, ${String(this.#voice)}`)
+    await locksOfTab.run(this.#locks, async () => this.#voice?.speak(utterance))
+    this.#note(`has said ${utterance}, ${String(this.#voice)}`)
+  }
+
+  /** Stops the voice. */
+  hush(): void {
+    this.#note('stops the voice')
+    this.#voice?.stop()
   }
 
   /** Stops the reply, and marks it as a page does. */

@@ -22,6 +22,7 @@ import {
 } from './history.ts'
 import { PagePerson } from './page-person.ts'
 import { Random } from './random.ts'
+import { Utterances } from './utterances.ts'
 
 export interface ChaosOptions {
   readonly seed: number
@@ -37,6 +38,8 @@ export interface ChaosOptions {
   readonly pages?: number
   /** Whether the sockets of pages have live sessions. Default false. */
   readonly live?: boolean
+  /** Whether people with pages also speak. Needs `live`. Default false. */
+  readonly voice?: boolean
   /** The pause between two faults. */
   readonly everyMs: readonly [least: number, most: number]
   /** The faults of each round, in this order and again from the start. An empty list: none. Default: at random. */
@@ -83,13 +86,15 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     const connectionString = postgres.url
     const common = { connectionString, schema: 'public', busyTimeoutMs: DRAIN_MS }
     await using store = await openPostgresStore(common)
-    await using emulator = options.live === true ? await openEmulator() : undefined
+    const utterances = options.voice === true ? new Utterances() : undefined
+    await using emulator = options.live === true ? await openEmulator(utterances) : undefined
     const modelUrl = emulator?.baseUrl
     const start = {
       postgres,
       count,
       leaseMs,
       modelUrl,
+      isSpoken: utterances !== undefined,
       random: random.fork(),
       history: () => history,
     }
@@ -101,9 +106,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       tally.rounds += 1
       const roundUntil = Math.min(until, Date.now() + roundMs)
       const round = tally.rounds
-      await runRound({ options, random, servers, history, round, until: roundUntil })
+      await runRound({ options, random, servers, history, round, until: roundUntil, utterances })
       await drain(store, history)
       seq = await collect(history, { store, servers, after: seq })
+      history.problems.push(...(utterances?.repeated ?? []).map((frame) => `heard twice: ${frame}`))
       const violations = checkChaos(history)
       addTo(tally, history)
       print(`${describe(tally)}, ${violations.length} violations`)
@@ -119,8 +125,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
-async function openEmulator(): Promise<{ readonly baseUrl: string } & AsyncDisposable> {
-  const emulator = await startEmulator()
+async function openEmulator(
+  utterances: Utterances | undefined,
+): Promise<{ readonly baseUrl: string } & AsyncDisposable> {
+  const emulator = await startEmulator(utterances && { transcribe: utterances.transcribe })
   return { baseUrl: emulator.baseUrl, [Symbol.asyncDispose]: () => emulator.close() }
 }
 
@@ -131,10 +139,12 @@ interface Round {
   readonly history: ChaosHistory
   readonly until: number
   readonly round: number
+  readonly utterances: Utterances | undefined
 }
 
 /** Runs clients and faults until the time is over, and then lets the clients finish. */
-async function runRound({ options, random, servers, history, until, round }: Round): Promise<void> {
+async function runRound(run: Round): Promise<void> {
+  const { options, random, servers, history, until, round, utterances } = run
   const start = (Client: typeof ChaosClient | typeof PagePerson, name: string, count: number) =>
     Array.from({ length: count }, (_, index) =>
       new Client({
@@ -142,6 +152,7 @@ async function runRound({ options, random, servers, history, until, round }: Rou
         history,
         random: random.fork(),
         urls: () => servers.urls,
+        ...(utterances && { utterances }),
       }).run(until),
     )
   const clients = start(ChaosClient, 'client', options.clients)

@@ -30,7 +30,7 @@ import { chargeTool, openPaymentServer, paymentTool } from './payment-server.ts'
  * - `CLOCK_OFFSET_MS`: the error of the clock of the process
  * - `REPORT_STALLS`: print when the event loop did not run for this many ms
  * - `TOOL_MS`: delays before and after the effect of a tool, each up to this long
- * - `MODEL_URL`, `LIVE_MODEL`: the emulator to use, and the live model
+ * - `MODEL_URL`, `LIVE_MODEL`: the emulator to use, and the live model. `LIVE_SPOKEN`: the live model speaks
  * - `MCP_URL`: an MCP server whose tools the agent has, and which may ask people
  * - `A2A_CARD`: a remote agent to which the agent can transfer
  * - `GATED_DESK`: the call of the agent `desk` needs approval itself
@@ -141,6 +141,7 @@ const paymentServer = await openPaymentServer({
     .optional()
     .parse(process.env['IN_STEPS']),
   ...(modelUrl !== undefined && { modelUrl, liveModel: process.env['LIVE_MODEL'] ?? '' }),
+  isSpoken: process.env['LIVE_SPOKEN'] !== undefined,
   ...(process.env['GATED_DESK'] !== undefined && {
     approvals: { top_up: { idempotent: true }, desk: true },
   }),

@@ -49,6 +49,8 @@ export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store
   readonly subAgents?: readonly BaseAgent[]
   /** The live model of sockets. Default: there are no live conversations. */
   readonly liveModel?: string
+  /** Whether the live model speaks. Default: it writes. */
+  readonly isSpoken?: boolean
   /** The emulator of the models. Default: a new one. */
   readonly modelUrl?: string
   readonly reached?: Reached
@@ -68,6 +70,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     effects,
     reached = async () => undefined,
     liveModel,
+    isSpoken = false,
     modelUrl,
     inSteps,
     tools: more = [],
@@ -101,7 +104,7 @@ export async function openPaymentServer(options: PaymentServerOptions): Promise<
     ...(liveModel !== undefined && {
       live: {
         model: new EmulatedGemini(baseUrl, liveModel),
-        runConfig: { responseModalities: [Modality.TEXT] },
+        ...(!isSpoken && { runConfig: { responseModalities: [Modality.TEXT] } }),
       },
     }),
     ...bridgeOptions,
