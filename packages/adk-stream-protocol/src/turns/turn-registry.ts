@@ -99,9 +99,12 @@ export class TurnRegistry {
     return this.#running.size
   }
 
+  /**
+   * Returns the turn that writes a message. A replay is none: clients that were told of one would wait for a turn that no feed reports.
+   */
   running(chat: ChatRef): Turn | undefined {
     const turn = this.#running.get(keyOf(chat))
-    return turn?.log.ended ? undefined : turn
+    return turn?.log.ended || turn?.isReplay ? undefined : turn
   }
 
   /** Returns the turn of a chat that has ended at the question of an MCP server while its run continues. */
@@ -144,6 +147,7 @@ export class TurnRegistry {
     const { background = false, graceMs = this.#options.disconnectGraceMs } = job
     const turn = new Turn(messageId, this.#options, { background, graceMs })
     turn.repliesTo = job.repliesTo
+    turn.isReplay = job.isReplay === true
     this.#running.set(key, turn)
     const free = (): void => {
       // Not `turn` if the run has asked a question and continued in another turn.

@@ -37,6 +37,8 @@ export class Turn {
   readonly messageId: string
   /** The user message that the turn replies to, if it is a turn of a new message with an id. */
   repliesTo: IdentifiedMessage | undefined
+  /** Whether the turn only streams a stored message again. */
+  isReplay = false
   readonly background: boolean
   readonly log: TurnLog
   readonly #abort: AbortController

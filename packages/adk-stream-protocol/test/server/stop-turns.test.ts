@@ -105,3 +105,14 @@ test('[TU798] [RL880] a stop at a third server also stops the turn of a second o
   await third.elsewhere.stop(CHAT)
   expect(stopped).toEqual(['first', 'second'])
 })
+
+test('[CV2] a stored message that is only streamed again does not count as running', async () => {
+  const turns = openRegistry()
+  const end = defer()
+  const run = { run: async () => end.promise }
+  await turns.start(CHAT, 'message-1', { ...run, isReplay: true })
+  await turns.start({ ...CHAT, chatId: 'chat-2' }, 'message-2', run)
+  expect(turns.running(CHAT)).toBeUndefined()
+  expect(turns.running({ ...CHAT, chatId: 'chat-2' })?.messageId).toBe('message-2')
+  end.resolve()
+})
