@@ -110,7 +110,7 @@ function isKnownTool(name: string): boolean {
 /** Whether the audit record has this decision, with everything that the person added to it. */
 function isRecorded(decision: RecordedDecision, event: AuditRecord['event'] | undefined): boolean {
   const { approved, reason, args, payload } = decision
-  if (event?.type === 'denied') return !approved && event.reason === reason
+  if (event?.type === 'denied') return !approved && (event.reason ?? '') === (reason ?? '')
   if (event?.type !== 'approved') return false
   const { editedArgs } = event
   return (
