@@ -159,7 +159,7 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
   const name = `${chatId}/${userMessageId} (${turn.kind})`
   if (fault === 'not sent') return []
   if (fault !== undefined) return [`${name}: ${fault}`]
-  if (turn.isInterrupted === true) return []
+  if (turn.hasFreeText === true) return []
   const found: string[] = []
   const must = (holds: boolean, what: string): void => {
     if (!holds) found.push(`${name}: ${what}`)

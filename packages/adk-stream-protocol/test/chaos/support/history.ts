@@ -88,8 +88,8 @@ export interface RecordedTurn {
   stops: boolean
   /** The text of a spoken message, and when the person had said it. */
   readonly spoken?: { readonly text: string; until: number }
-  /** Whether the person spoke while the turn waited for a decision: the model then replies as it likes. */
-  isInterrupted?: boolean
+  /** Whether the model may say anything: it heard audio, even silence, while the turn waited for a decision. */
+  hasFreeText?: boolean
   /** Whether the person had a fault of the network or closed a tab meanwhile. */
   isDisturbed?: boolean
   /** The message as the client has it from the stream, if it read a stream to its end. */

@@ -138,6 +138,7 @@ export class PagePerson {
     const turns: RecordedTurn[] = []
     const say = async (kind: TurnKind): Promise<void> => {
       const { turn, script } = this.#record(kind, 'spoken')
+      turn.hasFreeText = kind !== 'talk'
       turns.push(turn)
       await sender.speak(utterances.add(script))
       if (turn.spoken) turn.spoken.until = Date.now()
@@ -151,7 +152,6 @@ export class PagePerson {
       if (!first || random.chance(0.6)) return
       await delay(random.between(0, 1_500))
       first.stops = true
-      first.isInterrupted = first.kind !== 'talk'
       await say('talk')
     })
     const isShown = await this.#untilShown(turns, Promise.all([disturbed, said]))
