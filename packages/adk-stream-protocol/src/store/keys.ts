@@ -39,10 +39,13 @@ export function checkName(what: string, name: unknown): string {
 
 /** Whether a text column returns a name unchanged. */
 export function isStorable(name: string): boolean {
-  return !UNSTORABLE.test(name)
+  return name.isWellFormed() && !name.includes('\0')
 }
 
-const UNSTORABLE = /[\0\p{Surrogate}]/u
+/** Returns a key as one string. The names contain no NUL character. */
+export function joinKey(key: SessionKey): string {
+  return key.join('\0')
+}
 
 /**
  * The chats that this process has locked, with their fencing tokens. A write to such a chat succeeds only while the
@@ -53,15 +56,15 @@ export class LockedChats {
 
   /** Returns the token of this process's lock on a chat, or undefined if it holds none. */
   tokenOf(key: SessionKey): string | undefined {
-    return this.#tokens.get(JSON.stringify(key))
+    return this.#tokens.get(joinKey(key))
   }
 
   hold(key: SessionKey, token: string): void {
-    this.#tokens.set(JSON.stringify(key), token)
+    this.#tokens.set(joinKey(key), token)
   }
 
   /** Returns false if this process does not hold this lock any more. */
   release(key: SessionKey, token: string): boolean {
-    return this.tokenOf(key) === token && this.#tokens.delete(JSON.stringify(key))
+    return this.tokenOf(key) === token && this.#tokens.delete(joinKey(key))
   }
 }

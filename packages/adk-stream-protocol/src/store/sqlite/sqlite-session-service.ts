@@ -42,7 +42,7 @@ import {
   encodeEvent,
 } from '../session-history.ts'
 import type { SessionKey } from '../keys.ts'
-import { checkName, LockedChats, sessionKey } from '../keys.ts'
+import { checkName, joinKey, LockedChats, sessionKey } from '../keys.ts'
 import type {
   FirstMessageReader,
   LockedSessionReader,
@@ -98,30 +98,30 @@ export class SqliteSessionService
     if (isStored) return session
     const key = sessionKey(request)
     if (this.#held.tokenOf(key) === undefined) return this.insertOrGet(request)
-    this.#unstored.add(JSON.stringify(key))
+    this.#unstored.add(joinKey(key))
     return session
   }
 
   /** Reads the session of a chat that was just locked, if one query is enough: the session is new, or its events are cached. */
   readLocked(request: CompositeSessionKey): void {
     const read = this.#readPage(request, { cachedOnly: true })
-    if (read !== 'incomplete') this.#locked.set(JSON.stringify(sessionKey(request)), read)
+    if (read !== 'incomplete') this.#locked.set(joinKey(sessionKey(request)), read)
   }
 
   /** Forgets what belongs to the lock of a chat. */
   dropLocked(key: SessionKey): void {
-    this.#locked.delete(JSON.stringify(key))
-    this.#unstored.delete(JSON.stringify(key))
+    this.#locked.delete(joinKey(key))
+    this.#unstored.delete(joinKey(key))
   }
 
   /** Returns a session that is stored, or that this process has created and will store with its first event. */
   #toExisting(request: GetSessionRequest, read: ReadSession): Session | undefined {
-    const isCreated = read.isStored || this.#unstored.has(JSON.stringify(sessionKey(request)))
+    const isCreated = read.isStored || this.#unstored.has(joinKey(sessionKey(request)))
     return isCreated ? read.session : undefined
   }
 
   #takeLocked(request: CompositeSessionKey): ReadSession | undefined {
-    const key = JSON.stringify(sessionKey(request))
+    const key = joinKey(sessionKey(request))
     const locked = this.#locked.get(key)
     this.#locked.delete(key)
     return locked
@@ -223,7 +223,7 @@ export class SqliteSessionService
         calls.length > 0 &&
         statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
       if (isMissing) return false
-      if (this.#unstored.has(JSON.stringify(key)))
+      if (this.#unstored.has(joinKey(key)))
         statements.insertSession.run(...key, Date.now(), encodeState({}))
       const state = nextState(delta.session, () => statements.readState.rows(...key))
       const isNew = statements.insertEvent.run(...row, token) === 1
