@@ -9,9 +9,9 @@ import { writeNotes } from '../agent/history/event-notes.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
-import type { PreviewResult } from '../approvals/policy.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { RunState } from './run-state.ts'
+import type { PreviewResult } from '../approvals/policy-previews.ts'
 
 /** Returns what a client needs to know about an approval request. */
 export function toAskedNote(

@@ -7,8 +7,8 @@ import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
+import { previewApproval } from '../approvals/policy-previews.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
-import { previewApproval } from '../approvals/policy.ts'
 import {
   createHandoverEvent,
   createOfferEvent,

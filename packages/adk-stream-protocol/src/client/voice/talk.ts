@@ -2,8 +2,8 @@ import type { LiveEvent } from '../socket/watched-chats.ts'
 import type { WebSocketTransport } from '../transports/web-socket-transport.ts'
 import type { AudioDevices, Microphone, Playback, Speaker } from './audio-devices.ts'
 import { toProblem } from './audio-devices.ts'
-import { claimVoice } from './claim-voice.ts'
 import type { VoiceEvent } from './voice-state.ts'
+import { defer } from '../../shared/async.ts'
 
 /** The part of a transport that a voice needs. */
 export type VoiceTransport = Pick<
@@ -282,4 +282,24 @@ export function detectSpeech(before: SpeechDetection, level: number): SpeechDete
   return isChange
     ? { speaking: !before.speaking, against: 0, noise }
     : { speaking: before.speaking, against, noise }
+}
+
+/**
+ * Claims the voice of a chat for this page: a model cannot listen to two microphones. Another page of the browser that claims it later
+ * takes it over, and `onTaken` is called here. Returns a function that ends the claim.
+ */
+function claimVoice(chatId: string, onTaken: () => void): () => void {
+  const { navigator } = globalThis as { navigator?: { readonly locks?: LockManager } }
+  let isHeld = true
+  const released = defer()
+  navigator?.locks
+    ?.request(`adk-voice/${chatId}`, { steal: true }, () => released.promise)
+    .catch((error: unknown) => {
+      // Another error: the page may be forbidden to use locks.
+      if (isHeld && error instanceof Error && error.name === 'AbortError') onTaken()
+    })
+  return () => {
+    isHeld = false
+    released.resolve()
+  }
 }

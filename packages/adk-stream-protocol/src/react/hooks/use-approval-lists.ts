@@ -7,7 +7,11 @@ import { DECISION_CANCELLED } from '../../client/transports/transport.ts'
 import type { ApprovalPage, PendingApproval } from '../../protocol/server-views.ts'
 import { type Decision, mayWait } from '../reading/approval.ts'
 import { type ServerError, toServerError } from '../reading/problem.ts'
-import { usePendingIds, type OutboxApi, useWaitingDecisions } from './use-pending-approvals.ts'
+import {
+  usePendingIds,
+  type WaitingDecisionsApi,
+  useWaitingDecisions,
+} from './use-pending-approvals.ts'
 import type { Refusals } from './use-attached-chat.ts'
 import { useLatest } from './use-stable.ts'
 
@@ -59,7 +63,7 @@ export interface Inbox {
  * be reached.
  */
 export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
-  Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'> & OutboxApi>
+  Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'> & WaitingDecisionsApi>
 
 /** The number of approvals that the server returns at once. */
 const INBOX_PAGE = 100

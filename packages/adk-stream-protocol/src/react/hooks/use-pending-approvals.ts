@@ -12,7 +12,7 @@ import { type ApprovalDetails, readApprovals, type Votes } from '../reading/appr
 import { useLatest } from './use-stable.ts'
 
 /** The part of `AdkApi` that keeps decisions. */
-export type OutboxApi = Pick<
+export type WaitingDecisionsApi = Pick<
   AdkApi,
   | 'waitingDecisions'
   | 'onWaitingDecisions'
@@ -22,18 +22,23 @@ export type OutboxApi = Pick<
 >
 
 /** Returns the decisions that wait for the connection, by approval id, whichever part of the page sent them. */
-export function useWaitingDecisions(api: Partial<OutboxApi> | undefined): WaitingDecisions {
+export function useWaitingDecisions(
+  api: Partial<WaitingDecisionsApi> | undefined,
+): WaitingDecisions {
   return useOutbox(api, () => api?.waitingDecisions ?? NONE_WAITING)
 }
 
 /** Returns the decisions that the server refused after they had waited. */
 export function useRefusedDecisions(
-  api: Partial<OutboxApi> | undefined,
+  api: Partial<WaitingDecisionsApi> | undefined,
 ): readonly RefusedDecision[] {
   return useOutbox(api, () => api?.refusedDecisions ?? NONE_REFUSED)
 }
 
-function useOutbox<Snapshot>(api: Partial<OutboxApi> | undefined, read: () => Snapshot): Snapshot {
+function useOutbox<Snapshot>(
+  api: Partial<WaitingDecisionsApi> | undefined,
+  read: () => Snapshot,
+): Snapshot {
   const subscribe = useCallback(
     (listener: () => void) => api?.onWaitingDecisions?.(listener) ?? (() => undefined),
     [api],
@@ -87,7 +92,7 @@ export function useVotes(
       const { approvals, voted, version, hint, preview, argsSchema } = response.approval
       if (approvals.needed > 1)
         setVotes((known) =>
-          keepNewest(known, approvalId, { given: approvals.given, voted, version }),
+          keepNewerVotes(known, approvalId, { given: approvals.given, voted, version }),
         )
       if (hint !== undefined)
         setHints((known) =>
@@ -146,7 +151,7 @@ function listPending(messages: readonly UIMessage[]): string[] {
 }
 
 /** Ignores a response that is older than the known one. */
-function keepNewest(
+function keepNewerVotes(
   known: ReadonlyMap<string, Votes>,
   approvalId: string,
   votes: Votes,

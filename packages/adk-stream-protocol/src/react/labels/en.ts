@@ -1,5 +1,5 @@
 import { toRemoteTitle } from '../../protocol/message.ts'
-import { toDuration } from './duration.ts'
+import { toDuration } from './labels.ts'
 import type { AdkLabels } from './labels.ts'
 
 function money(amount: number, currency: string): string {

@@ -1,4 +1,4 @@
-import { toDuration } from './duration.ts'
+import { toDuration } from './labels.ts'
 import type { AdkLabels } from './labels.ts'
 
 /** Writes an amount. Dollars are written as people say them. */

@@ -6,14 +6,10 @@ import type { Decider } from '../../../approvals/deciders.ts'
 import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { isAccepted } from '../../../approvals/next-approval.ts'
-import type { ApprovalPolicy, PreviewResult } from '../../../approvals/policy.ts'
-import {
-  resolvePolicy,
-  resolveVerdict,
-  toPolicyCall,
-  makePreview,
-  previewApproval,
-} from '../../../approvals/policy.ts'
+import { makePreview, previewApproval } from '../../../approvals/policy-previews.ts'
+import type { PreviewResult } from '../../../approvals/policy-previews.ts'
+import type { ApprovalPolicy } from '../../../approvals/policy.ts'
+import { resolvePolicy, resolveVerdict, toPolicyCall } from '../../../approvals/policy.ts'
 import { readArgumentsSchema } from '../../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'

@@ -48,8 +48,8 @@ async function lockChat(
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
   const isHeldByRequest = watchHolder(ledger, chat)
-  /** Whether the turn in the chat has a reader. Undefined while the turn is not known to other servers. */
-  let isWatched: true | undefined
+  /** Whether the turn in the chat is known to have a reader. Other servers do not know a turn that has just started. */
+  let isWatched = false
   const appearsUntil = performance.now() + APPEAR_MS
   for (;;) {
     const token = await ledger.locks.lock(chat, request)
@@ -59,10 +59,10 @@ async function lockChat(
     if (reply !== undefined) throw new RepeatedMessageError(reply)
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
     // TU6 holds across servers.
-    if (request.onLocked !== 'wait' && isWatched === undefined) {
+    if (request.onLocked !== 'wait' && !isWatched) {
       const isStopped = await request.stopIfUnwatched()
       const isKnown = isStopped !== undefined || performance.now() > appearsUntil
-      if (isKnown && !isStopped) isWatched = true
+      isWatched = isKnown && !isStopped
     }
     if (request.onLocked === 'refuse' && isWatched && (await isHeldByRequest()))
       throw new ProtocolError('turn-running')
