@@ -18,6 +18,9 @@ afterEach(() => {
 /** Requests a render every 5 ms for 2 seconds. Each takes `drawMs`. Returns the times of the renders. */
 function renderChunks(drawMs: number, minMs: number) {
   const times: number[] = []
+  let blocked = 0
+  const start = Date.now()
+  vi.spyOn(performance, 'now').mockImplementation(() => Date.now() - start)
   const paced = paceRenders(() => {
     times.push(performance.now())
     vi.advanceTimersByTime(0)
@@ -25,9 +28,6 @@ function renderChunks(drawMs: number, minMs: number) {
     vi.setSystemTime(Date.now() + drawMs)
     blocked += drawMs
   }, minMs)
-  let blocked = 0
-  vi.spyOn(performance, 'now').mockImplementation(() => Date.now() - START)
-  const START = Date.now()
   for (let chunk = 0; chunk < 400; chunk += 1) {
     paced.request()
     vi.advanceTimersByTime(5)

@@ -109,8 +109,8 @@ test('[SE141] behind TLS the cookie is Secure and bound to its host; only a trus
     headers: { ...headers, cookie: pair },
   })
   await socket.sync()
-  const tossed = await cookieOf(server.url, { cookie: pair.replace('__Host-', '') })
-  expect(tossed).not.toBeNull()
+  const unbound = await cookieOf(server.url, { cookie: pair.replace('__Host-', '') })
+  expect(unbound).not.toBeNull()
 
   await using bare = await serve({ authenticate })
   expect(await cookieOf(bare.url)).toMatch(/^adk_principal=[^;]+; Path=\/; HttpOnly; (?!.*Secure)/)

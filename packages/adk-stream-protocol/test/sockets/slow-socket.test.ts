@@ -153,7 +153,13 @@ test('[WS17] a peer is dead after three missed pings in a row; any frame resets 
   heartbeats.add(peer)
   // Other peers on the same timer, and one that is removed, do not affect it.
   let others = 0
-  const living = { ping: () => ((others += 1), heartbeats.beat(living)), onDead: () => undefined }
+  const living = {
+    ping: () => {
+      others += 1
+      heartbeats.beat(living)
+    },
+    onDead: () => undefined,
+  }
   heartbeats.add(living)
   const leaving = { ping: () => heartbeats.remove(leaving), onDead: () => undefined }
   heartbeats.add(leaving)

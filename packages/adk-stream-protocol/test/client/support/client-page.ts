@@ -92,16 +92,9 @@ export class ClientPage implements AsyncDisposable {
 
   /** Opens a chat as a page does: with the stored messages. */
   async open(id = 'chat-1', { reloads = true }: { reloads?: boolean } = {}): Promise<ClientChat> {
-    const loadMessages = (): Promise<AdkUIMessage[]> => this.load(id)
-    const messages = await loadMessages()
     const { transport } = this
-    const chat = this.#options.version.open({ id, messages, transport })
-    const errors: unknown[] = []
-    const attached = attachChat(chat, transport, {
-      onError: (error) => errors.push(error),
-      ...(reloads && { loadMessages }),
-    })
-    return new ClientChat(chat, attached, errors)
+    const loadMessages = (): Promise<AdkUIMessage[]> => this.load(id)
+    return openAttached(this.#options.version, { id, transport, loadMessages, reloads })
   }
 
   /** Opens a chat that is not attached. */
@@ -151,9 +144,26 @@ export async function openSse(
   id = 'chat-1',
 ): Promise<ClientChat> {
   const loadMessages = (): Promise<AdkUIMessage[]> => transport.loadMessages(id)
-  const messages = await loadMessages()
-  const chat = version.open({ id, messages, transport })
+  return openAttached(version, { id, transport, loadMessages, reloads: true })
+}
+
+interface AttachedOptions {
+  readonly id: string
+  readonly transport: AnyTransport & Parameters<typeof attachChat>[1]
+  readonly loadMessages: () => Promise<AdkUIMessage[]>
+  /** Whether the attached chat may load its messages again. */
+  readonly reloads: boolean
+}
+
+async function openAttached(
+  version: Version,
+  { id, transport, loadMessages, reloads }: AttachedOptions,
+): Promise<ClientChat> {
+  const chat = version.open({ id, messages: await loadMessages(), transport })
   const errors: unknown[] = []
-  const onError = (error: unknown): void => void errors.push(error)
-  return new ClientChat(chat, attachChat(chat, transport, { onError, loadMessages }), errors)
+  const attached = attachChat(chat, transport, {
+    onError: (error) => errors.push(error),
+    ...(reloads && { loadMessages }),
+  })
+  return new ClientChat(chat, attached, errors)
 }

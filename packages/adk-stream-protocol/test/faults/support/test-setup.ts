@@ -19,13 +19,13 @@ export interface TestSetup extends AsyncDisposable {
 export async function openTestSetup(
   options: Partial<PaymentServerOptions> & { readonly wrap?: (store: Store) => Store } = {},
 ): Promise<TestSetup> {
-  const { wrap = (store: Store) => store, ...worldOptions } = options
+  const { wrap = (store: Store) => store, ...serverOptions } = options
   const folder = await makeFolder()
   const store = await openSqliteStore({ path: folder.database })
   const paymentServer = await openPaymentServer({
     store: wrap(store),
     effects: folder.effects,
-    ...worldOptions,
+    ...serverOptions,
   })
   return {
     paymentServer,

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import { key, textEvent } from '../../../src/store/contract/fixtures.ts'
 
-// A second process for the store's tests: `store-child.ts <program> <database file>`. It says `ready`, starts at the first
+// A second process for the store's tests: `child.ts <program> <database file>`. It says `ready`, starts at the first
 // line of its input, and reports on its output, one line each.
 
 const programs: Record<string, (path: string) => Promise<void>> = {
