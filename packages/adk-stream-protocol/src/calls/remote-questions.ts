@@ -180,3 +180,9 @@ export function findWaitingTasks(
   }
   return [...tasks.values()]
 }
+
+/** A call that represents a question of a remote agent. */
+export interface RemoteCall extends RemoteCallNote {
+  readonly toolName: string
+  readonly args: Record<string, unknown>
+}

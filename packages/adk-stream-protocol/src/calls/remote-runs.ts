@@ -20,7 +20,7 @@ import {
 } from '../agent/adk-workarounds/remote-agents.ts'
 import { toResponse, describeEnding } from '../agent/call-responses.ts'
 import { hasFinalResponse } from '../agent/history/cut-events.ts'
-import type { RemoteCallNote } from '../agent/history/event-notes.ts'
+
 import { readNotes } from '../agent/history/event-notes.ts'
 import { readCallName } from '../agent/history/input-calls.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
@@ -30,7 +30,7 @@ import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { parseOriginalCall } from './approval-events.ts'
 import type { RemoteHost, RemoteRun } from './remote-pauses.ts'
 import { createReply, pickAuthor, relay, RemoteTool, toToolCall } from './remote-pauses.ts'
-import type { WaitingTask } from './remote-questions.ts'
+import type { RemoteCall, WaitingTask } from './remote-questions.ts'
 import { toQuestions } from './remote-questions.ts'
 import type { CallOutcome } from './run-call.ts'
 
@@ -299,12 +299,6 @@ async function* only(event: Event): RemoteEvents {
 async function* prepend(first: Event, rest: RemoteEvents): RemoteEvents {
   yield first
   yield* rest
-}
-
-/** A call that represents a question of a remote agent. */
-export interface RemoteCall extends RemoteCallNote {
-  readonly toolName: string
-  readonly args: Record<string, unknown>
 }
 
 /** Why a task gets no answer. */

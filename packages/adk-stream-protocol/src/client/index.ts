@@ -9,6 +9,7 @@ export {
 } from './api/adk-api.ts'
 export { type Playback, Player, playRecording } from './recording/play-recording.ts'
 export { readRecording, Recorder } from './recording/recording.ts'
+export type { WebSocketTransportOptions } from './socket/socket-session.ts'
 export type { LiveEvent } from './socket/watched-chats.ts'
 export { type AttachedChat, attachChat } from './sync/attached-chat.ts'
 export { type BrowserTools, runBrowserTools } from './tools/browser-tools.ts'
@@ -18,11 +19,7 @@ export {
   sseTransport,
   type SseTransportOptions,
 } from './transports/sse-transport.ts'
-export {
-  type WebSocketTransport,
-  webSocketTransport,
-  type WebSocketTransportOptions,
-} from './transports/web-socket-transport.ts'
+export { type WebSocketTransport, webSocketTransport } from './transports/web-socket-transport.ts'
 export type { WireEvent } from './transports/wire-events.ts'
 export type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
 export type { SignedInService } from '../protocol/sign-in-terms.ts'

@@ -11,8 +11,7 @@ import type {
 } from '@google/genai'
 
 import { LiveConnectionError, toConnectionError, openGeminiSocket } from './gemini-socket.ts'
-import type { LiveHooks } from './reconnecting-model.ts'
-import { type ConnectionHandler, MessageReceiver } from './message-receiver.ts'
+import { type ConnectionHandler, type LiveHooks, MessageReceiver } from './message-receiver.ts'
 import { takesTextAsRealtime, chooseMediaField, sendHistory, sendOutgoing } from './live-models.ts'
 import type { GeminiSocket } from './gemini-socket.ts'
 import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'

@@ -17,7 +17,8 @@ import type { OutputResponse } from '../protocol/read-responses.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import { continueTimer, performEffects, resumeIfDecided } from './call-effects.ts'
 import type { WaitingCall } from './live-snapshot.ts'
-import type { LiveCallState, LiveSession, LiveCallsOptions, OpenCall } from './open-call.ts'
+import type { LiveCallState } from './live-message.ts'
+import type { LiveSession, LiveCallsOptions, OpenCall } from './open-call.ts'
 import {
   addInside,
   canCallWait,

@@ -11,11 +11,8 @@ import {
   runLiveAgent,
   wrapTools,
 } from '../gemini-live/live-agent.ts'
-import type {
-  LiveHooks,
-  LiveStatus,
-  ReconnectingLiveModel,
-} from '../gemini-live/reconnecting-model.ts'
+import type { LiveHooks, LiveStatus } from '../gemini-live/message-receiver.ts'
+import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
 import type { ShownReply } from '../protocol/message.ts'
 import { defer } from '../shared/async.ts'

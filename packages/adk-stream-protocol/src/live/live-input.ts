@@ -5,8 +5,15 @@ import { FunctionResponseScheduling } from '@google/genai'
 import { AWAITING_APPROVAL } from '../agent/call-responses.ts'
 import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import type { LiveMessage } from './live-message.ts'
-import type { EndedCall } from './open-call.ts'
 import type { TurnTaking } from './turn-taking.ts'
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly id: string
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly response: Readonly<Record<string, unknown>>
+}
 
 interface LiveInputOptions {
   readonly turnTaking: TurnTaking<LiveMessage>

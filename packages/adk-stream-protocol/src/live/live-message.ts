@@ -7,8 +7,13 @@ import type { AudioCount } from '../protocol/message.ts'
 import { AsyncQueue } from '../shared/async.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { LiveCallState } from './open-call.ts'
 import type { TurnTaking } from './turn-taking.ts'
+
+/**
+ * - `executing`: it runs after an approval, so clients saw it wait before.
+ * - `asking`: it runs, and its MCP server waits for the answer of a person.
+ */
+export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
 
 export interface LiveMessageOptions {
   readonly messageId?: string

@@ -1,4 +1,4 @@
-import type { LiveStatus } from '../gemini-live/reconnecting-model.ts'
+import type { LiveStatus } from '../gemini-live/message-receiver.ts'
 import type { Message } from '../protocol/message.ts'
 import { SparseSet } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'

@@ -16,7 +16,7 @@ import type { SignInCalls } from '../calls/sign-in-calls.ts'
 import type { RecordOutcome } from '../gemini-live/live-agent.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 import type { LiveInput } from './live-input.ts'
-import type { LiveMessages } from './live-message.ts'
+import type { LiveCallState, LiveMessages } from './live-message.ts'
 import type { WaitingCall } from './live-snapshot.ts'
 import type { SessionWriter } from './session-writer.ts'
 
@@ -92,12 +92,6 @@ export interface LiveCallsOptions {
   readonly onStateChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
 }
-
-/**
- * - `executing`: it runs after an approval, so clients saw it wait before.
- * - `asking`: it runs, and its MCP server waits for the answer of a person.
- */
-export type LiveCallState = 'running' | 'executing' | 'waiting' | 'asking' | 'ended'
 
 /** The live session that calls are part of. */
 export interface LiveSession extends LiveCallsOptions {
@@ -291,12 +285,4 @@ const UNDER_WAY = {
 /** Returns the function response that parks a call. */
 export function toParkedResponse(isDecided: boolean): Record<string, unknown> {
   return isDecided ? { ...UNDER_WAY } : { ...AWAITING_APPROVAL }
-}
-
-/** A call that has ended. */
-export interface EndedCall {
-  readonly id: string
-  readonly name: string
-  readonly args: Readonly<Record<string, unknown>>
-  readonly response: Readonly<Record<string, unknown>>
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 import type { AppChatRef } from '../shared/chat-ref.ts'
-import type { LogReader, Sink } from '../turns/log-reader.ts'
+import type { LogReader, Position, Sink } from '../turns/log-reader.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { Position } from '../turns/turn-log.ts'
 import { START } from '../turns/turn-log.ts'
 import type { Relay, TurnUpdate } from './relay.ts'
 import { markLine } from './relay.ts'

@@ -12,7 +12,8 @@ export {
   type Principal,
   signedCookie,
 } from './auth/authenticate.ts'
-export { type Bridge, createBridge } from './create-bridge.ts'
+export type { Bridge } from './bridge.ts'
+export { createBridge } from './create-bridge.ts'
 export { isAllowedHost } from './http/hosts-and-proxies.ts'
 export type { BridgeOptions, SeveralAgentsOptions } from './options.ts'
 export type { SignInOptions, SignInProvider } from './sign-in/sign-in-options.ts'

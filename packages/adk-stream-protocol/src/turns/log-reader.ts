@@ -1,5 +1,4 @@
 import type { AudioChunk } from '../protocol/chunk.ts'
-import type { Position, TurnLog } from './turn-log.ts'
 
 /** The client side of a reader: an SSE response or a socket. */
 export interface Sink {
@@ -17,8 +16,23 @@ export interface Sink {
   abandon(): void
 }
 
+/** A position in the log: the entry, and the offset in it if it holds deltas. */
+export interface Position {
+  readonly entry: number
+  readonly offset: number
+}
+
+/** The log that a reader reads. */
+interface ReadableLog {
+  readonly ended: boolean
+  /** The position after the last chunk. */
+  readonly tip: Position
+  /** Returns the JSON of the chunk at a position, and the position after it. Returns undefined at the tip. */
+  read(at: Position): { readonly json: string; readonly next: Position } | undefined
+}
+
 interface LogReaderOptions {
-  readonly log: TurnLog
+  readonly log: ReadableLog
   readonly stallTimeoutMs: number
   readonly onGone: () => void
   readonly onRoom: () => void

@@ -1,6 +1,6 @@
 import type { AudioChunk, Chunk, DeltaChunk, TextKind } from '../protocol/chunk.ts'
 import { deltaHead, isDelta, serialiseChunk } from '../protocol/chunk.ts'
-import type { Sink } from './log-reader.ts'
+import type { Position, Sink } from './log-reader.ts'
 import { LogReader } from './log-reader.ts'
 
 export interface TurnLogLimits {
@@ -17,12 +17,6 @@ export type ReadFrom = 'start' | 'pause' | { readonly after: string }
 
 /** How far a turn may run ahead of its fastest reader before it waits, in characters. */
 const PAUSE_LAG = 65_536
-
-/** A position in the log: the entry, and the offset in it if it holds deltas. */
-export interface Position {
-  readonly entry: number
-  readonly offset: number
-}
 
 /** How much audio is kept for the first reader, in pieces of about 80 ms. */
 const MAX_EARLY = 25

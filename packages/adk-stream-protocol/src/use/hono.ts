@@ -1,4 +1,4 @@
-import type { Bridge } from '../server/create-bridge.ts'
+import type { Bridge } from '../server/bridge.ts'
 
 /** Returns a Hono handler for a bridge: `app.all('/api/agent/*', toHonoHandler(bridge))`, with `basePath: '/api/agent'`. */
 export function toHonoHandler(

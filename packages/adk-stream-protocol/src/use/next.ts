@@ -1,4 +1,4 @@
-import type { Bridge } from '../server/create-bridge.ts'
+import type { Bridge } from '../server/bridge.ts'
 
 type Handler = (request: Request) => Promise<Response>
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 import { ProtocolError } from '../protocol/errors.ts'
-import type { Bridge } from '../server/create-bridge.ts'
+import type { Bridge } from '../server/bridge.ts'
 import { reply } from '../server/http/exchange.ts'
 import { refuseUpgrade } from '../server/sockets/socket-upgrader.ts'
 

@@ -29,22 +29,7 @@ import { isBrowserOffline } from '../transports/connection-state.ts'
 import { type RefusedDecision, type WaitingDecisions, DecisionOutbox } from './decision-outbox.ts'
 import { type Http, type HttpOptions, createHttp } from './http.ts'
 import { type WatchListener, type WatchOptions, PageFeed } from './watch-feed.ts'
-
-/**
- * A person's decision about a call.
- *
- * @inline
- */
-export interface DecisionGiven {
-  readonly approved: boolean
-  readonly reason?: string
-  /** Arguments to run the call with, instead of those shown. */
-  readonly args?: Readonly<Record<string, unknown>>
-  /** The response to a tool that asked for a payload. */
-  readonly payload?: unknown
-  /** The digest of the preview that the person saw. */
-  readonly preview?: string
-}
+import type { DecisionGiven } from '../transports/transport.ts'
 
 /**
  * How a decision is sent.

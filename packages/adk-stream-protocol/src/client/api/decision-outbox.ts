@@ -3,7 +3,7 @@ import { Listeners } from '../../shared/collections.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { AdkError } from '../adk-error.ts'
 import { DECISION_CANCELLED } from '../transports/transport.ts'
-import type { DecisionGiven } from './adk-api.ts'
+import type { DecisionGiven } from '../transports/transport.ts'
 import { waitForNextAttempt, type ConnectionState } from '../transports/connection-state.ts'
 
 /**

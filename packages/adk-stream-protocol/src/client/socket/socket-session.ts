@@ -1,16 +1,41 @@
 import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
-import { withDefaults } from '../../shared/backoff.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import { type Backoff, withDefaults } from '../../shared/backoff.ts'
 import { AdkError, parseJson, disconnected } from '../adk-error.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import { type FindObserver, nameAgent, DECISION_CANCELLED } from '../transports/transport.ts'
-import type { WebSocketTransportOptions } from '../transports/web-socket-transport.ts'
+import {
+  type AgentOption,
+  type FindObserver,
+  nameAgent,
+  DECISION_CANCELLED,
+} from '../transports/transport.ts'
 import { type AudioMode, type LiveListener, WatchedChats } from './watched-chats.ts'
 import type { IncomingFrame, IncomingFrameOf } from './socket-request.ts'
 import { type SocketClass, ReconnectingSocket } from './reconnecting-socket.ts'
 import { createPendingTexts, type PendingTexts } from './pending-texts.ts'
 import { SocketRequests } from './socket-requests.ts'
 import { type Deferred, defer } from '../../shared/async.ts'
-import { newId } from '../transports/wire-events.ts'
+import { newId, type WireObserver } from '../transports/wire-events.ts'
+
+/** Options of `webSocketTransport`. */
+export interface WebSocketTransportOptions {
+  /** The URL of the socket. A function is called for each connection, for URLs with a token. */
+  readonly url: string | (() => string | Promise<string>)
+  /**
+   * The agent of new chats, if the bridge has several. A function is called for each chat. A chat that has another agent rejects messages
+   * with `other-agent`. Default: the bridge chooses. `body.agent` of a message overrides it.
+   */
+  readonly agent?: AgentOption
+  /** Default: the browser's `WebSocket`. In Node, pass the one of the package `ws`. */
+  readonly webSocket?: SocketClass
+  /** Whether the stream of an attached chat stays open while it waits for a person. Default true. */
+  readonly hold?: boolean
+  readonly backoff?: Backoff
+  /** Called with everything that is sent and received, for a recorder or an inspector. */
+  readonly observe?: WireObserver
+  /** Called when the server rejects a frame that has no reply, or when such a frame cannot be sent (`unavailable`). */
+  readonly onRefused?: (refusal: { frame: string; code: ErrorCode; message: string }) => void
+}
 
 interface Dependencies {
   readonly options: WebSocketTransportOptions

@@ -1,7 +1,6 @@
 import { AdkError } from '../adk-error.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { AdkChunkStream, ReconnectOptions } from '../adk-ui-message.ts'
-import type { DecisionGiven } from '../api/adk-api.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
@@ -43,6 +42,22 @@ export interface OpenStream {
 export interface StoredConversation {
   readonly messages: readonly MessageView[]
   readonly running: boolean
+}
+
+/**
+ * A person's decision about a call.
+ *
+ * @inline
+ */
+export interface DecisionGiven {
+  readonly approved: boolean
+  readonly reason?: string
+  /** Arguments to run the call with, instead of those shown. */
+  readonly args?: Readonly<Record<string, unknown>>
+  /** The response to a tool that asked for a payload. */
+  readonly payload?: unknown
+  /** The digest of the preview that the person saw. */
+  readonly preview?: string
 }
 
 /** A decision to send. */

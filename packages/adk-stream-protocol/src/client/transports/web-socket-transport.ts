@@ -1,9 +1,7 @@
 import type { ChatTransport } from 'ai'
 
 import type { Chunk } from '../../protocol/chunk.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
-import type { Backoff } from '../../shared/backoff.ts'
-import { newId, type WireObserver } from './wire-events.ts'
+import { newId } from './wire-events.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
@@ -11,8 +9,7 @@ import type {
   SendOptions,
 } from '../adk-ui-message.ts'
 import type { AudioMode, LiveListener } from '../socket/watched-chats.ts'
-import type { SocketClass } from '../socket/reconnecting-socket.ts'
-import { SocketSession } from '../socket/socket-session.ts'
+import { SocketSession, type WebSocketTransportOptions } from '../socket/socket-session.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import {
   type ChatObserver,
@@ -22,31 +19,10 @@ import {
   type SentDecision,
   type SentOutput,
   createChatObservers,
-  type AgentOption,
   nameAgent,
   emptyStream,
 } from './transport.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
-
-/** Options of `webSocketTransport`. */
-export interface WebSocketTransportOptions {
-  /** The URL of the socket. A function is called for each connection, for URLs with a token. */
-  readonly url: string | (() => string | Promise<string>)
-  /**
-   * The agent of new chats, if the bridge has several. A function is called for each chat. A chat that has another agent rejects messages
-   * with `other-agent`. Default: the bridge chooses. `body.agent` of a message overrides it.
-   */
-  readonly agent?: AgentOption
-  /** Default: the browser's `WebSocket`. In Node, pass the one of the package `ws`. */
-  readonly webSocket?: SocketClass
-  /** Whether the stream of an attached chat stays open while it waits for a person. Default true. */
-  readonly hold?: boolean
-  readonly backoff?: Backoff
-  /** Called with everything that is sent and received, for a recorder or an inspector. */
-  readonly observe?: WireObserver
-  /** Called when the server rejects a frame that has no reply, or when such a frame cannot be sent (`unavailable`). */
-  readonly onRefused?: (refusal: { frame: string; code: ErrorCode; message: string }) => void
-}
 
 /** Creates a chat transport over one WebSocket, for `useChat` of the AI SDK 6 and 7. */
 export function webSocketTransport(options: WebSocketTransportOptions): WebSocketTransport {

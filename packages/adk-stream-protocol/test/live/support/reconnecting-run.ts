@@ -16,7 +16,7 @@ import {
   ReconnectingLiveModel,
   type ReconnectingLiveModelOptions,
 } from '../../../src/gemini-live/reconnecting-model.ts'
-import type { LiveStatus } from '../../../src/gemini-live/reconnecting-model.ts'
+import type { LiveStatus } from '../../../src/gemini-live/message-receiver.ts'
 
 // ADK logs every failure that a test provokes.
 setLogger(null)

@@ -15,7 +15,7 @@ import { ProtocolError } from '../../../protocol/errors.ts'
 import type { ShownPreview } from '../../../protocol/preview.ts'
 import type { DecisionResponse } from '../../../protocol/read-responses.ts'
 import type { BridgeLimits } from '../../limits.ts'
-import type { Backend } from '../backend.ts'
+import type { AppChatRef } from '../../../shared/chat-ref.ts'
 
 /** Throws if the payload of a decision is too long. */
 export function checkPayload(
@@ -32,7 +32,7 @@ export function checkPayload(
  * person may not approve the edited call alone.
  */
 export async function checkApproved(
-  { findTool, mayEdit }: Backend,
+  { findTool, mayEdit }: EditChecks,
   approval: Approval,
   { sent, by, limits }: ApprovedBy,
 ): Promise<Refusal | undefined> {
@@ -47,6 +47,12 @@ export async function checkApproved(
   }
   checkAnswer(approval, payload)
   return undefined
+}
+
+interface EditChecks {
+  /** Finds a tool of the agent of a chat by its name. */
+  readonly findTool: (chat: AppChatRef, toolName: string) => Promise<BaseTool | undefined>
+  readonly mayEdit: MayEdit
 }
 
 interface ApprovedBy {
@@ -67,7 +73,7 @@ function checkSize(args: Readonly<Record<string, unknown>>, { maxTextLength }: B
  * is none to check.
  */
 export async function checkPreview(
-  backend: Backend,
+  backend: { readonly checkPreview: CheckPreview },
   approval: Approval,
   { decision, digest }: { readonly decision: Decision; readonly digest: string | undefined },
 ): ReturnType<CheckPreview> {

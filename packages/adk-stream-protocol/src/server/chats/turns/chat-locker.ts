@@ -11,10 +11,9 @@ import {
   type TurnRegistryOptions,
   RepeatedMessageError,
 } from '../../../turns/turn-registry.ts'
-import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { LazyBackend } from '../backend.ts'
 import { toAppChat } from '../backend.ts'
-import type { AppChatRef } from '../../../shared/chat-ref.ts'
+import type { AppChatRef, ChatRef } from '../../../shared/chat-ref.ts'
 
 /** How long a turn that has just started may be unknown to other servers. */
 const APPEAR_MS = 250
@@ -25,7 +24,7 @@ export const LOCK_RETRY_MS = 25
 /** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
 export function createChatLocker(
   backend: LazyBackend,
-  elsewhere: Pick<TurnsElsewhere, 'stopIfUnwatched'>,
+  elsewhere: { readonly stopIfUnwatched: (chat: ChatRef) => Promise<boolean | undefined> },
   onError: (error: unknown) => void,
 ): TurnRegistryOptions['lockChat'] {
   return async (chat, request) => {
