@@ -115,17 +115,25 @@ describe.each(clients)('$name', (client) => {
   })
 })
 
-test('[AP424] an output with an error declines: the model learns it, and the call ends with an error', async () => {
-  await using testBridge = await open()
-  const page = testBridge.page()
-  const { id } = await ask(page)
-  await page.post(await answering(page, { state: 'output-error', errorText: 'Not now' }))
-  expect(testBridge.results).toMatchObject([{ status: 'denied', reason: 'Not now' }])
-  expect(await page.history(id)).toEqual(['requested', 'denied'])
-  expect(toolParts((await page.messages())[1])).toMatchObject([
-    { state: 'output-error', errorText: 'The person declined to answer.' },
-  ])
-})
+test.each([
+  ['Not now', 'Not now'],
+  ['', undefined],
+])(
+  '[AP424] an output with the error “%s” declines: the model learns it, and the call ends with an error',
+  async (errorText, reason) => {
+    await using testBridge = await open()
+    const page = testBridge.page()
+    const { id } = await ask(page)
+    await page.post(await answering(page, { state: 'output-error', errorText }))
+    expect(testBridge.results).toMatchObject([{ status: 'denied' }])
+    const [result] = testBridge.results as { reason?: string }[]
+    expect(result?.reason).toBe(reason)
+    expect(await page.history(id)).toEqual(['requested', 'denied'])
+    expect(toolParts((await page.messages())[1])).toMatchObject([
+      { state: 'output-error', errorText: 'The person declined to answer.' },
+    ])
+  },
+)
 
 test('[AP424] a question that nobody answers in time expires, and a late answer shows the outcome', async () => {
   await using testBridge = await open({

@@ -23,9 +23,9 @@ export function readAnswer(approval: Approval): Record<string, unknown> | undefi
 export function toAnswer({ id, state }: Approval, { result }: OutputResponse): DecisionResponse {
   // Clients send the outputs of all calls of a message. For a question that was decided, the client continues with its outcome.
   if (state.name !== 'requested') return { approvalId: id, approved: state.name !== 'denied' }
-  return 'errorText' in result
-    ? { approvalId: id, approved: false, reason: result.errorText.slice(0, MAX_REASON) }
-    : { approvalId: id, approved: true, payload: result.output }
+  if (!('errorText' in result)) return { approvalId: id, approved: true, payload: result.output }
+  const reason = result.errorText.slice(0, MAX_REASON)
+  return { approvalId: id, approved: false, ...(reason !== '' && { reason }) }
 }
 
 const MAX_REASON = 2_000
