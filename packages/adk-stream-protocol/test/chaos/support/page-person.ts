@@ -144,9 +144,7 @@ export class PagePerson {
       if (turn.spoken) turn.spoken.until = Date.now()
     }
     this.#calmSince = Date.now()
-    const disturbed = this.#disturb(balancer, sender).then((isDisturbed) => {
-      for (const turn of turns) turn.isDisturbed = isDisturbed
-    })
+    const disturbed = this.#disturb(balancer, sender)
     const said = say(random.pick(SPOKEN_KINDS)).then(async () => {
       const [first] = turns
       if (!first || random.chance(0.6)) return
@@ -155,6 +153,8 @@ export class PagePerson {
       await say('talk')
     })
     const isShown = await this.#untilShown(turns, Promise.all([disturbed, said]))
+    const isDisturbed = await disturbed
+    for (const turn of turns) turn.isDisturbed = isDisturbed
     if (random.chance(0.2)) sender.hush()
     return isShown && turns.map((turn) => this.#checkStored(turn)).every(Boolean)
   }
