@@ -674,6 +674,26 @@ test('[CL21] a turn of the chat that failed and continues elsewhere is news', ()
   expect(types).toContain('load')
 })
 
+const failed = (code: 'unavailable' | 'unauthenticated') => ({
+  type: 'catch-up-failed' as const,
+  error: new AdkError(code, 'no'),
+})
+
+test('[CL21] what was missed during a request that got no stream is loaded', () => {
+  expect(run([[TURN, BUSY], [IDLE]]).types).toContain('load')
+})
+
+test('[CL917] messages that could not be loaded are loaded again later', () => {
+  const loading = {
+    isFollowing: true,
+    catchUp: { state: 'loading', base: [], isDue: false },
+  } as const
+  const { types, state } = run([[failed('unavailable')], [{ type: 'retry-due' }]], loading)
+  expect(types).toEqual(['report-error', 'schedule-retry', 'cancel-retry', 'load'])
+  expect(state).toMatchObject({ catchUp: { state: 'loading' }, missedTurns: new Set() })
+  expect(run([[failed('unauthenticated')]], loading).types).toEqual(['report-error'])
+})
+
 const DETACHED = { state: 'detached' } as const
 
 const after = (event: EventFields): readonly SyncEffect[] =>

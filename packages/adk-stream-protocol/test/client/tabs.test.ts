@@ -9,6 +9,7 @@ import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { ClientPage, openSse, versions } from './support/client-page.ts'
+import { CuttableFetch } from './support/cuttable-fetch.ts'
 import { FakeLocks } from './support/fake-locks.ts'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -158,6 +159,46 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       await chat.attached.approve(id)
       await chat.untilShown('There you are.')
       expect(runs).toBe(1)
+    },
+  )
+
+  test.each(['breaks off', 'is stopped'])(
+    '[CL24] a call whose reply %s before its approval request does not run',
+    async (end) => {
+      const late = defer()
+      const tool = browserTool({
+        name: 'get_location',
+        description: 'Where the person is.',
+        parameters: z.object({}),
+        requireConfirmation: () => late.promise.then(() => true),
+      })
+      await using testBridge = await TestBridge.open({ tools: () => [tool] })
+      const net = new CuttableFetch()
+      const transport = sseTransport({
+        url: testBridge.url,
+        headers: { 'x-api-key': 'hanako' },
+        fetch: net.fetch,
+        backoff: { firstMs: 1, maxMs: 1, attempts: 1 },
+      })
+      const chat = await openSse(transport, version)
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
+          runs += 1
+          return TOKYO
+        },
+      })
+      const reply = chat.send(ASK)
+      await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
+      if (end === 'is stopped') await chat.stop()
+      else {
+        net.fail(1_000)
+        net.cut()
+      }
+      await reply
+      await chat.rest()
+      expect(runs).toBe(0)
+      late.resolve()
     },
   )
 

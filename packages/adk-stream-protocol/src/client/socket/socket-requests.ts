@@ -5,7 +5,6 @@ import {
   type ChatObserver,
   type FindObserver,
   DECISION_CANCELLED,
-  reloadStopped,
 } from '../transports/transport.ts'
 import { type WireObserver, createTap } from '../transports/wire-events.ts'
 import {
@@ -329,7 +328,7 @@ export class SocketRequests {
     const hasNoReply = state === 'sent' || state === 'checking'
     if (hasNoReply && request.responseIds.length > 0)
       this.#withdraw(request, new DOMException('The request was stopped.', 'AbortError'))
-    else if (request.chat) await reloadStopped(findObserver(request.chatId, request.chat))
+    else if (request.chat) findObserver(request.chatId, request.chat)?.onStopped()
   }
 
   /** The request was stopped while there was no connection. */

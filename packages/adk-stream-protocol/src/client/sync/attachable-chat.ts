@@ -48,8 +48,14 @@ export interface PatchedMethods {
   readonly sendMessage: (message?: unknown, options?: unknown) => Promise<void>
   readonly regenerate: (options?: object) => Promise<void>
   readonly sendAutomaticallyWhen: (chat: { messages: readonly MessageView[] }) => boolean
-  /** Called when the AI SDK has read a response to its end, after the option of the same name. */
-  readonly onFinish: () => void
+  /** Called when the AI SDK has read a response to its end or has stopped reading it, after the option of the same name. */
+  readonly onFinish: (finished: Finished) => void
+}
+
+/** How a response ended, as the AI SDK reports it. */
+interface Finished {
+  readonly isAbort?: boolean
+  readonly isError?: boolean
 }
 
 /** Replaces methods of a chat. Returns the original ones and a function that restores them. */
@@ -65,12 +71,12 @@ export function patchChat(
     sendMessage: chat.sendMessage.bind(chat),
     regenerate: chat.regenerate.bind(chat),
   }
-  const callOption = before['onFinish'] as ((finished: unknown) => void) | undefined
-  const finish = (finished: unknown): void => {
+  const callOption = before['onFinish'] as ((finished: Finished) => void) | undefined
+  const finish = (finished: Finished): void => {
     try {
       callOption?.(finished)
     } finally {
-      onFinish()
+      onFinish(finished)
     }
   }
   Object.assign(chat, { ...methods, onFinish: finish })

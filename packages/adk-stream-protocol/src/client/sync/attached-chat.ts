@@ -140,6 +140,11 @@ export class AttachedChat {
     return isWriting(this.#sync, isBusy(this.chat), messageId)
   }
 
+  /** @internal Whether this page stopped reading a message before its end, and has not loaded the rest. */
+  isBrokenOff(messageId: string): boolean {
+    return this.#sync.state === 'attached' && this.#sync.brokenOffId === messageId
+  }
+
   get isDetached(): boolean {
     return this.#sync.state === 'detached'
   }
@@ -219,7 +224,11 @@ export class AttachedChat {
       case 'load':
         return this.#report(loadForCatchUp(context, this.#options.api))
       case 'reload':
-        return this.#report(reload(context))
+        return this.#report(
+          reload(context).catch((error: unknown) =>
+            context.dispatch({ type: 'catch-up-failed', error }),
+          ),
+        )
       case 'check-refusal':
         return checkRefusal(context, effect.refusal)
       case 'resume':
@@ -297,7 +306,10 @@ export class AttachedChat {
       regenerate: (options) => regenerate(this.#context, options),
       sendAutomaticallyWhen: ({ messages }) =>
         shouldSend(this.#sync, messages.at(-1), this.channel.responses.all),
-      onFinish: () => this.#context.idle.onFinish(),
+      onFinish: ({ isAbort, isError }) => {
+        if (isAbort === true || isError === true) void this.#dispatch({ type: 'broken-off' })
+        this.#context.idle.onFinish()
+      },
     }
   }
 
@@ -307,6 +319,7 @@ export class AttachedChat {
       onChunk: (chunk, source) =>
         isSyncChunk(chunk) ? this.#dispatch({ type: 'chunk', chunk, source }) : undefined,
       onStreamEnded: () => void this.#dispatch({ type: 'stream-ended' }),
+      onStopped: () => void this.#dispatch({ type: 'stopped' }),
       onStreamInterrupted: () => void this.#dispatch({ type: 'stream-interrupted' }),
       onResponsesRefused: (ids, error) =>
         void this.#dispatch({ type: 'responses-refused', ids, error, isUnreported: false }),

@@ -19,7 +19,7 @@ import {
 } from './sync-state.ts'
 
 /** Stands in `missedTurns` for anything that was missed. */
-const ANY_TURN = ''
+export const ANY_TURN = ''
 
 /** Follows what the feed reports: turns and decisions of other pages and servers. */
 export function onFeedEvent(state: AttachedSync, chat: ChatView, event: WatchEvent): Step {
@@ -84,13 +84,15 @@ export function onLoaded(
     // The turn may run on another server. This page does not wait for it.
     const isStale = isRunning || hasChanged
     if (isStale) return endCatchUp(state, chat)
-    return withEffects([setMessages(messages)], endCatchUp(state, { ...chat, messages }))
+    const next: AttachedSync = { ...state, brokenOffId: undefined }
+    return withEffects([setMessages(messages)], endCatchUp(next, { ...chat, messages }))
   }
   if (hasChanged) return endCatchUp(state, chat, { isDue: true })
   return isRunning ? readRunning(state, chat, messages) : showStored(state, chat, messages)
 }
 
-function showStored(state: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
+function showStored(loading: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
+  const state: AttachedSync = { ...loading, brokenOffId: undefined }
   // A message that could not be sent is on this page only.
   const messages = chat.hasFailed ? mergeMessages(stored, chat.messages) : stored
   if (JSON.stringify(messages) === JSON.stringify(chat.messages)) return endCatchUp(state, chat)

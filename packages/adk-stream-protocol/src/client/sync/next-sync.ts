@@ -16,7 +16,6 @@ import {
   mark,
   NONE,
   NOTIFY,
-  reportError,
   resume,
   setMessages,
   withEffects,
@@ -31,6 +30,7 @@ import {
   RELOAD,
 } from './sync-state.ts'
 import {
+  onCatchUpFailed,
   onDecision,
   onOutput,
   onOutputFailed,
@@ -63,6 +63,7 @@ export const START: AttachedSync = {
   askedApprovals: NONE,
   queuedDecisions: new Map(),
   writtenMessageId: undefined,
+  brokenOffId: undefined,
   spokenReplyId: undefined,
 }
 
@@ -101,6 +102,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'stream-interrupted':
       if (chat.isBusy) return [{ ...state, stream: 'interrupted' }, []]
       return [state, [resume('interrupted')]]
+    case 'broken-off':
+      return [{ ...state, brokenOffId: state.writtenMessageId }, []]
     case 'chat-idle':
       return onIdle(state, chat)
     case 'turn-shown': {
@@ -147,17 +150,20 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'feed-event':
       return onFeedEvent(state, chat, event.event)
     case 'loaded':
-      return onLoaded(state, chat, event)
+      return onLoaded({ ...state, retry: resetDelay(state.retry) }, chat, event)
     case 'catch-up-failed':
-      return [{ ...state, catchUp: { state: 'current' } }, [reportError(event.error)]]
+      return onCatchUpFailed(state, event.error)
     case 'reloaded': {
       // The stored messages leave out the turn that is running, for this page or for another one.
       const isPartial = event.isRunning || chat.isBusy
       const stored = keepUnconfirmed(event.messages, chat.messages, chat.responses)
       const keep = isPartial ? mergeMessages : keepUnsent
       const messages = keep(stored, chat.messages)
-      return [state, [setMessages(messages), NOTIFY]]
+      const next = isPartial ? state : { ...state, brokenOffId: undefined }
+      return [next, [setMessages(messages), NOTIFY]]
     }
+    case 'stopped':
+      return [state, [RELOAD]]
     case 'turn-read':
       if (event.wasRunning) return endCatchUp(state, chat, { isDue: true })
       return loadAgain(state, chat)
@@ -201,7 +207,7 @@ function onChunk(
 ): Step {
   let next = state
   if (chunk.type === 'start' && source !== 'shown') {
-    next = { ...next, writtenMessageId: chunk.messageId }
+    next = { ...next, writtenMessageId: chunk.messageId, brokenOffId: undefined }
     if (source === 'requested') next = onOwnTurn(next, chunk.messageId)
   }
   if (chunk.type === 'data-browser-call')
@@ -237,10 +243,9 @@ function onIdle(state: AttachedSync, chat: ChatView): Step {
   const ownTurns = chat.hasFailed ? NONE : state.ownTurns
   const next: AttachedSync = { ...state, ownTurns, stream: 'none' }
   switch (state.stream) {
-    case 'none':
-      return [state, []]
     case 'interrupted':
       return [next, [resume('interrupted')]]
+    case 'none':
     case 'refused':
       return catchUpOnMissed(next, chat)
     case 'ended':

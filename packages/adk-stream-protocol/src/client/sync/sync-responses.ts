@@ -1,6 +1,6 @@
 import { AdkError } from '../adk-error.ts'
 import type { ToolOutput } from './attachable-chat.ts'
-import { catchUpOnMissed } from './catch-up.ts'
+import { ANY_TURN, catchUpOnMissed } from './catch-up.ts'
 import {
   type MessageView,
   type ShownApproval,
@@ -196,22 +196,30 @@ function scheduleRetry(state: AttachedSync): AttachedStep {
 export function onRetry(state: AttachedSync, chat: ChatView): Step {
   const unsent = [...state.unsentOutputs.values()]
   const hasQueued = findQueued(chat) !== undefined
+  const isDue = unsent.length > 0 || hasQueued || state.missedTurns.size > 0
   const retry = { ...state.retry, isScheduled: false }
-  return [
-    {
-      ...state,
-      unsentOutputs: new Map(),
-      retry: unsent.length > 0 || hasQueued ? retry : resetDelay(retry),
-    },
-    [
-      CANCEL_RETRY,
-      ...unsent.flatMap((output): SyncEffect[] => [
-        mark('sent', output.toolCallId),
-        { type: 'send-output', output, isShown: true },
-      ]),
-      ...sendQueued(chat),
-    ],
+  const effects: SyncEffect[] = [
+    CANCEL_RETRY,
+    ...unsent.flatMap((output): SyncEffect[] => [
+      mark('sent', output.toolCallId),
+      { type: 'send-output', output, isShown: true },
+    ]),
+    ...sendQueued(chat),
   ]
+  const next: AttachedSync = {
+    ...state,
+    unsentOutputs: new Map(),
+    retry: isDue ? retry : resetDelay(retry),
+  }
+  return withEffects(effects, catchUpOnMissed(next, chat))
+}
+
+/** Loads the messages again later: the feed does not report again what was missed. */
+export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {
+  const next: AttachedSync = { ...state, catchUp: { state: 'current' } }
+  if (!state.isFollowing || !isTemporary(error)) return [next, [reportError(error)]]
+  const missedTurns = withId(state.missedTurns, ANY_TURN)
+  return withEffects([reportError(error)], scheduleRetry({ ...next, missedTurns }))
 }
 
 export function resetDelay(retry: AttachedSync['retry']): AttachedSync['retry'] {

@@ -63,6 +63,8 @@ export interface AttachedSync {
   readonly queuedDecisions: ReadonlyMap<string, Decision>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
+  /** The message whose stream failed or was stopped. It may lack parts until the stored messages are loaded. */
+  readonly brokenOffId: string | undefined
   /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */
   readonly spokenReplyId: string | undefined
 }
@@ -88,6 +90,8 @@ export type SyncEvent = { readonly chat: ChatView } &
     | { readonly type: 'stream-ended' }
     /** The connection was lost and is back. The rest of the stream is read with `resumeStream()`. */
     | { readonly type: 'stream-interrupted' }
+    /** The AI SDK has stopped reading a stream before its end. */
+    | { readonly type: 'broken-off' }
     /** The AI SDK has read a stream to its end and has not started another request. */
     | { readonly type: 'chat-idle' }
     | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }
@@ -134,6 +138,8 @@ export type SyncEvent = { readonly chat: ChatView } &
         readonly messages: readonly MessageView[]
         readonly isRunning: boolean
       }
+    /** The server has handled the stop of a reply, which may have ended before (CL916). */
+    | { readonly type: 'stopped' }
     /** A turn was read to its end, or none was running. */
     | { readonly type: 'turn-read'; readonly wasRunning: boolean }
     | { readonly type: 'outcome-read' }

@@ -1,4 +1,5 @@
 import { AdkError } from '../adk-error.ts'
+import { isRecord } from '../../protocol/guards.ts'
 import type { AttachedChat } from '../sync/attached-chat.ts'
 import type { MessageView, PartView } from '../sync/chat-messages.ts'
 import { approvalState } from '../sync/chat-messages.ts'
@@ -92,8 +93,13 @@ function mayRun(part: PartView, message: MessageView, { attached, tool }: Candid
   if (state === 'approval-responded') return approval?.approved === true && reported === 'approved'
   if (state !== 'input-available') return false
   if (reported !== undefined) return reported === 'approved'
-  // While the message is being written, an approval request may follow.
-  return !isGated(tool) && (attached.isOffered(toolCallId) || !attached.isWriting(message.id))
+  return !isGated(tool) && (attached.isOffered(toolCallId) || hasEnded(message, attached))
+}
+
+/** Whether a reply has ended. Until then, an approval request may follow, and it may be missing in a reply that was stopped. */
+function hasEnded({ id, metadata }: MessageView, attached: AttachedChat): boolean {
+  const isStopped = isRecord(metadata) && metadata['stopped'] === true
+  return !isStopped && !attached.isWriting(id) && !attached.isBrokenOff(id)
 }
 
 /** Whether a tool runs only after an approval. */

@@ -21,7 +21,6 @@ import {
   type AgentOption,
   nameAgent,
   emptyStream,
-  reloadStopped,
   toChunkStream,
 } from './transport.ts'
 import { type KeptDecisions, keepDecisions } from '../api/decision-outbox.ts'
@@ -256,8 +255,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       // The chat does not show the reply any more, whether or not the request succeeds.
       const stopped = this.api.stopChat(chatId).catch(() => undefined)
       stream.stopped.current = stopped
-      // CL916: the reply may have ended before.
-      void stopped.then(() => reloadStopped(this.#observers.find(chatId, chat)))
+      void stopped.then(() => this.#observers.find(chatId, chat)?.onStopped())
     })
   }
 

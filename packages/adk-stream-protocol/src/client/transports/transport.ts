@@ -104,6 +104,8 @@ export interface ChatObserver {
   readonly onUserMessage: (message: Message, source: 'written' | 'spoken') => void
   /** The server rejected a message that was sent during a reply. */
   readonly onTextRefused: (messageId: string, error: unknown) => void
+  /** The server has handled the stop of a reply. */
+  readonly onStopped: () => void
   /** Shows the stored messages. Resolves with their ids, or with undefined if they cannot be loaded. */
   readonly reload: () => Promise<readonly string[] | undefined>
 }
@@ -194,11 +196,6 @@ export function toChunkStream(
     await finish()
   }
   return new ReadableStream<Chunk>({ pull, cancel }, { highWaterMark: 0 })
-}
-
-/** CL916: shows what the server has stored of a reply that the person stopped. Without a connection, the chat shows what it has. */
-export async function reloadStopped(observer: ChatObserver | undefined): Promise<void> {
-  await observer?.reload().catch(() => undefined)
 }
 
 /** Returns a stream that has ended. */
