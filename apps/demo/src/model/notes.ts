@@ -1,6 +1,6 @@
 import type { Conversation } from './reading/conversation.ts'
 import { normalise } from './reading/language.ts'
-import type { PlannedCall } from './plan.ts'
+import type { PlannedCall } from './schema.ts'
 import { readOutcome } from './replies/outcomes.ts'
 import { phrasesOf } from './replies/phrases.ts'
 import { clip } from './replies/render.ts'

@@ -14,16 +14,11 @@ import {
   wantsCalendar,
   wantsTable,
 } from './reading/questions.ts'
-import { fitArguments, type Shape, shapeOf } from './schema.ts'
+import { fitArguments, type Shape, shapeOf, type PlannedCall } from './schema.ts'
 import { isAboutNotes } from './notes.ts'
 import { wantsTrip } from './trip.ts'
 import { isSmallTalk } from './reading/small-talk.ts'
 import type { Language } from '../demo-info.ts'
-
-export interface PlannedCall {
-  readonly name: string
-  readonly args: Readonly<Record<string, unknown>>
-}
 
 /** The plan for a request: a question to the user, or calls in steps. Each step follows the results of the previous one. */
 export type Plan =

@@ -1,5 +1,11 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
 
+/** A call that the model is about to make. */
+export interface PlannedCall {
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
 /** The parts of a declared schema that the model uses, read from Gemini's notation or JSON Schema. */
 export interface Shape {
   readonly types: readonly string[]

@@ -1,5 +1,5 @@
 import { formatMoney } from '../format-money.ts'
-import type { PlannedCall } from './plan.ts'
+import type { PlannedCall } from './schema.ts'
 import type { Conversation } from './reading/conversation.ts'
 import { normalise } from './reading/language.ts'
 import { findKnownPlaces, placeFor } from './reading/places.ts'

@@ -14,6 +14,7 @@ import { useEffect, useState } from 'react'
 import { describeCall } from '../conversation/describe-call.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { formatMs, nameOf } from './format.ts'
+import type { ApprovalStage } from './labels.ts'
 import { ScrolledText, useInspectorLabels } from './parts.tsx'
 import { showInChat } from './inspection.ts'
 import type { TimelineEntry } from './timeline-rows.ts'
@@ -146,9 +147,6 @@ const ICONS: Readonly<Record<string, typeof Check>> = {
 }
 
 export type ApprovalEntry = Extract<TimelineEntry, { type: 'approval' }>
-
-/** The stages of an approval, in order. */
-export type ApprovalStage = 'requested' | 'decided' | 'started' | 'ended'
 
 /** A stage of one approval: what happened, when, by whom, and how long it took since the previous one. */
 interface Stop {

@@ -1,6 +1,8 @@
-import type { ApprovalStage } from './approval-picture.tsx'
 import type { Lane, TimelineEntry } from './timeline-rows.ts'
 import type { Span } from './trace.ts'
+
+/** The stages of an approval, in order. */
+export type ApprovalStage = 'requested' | 'decided' | 'started' | 'ended'
 
 type TurnState = Extract<TimelineEntry, { type: 'turn' }>['state']
 type ToolState = Extract<TimelineEntry, { type: 'tool' }>['state']

@@ -36,23 +36,18 @@ export function Announcer({ messages, busy, voice }: AnnouncerProps) {
   const announced = useRef<Announced>(undefined)
   useEffect(() => {
     const log = ref.current?.previousElementSibling
-    const known = announced.current
-    const added = pending.filter((id) => !known?.approvals.includes(id))
-    const elements = last?.role === 'assistant' ? findReply(log, last.id) : []
-    const before = known && known.messageId === last?.id ? known.elements : 0
-    const isComplete = !busy && (known === undefined || known.busy)
-    const isRead = isComplete || added.length > 0
-    announced.current = {
+    const reply = last?.role === 'assistant' ? findReply(log, last.id) : []
+    const news = findNews(announced.current, {
       busy,
       messageId: last?.id,
-      elements: isRead ? elements.length : before,
+      elements: reply.length,
       approvals: pending,
-    }
+    })
+    announced.current = news.announced
     if (voice && voice.state.state !== 'off') return setText('')
-    // What was there when the page was opened is no news. What waits for the person is.
-    const reply = known && isRead ? elements.slice(before).map(({ innerText }) => innerText) : []
-    const cards = added.map((id) => describeCard(log, id))
-    const said = reply.join(' ').trim()
+    const added = reply.slice(news.firstElement).map(({ innerText }) => innerText)
+    const said = added.join(' ').trim()
+    const cards = news.approvals.map((id) => describeCard(log, id))
     const sentences = [said && `${labels.assistant}: ${said}`, ...cards].filter(Boolean)
     if (sentences.length > 0 || busy) setText(sentences.join(' '))
     // Runs when a reply starts or ends and when an approval appears, not for each chunk.
@@ -68,6 +63,28 @@ export function Announcer({ messages, busy, voice }: AnnouncerProps) {
       {text}
     </div>
   )
+}
+
+interface News {
+  readonly announced: Announced
+  /** The first element of the reply to announce. */
+  readonly firstElement: number
+  /** The approvals to announce. */
+  readonly approvals: readonly string[]
+}
+
+/** Returns what is shown now and was not announced. A reply is announced when it is complete, or when it waits for the person. */
+function findNews(known: Announced | undefined, shown: Announced): News {
+  const approvals = shown.approvals.filter((id) => !known?.approvals.includes(id))
+  const before = known && known.messageId === shown.messageId ? known.elements : 0
+  const isComplete = !shown.busy && (known === undefined || known.busy)
+  const isAnnounced = isComplete || approvals.length > 0
+  return {
+    announced: { ...shown, elements: isAnnounced ? shown.elements : before },
+    // What was there when the page was opened is no news. What waits for the person is.
+    firstElement: known && isAnnounced ? before : shown.elements,
+    approvals,
+  }
 }
 
 /** Returns what a reply shows, without calls, reasoning, sources and actions. */

@@ -34,8 +34,7 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
   const labels = useAdkLabels()
   const isOnline = useIsOnline()
   const { connection, problem, reconnect } = chat
-  const { tryNow, nextAttempt, kept, signInAgain } = labels.connectionNotice
-  const seconds = useCountdown(connection.state === 'lost' ? connection.retryAt : undefined)
+  const { kept, signInAgain } = labels.connectionNotice
   const title = describeLoss({ isOnline, connection, problem }, labels)
   const isSignedOut = isOnline && connection.isSignedOut === true
   const [hasBeenLost, setLost] = useState(false)
@@ -57,18 +56,33 @@ export function ConnectionNotice({ chat }: ConnectionNoticeProps) {
             <p className="adk-hidden">{labels.connection.open}</p>
           )}
         </div>
-        {title !== undefined && isOnline && seconds !== undefined && seconds > 0 && (
-          <span className="adk-connection-attempt" aria-hidden="true">
-            {nextAttempt(seconds)}
-          </span>
-        )}
-        {/* A closed connection is opened with the next request. */}
-        {title !== undefined && isOnline && !(isSignedOut && connection.state === 'closed') && (
-          <OutlinedButton ref={returnFocus} onClick={reconnect}>
-            {tryNow}
-          </OutlinedButton>
+        {title !== undefined && isOnline && (
+          <NextAttempt connection={connection} reconnect={reconnect} />
         )}
       </div>
+    </>
+  )
+}
+
+/** Says when the next attempt to connect follows, with a button that makes it now. */
+function NextAttempt({ connection, reconnect }: Pick<AdkChat, 'connection' | 'reconnect'>) {
+  const { tryNow, nextAttempt } = useAdkLabels().connectionNotice
+  const { state, isSignedOut } = connection
+  const seconds = useCountdown(state === 'lost' ? connection.retryAt : undefined)
+  // A closed connection is opened with the next request.
+  const needsRequest = isSignedOut === true && state === 'closed'
+  return (
+    <>
+      {seconds !== undefined && seconds > 0 && (
+        <span className="adk-connection-attempt" aria-hidden="true">
+          {nextAttempt(seconds)}
+        </span>
+      )}
+      {!needsRequest && (
+        <OutlinedButton ref={returnFocus} onClick={reconnect}>
+          {tryNow}
+        </OutlinedButton>
+      )}
     </>
   )
 }
