@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 
 import { longTest } from '../test/support/long-test.ts'
 import { takeTurns } from '../test/support/take-turns.ts'
