@@ -100,9 +100,10 @@ interface NestedParts {
 async function runAgent(
   message: Content,
   toolContext: Context,
-  { options, nested, service }: NestedParts,
+  parts: NestedParts,
 ): Promise<Event | 'stopped' | undefined> {
-  const { outer, pause, ledger, runs } = options
+  const { options, nested, service } = parts
+  const { outer, pause, runs } = options
   const { session } = service
   const run = new RunState(outer.messageId, pause ? 'responses' : 'message', nested)
   outer.inner.add(run)
@@ -132,18 +133,23 @@ async function runAgent(
     return last
   } catch (thrown) {
     if (run.loss) outer.markLost(run.loss)
-    if (!toolContext.abortSignal?.aborted) {
-      run.abandonCalls(ledger)
-      outer.inner.delete(run)
-      if (!outer.loss) {
-        await storeResults(service, run, outer)
-        await cancelQuestions(service, ledger, outer)
-      }
-    }
+    if (!toolContext.abortSignal?.aborted) await endFailed(run, parts)
     throw thrown
   } finally {
     runs.closeNested(run)
   }
+}
+
+/** Ends the calls and questions of a run that has failed, unless another process continues them. */
+async function endFailed(
+  run: RunState,
+  { options: { outer, ledger }, service }: NestedParts,
+): Promise<void> {
+  run.abandonCalls(ledger)
+  outer.inner.delete(run)
+  if (outer.loss) return
+  await storeResults(service, run, outer)
+  await cancelQuestions(service, ledger, outer)
 }
 
 /** AP802: stores the results of approved calls that ran before the run of an agent failed. */

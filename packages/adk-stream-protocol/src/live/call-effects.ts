@@ -311,24 +311,13 @@ async function expireBrowserCall(live: LiveSession, call: OpenCall): Promise<voi
   live.calls.apply(call, { type: 'output-received', output })
 }
 
-/** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */
+/** Ends a call whose work failed. Settles it, unless another process has taken the session over. */
 async function recover(live: LiveSession, call: OpenCall): Promise<void> {
   clearTimeout(call.timer)
   try {
-    if (!(await live.ledger.locks.stillHolds(live.chat))) {
-      live.calls.remove(call)
-      live.onLost()
-      return
-    }
-    if (hasLateSignIn(call)) {
-      const question = await cancelApproval(live, toSignInCallId(call.id))
-      const late = question && (await findLateSignIn(call, live.ledger))
-      const ending = question && describeEnding(question)
-      if (late && ending) return await settleSignIn(live, call, { ...late, question }, ending)
-    } else if (call.inside.size > 0) return await endInside(live, call, NOT_EXECUTABLE)
-    const approval = await cancelApproval(live, call.id)
-    const ending = approval && describeEnding(approval)
-    await settleCall(live, call, ending?.response ?? BROKEN, ending?.note)
+    if (await live.ledger.locks.stillHolds(live.chat)) return await settleFailed(live, call)
+    live.calls.remove(call)
+    live.onLost()
   } catch (error) {
     live.onError(error)
     live.onLeft([call.id, ...call.inside], error)
@@ -336,6 +325,19 @@ async function recover(live: LiveSession, call: OpenCall): Promise<void> {
     if (!call.state.isCancelled) sendResult(live, call, wasAsked(call) ? UNCERTAIN : BROKEN)
     live.calls.remove(call)
   }
+}
+
+/** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */
+async function settleFailed(live: LiveSession, call: OpenCall): Promise<void> {
+  if (hasLateSignIn(call)) {
+    const question = await cancelApproval(live, toSignInCallId(call.id))
+    const late = question && (await findLateSignIn(call, live.ledger))
+    const ending = question && describeEnding(question)
+    if (late && ending) return settleSignIn(live, call, { ...late, question }, ending)
+  } else if (call.inside.size > 0) return endInside(live, call, NOT_EXECUTABLE)
+  const approval = await cancelApproval(live, call.id)
+  const ending = approval && describeEnding(approval)
+  await settleCall(live, call, ending?.response ?? BROKEN, ending?.note)
 }
 
 /** Cancels the approval of a call whose work failed. Returns the approval in its new state. */
