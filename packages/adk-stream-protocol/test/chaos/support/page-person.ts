@@ -145,14 +145,15 @@ export class PagePerson {
     }
     this.#calmSince = Date.now()
     const disturbed = this.#disturb(balancer, sender)
-    const said = say(random.pick(SPOKEN_KINDS)).then(async () => {
+    const talk = async (): Promise<void> => {
+      await say(random.pick(SPOKEN_KINDS))
       const [first] = turns
       if (!first || random.chance(0.6)) return
       await delay(random.between(0, 1_500))
       first.stops = true
       await say('talk')
-    })
-    const isShown = await this.#untilShown(turns, Promise.all([disturbed, said]))
+    }
+    const isShown = await this.#untilShown(turns, Promise.all([disturbed, talk()]))
     const isDisturbed = await disturbed
     for (const turn of turns) turn.isDisturbed = isDisturbed
     if (random.chance(0.2)) sender.hush()
