@@ -5,6 +5,7 @@ import {
   anyOf,
   apiKey,
   type Authenticate,
+  type Bridge,
   createBridge,
   signedCookie,
 } from 'adk-stream-protocol/server'
@@ -12,17 +13,21 @@ import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
 import { createOpenWeather } from '../agent/weather/open-weather.ts'
-import { sampleWeather } from '../agent/weather/weather.ts'
+import { sampleWeather, type Weather } from '../agent/weather/weather.ts'
 import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
-import { createCalendarService, findLocalUrl } from './calendar/calendar-service.ts'
+import {
+  type CalendarService,
+  createCalendarService,
+  findLocalUrl,
+} from './calendar/calendar-service.ts'
 import { describeDemo, createListener, type NodeListeners } from './listener.ts'
 import { type DemoData, openData } from './data.ts'
 import { createDirectRoute } from './direct-route.ts'
 import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
-import { createLanguages } from './languages.ts'
+import { createLanguages, type Languages } from './languages.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
-import { openModel } from './model.ts'
+import { type DemoModel, openModel } from './model.ts'
 import { PAGE_DIR } from './page.ts'
 import {
   APPROVER_ADDRESS,
@@ -96,7 +101,6 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
   const weather = settings.weatherKey
     ? createOpenWeather({ apiKey: settings.weatherKey })
     : sampleWeather
-  const deadlineMs = settings.approvalDeadlineMs
   const onError = options.onError ?? ignore
   // The bridge needs the URL of the server, which has its port only when it listens.
   let listeners: NodeListeners | undefined
@@ -112,7 +116,62 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     baseUrl === undefined
       ? undefined
       : createCalendarService({ baseUrl, authenticate, languages, onError })
-  const bridge = createBridge({
+  const bridge = createDemoBridge({
+    settings,
+    options,
+    model,
+    data,
+    weather,
+    calendar,
+    authenticate,
+    languages,
+  })
+  // Closes first: the responses of the server end when the turns end.
+  lifetime.defer(() => bridge.close())
+  const direct = createDirectRoute({
+    authenticate,
+    wallets,
+    weather,
+    endpoint: model.endpoint,
+    secret: () => store.secret('direct-approvals'),
+    onError,
+  })
+  listeners = {
+    request: createListener({
+      bridge,
+      authenticate,
+      direct,
+      calendar,
+      describe: describeDemo(settings),
+      instance: settings.instance,
+      allowedHosts: settings.allowedHosts,
+    }),
+    upgrade: toUpgradeListener(bridge),
+  }
+  return { url: server.url, model: model.label, bridge }
+}
+
+interface BridgeParts extends Pick<OpenOptions, 'settings' | 'options'> {
+  readonly model: DemoModel
+  readonly data: DemoData
+  readonly weather: Weather
+  readonly calendar: CalendarService | undefined
+  readonly authenticate: Authenticate
+  readonly languages: Languages
+}
+
+function createDemoBridge({
+  settings,
+  options,
+  model,
+  data: { store, wallets },
+  weather,
+  calendar,
+  authenticate,
+  languages,
+}: BridgeParts): Bridge {
+  const deadlineMs = settings.approvalDeadlineMs
+  return createBridge({
     agent: createDemoAgent({
       model: model.llm,
       wallets,
@@ -141,29 +200,6 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
     ...(calendar && { signIn: calendar.signIn }),
     ...(options.onError && { onError: options.onError }),
   })
-  // Closes first: the responses of the server end when the turns end.
-  lifetime.defer(() => bridge.close())
-  const direct = createDirectRoute({
-    authenticate,
-    wallets,
-    weather,
-    endpoint: model.endpoint,
-    secret: () => store.secret('direct-approvals'),
-    onError,
-  })
-  listeners = {
-    request: createListener({
-      bridge,
-      authenticate,
-      direct,
-      calendar,
-      describe: describeDemo(settings),
-      instance: settings.instance,
-      allowedHosts: settings.allowedHosts,
-    }),
-    upgrade: toUpgradeListener(bridge),
-  }
-  return { url: server.url, model: model.label, bridge }
 }
 
 function createAuthenticate(
