@@ -57,5 +57,14 @@ function targetExists(target: string, page: Page): boolean {
     file === '' ? path.join(ROOT, page.path) : path.resolve(ROOT, path.dirname(page.path), file)
   if (!existsSync(found)) return TAKEN_LATER.test(path.relative(ROOT, found))
   if (anchor === undefined || !found.endsWith('.md')) return true
-  return readAnchors(readFileSync(found, 'utf8')).has(anchor)
+  return anchorsOf(found).has(anchor)
+}
+
+const known = new Map<string, Set<string>>()
+
+/** Reads each file once: the reference of the API has thousands of links to itself. */
+function anchorsOf(file: string): Set<string> {
+  const anchors = known.get(file) ?? readAnchors(readFileSync(file, 'utf8'))
+  known.set(file, anchors)
+  return anchors
 }
