@@ -249,7 +249,10 @@ function toStoredEvent(
   if (event.partial) return event
   // In a stored event, `interrupted` means that the user stopped the reply.
   const { interrupted: _, ...whole } = event
-  const customMetadata = writeNotes({ messageId, ...(audio && { audio }) }, event.customMetadata)
+  const customMetadata = writeNotes(
+    audio ? { messageId, audio } : { messageId },
+    event.customMetadata,
+  )
   if (whole.outputTranscription) {
     const { outputTranscription, ...rest } = whole
     const content = { role: 'model', parts: [{ text: outputTranscription.text ?? '' }] }
