@@ -76,26 +76,29 @@ longTest(
   },
 )
 
-test('[DM61] a chat is deleted after a confirmation, and the page starts another one', async () => {
-  const page = await testDemo.openPage()
-  await sendAndWait(page, '[[say Hello.]]')
-  const { chat, options } = appShell(page)
-  const openDialog = async () => {
-    await options('Hello.').click()
-    await page.getByRole('button', { name: 'Delete' }).click()
-    return page.getByRole('dialog', { name: 'Delete this chat?' })
-  }
-  await (await openDialog()).getByRole('button', { name: 'Cancel' }).click()
-  await chat('Hello.').waitFor()
+longTest(
+  '[DM61] a chat is deleted after a confirmation, and the page starts another one',
+  async () => {
+    const page = await testDemo.openPage()
+    await sendAndWait(page, '[[say Hello.]]')
+    const { chat, options } = appShell(page)
+    const openDialog = async () => {
+      await options('Hello.').click()
+      await page.getByRole('button', { name: 'Delete' }).click()
+      return page.getByRole('dialog', { name: 'Delete this chat?' })
+    }
+    await (await openDialog()).getByRole('button', { name: 'Cancel' }).click()
+    await chat('Hello.').waitFor()
 
-  const url = page.url()
-  await (await openDialog()).getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('What would you like to do?').waitFor()
-  await page.getByText('Your chats appear here.').waitFor()
-  await page.goto(url)
-  await page.getByText('Chat not found').waitFor()
-  expect(await appShell(page).titles()).toEqual([])
-})
+    const url = page.url()
+    await (await openDialog()).getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('What would you like to do?').waitFor()
+    await page.getByText('Your chats appear here.').waitFor()
+    await page.goto(url)
+    await page.getByText('Chat not found').waitFor()
+    expect(await appShell(page).titles()).toEqual([])
+  },
+)
 
 longTest('[DM62] the chat list and the inspector can be hidden, and stay hidden', async () => {
   const page = await testDemo.openPage({ viewport: { width: 1440, height: 900 } })

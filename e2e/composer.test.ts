@@ -17,7 +17,7 @@ const PNG = PICTURE.buffer.toString('base64')
 const testDemo = useTestDemo({ live: { recordAudio: true } })
 
 describe.each(testModes('sse'))('%s', (mode) => {
-  test('[DM64] pictures are chosen, shown, removed and sent', async () => {
+  longTest('[DM64] pictures are chosen, shown, removed and sent', async () => {
     const page = await testDemo.openPage({ mode })
     const { send, log, waitUntilIdle, input } = chatPage(page)
     const { chooser, previews } = appShell(page)
