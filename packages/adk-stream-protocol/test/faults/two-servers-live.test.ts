@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 
 import { BidiClient } from '../bidi/support/bidi-client.ts'
 import { whole } from '../live/support/live-test-bridge.ts'
+import { beginToSpeak } from '../live/support/voice.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
+import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
@@ -301,3 +303,25 @@ test('[EV100] without a live session too, clients that watch at the asking serve
 function turns(seen: readonly Record<string, unknown>[]): Record<string, unknown>[] {
   return seen.filter(({ type }) => type === 'turn')
 }
+
+test('[LV910] a socket that has closed does not take the session over from a client of another server', async () => {
+  const started = defer()
+  const context = { toState: () => started.promise.then(() => ({})) }
+  await using pair = await openPair({ ...LIVE, isSpoken: true, context })
+  await using newer = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  newer.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  beginToSpeak(newer)
+  await newer.sync()
+  // Its audio arrives while its server asks for the session, which the other server is about to start.
+  const older = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  older.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  beginToSpeak(older)
+  await older.sync()
+  older.socket.close()
+  await older.closed
+  started.resolve()
+  await using reader = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  reader.say('[[say Typed.]]', 'r1', 'chat-1')
+  expect(await whole(reader)).toBe('Typed.')
+  expect(newer.frames.filter(({ status }) => status === 'taken-over')).toEqual([])
+})

@@ -85,13 +85,9 @@ export class LiveRuns {
   }
 
   /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
-  async open(
-    chat: ChatRef,
-    prepare?: () => Promise<void>,
-    need: LiveNeed = 'input',
-  ): Promise<LiveConversation> {
+  async open(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
     for (;;) {
-      const run = await this.#findOrAdd(chat).open({ need, prepare })
+      const run = await this.#findOrAdd(chat).open({ need: 'input', prepare })
       // The session may have been requested for a client that only listens.
       if (run) return run
     }
@@ -117,7 +113,13 @@ export class LiveRuns {
   ): Promise<LiveConversation | undefined> {
     const entry = this.#findOrAdd(chat)
     if (speaker && !entry.hears(speaker)) return undefined
-    return entry.trusted ?? this.open(chat, prepare, speaker ? 'speech' : 'input')
+    if (entry.trusted) return entry.trusted
+    if (!speaker) return this.open(chat, prepare)
+    for (;;) {
+      const run = await this.#findOrAdd(chat).open({ need: 'speech', prepare })
+      // LV910: its successor may speak at another server.
+      if (run || speaker.hasLeft()) return run
+    }
   }
 
   /** Lets the next audio of a client take the session over, although another client, or another process, has it. */

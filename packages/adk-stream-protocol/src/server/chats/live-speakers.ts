@@ -2,6 +2,8 @@
 export interface LiveSpeaker {
   /** Another client of the chat has started to speak. The audio of this one is ignored from now on. */
   readonly onTakenOver: () => void
+  /** Whether the client has disconnected. */
+  readonly hasLeft: () => boolean
 }
 
 /** How long a microphone must be silent before its audio takes over again. */

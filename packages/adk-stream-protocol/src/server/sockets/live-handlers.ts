@@ -207,6 +207,7 @@ class ChatSubscriptions {
     const { send } = this.#connection
     const speaker = this.#speakers.get(chatId) ?? {
       onTakenOver: () => send({ type: 'status', id: chatId, status: 'taken-over' }),
+      hasLeft: () => this.#left,
     }
     if (!this.#left) this.#speakers.set(chatId, speaker)
     return speaker
