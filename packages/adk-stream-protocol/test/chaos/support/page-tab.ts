@@ -107,7 +107,7 @@ export class PageTab {
     })
     this.#voice = 'sendAudio' in transport ? new TabVoice(transport, chatId) : undefined
     this.#close = () => {
-      this.#voice?.stop()
+      this.#voice?.close()
       this.#attached.detach()
       if ('close' in transport) transport.close()
     }

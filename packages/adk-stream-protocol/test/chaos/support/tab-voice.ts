@@ -15,6 +15,7 @@ const LOUD_LEVEL = 0.2
 export class TabVoice {
   readonly #devices = new FakeDevices()
   readonly #voice: Voice
+  #isClosed = false
 
   constructor(transport: WebSocketTransport, chatId: string) {
     this.#voice = new Voice({ transport, chatId, devices: this.#devices })
@@ -22,25 +23,26 @@ export class TabVoice {
 
   /** Says something, at the speed of speech. Starts the voice if it is off. */
   async speak(utterance: number): Promise<void> {
-    if (this.#voice.state.state === 'off') {
+    if (!this.#isClosed && this.#voice.state.state === 'off') {
       const started = this.#voice.start()
       await this.#devices.allow()
       await started
     }
     const options = this.#devices.prompts.at(-1)?.options
-    for (let index = 0; index < SPEECH_FRAMES + SILENT_FRAMES; index += 1) {
+    for (let index = 0; index < SPEECH_FRAMES + SILENT_FRAMES && !this.#isClosed; index += 1) {
       if (index < SPEECH_FRAMES) options?.onSound(toFrame(utterance, index), LOUD_LEVEL)
       else options?.onSound(SILENT_FRAME, 0)
       if (index % BATCH === BATCH - 1) await delay(BATCH_MS)
     }
   }
 
-  /** Interrupts the model. */
-  interrupt(): void {
-    this.#voice.interrupt()
+  stop(): void {
+    this.#voice.stop()
   }
 
-  stop(): void {
+  /** Stops the voice with its tab. It does not start again. */
+  close(): void {
+    this.#isClosed = true
     this.#voice.stop()
   }
 
