@@ -80,7 +80,7 @@ const REQUESTED = record(0, {
   deadline: 1e9,
 })
 const APPROVED = record(1, { type: 'approved', by: 'hanako', step: 0 })
-const STARTED = record(2, { type: 'started', worker: 'one', args: {} })
+const STARTED = record(2, { type: 'started', worker: 'one', args: { amount: 1 } })
 const SUCCEEDED = record(3, { type: 'succeeded', output: {} })
 const LOST = record(3, { type: 'lost', worker: 'one', becomes: 'unknown' })
 const PAID = { chatId: 'chat', userId: 'hanako', name: 'pay', to: '', amount: 1, key: 'call' }
@@ -144,6 +144,7 @@ const KILL = { kind: 'kill', from: 2_000, to: 2_100 } as const
 const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegExp | undefined][] = [
   ['nothing in a history without faults', {}, undefined],
   ['a call that ran twice', { effects: [PAID, PAID] }, /ran 2 times, started 1/],
+  ['a call that ran with other arguments', { effects: [{ ...PAID, amount: 2 }] }, /paid 2 instead/],
   ['a call that did not run', { effects: [] }, /did not run/],
   ['an effect without an approval', { audit: [] }, /ran without being started/],
   ['a lost decision', { audit: [REQUESTED], effects: [] }, /not recorded/],
