@@ -10,9 +10,9 @@ const LIMITS = [
   ['adkApi', 'client/index.ts', 19],
   ['sseTransport', 'client/index.ts', 27],
   ['webSocketTransport', 'client/index.ts', 27],
-  ['useAdkChat', 'react/index.ts', 46],
-  ['*', 'client/index.ts', 84],
-  ['*', 'react/index.ts', 176],
+  ['useAdkChat', 'react/index.ts', 48],
+  ['*', 'client/index.ts', 86],
+  ['*', 'react/index.ts', 179],
   ['*', 'protocol/index.ts', 10],
 ] as const
 

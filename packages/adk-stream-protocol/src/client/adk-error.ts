@@ -52,6 +52,20 @@ export function readErrorCode(error: Error): string | undefined {
   return error instanceof AdkError ? error.code : readErrorBody(error.message)?.code
 }
 
+/** Refusals that say nothing about the request: the server may accept the same one later. */
+const TEMPORARY = new Set<string>([
+  'unavailable',
+  'internal',
+  'too-fast',
+  'too-many-turns',
+  'turn-running',
+])
+
+/** Whether the same request may succeed later. */
+export function isTemporary(error: unknown): boolean {
+  return !(error instanceof AdkError) || TEMPORARY.has(error.code)
+}
+
 /** Returns the error in a response body. Returns undefined if the bridge did not send the body. */
 export function readErrorBody(text: string): ErrorBody['error'] | undefined {
   const body = parseJson(text)

@@ -544,7 +544,7 @@ describe('reloads', () => {
   )
 
   test.each([true, false])(
-    '[CL21] it does not wait for a turn that it cannot read; still running: %s',
+    '[CL21] it does not wait for a turn that it cannot read, and loads it later; still running: %s',
     (isRunning) => {
       const start = { catchUp: { state: 'checking', base: messages, isDue: false } } as const
       const stored = [USER, assistant('m2')]
@@ -553,7 +553,7 @@ describe('reloads', () => {
         { type: 'loaded', messages: stored, isRunning },
         { messages },
       )
-      expect(typesOf(effects)).toEqual(isRunning ? [] : ['set-messages'])
+      expect(typesOf(effects)).toEqual([isRunning ? 'schedule-retry' : 'set-messages'])
       expect(state).toMatchObject({ catchUp: { state: 'current' } })
     },
   )

@@ -149,9 +149,15 @@ export class AttachedChat {
     return this.#sync.state === 'detached'
   }
 
-  /** Shows the stored messages, if they can be loaded. */
-  async catchUp(): Promise<void> {
-    await reload(this.#context).catch(this.#reportError)
+  /** Shows the stored messages, if there is a way to load them. Resolves with false if they could not be loaded. */
+  async catchUp(): Promise<boolean> {
+    try {
+      await reload(this.#context)
+      return true
+    } catch (error) {
+      this.#reportError(error)
+      return false
+    }
   }
 
   /** Counts one more holder. */

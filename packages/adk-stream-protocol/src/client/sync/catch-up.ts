@@ -1,3 +1,4 @@
+import { isTemporary } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import type { MessageView } from './chat-messages.ts'
 import { keepUnsent, mergeMessages } from './chat-messages.ts'
@@ -8,7 +9,10 @@ import {
   LOAD,
   NONE,
   NOTIFY,
+  reportError,
+  resetDelay,
   resume,
+  scheduleRetry,
   setMessages,
   withEffects,
   withId,
@@ -19,7 +23,7 @@ import {
 } from './sync-state.ts'
 
 /** Stands in `missedTurns` for anything that was missed. */
-export const ANY_TURN = ''
+const ANY_TURN = ''
 
 /** Follows what the feed reports: turns and decisions of other pages and servers. */
 export function onFeedEvent(state: AttachedSync, chat: ChatView, event: WatchEvent): Step {
@@ -81,9 +85,9 @@ export function onLoaded(
   if (catchUp.state !== 'loading' && catchUp.state !== 'checking') return [state, []]
   const hasChanged = chat.isBusy || chat.messages !== catchUp.base
   if (catchUp.state === 'checking') {
-    // The turn may run on another server. This page does not wait for it.
-    const isStale = isRunning || hasChanged
-    if (isStale) return endCatchUp(state, chat)
+    if (hasChanged || (isRunning && catchUp.isDue)) return endCatchUp(state, chat)
+    // The turn runs on a server that this page cannot read from.
+    if (isRunning) return catchUpLater(state)
     const next: AttachedSync = { ...state, brokenOffId: undefined }
     return withEffects([setMessages(messages)], endCatchUp(next, { ...chat, messages }))
   }
@@ -92,7 +96,8 @@ export function onLoaded(
 }
 
 function showStored(loading: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
-  const state: AttachedSync = { ...loading, brokenOffId: undefined }
+  const retry = resetDelay(loading.retry)
+  const state: AttachedSync = { ...loading, brokenOffId: undefined, retry }
   // A message that could not be sent is on this page only.
   const messages = chat.hasFailed ? mergeMessages(stored, chat.messages) : stored
   if (JSON.stringify(messages) === JSON.stringify(chat.messages)) return endCatchUp(state, chat)
@@ -113,6 +118,19 @@ function readRunning(state: AttachedSync, chat: ChatView, stored: MessageView[])
     return [next, [{ type: 'read-turn', messageId: unfinished.id }]]
   const messages = unfinished ? [...stored, unfinished] : stored
   return [next, [setMessages(messages), resume('catch-up')]]
+}
+
+export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {
+  const effects = [reportError(error)]
+  if (!state.isFollowing || !isTemporary(error))
+    return [{ ...state, catchUp: { state: 'current' } }, effects]
+  return withEffects(effects, catchUpLater(state))
+}
+
+/** Loads the messages again later. The feed does not report again what was missed. */
+function catchUpLater(state: AttachedSync): AttachedStep {
+  const missedTurns = withId(state.missedTurns, ANY_TURN)
+  return scheduleRetry({ ...state, catchUp: { state: 'current' }, missedTurns })
 }
 
 /** There was no turn to read: it ended after the server had reported it. */

@@ -7,7 +7,14 @@ import {
   findApproval,
   settleApprovals,
 } from './chat-messages.ts'
-import { endCatchUp, loadAgain, onFeedEvent, onLoaded, catchUpOnMissed } from './catch-up.ts'
+import {
+  endCatchUp,
+  loadAgain,
+  onCatchUpFailed,
+  onFeedEvent,
+  onLoaded,
+  catchUpOnMissed,
+} from './catch-up.ts'
 import { type ResponseStateMap, findUndelivered, keepUnconfirmed } from './response-states.ts'
 import {
   type Step,
@@ -16,8 +23,10 @@ import {
   mark,
   NONE,
   NOTIFY,
+  resetDelay,
   resume,
   setMessages,
+  START_RETRY,
   withEffects,
   withId,
   withoutId,
@@ -30,7 +39,6 @@ import {
   RELOAD,
 } from './sync-state.ts'
 import {
-  onCatchUpFailed,
   onDecision,
   onOutput,
   onOutputFailed,
@@ -38,10 +46,8 @@ import {
   onRefused,
   onRetry,
   reopen,
-  resetDelay,
   restoreDecisions,
   sendQueued,
-  START_RETRY,
   findQueued,
 } from './sync-responses.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
@@ -150,7 +156,7 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'feed-event':
       return onFeedEvent(state, chat, event.event)
     case 'loaded':
-      return onLoaded({ ...state, retry: resetDelay(state.retry) }, chat, event)
+      return onLoaded(state, chat, event)
     case 'catch-up-failed':
       return onCatchUpFailed(state, event.error)
     case 'reloaded': {

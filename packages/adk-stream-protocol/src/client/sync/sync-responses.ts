@@ -1,6 +1,6 @@
-import { AdkError } from '../adk-error.ts'
+import { AdkError, isTemporary } from '../adk-error.ts'
 import type { ToolOutput } from './attachable-chat.ts'
-import { ANY_TURN, catchUpOnMissed } from './catch-up.ts'
+import { catchUpOnMissed } from './catch-up.ts'
 import {
   type MessageView,
   type ShownApproval,
@@ -17,6 +17,8 @@ import {
   forget,
   mark,
   reportError,
+  resetDelay,
+  scheduleRetry,
   setMessages,
   withEffects,
   withId,
@@ -26,11 +28,6 @@ import {
   type SyncEffect,
   type SyncEvent,
 } from './sync-state.ts'
-
-/** The first delay before outputs are sent again, and the longest, in ms. */
-const [FIRST_RETRY_MS, MAX_RETRY_MS] = [500, 30_000]
-
-export const START_RETRY: AttachedSync['retry'] = { isScheduled: false, delayMs: FIRST_RETRY_MS }
 
 export function onDecision(
   state: AttachedSync,
@@ -187,12 +184,6 @@ export function onOutputFailed(
   return withEffects(effects, scheduleRetry({ ...state, unsentOutputs }))
 }
 
-function scheduleRetry(state: AttachedSync): AttachedStep {
-  const { delayMs } = state.retry
-  const retry = { isScheduled: true, delayMs: Math.min(MAX_RETRY_MS, delayMs * 2) }
-  return [{ ...state, retry }, [{ type: 'schedule-retry', delayMs }]]
-}
-
 export function onRetry(state: AttachedSync, chat: ChatView): Step {
   const unsent = [...state.unsentOutputs.values()]
   const hasQueued = findQueued(chat) !== undefined
@@ -214,18 +205,6 @@ export function onRetry(state: AttachedSync, chat: ChatView): Step {
   return withEffects(effects, catchUpOnMissed(next, chat))
 }
 
-/** Loads the messages again later: the feed does not report again what was missed. */
-export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {
-  const next: AttachedSync = { ...state, catchUp: { state: 'current' } }
-  if (!state.isFollowing || !isTemporary(error)) return [next, [reportError(error)]]
-  const missedTurns = withId(state.missedTurns, ANY_TURN)
-  return withEffects([reportError(error)], scheduleRetry({ ...next, missedTurns }))
-}
-
-export function resetDelay(retry: AttachedSync['retry']): AttachedSync['retry'] {
-  return { ...retry, delayMs: FIRST_RETRY_MS }
-}
-
 /** Refusals after which an approval is no longer open. */
 const DECIDED_ELSEWHERE = new Set<string>([
   'approval-decided',
@@ -234,23 +213,10 @@ const DECIDED_ELSEWHERE = new Set<string>([
   'unknown-approval',
 ])
 
-/** Refusals that say nothing about the request: the server may accept the same one later. */
-const TEMPORARY = new Set<string>([
-  'unavailable',
-  'internal',
-  'too-fast',
-  'too-many-turns',
-  'turn-running',
-])
-
 function isDecidedElsewhere(error: unknown): boolean {
   return error instanceof AdkError && DECIDED_ELSEWHERE.has(error.code)
 }
 
 function isAborted(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError'
-}
-
-function isTemporary(error: unknown): boolean {
-  return !(error instanceof AdkError) || TEMPORARY.has(error.code)
 }

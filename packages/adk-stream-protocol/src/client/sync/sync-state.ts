@@ -243,3 +243,18 @@ export function withId(ids: ReadonlySet<string>, id: string): ReadonlySet<string
 export function withoutId(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set([...ids].filter((each) => each !== id))
 }
+
+/** The first delay before something is tried again, and the longest, in ms. */
+const [FIRST_RETRY_MS, MAX_RETRY_MS] = [500, 30_000]
+
+export const START_RETRY: AttachedSync['retry'] = { isScheduled: false, delayMs: FIRST_RETRY_MS }
+
+export function scheduleRetry(state: AttachedSync): AttachedStep {
+  const { delayMs } = state.retry
+  const retry = { isScheduled: true, delayMs: Math.min(MAX_RETRY_MS, delayMs * 2) }
+  return [{ ...state, retry }, [{ type: 'schedule-retry', delayMs }]]
+}
+
+export function resetDelay(retry: AttachedSync['retry']): AttachedSync['retry'] {
+  return { ...retry, delayMs: FIRST_RETRY_MS }
+}

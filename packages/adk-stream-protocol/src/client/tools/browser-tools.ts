@@ -1,9 +1,11 @@
 import { AdkError } from '../adk-error.ts'
 import { isRecord } from '../../protocol/guards.ts'
+import { delayBefore, withDefaults } from '../../shared/backoff.ts'
 import type { AttachedChat } from '../sync/attached-chat.ts'
 import type { MessageView, PartView } from '../sync/chat-messages.ts'
 import { approvalState } from '../sync/chat-messages.ts'
 import type { ToolOutput } from '../sync/attachable-chat.ts'
+import { waitForNextAttempt } from '../transports/connection-state.ts'
 
 /**
  * A tool that runs in the page. It gets the arguments of the call and returns its result.
@@ -47,7 +49,10 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
       !attached.isDetached &&
       runnableCalls(attached, tools).some((each) => each.toolCallId === toolCallId)
     // Another tab may have sent the output, and this chat may not have read it.
-    const isPending = (): Promise<boolean> => attached.catchUp().then(isOpen)
+    const isPending = async (): Promise<boolean> => {
+      await untilCaughtUp(attached)
+      return isOpen()
+    }
     const output = await runOnce(attached.channel, { ...call, isPending })
     // The next chat with this id finds the output in `PAGE_OUTPUTS`.
     if (attached.isDetached) return
@@ -60,6 +65,14 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
   runPending()
   return stop
 }
+
+/** Resolves when the chat shows the stored messages, or is detached. */
+async function untilCaughtUp(attached: AttachedChat): Promise<void> {
+  for (let attempt = 0; !attached.isDetached && !(await attached.catchUp()); attempt += 1)
+    await waitForNextAttempt(delayBefore(attempt, withDefaults(undefined)), NOT_ABORTED)
+}
+
+const NOT_ABORTED = new AbortController().signal
 
 const STARTED = new WeakMap<AttachedChat, Set<string>>()
 

@@ -117,7 +117,8 @@ export async function recoverChat<Tools extends UITools>(
       showStored(chat, recovery.messages, attached)
       chat.clearError()
       // CL910: the chat is idle now, and its browser tools run.
-      return attached?.catchUp()
+      await attached?.catchUp()
+      return
     case 'regenerate':
       return chat.regenerate()
   }
@@ -140,7 +141,7 @@ async function resumeOrShow<Tools extends UITools>(
   const { messages, running } = await api.loadChat(chat.id)
   if (running || chat.messages !== before) return
   showStored(chat, messages as unknown as AdkUIMessage<Tools>[], attached)
-  return attached?.catchUp()
+  await attached?.catchUp()
 }
 
 /** Shows the stored messages, with the responses that the server has not confirmed. */
