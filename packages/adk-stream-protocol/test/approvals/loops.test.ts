@@ -215,9 +215,10 @@ test.each(approvingClients)(
   },
 )
 
-/** Delays the end of the stream that a `GET` requests. */
+/** Delays the end of the stream that a `GET` requests, and lets the other stream end after all of its chunks have arrived. */
 class HeldEnd {
   readonly #opened = defer()
+  readonly #received = defer()
   readonly #ended = defer()
   readonly opened = this.#opened.promise
   readonly #fetch: typeof globalThis.fetch
@@ -228,10 +229,20 @@ class HeldEnd {
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const response = await this.#fetch(input, init)
-    if (new Request(input, init).method !== 'GET' || !response.body) return response
-    this.#opened.resolve()
-    const held = new TransformStream<Uint8Array, Uint8Array>({ flush: () => this.#ended.promise })
-    return new Response(response.body.pipeThrough(held), response)
+    const { body } = response
+    if (!body) return response
+    const isResumed = new Request(input, init).method === 'GET'
+    if (isResumed) this.#opened.resolve()
+    const held = new TransformStream<Uint8Array, Uint8Array>({
+      flush: async () => {
+        if (!isResumed) return this.#received.promise
+        // The client handles what it has received in microtasks.
+        await new Promise(setImmediate)
+        this.#received.resolve()
+        await this.#ended.promise
+      },
+    })
+    return new Response(body.pipeThrough(held), response)
   }
 
   end(): void {
