@@ -8,14 +8,17 @@ import { text } from 'node:stream/consumers'
 interface Task {
   readonly name: 'format' | 'lint' | 'package' | 'page' | 'types' | 'unused'
   readonly commands: readonly string[]
+  /** Whether the tests use what the task builds. */
+  readonly builds?: boolean
 }
 
 /** A folder for the packed packages. */
 const packed = mkdtempSync(path.join(tmpdir(), 'check-'))
 process.on('exit', () => rmSync(packed, { recursive: true }))
 
-/** The tasks to run. Default: all of them. */
-const names = process.argv.slice(2)
+/** The tasks to run. Default: all of them. `tests`: all of them, and the tests. */
+const names = process.argv.slice(2).filter((name) => name !== 'tests')
+const hasTests = process.argv.includes('tests')
 
 /** One thread takes half of the CPU time of several. The tasks use all cores together. */
 const TSC = 'tsc --singleThreaded'
@@ -33,6 +36,7 @@ const attw = [
 const TASKS: readonly Task[] = [
   {
     name: 'package',
+    builds: true,
     commands: [
       'tsc -b tsconfig.build.json --singleThreaded',
       `npm pack --ignore-scripts --pack-destination ${packed} ./packages/adk-stream-protocol ./packages/gemini-emulator`,
@@ -44,7 +48,7 @@ const TASKS: readonly Task[] = [
   { name: 'lint', commands: ['oxlint --type-aware'] },
   { name: 'types', commands: [`${TSC} -p tsconfig.check.json`] },
   { name: 'unused', commands: ['knip'] },
-  { name: 'page', commands: ['npm run --silent build -w apps/demo'] },
+  { name: 'page', builds: true, commands: ['npm run --silent build -w apps/demo'] },
   { name: 'types', commands: [`${TSC} -p packages/adk-stream-protocol/tsconfig.server.json`] },
   { name: 'types', commands: [`${TSC} -p apps/demo/tsconfig.page.json`] },
   { name: 'types', commands: [`${TSC} -p packages/adk-stream-protocol/tsconfig.browser.json`] },
@@ -61,9 +65,22 @@ async function run(command: string): Promise<boolean> {
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
-  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${seconds.padStart(5)} s  ${command}`)
-  if (code !== 0) console.log(output + errors)
+  report(`${code === 0 ? 'ok    ' : 'FAILED'} ${seconds.padStart(5)} s  ${command}`)
+  if (code !== 0) report(output + errors)
   return code === 0
+}
+
+/** Reports of checks that have ended while the tests print theirs. */
+let reports: string[] | undefined
+
+function report(lines: string): void {
+  if (reports) reports.push(lines)
+  else console.log(lines)
+}
+
+async function runTests(): Promise<boolean> {
+  const child = spawn('vitest run', { shell: true, stdio: 'inherit' })
+  return new Promise((resolve) => child.once('close', (code) => resolve(code === 0)))
 }
 
 async function runTask({ commands }: Task): Promise<boolean> {
@@ -71,10 +88,30 @@ async function runTask({ commands }: Task): Promise<boolean> {
   return true
 }
 
-const waiting = TASKS.filter(({ name }) => names.length === 0 || names.includes(name))
-const results: boolean[] = []
-async function work(): Promise<void> {
-  for (let task = waiting.shift(); task; task = waiting.shift()) results.push(await runTask(task))
+async function runTasks(tasks: readonly Task[], atOnce: number): Promise<boolean[]> {
+  const waiting = [...tasks]
+  const results: boolean[] = []
+  const work = async (): Promise<void> => {
+    for (let task = waiting.shift(); task; task = waiting.shift()) results.push(await runTask(task))
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  return results
 }
-await Promise.all(Array.from({ length: AT_ONCE }, work))
+
+/** Runs the tests beside the checks that build nothing: the tests leave a fifth of the CPU time unused. */
+async function runAll(tasks: readonly Task[]): Promise<boolean[]> {
+  const built = await runTasks(
+    tasks.filter(({ builds }) => builds),
+    AT_ONCE,
+  )
+  if (!built.every(Boolean)) return built
+  reports = []
+  const rest = tasks.filter(({ builds }) => !builds)
+  const [tests, checked] = await Promise.all([runTests(), runTasks(rest, 1)])
+  for (const lines of reports) console.log(lines)
+  return [tests, ...checked]
+}
+
+const tasks = TASKS.filter(({ name }) => names.length === 0 || names.includes(name))
+const results = await (hasTests ? runAll(tasks) : runTasks(tasks, AT_ONCE))
 process.exitCode = results.every(Boolean) ? 0 : 1
