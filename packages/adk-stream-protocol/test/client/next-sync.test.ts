@@ -582,8 +582,9 @@ describe('reloads', () => {
   test.each(['reloaded', 'loaded'] as const)(
     '[CL915] a message that was stopped before a server received it stays, and says so: %s',
     (type) => {
-      const stopped = { ...USER, id: 'u2', metadata: { stopped: true } }
-      const shown = [USER, assistant('m1'), stopped]
+      const stopped = { ...USER, id: 'u2', metadata: { stopped: true, unsent: false } }
+      const removed = { ...USER, id: 'u3', metadata: { stopped: true } }
+      const shown = [USER, assistant('m1'), removed, stopped]
       const chat = { messages: shown }
       const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
       const stored = [USER, assistant('m1'), assistant('m2')]

@@ -143,8 +143,9 @@ export function keepUnsent(
   const kept = shown.flatMap((message) => {
     if (known.has(message.id)) return [message]
     const { role, metadata } = message
-    const isUnsent = role === 'user' && isRecord(metadata) && metadata['stopped'] === true
-    return isUnsent ? [{ ...message, metadata: { ...metadata, unsent: true } }] : []
+    // A message that the server had, and that was removed since, has no such mark.
+    const isMarked = role === 'user' && isRecord(metadata) && 'unsent' in metadata
+    return isMarked ? [{ ...message, metadata: { ...metadata, unsent: true } }] : []
   })
   return mergeMessages(loaded, kept)
 }
