@@ -10,7 +10,7 @@ const LIMITS = [
   ['adkApi', 'client/index.ts', 19],
   ['sseTransport', 'client/index.ts', 27],
   ['webSocketTransport', 'client/index.ts', 27],
-  ['useAdkChat', 'react/index.ts', 48],
+  ['useAdkChat', 'react/index.ts', 49],
   ['*', 'client/index.ts', 86],
   ['*', 'react/index.ts', 179],
   ['*', 'protocol/index.ts', 10],

@@ -635,6 +635,27 @@ describe('reloads', () => {
     expect(effects[0]).toEqual({ type: 'queue-decision', decision: DECISION })
   })
 
+  test('[CL902] a queued output that a replayed stream has removed from the messages is queued again', () => {
+    const waiting = call('input-available')
+    const queued = { c1: 'queued' } as const
+    const { types, state } = run([
+      [{ type: 'output-given', output: OUTPUT }, { isBusy: true }],
+      [IDLE, { messages: LOCATED, responses: queued }],
+      [IDLE, { messages: [USER, assistant('m1', waiting)], responses: queued }],
+      [IDLE, { messages: LOCATED, responses: { c1: 'sent' } }],
+    ])
+    expect(types.filter((type) => type === 'queue-output')).toHaveLength(2)
+    expect(state).toMatchObject({ queuedOutputs: new Map() })
+  })
+
+  test('[CL901] a response is sent although the chat read nothing, and later if it is busy', () => {
+    const chat = { messages: DECIDED, responses: { a1: 'queued' } } as const
+    const send = { type: 'send-responses', messageId: 'm1' }
+    expect(step({}, IDLE, chat)[1]).toEqual([send])
+    const busy = { ...chat, isBusy: true }
+    expect(typesOf(step({}, { type: 'retry-due' }, busy)[1])).toEqual(['schedule-retry'])
+  })
+
   test('[CL900] the server has the outcome of a decision that was not confirmed', () => {
     const ended = [USER, assistant('m1', call('output-available', true))]
     const chat = { messages: DECIDED, responses: { a1: 'sent' } } as const

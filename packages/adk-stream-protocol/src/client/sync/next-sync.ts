@@ -47,6 +47,7 @@ import {
   onRetry,
   reopen,
   restoreDecisions,
+  restoreOutputs,
   sendQueued,
   findQueued,
 } from './sync-responses.ts'
@@ -68,6 +69,7 @@ export const START: AttachedSync = {
   offeredCalls: NONE,
   askedApprovals: NONE,
   queuedDecisions: new Map(),
+  queuedOutputs: new Map(),
   writtenMessageId: undefined,
   brokenOffId: undefined,
   spokenReplyId: undefined,
@@ -76,8 +78,17 @@ export const START: AttachedSync = {
 /** Decides what an attached chat does when something happens: in its own stream, on the page, or on the server. */
 export function nextSync(state: SyncState, event: SyncEvent): Step {
   if (state.state === 'detached') return [state, afterDetach(event)]
-  const [next, restored] = restoreDecisions(state, event)
-  return withEffects(restored, nextAttached(next, event))
+  const [decided, decisions] = restoreDecisions(state, event)
+  const [next, outputs] = restoreOutputs(decided, event.chat)
+  const chat = withoutForgotten(event.chat, decisions)
+  return withEffects([...decisions, ...outputs], nextAttached(next, { ...event, chat }))
+}
+
+/** Returns the chat as it is after responses were forgotten. */
+function withoutForgotten(chat: ChatView, effects: readonly SyncEffect[]): ChatView {
+  const ids = effects.flatMap((effect) => (effect.type === 'forget' ? [effect.id] : []))
+  if (ids.length === 0) return chat
+  return { ...chat, responses: new Map([...chat.responses].filter(([id]) => !ids.includes(id))) }
 }
 
 /** Whether a message is still being written, as far as this page reads it. */
@@ -183,8 +194,10 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
 /** Forgets what was not delivered: the next chat with this id may send it. */
 function onDetach(state: AttachedSync, { messages, responses }: ChatView): SyncEffect[] {
   const undelivered = messages.flatMap((message) => findUndelivered(message, responses))
-  const { unsentOutputs, queuedDecisions } = state
-  const queued = [...queuedDecisions.keys()].filter((id) => responses.get(id) === 'queued')
+  const { unsentOutputs, queuedDecisions, queuedOutputs } = state
+  const queued = [...queuedDecisions.keys(), ...queuedOutputs.keys()].filter(
+    (id) => responses.get(id) === 'queued',
+  )
   const ids = [...unsentOutputs.keys(), ...queued, ...undelivered]
   return [CANCEL_RETRY, ...ids.map(forget)]
 }
@@ -251,7 +264,11 @@ function onIdle(state: AttachedSync, chat: ChatView): Step {
   switch (state.stream) {
     case 'interrupted':
       return [next, [resume('interrupted')]]
-    case 'none':
+    case 'none': {
+      // Without a stream, the AI SDK sends nothing by itself.
+      const effects = sendQueued(chat)
+      return effects.length > 0 ? [next, effects] : catchUpOnMissed(next, chat)
+    }
     case 'refused':
       return catchUpOnMissed(next, chat)
     case 'ended':

@@ -67,6 +67,21 @@ export function restoreDecisions(state: AttachedSync, { type, chat }: SyncEvent)
   return [{ ...state, queuedDecisions: new Map(queued) }, effects]
 }
 
+/** CL902: shows queued outputs again that a replayed stream has removed from the messages. */
+export function restoreOutputs(state: AttachedSync, chat: ChatView): AttachedStep {
+  if (state.queuedOutputs.size === 0) return [state, []]
+  const queued = [...state.queuedOutputs].filter(([id]) => chat.responses.get(id) === 'queued')
+  const parts = chat.messages.flatMap((message) => message.parts)
+  const isLost = (id: string): boolean =>
+    parts.some((part) => part.toolCallId === id && WITHOUT_OUTPUT.has(part.state ?? ''))
+  const effects = queued.flatMap(([id, output]): SyncEffect[] =>
+    isLost(id) ? [{ type: 'queue-output', output }] : [],
+  )
+  return [{ ...state, queuedOutputs: new Map(queued) }, effects]
+}
+
+const WITHOUT_OUTPUT = new Set(['input-available', 'approval-responded'])
+
 function refuse(id: string, { state }: ShownApproval): SyncEffect {
   const error =
     state === 'settled'
@@ -82,7 +97,10 @@ export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput
   const { toolCallId: id } = output
   // A call has one output: the first.
   if (isGiven(id, chat.responses)) return [state, []]
-  if (!chat.hasOpenStream) return [state, [mark('queued', id), { type: 'queue-output', output }]]
+  if (!chat.hasOpenStream) {
+    const queuedOutputs = new Map([...state.queuedOutputs, [id, output]])
+    return [{ ...state, queuedOutputs }, [mark('queued', id), { type: 'queue-output', output }]]
+  }
   return [
     { ...state, unreportedOutputs: withId(state.unreportedOutputs, id) },
     [mark('sent', id), { type: 'send-output', output, isShown: false }],
@@ -188,6 +206,8 @@ export function onRetry(state: AttachedSync, chat: ChatView): Step {
   const unsent = [...state.unsentOutputs.values()]
   const hasQueued = findQueued(chat) !== undefined
   const isDue = unsent.length > 0 || hasQueued || state.missedTurns.size > 0
+  // What is being read or sent may not send the responses, and its end may not be reported.
+  if (chat.isBusy && hasQueued) return scheduleRetry(state)
   const retry = { ...state.retry, isScheduled: false }
   const effects: SyncEffect[] = [
     CANCEL_RETRY,

@@ -61,6 +61,8 @@ export interface AttachedSync {
   readonly askedApprovals: ReadonlySet<string>
   /** Decisions that the next request sends. While a stream is replayed, the messages may lack them, or even their approvals. */
   readonly queuedDecisions: ReadonlyMap<string, Decision>
+  /** Outputs that the next request sends, in the same way. */
+  readonly queuedOutputs: ReadonlyMap<string, ToolOutput>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
   /** The message whose stream failed or was stopped. It may lack parts until the stored messages are loaded. */
