@@ -684,7 +684,7 @@ describe('turns that the chat did not request', () => {
   })
 })
 
-test('[CL21] a turn of the chat that failed and continues elsewhere is news', () => {
+test('[CL21] a turn of the chat that failed and continues elsewhere is loaded', () => {
   const chunk = { type: 'start', messageId: 'm2' } as const
   const { types } = run([
     [{ type: 'feed-started' }],

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
-import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
-import { browserTool } from '../../src/server/index.ts'
+import { type AttachedChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
@@ -159,33 +157,22 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     '[CL24] a call whose approval request comes late does not run before it, %s',
     async (mode) => {
       const late = defer()
-      const tool = browserTool({
-        name: 'get_location',
-        description: 'Where the person is.',
-        parameters: z.object({}),
-        requireConfirmation: () => late.promise.then(() => true),
-      })
+      const tool = locationTool({ gated: () => late.promise.then(() => true) })
       await using testBridge = await TestBridge.open({ tools: () => [tool] })
       await using page = new ClientPage({ url: testBridge.url, version })
       const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
-      let runs = 0
-      runBrowserTools(chat.attached, {
-        get_location: () => {
-          runs += 1
-          return TOKYO
-        },
-      })
+      const run = countRuns(chat.attached)
       void chat.send(ASK)
       await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
       // Time enough for a page that does not wait.
       await page.load('chat-1')
-      expect(runs).toBe(0)
+      expect(run.count).toBe(0)
       late.resolve()
       const [id = ''] = await chat.untilAsked()
-      expect(runs).toBe(0)
+      expect(run.count).toBe(0)
       await chat.attached.approve(id)
       await chat.untilShown('There you are.')
-      expect(runs).toBe(1)
+      expect(run.count).toBe(1)
     },
   )
 
@@ -193,12 +180,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     '[CL24] a call whose reply %s before its approval request does not run',
     async (end) => {
       const late = defer()
-      const tool = browserTool({
-        name: 'get_location',
-        description: 'Where the person is.',
-        parameters: z.object({}),
-        requireConfirmation: () => late.promise.then(() => true),
-      })
+      const tool = locationTool({ gated: () => late.promise.then(() => true) })
       await using testBridge = await TestBridge.open({ tools: () => [tool] })
       const net = new CuttableFetch()
       const transport = sseTransport({
@@ -208,13 +190,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
         backoff: { firstMs: 1, maxMs: 1, attempts: 1 },
       })
       const chat = await openSse(transport, version)
-      let runs = 0
-      runBrowserTools(chat.attached, {
-        get_location: () => {
-          runs += 1
-          return TOKYO
-        },
-      })
+      const run = countRuns(chat.attached)
       const reply = chat.send(ASK)
       await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
       if (end === 'is stopped') await chat.stop()
@@ -224,7 +200,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
       }
       await reply
       await chat.rest()
-      expect(runs).toBe(0)
+      expect(run.count).toBe(0)
       late.resolve()
     },
   )
@@ -233,20 +209,26 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
     const transport = sseTransport({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
     const chat = await openSse(transport, version)
-    let runs = 0
-    runBrowserTools(chat.attached, {
-      get_location: () => {
-        runs += 1
-        return TOKYO
-      },
-    })
+    const run = countRuns(chat.attached)
     await chat.send(ASK)
-    expect(runs).toBe(0)
+    expect(run.count).toBe(0)
     const [id = ''] = await chat.untilAsked()
     await chat.attached.approve(id)
     await chat.untilShown('There you are.')
     await chat.rest()
-    expect(runs).toBe(1)
+    expect(run.count).toBe(1)
     expect(chat.errors).toEqual([])
   })
 })
+
+/** Runs the tool `get_location` in a page, and counts how often. */
+function countRuns(attached: AttachedChat): { readonly count: number } {
+  const run = { count: 0 }
+  runBrowserTools(attached, {
+    get_location: () => {
+      run.count += 1
+      return TOKYO
+    },
+  })
+  return run
+}

@@ -11,7 +11,7 @@ const Position = z.object({ latitude: z.number(), longitude: z.number() })
 export const TOKYO = { latitude: 35.7, longitude: 139.7 }
 
 interface LocateOptions {
-  gated?: boolean
+  gated?: boolean | (() => Promise<boolean>)
   timeoutMs?: number
   output?: z.ZodType
 }

@@ -44,7 +44,7 @@ export type ShownApproval =
   | { readonly state: 'responded' }
   /** The server reported a decision, or the call has ended: without one if `approved` is undefined. */
   | { readonly state: 'settled'; readonly approved: boolean | undefined }
-  /** As while a message is replayed that has not reached the approval yet. */
+  /** For example while a message is replayed and has not reached the approval yet. */
   | { readonly state: 'missing' }
 
 export function readApproval(messages: readonly MessageView[], approvalId: string): ShownApproval {

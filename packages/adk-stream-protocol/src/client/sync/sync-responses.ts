@@ -61,8 +61,8 @@ export function restoreDecisions(state: AttachedSync, { type, chat }: SyncEvent)
     if (shown.state === 'open') return [{ type: 'queue-decision', decision }]
     const isLost = shown.state === 'settled' || (shown.state === 'missing' && isReplayRead)
     if (!isLost) return []
-    const hasEffect = shown.state === 'settled' && shown.approved === decision.approved
-    return [forget(id), ...(hasEffect ? [] : [refuse(id, shown)])]
+    const isSame = shown.state === 'settled' && shown.approved === decision.approved
+    return [forget(id), ...(isSame ? [] : [refuse(id, shown)])]
   })
   return [{ ...state, queuedDecisions: new Map(queued) }, effects]
 }
@@ -85,7 +85,10 @@ const WITHOUT_OUTPUT = new Set(['input-available', 'approval-responded'])
 function refuse(id: string, { state }: ShownApproval): SyncEffect {
   const error =
     state === 'settled'
-      ? new AdkError('approval-decided', `Approval ${id} was settled elsewhere in another way.`)
+      ? new AdkError(
+          'approval-decided',
+          `Approval ${id} was decided differently elsewhere, or has ended.`,
+        )
       : new AdkError(
           'unknown-approval',
           `The chat does not ask for approval ${id} any more. Load the chat again to see its outcome.`,

@@ -34,7 +34,7 @@ export class SseResponse implements Sink {
   /** Sends the head of the response and the chunks so far, with the first chunk of the agent if that follows at once. */
   start(): void {
     this.#isHeld = false
-    // When the event loop has turned twice, the agent has called its model, and nothing waits for this write.
+    // After two turns of the event loop, the agent has called its model, and nothing waits for this write.
     setImmediate(() => setImmediate(() => this.#waiting !== '' && this.#send()))
   }
 
