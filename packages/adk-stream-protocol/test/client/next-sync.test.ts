@@ -500,18 +500,21 @@ describe('reloads', () => {
     expect(typesOf(step(loading, event, chat)[1])).toEqual(effects)
   })
 
-  test('[CL21] a message that could not be sent stays on the page', () => {
-    const unsent: MessageView = { id: 'u2', role: 'user', parts: [] }
-    const shown = [USER, unsent]
-    const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
-    const stored = [USER, assistant('m2')]
-    const event = { type: 'loaded', messages: stored, isRunning: false } as const
-    const [, effects] = step(start, event, { messages: shown, hasFailed: true })
-    expect(effects[0]).toEqual({
-      type: 'set-messages',
-      messages: [USER, unsent, assistant('m2')],
-    })
-  })
+  test.each(['loaded', 'reloaded'] as const)(
+    '[CL21] a message that could not be sent stays on the page: %s',
+    (type) => {
+      const unsent: MessageView = { id: 'u2', role: 'user', parts: [] }
+      const shown = [USER, unsent]
+      const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
+      const stored = [USER, assistant('m2')]
+      const event = { type, messages: stored, isRunning: false } as const
+      const [, effects] = step(start, event, { messages: shown, hasFailed: true })
+      expect(effects[0]).toEqual({
+        type: 'set-messages',
+        messages: [USER, unsent, assistant('m2')],
+      })
+    },
+  )
 
   test('[CL21] a running turn is read after the stored messages', () => {
     const event = { type: 'loaded', messages, isRunning: true } as const
@@ -553,7 +556,7 @@ describe('reloads', () => {
         { type: 'loaded', messages: stored, isRunning },
         { messages },
       )
-      expect(typesOf(effects)).toEqual([isRunning ? 'schedule-retry' : 'set-messages'])
+      expect(typesOf(effects)).toEqual(isRunning ? ['schedule-retry'] : ['set-messages', 'notify'])
       expect(state).toMatchObject({ catchUp: { state: 'current' } })
     },
   )

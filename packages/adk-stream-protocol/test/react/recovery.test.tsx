@@ -2,7 +2,7 @@ import { Chat } from '@ai-sdk/react'
 import { screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
-import type { AdkUIMessage } from '../../src/client/index.ts'
+import { type AdkUIMessage, attachChat, sseTransport } from '../../src/client/index.ts'
 import { recoverChat } from '../../src/react/hooks/chat-actions.ts'
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
 import { apiKey } from '../../src/server/auth/authenticate.ts'
@@ -180,4 +180,45 @@ test('[RE900] a reply that ends while a chat recovers is shown', async () => {
   ]
   await recoverChat(chat, { loadChat: async () => loads.shift() ?? Promise.reject(new Error()) })
   expect(chat.messages).toEqual([ASKED, reply])
+})
+
+const UNSENT: AdkUIMessage = {
+  id: 'unsent',
+  role: 'user',
+  parts: [{ type: 'text', text: 'Wait.' }],
+  metadata: { stopped: true, unsent: false },
+}
+const REPLY = answer({ type: 'text', text: 'Done.' })
+
+/** Responds as a server on which no turn is running. */
+const findNoTurn = async (): Promise<Response> => new Response(null, { status: 204 })
+
+describe.each(['attached', 'not attached'])('a chat that is %s', (how) => {
+  test.each([
+    { name: 'has ended', loads: [{ messages: [ASKED, REPLY], running: false }] },
+    {
+      name: 'ends meanwhile',
+      loads: [
+        { messages: [ASKED], running: true },
+        { messages: [ASKED, REPLY], running: false },
+      ],
+    },
+  ])(
+    '[CL915] keeps a message that was not sent when it shows a reply that $name',
+    async (given) => {
+      const loads = [...given.loads]
+      const api = {
+        loadChat: async () => loads.shift() ?? Promise.reject(new Error('Loaded too often.')),
+        watchChat: () => () => undefined,
+      }
+      const transport = sseTransport({ url: 'http://localhost', fetch: findNoTurn })
+      const chat = new Chat<AdkUIMessage>({ messages: [UNSENT, ASKED], transport })
+      const attached = how === 'attached' ? attachChat(chat, transport, { api }) : undefined
+      await recoverChat(chat, api, attached)
+      const kept = { ...UNSENT, metadata: { stopped: true, unsent: true } }
+      expect(chat.messages).toEqual([kept, ASKED, REPLY])
+      expect(loads).toEqual([])
+      attached?.detach()
+    },
+  )
 })

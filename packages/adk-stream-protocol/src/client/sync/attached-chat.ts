@@ -160,6 +160,11 @@ export class AttachedChat {
     }
   }
 
+  /** @internal Shows stored messages that were loaded elsewhere, with what only this page has. */
+  async showStored({ messages, running: isRunning }: StoredConversation): Promise<void> {
+    await this.#dispatch({ type: 'reloaded', messages, isRunning })
+  }
+
   /** Counts one more holder. */
   join(options: AttachOptions): this {
     this.#holders += 1

@@ -1,8 +1,7 @@
 import { isTemporary } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
 import type { MessageView } from './chat-messages.ts'
-import { keepUnsent, mergeMessages } from './chat-messages.ts'
-import { keepUnconfirmed } from './response-states.ts'
+import { mergeStored } from './merge-stored.ts'
 import {
   type AttachedStep,
   type Step,
@@ -80,32 +79,29 @@ export function onLoaded(
   { messages: loaded, isRunning }: Extract<SyncEvent, { type: 'loaded' }>,
 ): Step {
   const { catchUp } = state
-  const stored = keepUnconfirmed(loaded, chat.messages, chat.responses)
-  const messages = keepUnsent(stored, chat.messages)
   if (catchUp.state !== 'loading' && catchUp.state !== 'checking') return [state, []]
   const hasChanged = chat.isBusy || chat.messages !== catchUp.base
   if (catchUp.state === 'checking') {
     if (hasChanged || (isRunning && catchUp.isDue)) return endCatchUp(state, chat)
     // The turn runs on a server that this page cannot read from.
-    if (isRunning) return catchUpLater(state)
-    const next: AttachedSync = { ...state, brokenOffId: undefined }
-    return withEffects([setMessages(messages)], endCatchUp(next, { ...chat, messages }))
+    return isRunning ? catchUpLater(state) : showStored(state, chat, loaded)
   }
   if (hasChanged) return endCatchUp(state, chat, { isDue: true })
-  return isRunning ? readRunning(state, chat, messages) : showStored(state, chat, messages)
+  return isRunning ? readRunning(state, chat, loaded) : showStored(state, chat, loaded)
 }
 
-function showStored(loading: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
+function showStored(loading: AttachedSync, chat: ChatView, stored: readonly MessageView[]): Step {
   const retry = resetDelay(loading.retry)
   const state: AttachedSync = { ...loading, brokenOffId: undefined, retry }
   // A message that could not be sent is on this page only.
-  const messages = chat.hasFailed ? mergeMessages(stored, chat.messages) : stored
+  const messages = mergeStored(stored, chat, { keepAll: chat.hasFailed })
   if (JSON.stringify(messages) === JSON.stringify(chat.messages)) return endCatchUp(state, chat)
   return withEffects([setMessages(messages), NOTIFY], endCatchUp(state, { ...chat, messages }))
 }
 
 /** Reads the running turn after the stored messages. */
-function readRunning(state: AttachedSync, chat: ChatView, stored: MessageView[]): Step {
+function readRunning(state: AttachedSync, chat: ChatView, loaded: readonly MessageView[]): Step {
+  const stored = mergeStored(loaded, chat)
   // The stored messages leave out the running turn. The page keeps showing what it has of it.
   const unfinished = chat.messages.findLast(
     ({ role, id }) => role === 'assistant' && stored.every((message) => message.id !== id),

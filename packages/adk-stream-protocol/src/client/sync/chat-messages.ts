@@ -1,4 +1,3 @@
-import { isRecord } from '../../protocol/guards.ts'
 import type { DataParts, Message, MessagePart } from '../../protocol/message.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
 import type { ServerTurn } from '../transports/transport.ts'
@@ -118,36 +117,6 @@ function isResponseTo(asked: PartView, { state = '', toolCallId, approval }: Par
   if (toolCallId !== asked.toolCallId) return false
   if (asked.approval && asked.approval.id !== approval?.id) return false
   return state === 'approval-responded' || ENDED.has(state)
-}
-
-/** Returns the server's messages, with the messages that only the chat has at their places. */
-export function mergeMessages(
-  loaded: readonly MessageView[],
-  shown: readonly MessageView[],
-): MessageView[] {
-  const merged = [...loaded]
-  for (const [index, message] of shown.entries()) {
-    if (merged.some(({ id }) => id === message.id)) continue
-    const before = shown[index - 1]?.id
-    merged.splice(merged.findIndex(({ id }) => id === before) + 1, 0, message)
-  }
-  return merged
-}
-
-/** CL915: returns the server's messages, with those that the person stopped before a server received them. */
-export function keepUnsent(
-  loaded: readonly MessageView[],
-  shown: readonly MessageView[],
-): MessageView[] {
-  const known = new Set(loaded.map(({ id }) => id))
-  const kept = shown.flatMap((message) => {
-    if (known.has(message.id)) return [message]
-    const { role, metadata } = message
-    // A message that the server had, and that was removed since, has no such mark.
-    const isMarked = role === 'user' && isRecord(metadata) && 'unsent' in metadata
-    return isMarked ? [{ ...message, metadata: { ...metadata, unsent: true } }] : []
-  })
-  return mergeMessages(loaded, kept)
 }
 
 /**

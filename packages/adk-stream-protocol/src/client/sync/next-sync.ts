@@ -1,8 +1,6 @@
 import {
   type MessageView,
   addUserMessage,
-  keepUnsent,
-  mergeMessages,
   type PartView,
   findApproval,
   settleApprovals,
@@ -15,7 +13,8 @@ import {
   onLoaded,
   catchUpOnMissed,
 } from './catch-up.ts'
-import { type ResponseStateMap, findUndelivered, keepUnconfirmed } from './response-states.ts'
+import { mergeStored } from './merge-stored.ts'
+import { type ResponseStateMap, findUndelivered } from './response-states.ts'
 import {
   type Step,
   CANCEL_RETRY,
@@ -173,9 +172,9 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
     case 'reloaded': {
       // The stored messages leave out the turn that is running, for this page or for another one.
       const isPartial = event.isRunning || chat.isBusy
-      const stored = keepUnconfirmed(event.messages, chat.messages, chat.responses)
-      const keep = isPartial ? mergeMessages : keepUnsent
-      const messages = keep(stored, chat.messages)
+      // A message that could not be sent is on this page only.
+      const keepAll = isPartial || chat.hasFailed
+      const messages = mergeStored(event.messages, chat, { keepAll })
       const next = isPartial ? state : { ...state, brokenOffId: undefined }
       return [next, [setMessages(messages), NOTIFY]]
     }

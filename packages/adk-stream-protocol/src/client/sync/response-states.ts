@@ -1,7 +1,7 @@
 import type { Supplements } from '../../protocol/read-responses.ts'
 import { Listeners } from '../../shared/collections.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
-import { approvalState, keepResponses } from './chat-messages.ts'
+import { approvalState } from './chat-messages.ts'
 
 /** What a person adds to an approval. */
 export interface DecisionSupplement {
@@ -110,17 +110,9 @@ export function findUndelivered(
   )
 }
 
-/** Returns the server's messages, with the responses of this page that it has not confirmed. Such a response would not be sent otherwise. */
-export function keepUnconfirmed(
-  stored: readonly MessageView[],
-  shown: readonly MessageView[],
-  states: ResponseStateMap,
-): MessageView[] {
-  const parts = shown.flatMap((message) => message.parts)
-  const given = parts.filter((part) =>
-    responseIds(part).some((id) => isUnconfirmed(states.get(id))),
-  )
-  return stored.map((message) => ({ ...message, parts: keepResponses(message.parts, given) }))
+/** Whether a part has a response of this page that the server has not confirmed. */
+export function hasUnconfirmed(part: PartView, states: ResponseStateMap): boolean {
+  return responseIds(part).some((id) => isUnconfirmed(states.get(id)))
 }
 
 function isUnconfirmed(state: ResponseState | undefined): boolean {

@@ -4,13 +4,13 @@ import type { Chat } from '@ai-sdk/react'
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { ToolOutput } from '../../client/sync/attachable-chat.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
-import { keepUnconfirmed } from '../../client/sync/response-states.ts'
+import { mergeStored } from '../../client/sync/merge-stored.ts'
 import { AdkError } from '../../client/adk-error.ts'
 import type { Approval, Decision } from '../reading/approval.ts'
 import { mayWait, readApprovals } from '../reading/approval.ts'
 import { getToolName, isCall } from '../reading/call.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
-import { readProblem, planRecovery, planLocalRecovery } from '../reading/problem.ts'
+import { type SavedChat, readProblem, planRecovery, planLocalRecovery } from '../reading/problem.ts'
 
 interface DecisionTarget {
   readonly chat: {
@@ -103,56 +103,70 @@ export async function recoverChat<Tools extends UITools>(
   attached?: AttachedChat,
 ): Promise<void> {
   if (!api) return recoverLocally(chat)
-  const { messages, running } = await api.loadChat(chat.id)
-  // The server returns the messages of this chat, so they have its tools.
-  const saved = { messages: messages as unknown as AdkUIMessage<Tools>[], running }
-  const recovery = planRecovery(chat.messages, saved)
+  const stored = await loadStored<Tools>(chat.id, api)
+  const recovery = planRecovery(chat.messages, stored)
   switch (recovery.step) {
     case 'resend':
       chat.messages = [...recovery.before]
       return chat.sendMessage(recovery.message)
     case 'resume':
-      return resumeOrShow(chat, recovery.messages, { api, attached })
+      return resumeOrShow(chat, stored, { api, attached })
     case 'show':
-      showStored(chat, recovery.messages, attached)
       chat.clearError()
-      // CL910: the chat is idle now, and its browser tools run.
-      await attached?.catchUp()
-      return
+      return showStored(chat, stored, attached)
     case 'regenerate':
       return chat.regenerate()
   }
 }
 
+/** Loads the messages of a chat. The server returns those of this chat, so they have its tools. */
+async function loadStored<Tools extends UITools>(
+  chatId: string,
+  api: Pick<AdkApi, 'loadChat'>,
+): Promise<SavedChat<AdkUIMessage<Tools>>> {
+  const { messages, running } = await api.loadChat(chatId)
+  return { messages: messages as unknown as AdkUIMessage<Tools>[], running }
+}
+
 /** Reads the running reply after the stored messages. If it has ended meanwhile, shows the stored one. */
 async function resumeOrShow<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
-  stored: readonly AdkUIMessage<Tools>[],
+  stored: SavedChat<AdkUIMessage<Tools>>,
   {
     api,
     attached,
   }: { readonly api: Pick<AdkApi, 'loadChat'>; readonly attached: AttachedChat | undefined },
 ): Promise<void> {
-  showStored(chat, stored, attached)
+  // This removes the part of the reply that the page has: the reply is read from its start.
+  setStored(chat, stored, attached)
   // The chat copies what it is given.
   const { messages: before } = chat
   await chat.resumeStream()
   if (chat.messages !== before || chat.status === 'error') return
-  const { messages, running } = await api.loadChat(chat.id)
-  if (running || chat.messages !== before) return
-  showStored(chat, messages as unknown as AdkUIMessage<Tools>[], attached)
-  await attached?.catchUp()
+  const now = await loadStored<Tools>(chat.id, api)
+  if (now.running || chat.messages !== before) return
+  await showStored(chat, now, attached)
 }
 
-/** Shows the stored messages, with the responses that the server has not confirmed. */
-function showStored<Tools extends UITools>(
+/** Shows the stored messages. CL910: a browser tool runs if its call is shown only now. */
+async function showStored<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
-  stored: readonly AdkUIMessage<Tools>[],
+  stored: SavedChat<AdkUIMessage<Tools>>,
+  attached: AttachedChat | undefined,
+): Promise<void> {
+  if (attached) await attached.showStored(stored)
+  else setStored(chat, stored, undefined)
+}
+
+function setStored<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  stored: SavedChat<AdkUIMessage<Tools>>,
   attached: AttachedChat | undefined,
 ): void {
   const responses = attached?.channel.responses.all ?? new Map()
+  const shown = { messages: chat.messages, responses }
   // The parts are those of the stored and of the shown messages.
-  chat.messages = keepUnconfirmed(stored, chat.messages, responses) as AdkUIMessage<Tools>[]
+  chat.messages = mergeStored(stored.messages, shown) as AdkUIMessage<Tools>[]
 }
 
 async function recoverLocally<Tools extends UITools>(

@@ -122,9 +122,9 @@ export type Recovery<Message> =
   /** The server did not receive the last user message. */
   | { readonly step: 'resend'; readonly message: Message; readonly before: readonly Message[] }
   /** The reply is still running. */
-  | { readonly step: 'resume'; readonly messages: readonly Message[] }
+  | { readonly step: 'resume' }
   /** The reply has finished meanwhile, or a call ran in it that must not be repeated. */
-  | { readonly step: 'show'; readonly messages: readonly Message[] }
+  | { readonly step: 'show' }
   /** The reply failed and no call ran in it. */
   | { readonly step: 'regenerate' }
 
@@ -140,10 +140,10 @@ export function planRecovery<Message extends ShownMessage>(
       message: lastUserMessage,
       before: shown.slice(0, shown.indexOf(lastUserMessage)),
     }
-  if (running) return { step: 'resume', messages }
+  if (running) return { step: 'resume' }
   const last = messages.at(-1)
   const isMissing = last?.role === 'user' || readFailure(last) !== undefined
-  return isMissing && !hasRunCall(messages) ? { step: 'regenerate' } : { step: 'show', messages }
+  return isMissing && !hasRunCall(messages) ? { step: 'regenerate' } : { step: 'show' }
 }
 
 /** Returns the recovery step without the server's messages. Does not regenerate a reply with calls, because they may have run. */
