@@ -199,6 +199,13 @@ export class LiveMessages {
     return this.#messages.get(messageId)?.isStreaming === true
   }
 
+  /** Whether more of a message is streamed, or will be, without a response of the user. */
+  isExpected(messageId: string): boolean {
+    const message = this.#messages.get(messageId)
+    if (!message) return false
+    return message.isStreaming || (!message.isStopped && this.#isBusy(message))
+  }
+
   /** Returns the message that made a call. */
   ofCall(toolCallId: string): LiveMessage {
     const message = this.#byCall.get(toolCallId)

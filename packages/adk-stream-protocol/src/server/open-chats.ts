@@ -102,7 +102,7 @@ export function openChats(settings: BridgeSettings, shared: SharedParts): ChatPa
     context,
     whenShortened,
   }
-  const live = runs && openLiveSender({ ...sending, runs })
+  const live = runs && openLiveSender({ ...sending, runs, elsewhere })
 
   const intervalMs = Math.min(limits.sweepMs, NEWS_MS)
   const remoteTurns = new RemoteTurns({

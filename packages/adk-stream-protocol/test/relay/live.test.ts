@@ -372,3 +372,22 @@ test('[TU901] a message whose server was paused before it had the live session i
   expect(atOne.text('r1')).toBe('One.')
   expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
 })
+
+test('[TU920] a live message that is sent again at another server is read there while the reply is written', async () => {
+  await using pair = await openLivePair(database, 'repeated-live')
+  const atOne = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  await using atTwo = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  const parts = [{ type: 'text', text: '[[say Half.]][[wait end]][[say Whole.]]' }]
+  const messages = [{ id: 'm1', role: 'user', parts }]
+  const rest = { id: pair.chatId, trigger: 'submit-message', messages }
+  atOne.send({ type: 'send', requestId: 'r1', ...rest })
+  await atOne.untilText('Half.')
+  // The client has lost its connection.
+  await atOne[Symbol.asyncDispose]()
+  atTwo.send({ type: 'send', requestId: 'r1', ...rest })
+  await atTwo.untilText('Half.')
+  pair.emulator.release('end')
+  await atTwo.nextOf('end', 'r1')
+  expect(atTwo.text('r1')).toBe('Half.Whole.')
+  expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user', 'assistant'])
+})

@@ -34,6 +34,11 @@ export function findTurn(events: readonly Event[], messageId: string): StoredTur
   return splitTurns(events).find((turn) => turn.messageId === messageId)
 }
 
+/** Whether anything of the reply is stored. */
+export function hasReply({ runs }: StoredTurn): boolean {
+  return runs.some((events) => events.length > 0)
+}
+
 /** Returns the id of the reply to the message with this id and content. A request may arrive after later ones, so the message may be any. */
 export function findReplyTo(
   { events }: Pick<Session, 'events'>,
@@ -289,9 +294,8 @@ export function readConversation(
 }
 
 function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[] {
-  const { userMessage, messageId, runs } = turn
-  const events = runs.flat()
-  if (events.length === 0 || messageId === options.unfinished) return [userMessage]
+  const { userMessage, messageId } = turn
+  if (!hasReply(turn) || messageId === options.unfinished) return [userMessage]
   const { state, chunks } = replayTurn(turn, options)
   const end = state.stop === 'stopped' ? 'stopped' : 'completed'
   const ending = finishTranslation(

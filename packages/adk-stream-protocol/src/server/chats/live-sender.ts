@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Approval } from '../../approvals/approval.ts'
 import { understandReply } from '../../approvals/understand-reply.ts'
-import { findReplyTo } from '../../agent/history/replay-turn.ts'
+import { findReplyTo, hasReply } from '../../agent/history/replay-turn.ts'
 import { toUserContent } from '../../agent/user-message.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
@@ -20,6 +21,7 @@ import type { ContextOptions } from './request-context.ts'
 import { toSessionState } from './request-context.ts'
 import { checkRewind, findRemoved, rewindChat } from './turns/rewinds.ts'
 import type { TurnService } from './turns/turn-service.ts'
+import type { TurnsElsewhere } from './turns/turns-elsewhere.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ShownReply } from '../../protocol/message.ts'
 
@@ -28,6 +30,8 @@ export interface LiveSenderParts {
   readonly runs: LiveRuns
   readonly turnService: TurnService
   readonly turns: TurnRegistry
+  /** The running turns of other servers. */
+  readonly elsewhere: Pick<TurnsElsewhere, 'open'>
   /** The option `whenShortened`. */
   readonly whenShortened: 'keep' | 'rewind'
   readonly decisions: ApprovalDecisions
@@ -128,17 +132,18 @@ async function sendMessage(
   const cancelPending = (): Promise<void> => turnService.cancelPending(chat, isInReach)
   const reply = removed === undefined ? readReply(message) : undefined
   await backend.agents.record(key, agent)
-  let isPrepared = removed !== undefined || reply !== undefined
+  let isPrepared = false
+  let repeated: string | undefined
   const prepare = async (): Promise<void> => {
-    if (isPrepared || (await findRepeated()) !== undefined) return
     isPrepared = true
-    await cancelPending()
+    // Until this server had the live session, another one may have received the same message.
+    repeated = await findRepeated()
+    if (repeated === undefined && removed === undefined && !reply) await cancelPending()
   }
   const run = await runs.open(chat, prepare)
-  // Until this server had the live session, another one may have received the same message.
-  const repeated = await findRepeated()
+  // The session was open, or another request has opened it.
+  if (!isPrepared) await prepare()
   if (repeated !== undefined) return readRepeated(parts, chat, repeated)
-  if (!isPrepared) await cancelPending()
   const decide = async (): Promise<Approval | undefined> => {
     const decided = reply && (await decideByReply(principal, chat, { reply, isInReach }))
     if (!decided) await cancelPending()
@@ -160,13 +165,36 @@ async function findReply(
   return session && findReplyTo(session, { id, content: toUserContent(message) })
 }
 
-/** Returns the running or stored reply to a message that was sent before. */
+/** How often a server looks for the turn of a message that another one has just stored, and the interval (RL900). */
+const LOOKS = 40
+const LOOK_MS = 25
+
+/** Returns the reply to a message that was sent before: its turn, on any server, or the stored message. */
 async function readRepeated(
-  { runs, turnService }: LiveSenderParts,
+  { backend, runs, elsewhere, turnService }: LiveSenderParts,
   chat: ChatRef,
   messageId: string,
 ): Promise<Turn> {
   const messages = runs.find(chat)?.messages
-  const running = messages?.isStreaming(messageId) === true && (await messages.turnOf(messageId))
-  return running || turnService.replay(chat, messageId)
+  const own = messages?.isExpected(messageId) === true && (await messages.turnOf(messageId))
+  if (own) return own
+  for (let look = 0; look < LOOKS; look += 1) {
+    const running = await elsewhere.open(chat)
+    if (running?.messageId === messageId) return running
+    if (!(await isExpectedElsewhere(await backend.get(), chat, messageId))) break
+    await delay(LOOK_MS)
+  }
+  return turnService.replay(chat, messageId)
+}
+
+/** Whether another server may be about to open the turn of a message: it has the live session, and nothing of the reply is stored. */
+async function isExpectedElsewhere(
+  backend: Backend,
+  chat: ChatRef,
+  messageId: string,
+): Promise<boolean> {
+  const key = toAppChat(backend, chat)
+  const stored = await backend.sessions.findTurn(key, messageId)
+  const isEmpty = stored !== undefined && !hasReply(stored)
+  return isEmpty && backend.ledger.locks.isLiveElsewhere(key)
 }

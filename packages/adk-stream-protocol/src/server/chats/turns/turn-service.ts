@@ -9,9 +9,11 @@ import {
   closeAtPause,
   findReplyTo,
   findResumeIndex,
+  hasReply,
   replayTurn,
 } from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
+import type { Translation } from '../../../agent/translate/translation.ts'
 import { toUserContent } from '../../../agent/user-message.ts'
 import type { Approval, Refusal } from '../../../approvals/approval.ts'
 import { isRefusal } from '../../../approvals/approval.ts'
@@ -279,23 +281,23 @@ export class TurnService {
     const backend = await this.#backend.get()
     const key = toAppChat(backend, chat)
     const { exposeState, onError } = this.#options
-    let replayed: ReplayedTurn | undefined
+    let from: Translation | undefined
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
       background: true,
       isReplay: true,
       prepare: async (turn) => {
-        replayed = await replayStored(backend, key, { messageId, options: this.#options })
-        if (!replayed) throw new ProtocolError('nothing-new')
-        await prefillTurn(turn, replayed, {
-          ledger: backend.ledger,
-          chat: key,
-          pause: replayed.chunks.length,
-        })
+        const stored = await backend.sessions.findTurn(key, messageId)
+        if (!stored) throw new ProtocolError('nothing-new')
+        const replayed = replayTurn(stored, this.#options)
+        const pause = replayed.chunks.length
+        await prefillTurn(turn, replayed, { ledger: backend.ledger, chat: key, pause })
+        // TU920: under the chat lock, no other process writes the reply.
+        from = hasReply(stored) ? replayed.state : { ...replayed.state, error: LOST }
       },
       run: async (turn) => {
         const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
-        await runTurn(turn, yieldAll([]), { ...rest, ...(replayed && { from: replayed.state }) })
+        await runTurn(turn, yieldAll([]), { ...rest, ...(from && { from }) })
       },
     })
   }
@@ -369,6 +371,10 @@ export class TurnService {
       })
   }
 }
+
+const { error: LOST } = new ProtocolError('turn-lost', {
+  message: 'The reply to this message was lost. You can ask again.',
+}).toJSON()
 
 async function* yieldAll(events: readonly Event[]): AsyncGenerator<Event> {
   yield* events
