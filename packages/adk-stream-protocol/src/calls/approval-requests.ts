@@ -124,7 +124,11 @@ async function requestApproval(
     deadlineMs,
     ...(live && { live: true }),
   })
-  if (!isRefusal(requested)) return requested
+  if (!isRefusal(requested)) {
+    const root = run.nested?.root.run ?? run
+    root.requested.add(requested.id)
+    return requested
+  }
   const refused = { type: 'request-refused', refusal: requested } as const
   const [, [effect]] = nextCall({ name: 'requested' }, refused)
   if (effect?.type === 'settle')

@@ -100,6 +100,8 @@ export class RunState {
   >()
   /** Calls that the next confirmation event will request approval for. */
   readonly asking = new SparseMap<string, ResolvedTerms>()
+  /** The ids of approvals that are recorded, and whose requests are not stored in the session yet. */
+  readonly requested = new SparseSet<string>()
   /** Claimed calls that ADK runs in sequence and that have not ended: call id → approval id. */
   readonly executing = new SparseMap<string, string>()
   /** Outcomes to add to the responses of their calls. */
@@ -219,6 +221,7 @@ export class RunState {
 
   /** Call this for each event that ADK yields. ADK has stored it and all earlier events. */
   markStored(): void {
+    this.requested.clear()
     if (this.#endingsPending.size === 0) return
     for (const toolCallId of this.#endingsPending) this.endingsStored.add(toolCallId)
     this.#endingsPending.clear()

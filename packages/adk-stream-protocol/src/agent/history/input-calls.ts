@@ -84,6 +84,16 @@ export function isInterrupt({ id, name, args }: NonNullable<Part['functionCall']
   return interruptId === id || (typeof interruptId === 'string' && id.startsWith(NODE_CALL))
 }
 
+/** Whether a call waits for a result from outside as soon as it is made. The question of a model waits only once it is recorded and asked. */
+export function waitsForResult(
+  event: Pick<Event, 'longRunningToolIds'>,
+  call: FunctionCall,
+): boolean {
+  const { id = '', name = '' } = call
+  const isQuestion = readCallName(name) === INPUT_CALL && !isInterrupt(call)
+  return event.longRunningToolIds?.includes(id) === true && !isQuestion
+}
+
 /** The start of the ids that the bridge gives to calls of workflow nodes. */
 const NODE_CALL = 'node-'
 

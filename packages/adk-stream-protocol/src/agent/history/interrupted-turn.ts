@@ -16,6 +16,7 @@ import { isCallWaiting } from '../translate/translation.ts'
 import { hasFinalResponse } from './cut-events.ts'
 import { readNotes, writeNotes } from './event-notes.ts'
 import { endsAgent } from './find-steps.ts'
+import { waitsForResult } from './input-calls.ts'
 import type { StoredTurn } from './replay-turn.ts'
 import { replayTurn } from './replay-turn.ts'
 
@@ -240,15 +241,11 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
     // The model does not see ADK's own requests, so they need no response.
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
       functionCall && !isAdkRequest(functionCall) && !respondedIds.has(functionCall.id)
-        ? [{ ...functionCall, waiting: isWaiting(event, functionCall) }]
+        ? [{ ...functionCall, waiting: waitsForResult(event, functionCall) }]
         : [],
     )
     return calls.length === 0 ? [] : [{ event, calls }]
   })
-}
-
-function isWaiting(event: Event, { id }: FunctionCall): boolean {
-  return id !== undefined && event.longRunningToolIds?.includes(id) === true
 }
 
 /**

@@ -15,7 +15,7 @@ import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { DENIED_BEFORE, describeToolFailure, PENDING_INSIDE } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
-import { isInterrupt, readCallName } from '../history/input-calls.ts'
+import { isInterrupt, readCallName, waitsForResult } from '../history/input-calls.ts'
 import { readOriginalCall } from '../tool-call.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
 import { countAudio, isPcm, toPcm } from './count-usage.ts'
@@ -116,9 +116,9 @@ function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void 
       writer.settle(asked, { errorText: UNSUPPORTED_REQUEST.credential })
     return
   }
-  const waiting = event.longRunningToolIds?.includes(id) === true
+  const state = waitsForResult(event, call) ? 'waiting' : 'running'
   const { steps, asked } = readNotes(event)
-  writer.writeCall({ id, toolName, input, state: waiting ? 'waiting' : 'running', steps })
+  writer.writeCall({ id, toolName, input, state, steps })
   // A node of a workflow asks without a confirmation request.
   const question = isInterrupt(call) && asked?.find(({ toolCallId }) => toolCallId === id)
   if (question) writer.requestApproval({ ...question, state: 'requested' })

@@ -127,6 +127,8 @@ export class RunEndings {
       if (signal.aborted)
         await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: true })
       if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
+      // AP920: the conversation does not contain them, so no turn would resume with a decision.
+      for (const id of run.requested) await this.#ledger.cancel(id, NOT_ASKED)
     } finally {
       const onLateResults = this.#remove(chat, run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
@@ -264,6 +266,8 @@ export class RunEndings {
     return onLateResults
   }
 }
+
+const NOT_ASKED = 'its turn ended before the request was part of the conversation'
 
 /** TU870: stores an event, and tries once more if the database was locked: nothing is stored then, and the client has the whole reply. */
 async function appendWithRetry(

@@ -1,0 +1,83 @@
+import { type AuthConfig, FunctionTool, requestInputTool } from '@google/adk'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { openSqliteStore } from '../../src/store/index.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+import { defer } from '../support/agents.ts'
+import { locationTool } from '../support/locating.ts'
+import { makeFolder } from './support/folder.ts'
+import { openPair } from './support/pair.ts'
+import { openPaymentServer } from './support/payment-server.ts'
+import { Person } from './support/person.ts'
+
+const BANK: AuthConfig = {
+  credentialKey: 'bank',
+  authScheme: { type: 'apiKey', in: 'header', name: 'x-key' },
+}
+
+const balance = new FunctionTool({
+  name: 'balance',
+  description: 'Returns the balance of the person.',
+  parameters: z.object({}),
+  execute: (_args, toolContext) => {
+    if (!toolContext?.getAuthResponse(BANK)) toolContext?.requestCredential(BANK)
+    return { status: 'pending' }
+  },
+})
+
+const PAY = '[[call pay {"to": "花子", "amount": 50}]]'
+
+const CALLS = [
+  { what: 'an approval', call: PAY },
+  { what: 'the approval of a browser tool', call: '[[call get_location {}]]' },
+  { what: 'a question', call: '[[call adk_request_input {"message": "How many nights?"}]]' },
+  { what: 'a sign-in', call: '[[call balance {}]]' },
+]
+
+test.for(CALLS)(
+  '[AP920] $what that a server requests after it has lost the chat is not open, and its call has ended',
+  async ({ call }) => {
+    // The leases end when the test says so.
+    const limits = { leaseMs: 600_000, sweepMs: 3_600_000 }
+    await using pair = await openPair({
+      tools: [requestInputTool, balance, locationTool({ gated: true })],
+      signIn: { baseUrl: 'http://localhost:4', providers: { bank: { type: 'apiKey' } } },
+      ofOne: { limits },
+    })
+    const insert = pair.ofFirst.insert.bind(pair.ofFirst)
+    const [paused, goesOn] = [defer(), defer()]
+    pair.ofFirst.insert = async (...given) => {
+      paused.resolve()
+      await goesOn.promise
+      return insert(...given)
+    }
+    const reply = await pair.atOne.begin(call)
+    await paused.promise
+    await pair.leases.expire()
+    expect((await pair.atTwo.say('[[say Next.]]')).body).toContain('Next.')
+    goesOn.resolve()
+    expect(await reply.text()).toContain('turn-lost')
+    expect(await pair.atTwo.approvals()).toEqual([])
+    // Another server shows that the approval of a browser tool was cancelled.
+    await pair.leases.expire()
+    const states = async () => (await pair.atTwo.calls()).map(({ state }) => state)
+    await expect.poll(states).toEqual(['output-error'])
+  },
+)
+
+test('[AP920] an approval whose request could not be stored is not open', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  sessions.appendEvent = async (request) => {
+    if (JSON.stringify(request.event.customMetadata ?? {}).includes('"asked":'))
+      throw new StoreError('full', 'The disk is full.')
+    return appendEvent(request)
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  expect((await person.say(PAY)).chunks.at(-1)).toMatchObject({ type: 'error' })
+  expect(await person.approvals()).toEqual([])
+})
