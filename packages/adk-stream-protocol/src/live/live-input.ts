@@ -28,8 +28,8 @@ export class LiveInput {
   /** What ADK sends to the model. */
   readonly queue = new LiveRequestQueue()
   readonly #options: LiveInputOptions
-  /** Results of parked calls that wait until the model has the results of its other calls: a text would cancel those. */
-  readonly #unsentResults: string[] = []
+  /** Results of parked calls that the model has not received. A text would cancel its other calls, or interrupt what it says. */
+  readonly #unsentResults: { readonly message: LiveMessage; readonly text: string }[] = []
 
   constructor(options: LiveInputOptions) {
     this.#options = options
@@ -74,8 +74,8 @@ export class LiveInput {
   /** Sends the result of a parked call as text. Other calls of the model stay unaffected. */
   sendParkedResult(message: LiveMessage, call: EndedCall): void {
     this.#park()
-    this.#options.turnTaking.apply({ type: 'result-sent', toolCallId: call.id, message })
-    this.#unsentResults.push(describeParkedResult(call))
+    this.#options.turnTaking.apply({ type: 'result-held', message })
+    this.#unsentResults.push({ message, text: describeParkedResult(call) })
     this.flushResults()
   }
 
@@ -99,14 +99,17 @@ export class LiveInput {
     if (ignoring) turnTaking.apply({ type: 'result-ignored', message: ignoring })
   }
 
-  /** Sends the results of parked calls, if the model waits for no other result. */
+  /** Sends the results of parked calls, if the model does not speak (LV920) and waits for no other result. */
   flushResults(): void {
-    if (!this.#options.turnTaking.hasBlockingCalls) this.#sendUnsentResults()
+    const { speaker, hasBlockingCalls } = this.#options.turnTaking
+    if (!speaker && !hasBlockingCalls) this.#sendUnsentResults()
   }
 
   #sendUnsentResults(): void {
-    for (const text of this.#unsentResults.splice(0))
+    for (const { message, text } of this.#unsentResults.splice(0)) {
+      this.#options.turnTaking.apply({ type: 'held-result-sent', message })
       this.queue.sendContent({ role: 'user', parts: [{ text }] })
+    }
   }
 
   #park(): void {

@@ -27,6 +27,8 @@ interface LiveOutputOptions {
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
   readonly findTool: (name: string) => BaseTool | undefined
+  /** A turn of the model has ended. */
+  readonly onTurnEnd: () => void
   /** The author of failures. */
   readonly agentName: string
   readonly onError: (error: unknown) => void
@@ -138,9 +140,10 @@ export class LiveOutput {
 
   /** Ends the model's turn. Returns the message that it belonged to. */
   #completeTurn(): LiveMessage | undefined {
-    const { turnTaking } = this.#options
+    const { turnTaking, onTurnEnd } = this.#options
     const message = turnTaking.current
     turnTaking.apply({ type: 'turn-completed' })
+    onTurnEnd()
     return message
   }
 

@@ -118,6 +118,7 @@ export class LiveParts {
       listener,
       hasNonBlockingCalls,
       agentName: options.agent.name,
+      onTurnEnd: () => this.input.flushResults(),
       findTool: links.findTool,
       onSpeech: (text, isFinished) => this.#openSpeech().add(text, isFinished),
       onError,

@@ -5,6 +5,8 @@
 export interface TurnTakingState<Message> {
   /** Messages without a reply, in the order in which the model replies to them. */
   readonly pending: readonly Message[]
+  /** Messages with the result of a parked call that the model has not received yet. */
+  readonly held: readonly Message[]
   /** The message that the model's current turn belongs to. */
   readonly speaking: { readonly message: Message; readonly isReply: boolean } | undefined
   /** Calls whose results the model waits for before it speaks. */
@@ -28,6 +30,9 @@ export type TurnTakingEvent<Message> =
   | { readonly type: 'calls-made'; readonly toolCallIds: readonly string[] }
   /** The model received the result of a call that belongs to this message. */
   | { readonly type: 'result-sent'; readonly toolCallId: string; readonly message: Message }
+  /** The result of a parked call is held back, because the model speaks or waits for another result. */
+  | { readonly type: 'result-held'; readonly message: Message }
+  | { readonly type: 'held-result-sent'; readonly message: Message }
   | { readonly type: 'call-cancelled'; readonly toolCallId: string }
   /** The model cancelled a call before its response arrived. It does not reply to the response. */
   | { readonly type: 'result-ignored'; readonly message: Message }
@@ -59,12 +64,18 @@ export function nextSpeaker<Message>(
           }
     case 'result-sent':
       return sendResult(state, event.toolCallId, event.message)
+    case 'result-held':
+      return { ...state, held: [...state.held, event.message] }
+    case 'held-result-sent':
+      return {
+        ...state,
+        held: withoutFirst(state.held, event.message),
+        pending: [...state.pending, event.message],
+      }
     case 'call-cancelled':
       return { ...state, blockingCalls: without(state.blockingCalls, event.toolCallId) }
-    case 'result-ignored': {
-      const index = state.pending.indexOf(event.message)
-      return index === -1 ? state : { ...state, pending: state.pending.toSpliced(index, 1) }
-    }
+    case 'result-ignored':
+      return { ...state, pending: withoutFirst(state.pending, event.message) }
     case 'turn-cut-off':
       return isReplying(state)
         ? { ...state, speaking: undefined, pending: [state.speaking.message, ...state.pending] }
@@ -84,6 +95,7 @@ export class TurnTaking<Message extends object> {
   constructor({ completesCalls }: { readonly completesCalls: boolean }) {
     this.#state = {
       pending: [],
+      held: [],
       speaking: undefined,
       blockingCalls: NO_CALLS,
       calls: 'none',
@@ -107,7 +119,8 @@ export class TurnTaking<Message extends object> {
 
   /** Whether the model replies to a message, or will. */
   isReplyExpected(message: Message): boolean {
-    return this.speaker === message || this.#state.pending.includes(message)
+    const { pending, held } = this.#state
+    return this.speaker === message || pending.includes(message) || held.includes(message)
   }
 
   /** Whether the current turn is a reply. After a lost connection, the model repeats it. */
@@ -156,7 +169,7 @@ function completeTurn<Message>(state: TurnTakingState<Message>): TurnTakingState
   const pending = speaking ? state.pending : state.pending.slice(1)
   const isContinued = message !== undefined && calls === 'answered' && completesCalls
   return {
-    blockingCalls,
+    ...state,
     completesCalls,
     calls: 'none',
     speaking: undefined,
@@ -172,6 +185,11 @@ function isReplying<Message>(
   state: TurnTakingState<Message>,
 ): state is TurnTakingState<Message> & { readonly speaking: { readonly message: Message } } {
   return state.speaking?.isReply === true
+}
+
+function withoutFirst<Message>(messages: readonly Message[], message: Message): readonly Message[] {
+  const index = messages.indexOf(message)
+  return index === -1 ? messages : messages.toSpliced(index, 1)
 }
 
 function without(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {

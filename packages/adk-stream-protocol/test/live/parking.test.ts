@@ -14,6 +14,7 @@ import { openSqliteStore, openWithClocks } from '../../src/store/sqlite/sqlite-s
 import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import type { TestBridge } from '../approvals/support/test-bridge.ts'
+import { textOf } from '../support/chat-probe.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
@@ -292,6 +293,30 @@ test('[LV12] a cancellation of a call that the model knows to wait changes nothi
   await untilShown(testBridge, 'Told [Result of')
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
+
+test.each([true, false])(
+  '[LV920] the result of a parked call does not cut the reply to a later message off; approved: %s',
+  async (approved) => {
+    await using testBridge = await openParking()
+    await using client = await joinLive(testBridge)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(`${callPayment(50)} [[then]] [[say It waits.]]`, 'r1')
+    const [id = ''] = await untilAsked(client)
+    client.say('[[say One.]] [[wait more]] [[say Two.]]', 'r2')
+    await client.untilText('One.', 'r2')
+    await testBridge.page().decide(id, { approved })
+    // The result is stored, and would have reached the model.
+    const ended = approved ? 'output-available' : 'output-denied'
+    await expect.poll(() => toolStates(testBridge)).toEqual([ended])
+    await client.sync()
+    testBridge.emulator.release('more')
+    expect(await whole(client, 'r2')).toBe('One.Two.')
+    await untilShown(testBridge, 'Told [Result of')
+    const texts = (await testBridge.page().messages()).map(textOf)
+    expect(texts[1]).toContain('Told [Result of')
+    expect(texts[3]).toBe('One.Two.')
+  },
+)
 
 test('[LV600] [LV10] a held stream does not keep the reply to the next message from streaming', async () => {
   await using testBridge = await openParking()

@@ -22,6 +22,8 @@ const result = (toolCallId: string, message: Message): Step => ({
   toolCallId,
   message,
 })
+const held = (message: Message): Step => ({ type: 'result-held', message })
+const heldSent = (message: Message): Step => ({ type: 'held-result-sent', message })
 const cancelled = (toolCallId: string): Step => ({ type: 'call-cancelled', toolCallId })
 const ignored = (message: Message): Step => ({ type: 'result-ignored', message })
 const cutOff: Step = { type: 'turn-cut-off' }
@@ -38,16 +40,19 @@ interface Expected {
 function play(steps: readonly Step[], completesCalls: boolean) {
   const start: TurnTakingState<Message> = {
     pending: [],
+    held: [],
     speaking: undefined,
     blockingCalls: new Set(),
     calls: 'none',
     completesCalls,
   }
-  const { pending, speaking, blockingCalls, calls: progress } = steps.reduce(nextSpeaker, start)
+  const state = steps.reduce(nextSpeaker, start)
+  const { pending, speaking, blockingCalls, calls: progress } = state
   const turnTaking = new TurnTaking<Message>({ completesCalls })
   for (const step of steps) turnTaking.apply(step)
   const expected = [a, b].filter(
-    (message) => message === speaking?.message || pending.includes(message),
+    (message) =>
+      message === speaking?.message || pending.includes(message) || state.held.includes(message),
   )
   // The class reads the same from its state.
   expect([a, b].filter((message) => turnTaking.isReplyExpected(message))).toEqual(expected)
@@ -73,6 +78,21 @@ const CASES: readonly (readonly [name: string, steps: readonly Step[], Expected]
     '[LV2] the model replies to the earliest message first',
     [sent(a), sent(b), output],
     { speaker: a, expected: [a, b] },
+  ],
+  [
+    '[LV920] a result that is held back expects a reply',
+    [sent(a), output, held(b), completed],
+    { expected: [b] },
+  ],
+  [
+    '[LV920] output before a held result is sent does not belong to it',
+    [held(b), sent(a), output],
+    { speaker: a, expected: [a, b] },
+  ],
+  [
+    '[LV920] the reply to a held result follows the replies to earlier messages',
+    [held(b), sent(a), heldSent(b), output, completed, output],
+    { speaker: b, expected: [b] },
   ],
   [
     '[LV2] the next output belongs to the next message',
