@@ -12,7 +12,7 @@ const LIMITS = [
   ['webSocketTransport', 'client/index.ts', 27],
   ['useAdkChat', 'react/index.ts', 49],
   ['*', 'client/index.ts', 86],
-  ['*', 'react/index.ts', 179],
+  ['*', 'react/index.ts', 180],
   ['*', 'protocol/index.ts', 10],
 ] as const
 

@@ -511,7 +511,7 @@ describe('reloads', () => {
       const [, effects] = step(start, event, { messages: shown, hasFailed: true })
       expect(effects[0]).toEqual({
         type: 'set-messages',
-        messages: [USER, unsent, assistant('m2')],
+        messages: [USER, assistant('m2'), unsent],
       })
     },
   )
@@ -524,6 +524,19 @@ describe('reloads', () => {
       { type: 'resume', purpose: 'catch-up' },
     ])
     expect(state).toMatchObject({ catchUp: { state: 'reading' } })
+  })
+
+  test('[CL903] a message that could not be sent keeps its error while a turn of another page is running', () => {
+    const unsent: MessageView = { id: 'u2', role: 'user', parts: [] }
+    const shown = [USER, unsent]
+    const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
+    const stored = [USER, { ...USER, id: 'u3' }]
+    const event = { type: 'loaded', messages: stored, isRunning: true } as const
+    const [state, effects] = step(start, event, { messages: shown, hasFailed: true })
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: [...stored, unsent] })
+    // The AI SDK would clear the error when it reads the turn.
+    expect(typesOf(effects)).toEqual(['set-messages', 'notify', 'schedule-retry'])
+    expect(state).toMatchObject({ catchUp: { state: 'current' } })
   })
 
   test('[CL21] [CL33] a running turn above the last message is read into its place', () => {

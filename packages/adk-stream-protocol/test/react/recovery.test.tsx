@@ -1,5 +1,5 @@
 import { Chat } from '@ai-sdk/react'
-import { screen, waitFor } from '@testing-library/react'
+import { act, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
 import { type AdkUIMessage, attachChat, sseTransport } from '../../src/client/index.ts'
@@ -8,7 +8,8 @@ import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem
 import { apiKey } from '../../src/server/auth/authenticate.ts'
 import { PEOPLE, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { TestBrowser, WAYS } from './support/chat-page.tsx'
+import { textOf } from '../support/chat-probe.ts'
+import { TestBrowser, type TestPage, WAYS } from './support/chat-page.tsx'
 import { answer, payment, approvalPart } from './support/messages.ts'
 
 const FAIL_AFTER = `${callPayment(50)}[[then]][[fail 429 retry=0]]`
@@ -132,6 +133,13 @@ const ASKED = {
   parts: [{ type: 'text' as const, text: 'Pay.' }],
 }
 const ERROR = { error: { code: 'internal' as const, message: 'x' } }
+const UNSENT: AdkUIMessage = {
+  id: 'unsent',
+  role: 'user',
+  parts: [{ type: 'text', text: 'Wait.' }],
+  metadata: { stopped: true, unsent: false },
+}
+const REPLY = answer({ type: 'text', text: 'Done.' })
 const PAID = payment({ state: 'output-available', output: {} })
 const DENIED = { id: 'approval-1', approved: false as const }
 
@@ -164,6 +172,19 @@ test.each([
   expect(planLocalRecovery([ASKED], { isDisconnected: false })).toBe('regenerate')
 })
 
+test.each([
+  { name: 'ended', running: false, reply: REPLY, step: 'show' },
+  { name: 'failed', running: false, reply: { ...REPLY, metadata: ERROR }, step: 'show' },
+  { name: 'is running', running: true, reply: REPLY, step: 'resume' },
+])(
+  '[CL930] a message that the person stopped is not sent when the reply before it $name',
+  (given) => {
+    const { running, reply, step } = given
+    const messages = running ? [ASKED] : [ASKED, reply]
+    expect(planRecovery([ASKED, reply, UNSENT], { messages, running })).toEqual({ step })
+  },
+)
+
 test('[RE900] a reply that ends while a chat recovers is shown', async () => {
   const chat = new Chat<AdkUIMessage>({
     messages: [ASKED],
@@ -181,14 +202,6 @@ test('[RE900] a reply that ends while a chat recovers is shown', async () => {
   await recoverChat(chat, { loadChat: async () => loads.shift() ?? Promise.reject(new Error()) })
   expect(chat.messages).toEqual([ASKED, reply])
 })
-
-const UNSENT: AdkUIMessage = {
-  id: 'unsent',
-  role: 'user',
-  parts: [{ type: 'text', text: 'Wait.' }],
-  metadata: { stopped: true, unsent: false },
-}
-const REPLY = answer({ type: 'text', text: 'Done.' })
 
 /** Responds as a server on which no turn is running. */
 const findNoTurn = async (): Promise<Response> => new Response(null, { status: 204 })
@@ -221,4 +234,27 @@ describe.each(['attached', 'not attached'])('a chat that is %s', (how) => {
       attached?.detach()
     },
   )
+})
+
+const isRefused = ({ chat }: TestPage): boolean => chat.problem?.kind === 'busy'
+
+test('[CL903] a message that is refused because another tab has started a turn stays, with its error, and can be sent again', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  await using another = new TestBrowser(testBridge, 'sse')
+  const tabs = [browser.show({ api: browser.api }), another.show({ api: another.api })]
+  // Both at once: the server accepts one of them.
+  for (const [index, tab] of tabs.entries()) tab.say(`[[wait gate]][[say Reply ${index}.]]`)
+  await waitFor(() => expect(tabs.some(isRefused)).toBe(true))
+  const [page, reply] = tabs.findIndex(isRefused) === 0 ? [tabs[0], 1] : [tabs[1], 0]
+  const shown = () => page?.chat.messages.map(textOf)
+  const texts = [`[[wait gate]][[say Reply ${reply}.]]`, `[[wait gate]][[say Reply ${1 - reply}.]]`]
+  await waitFor(() => expect(shown()).toEqual(texts))
+  testBridge.emulator.release('gate')
+  await waitFor(() => expect(shown()).toEqual([texts[0], `Reply ${reply}.`, texts[1]]))
+  expect(page?.chat.problem).toEqual({ kind: 'busy' })
+  await act(async () => page?.chat.recover())
+  await waitFor(() => expect(shown()?.at(-1)).toBe(`Reply ${1 - reply}.`))
+  const { messages } = await browser.api.loadChat('chat-1')
+  expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
 })

@@ -101,6 +101,11 @@ function showStored(loading: AttachedSync, chat: ChatView, stored: readonly Mess
 
 /** Reads the running turn after the stored messages. */
 function readRunning(state: AttachedSync, chat: ChatView, loaded: readonly MessageView[]): Step {
+  // The AI SDK clears the error of the chat when it reads a turn. A message that could not be sent would look as if it were sent.
+  if (chat.hasFailed && isLastUnknown(chat.messages, loaded)) {
+    const messages = mergeStored(loaded, chat, { keepAll: true })
+    return withEffects([setMessages(messages), NOTIFY], catchUpLater(state))
+  }
   const stored = mergeStored(loaded, chat)
   // The stored messages leave out the running turn. The page keeps showing what it has of it.
   const unfinished = chat.messages.findLast(
@@ -114,6 +119,12 @@ function readRunning(state: AttachedSync, chat: ChatView, loaded: readonly Messa
     return [next, [{ type: 'read-turn', messageId: unfinished.id }]]
   const messages = unfinished ? [...stored, unfinished] : stored
   return [next, [setMessages(messages), resume('catch-up')]]
+}
+
+/** Whether the server does not have the newest user message. */
+function isLastUnknown(shown: readonly MessageView[], stored: readonly MessageView[]): boolean {
+  const last = shown.findLast(({ role }) => role === 'user')
+  return last !== undefined && stored.every(({ id }) => id !== last.id)
 }
 
 export function onCatchUpFailed(state: AttachedSync, error: unknown): Step {

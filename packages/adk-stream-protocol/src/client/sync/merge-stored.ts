@@ -9,36 +9,45 @@ interface Shown {
 
 /**
  * Returns the stored messages, with what only this page has: responses that the server has not confirmed (CL900), and messages that the
- * person stopped before a server received them (CL915). `keepAll`: with all other messages of the page too.
+ * person stopped before a server received them (CL915). `keepAll`: also with all other messages of the page.
  */
 export function mergeStored(
   stored: readonly MessageView[],
-  shown: Shown,
+  { messages, responses }: Shown,
   { keepAll = false }: { readonly keepAll?: boolean } = {},
 ): MessageView[] {
+  const merged = keepUnconfirmed(stored, messages, responses)
   const known = new Set(stored.map(({ id }) => id))
-  const parts = shown.messages.flatMap((message) => message.parts)
-  const responded = parts.filter((part) => hasUnconfirmed(part, shown.responses))
-  // Without its response, a part would be shown as open, and the response would not be sent.
-  const merged = stored.map((message) => ({
-    ...message,
-    parts: keepResponses(message.parts, responded),
-  }))
-  const kept = shown.messages.flatMap((message) => {
-    if (known.has(message.id)) return [message]
-    if (isStopped(message)) return [markUnsent(message)]
-    return keepAll ? [message] : []
-  })
-  for (const [index, message] of kept.entries()) {
-    if (known.has(message.id)) continue
-    const before = kept[index - 1]?.id
-    merged.splice(merged.findIndex(({ id }) => id === before) + 1, 0, message)
+  let index = -1
+  for (const message of messages) {
+    if (known.has(message.id)) {
+      index = merged.findIndex(({ id }) => id === message.id)
+    } else if (isStopped(message)) {
+      index += 1
+      merged.splice(index, 0, markUnsent(message))
+    } else if (keepAll) {
+      // A message that is being sent, or could not be sent, is newer than all that the server has.
+      const isNewest = message.role === 'user' && message === messages.at(-1)
+      index = isNewest ? merged.length : index + 1
+      merged.splice(index, 0, message)
+    }
   }
   return merged
 }
 
+/** Returns the server's messages, with the responses of this page that it has not confirmed. Such a response would not be sent otherwise. */
+function keepUnconfirmed(
+  stored: readonly MessageView[],
+  shown: readonly MessageView[],
+  responses: ResponseStateMap,
+): MessageView[] {
+  const parts = shown.flatMap((message) => message.parts)
+  const responded = parts.filter((part) => hasUnconfirmed(part, responses))
+  return stored.map((message) => ({ ...message, parts: keepResponses(message.parts, responded) }))
+}
+
 /** Whether the person stopped a user message before the reply to it. The server's copy of a message has no such mark. */
-function isStopped({ role, metadata }: Pick<MessageView, 'role' | 'metadata'>): boolean {
+export function isStopped({ role, metadata }: Pick<MessageView, 'role' | 'metadata'>): boolean {
   return role === 'user' && isRecord(metadata) && 'unsent' in metadata
 }
 

@@ -2,6 +2,7 @@ import { readErrorCode } from '../adk-error.ts'
 import type { ServerTurn } from '../transports/transport.ts'
 import { type Decision, type ToolOutput, keepIfRefused } from './attachable-chat.ts'
 import type { MessageView } from './chat-messages.ts'
+import { isStopped } from './merge-stored.ts'
 import { reload, showServerTurn } from './read-into-chat.ts'
 import type { DecisionSupplement } from './response-states.ts'
 import type { SyncContext } from './sync-state.ts'
@@ -54,12 +55,12 @@ export async function sendOutput(
 export async function sendResponses(context: SyncContext, messageId: string): Promise<void> {
   const { chat, original } = context
   const last = chat.messages.at(-1)
-  const unsent = chat.status === 'error' && last?.role === 'user' ? last : undefined
+  const hasFailed = chat.status === 'error' && last?.role === 'user' && !isStopped(last)
   await original.sendMessage(undefined, { messageId })
   const { error } = chat
   // If there is no connection, the message and its error are still there.
   const isDisconnected = error !== undefined && readErrorCode(error) === undefined
-  if (unsent && !isDisconnected) await sendAgain(context, unsent)
+  if (hasFailed && !isDisconnected) await sendAgain(context, last)
 }
 
 /** CL852: sends a refused text as a request, so that a second refusal is the error of the chat, which can be recovered from. */

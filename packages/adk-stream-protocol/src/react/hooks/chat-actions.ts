@@ -107,7 +107,7 @@ export async function recoverChat<Tools extends UITools>(
   const recovery = planRecovery(chat.messages, stored)
   switch (recovery.step) {
     case 'resend':
-      chat.messages = [...recovery.before]
+      setStored(chat, stored, attached)
       return chat.sendMessage(recovery.message)
     case 'resume':
       return resumeOrShow(chat, stored, { api, attached })

@@ -1,6 +1,7 @@
 import type { UIMessage } from 'ai'
 
 import { AdkError, readErrorBody } from '../../client/adk-error.ts'
+import { isStopped } from '../../client/sync/merge-stored.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import type { ShownPreview } from '../../protocol/preview.ts'
 import type { Call } from './call.ts'
@@ -120,7 +121,7 @@ export interface SavedChat<Message> {
 /** The step that recovers a chat from a problem. */
 export type Recovery<Message> =
   /** The server did not receive the last user message. */
-  | { readonly step: 'resend'; readonly message: Message; readonly before: readonly Message[] }
+  | { readonly step: 'resend'; readonly message: Message }
   /** The reply is still running. */
   | { readonly step: 'resume' }
   /** The reply has finished meanwhile, or a call ran in it that must not be repeated. */
@@ -133,17 +134,15 @@ export function planRecovery<Message extends ShownMessage>(
   shown: readonly Message[],
   { messages, running }: SavedChat<Message>,
 ): Recovery<Message> {
-  const lastUserMessage = shown.findLast(({ role }) => role === 'user')
-  if (lastUserMessage && !messages.some(({ id }) => id === lastUserMessage.id))
-    return {
-      step: 'resend',
-      message: lastUserMessage,
-      before: shown.slice(0, shown.indexOf(lastUserMessage)),
-    }
+  const message = shown.findLast((each) => each.role === 'user' && !isStopped(each))
+  if (message && !messages.some(({ id }) => id === message.id)) return { step: 'resend', message }
   if (running) return { step: 'resume' }
   const last = messages.at(-1)
   const isMissing = last?.role === 'user' || readFailure(last) !== undefined
-  return isMissing && !hasRunCall(messages) ? { step: 'regenerate' } : { step: 'show' }
+  // A request for another reply would contain the last message of the page.
+  const isLastStopped = shown.slice(-1).some(isStopped)
+  const canRegenerate = isMissing && !isLastStopped && !hasRunCall(messages)
+  return canRegenerate ? { step: 'regenerate' } : { step: 'show' }
 }
 
 /** Returns the recovery step without the server's messages. Does not regenerate a reply with calls, because they may have run. */
