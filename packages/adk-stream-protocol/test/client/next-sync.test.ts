@@ -174,7 +174,7 @@ describe('duplicate clicks', () => {
     ])
     expect(types.slice(0, 3)).toEqual(['supplement', 'mark', 'queue-decision'])
     expect(types.filter((type) => type === 'queue-decision')).toHaveLength(1)
-    expect(state).toMatchObject({ queuedDecisions: new Map() })
+    expect(state).toMatchObject({ queued: new Map() })
   })
 
   test.each([
@@ -190,7 +190,7 @@ describe('duplicate clicks', () => {
     ])
     const refusal = isRefused ? ['report-refusal'] : []
     expect(types).toEqual(['supplement', 'mark', 'forget', ...refusal])
-    expect(state).toMatchObject({ queuedDecisions: new Map() })
+    expect(state).toMatchObject({ queued: new Map() })
   })
 
   test.each(['queued', 'sent', 'accepted'] as const)(
@@ -644,9 +644,9 @@ describe('reloads', () => {
   )
 
   test('[CL902] a queued decision that a replayed stream has removed from the messages is queued again', () => {
-    const queuedDecisions = new Map([['a1', DECISION]])
+    const queued = new Map([['a1', { type: 'queue-decision', decision: DECISION } as const]])
     const chat = { messages: ASKED, responses: { a1: 'queued' } } as const
-    const start = { stream: 'ended', queuedDecisions } as const
+    const start = { stream: 'ended', queued } as const
     const [, effects] = step(start, { type: 'chat-idle' }, chat)
     expect(effects[0]).toEqual({ type: 'queue-decision', decision: DECISION })
   })
@@ -661,7 +661,7 @@ describe('reloads', () => {
       [IDLE, { messages: LOCATED, responses: { c1: 'sent' } }],
     ])
     expect(types.filter((type) => type === 'queue-output')).toHaveLength(2)
-    expect(state).toMatchObject({ queuedOutputs: new Map() })
+    expect(state).toMatchObject({ queued: new Map() })
   })
 
   test('[CL901] a response is sent although the chat read nothing, and later if it is busy', () => {

@@ -45,8 +45,7 @@ import {
   onRefused,
   onRetry,
   reopen,
-  restoreDecisions,
-  restoreOutputs,
+  restoreQueued,
   sendQueued,
   findQueued,
 } from './sync-responses.ts'
@@ -67,8 +66,7 @@ export const START: AttachedSync = {
   retry: START_RETRY,
   offeredCalls: NONE,
   askedApprovals: NONE,
-  queuedDecisions: new Map(),
-  queuedOutputs: new Map(),
+  queued: new Map(),
   writtenMessageId: undefined,
   brokenOffId: undefined,
   spokenReplyId: undefined,
@@ -77,10 +75,9 @@ export const START: AttachedSync = {
 /** Decides what an attached chat does when something happens: in its own stream, on the page, or on the server. */
 export function nextSync(state: SyncState, event: SyncEvent): Step {
   if (state.state === 'detached') return [state, afterDetach(event)]
-  const [decided, decisions] = restoreDecisions(state, event)
-  const [next, outputs] = restoreOutputs(decided, event.chat)
-  const chat = withoutForgotten(event.chat, decisions)
-  return withEffects([...decisions, ...outputs], nextAttached(next, { ...event, chat }))
+  const [next, effects] = restoreQueued(state, event)
+  const chat = withoutForgotten(event.chat, effects)
+  return withEffects(effects, nextAttached(next, { ...event, chat }))
 }
 
 /** Returns the chat as it is after responses were forgotten. */
@@ -193,11 +190,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent): Step {
 /** Forgets what was not delivered: the next chat with this id may send it. */
 function onDetach(state: AttachedSync, { messages, responses }: ChatView): SyncEffect[] {
   const undelivered = messages.flatMap((message) => findUndelivered(message, responses))
-  const { unsentOutputs, queuedDecisions, queuedOutputs } = state
-  const queued = [...queuedDecisions.keys(), ...queuedOutputs.keys()].filter(
-    (id) => responses.get(id) === 'queued',
-  )
-  const ids = [...unsentOutputs.keys(), ...queued, ...undelivered]
+  const queued = [...state.queued.keys()].filter((id) => responses.get(id) === 'queued')
+  const ids = [...state.unsentOutputs.keys(), ...queued, ...undelivered]
   return [CANCEL_RETRY, ...ids.map(forget)]
 }
 

@@ -24,6 +24,7 @@ import {
   withId,
   type AttachedSync,
   type ChatView,
+  type QueueEffect,
   type Refusal,
   type SyncEffect,
   type SyncEvent,
@@ -43,41 +44,52 @@ export function onDecision(
   const add: SyncEffect = { type: 'supplement', id, supplement }
   if (chat.hasOpenStream)
     return [state, [add, mark('sent', id), { type: 'send-decision', decision, supplement }]]
-  const queuedDecisions = new Map([...state.queuedDecisions, [id, decision]])
-  const show: SyncEffect[] = approval === 'open' ? [{ type: 'queue-decision', decision }] : []
-  return [{ ...state, queuedDecisions }, [add, mark('queued', id), ...show]]
+  const queue: QueueEffect = { type: 'queue-decision', decision }
+  const show = approval === 'open' ? [queue] : []
+  return [withQueued(state, id, queue), [add, mark('queued', id), ...show]]
 }
 
-/**
- * CL390, CL902: shows queued decisions again that a replayed stream has removed from the messages. One whose approval was decided
- * elsewhere, or has not returned at the end of the replay, is not sent.
- */
-export function restoreDecisions(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
-  if (state.queuedDecisions.size === 0) return [state, []]
+function withQueued(state: AttachedSync, id: string, queue: QueueEffect): AttachedSync {
+  return { ...state, queued: new Map([...state.queued, [id, queue]]) }
+}
+
+/** CL390, CL902: shows queued responses again that a replayed stream has removed from the messages. */
+export function restoreQueued(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
+  if (state.queued.size === 0) return [state, []]
   const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
-  const queued = [...state.queuedDecisions].filter(([id]) => chat.responses.get(id) === 'queued')
-  const effects = queued.flatMap(([id, decision]): SyncEffect[] => {
-    const shown = readApproval(chat.messages, id)
-    if (shown.state === 'open') return [{ type: 'queue-decision', decision }]
-    const isLost = shown.state === 'settled' || (shown.state === 'missing' && isReplayRead)
-    if (!isLost) return []
-    const isSame = shown.state === 'settled' && shown.approved === decision.approved
-    return [forget(id), ...(isSame ? [] : [refuse(id, shown)])]
-  })
-  return [{ ...state, queuedDecisions: new Map(queued) }, effects]
+  const queued = [...state.queued].filter(([id]) => chat.responses.get(id) === 'queued')
+  const effects = queued.flatMap(([, queue]) =>
+    queue.type === 'queue-output'
+      ? restoreOutput(queue, chat)
+      : restoreDecision(queue, chat, isReplayRead),
+  )
+  return [{ ...state, queued: new Map(queued) }, effects]
 }
 
-/** CL902: shows queued outputs again that a replayed stream has removed from the messages. */
-export function restoreOutputs(state: AttachedSync, chat: ChatView): AttachedStep {
-  if (state.queuedOutputs.size === 0) return [state, []]
-  const queued = [...state.queuedOutputs].filter(([id]) => chat.responses.get(id) === 'queued')
-  const parts = chat.messages.flatMap((message) => message.parts)
-  const isLost = (id: string): boolean =>
-    parts.some((part) => part.toolCallId === id && WITHOUT_OUTPUT.has(part.state ?? ''))
-  const effects = queued.flatMap(([id, output]): SyncEffect[] =>
-    isLost(id) ? [{ type: 'queue-output', output }] : [],
+/** A decision whose approval was decided elsewhere, or has not returned at the end of the replay, is not sent. */
+function restoreDecision(
+  queue: Extract<QueueEffect, { type: 'queue-decision' }>,
+  { messages }: ChatView,
+  isReplayRead: boolean,
+): SyncEffect[] {
+  const { id, approved } = queue.decision
+  const shown = readApproval(messages, id)
+  if (shown.state === 'open') return [queue]
+  const isLost = shown.state === 'settled' || (shown.state === 'missing' && isReplayRead)
+  if (!isLost) return []
+  const isSame = shown.state === 'settled' && shown.approved === approved
+  return [forget(id), ...(isSame ? [] : [refuse(id, shown)])]
+}
+
+function restoreOutput(
+  queue: Extract<QueueEffect, { type: 'queue-output' }>,
+  { messages }: ChatView,
+): SyncEffect[] {
+  const { toolCallId: id } = queue.output
+  const isLost = messages.some(({ parts }) =>
+    parts.some((part) => part.toolCallId === id && WITHOUT_OUTPUT.has(part.state ?? '')),
   )
-  return [{ ...state, queuedOutputs: new Map(queued) }, effects]
+  return isLost ? [queue] : []
 }
 
 const WITHOUT_OUTPUT = new Set(['input-available', 'approval-responded'])
@@ -101,8 +113,8 @@ export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput
   // A call has one output: the first.
   if (isGiven(id, chat.responses)) return [state, []]
   if (!chat.hasOpenStream) {
-    const queuedOutputs = new Map([...state.queuedOutputs, [id, output]])
-    return [{ ...state, queuedOutputs }, [mark('queued', id), { type: 'queue-output', output }]]
+    const queue: QueueEffect = { type: 'queue-output', output }
+    return [withQueued(state, id, queue), [mark('queued', id), queue]]
   }
   return [
     { ...state, unreportedOutputs: withId(state.unreportedOutputs, id) },

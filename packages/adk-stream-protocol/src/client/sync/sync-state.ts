@@ -59,10 +59,8 @@ export interface AttachedSync {
   readonly offeredCalls: ReadonlySet<string>
   /** Approvals that a stream asked for. */
   readonly askedApprovals: ReadonlySet<string>
-  /** Decisions that the next request sends. While a stream is replayed, the messages may lack them, or even their approvals. */
-  readonly queuedDecisions: ReadonlyMap<string, Decision>
-  /** Outputs that the next request sends, in the same way. */
-  readonly queuedOutputs: ReadonlyMap<string, ToolOutput>
+  /** Responses that the next request sends, by id. While a stream is replayed, the messages may lack them, or even their approvals. */
+  readonly queued: ReadonlyMap<string, QueueEffect>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
   /** The message whose stream failed or was stopped. It may lack parts until the stored messages are loaded. */
@@ -152,9 +150,7 @@ export type SyncEffect =
   | { readonly type: 'set-messages'; readonly messages: MessageView[] }
   /** Shows a decision that the server reported. */
   | { readonly type: 'show-decision'; readonly decision: Decision }
-  /** Shows a response in the chat. The next request sends it. */
-  | { readonly type: 'queue-decision'; readonly decision: Decision }
-  | { readonly type: 'queue-output'; readonly output: ToolOutput }
+  | QueueEffect
   /** Shows a decision in the chat, then sends it while the stream stays open. */
   | {
       readonly type: 'send-decision'
@@ -184,6 +180,11 @@ export type SyncEffect =
   | { readonly type: 'report-error'; readonly error: unknown }
   /** Calls of the chat may have changed. */
   | { readonly type: 'notify' }
+
+/** Shows a response in the chat. The next request sends it. */
+export type QueueEffect =
+  | { readonly type: 'queue-decision'; readonly decision: Decision }
+  | { readonly type: 'queue-output'; readonly output: ToolOutput }
 
 type WithoutChat<Event> = Event extends unknown ? Omit<Event, 'chat'> : never
 
