@@ -69,6 +69,22 @@ test.each(sources(SRC))('[AR1] %s imports downwards only', (file) => {
   expect(below).toEqual(expect.arrayContaining(used))
 })
 
+test('[AR930] no file of the library imports itself through others', () => {
+  const targets = new Map(
+    sources(SRC).map((file) => {
+      const relative = imports(path.join(SRC, file)).filter((target) => target.startsWith('.'))
+      return [file, relative.map((target) => path.join(path.dirname(file), target))]
+    }),
+  )
+  const isInCycle = (file: string): boolean => {
+    const reached = new Set(targets.get(file))
+    // A set also iterates over what is added meanwhile.
+    for (const each of reached) for (const target of targets.get(each) ?? []) reached.add(target)
+    return reached.has(file)
+  }
+  expect([...targets.keys()].filter(isInCycle)).toEqual([])
+})
+
 test.each(sources(SRC).filter((file) => layerOf(path.join(SRC, file)) in ANYWHERE))(
   '[AR2] %s runs anywhere',
   (file) => {

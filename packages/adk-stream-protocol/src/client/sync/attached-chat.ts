@@ -2,7 +2,6 @@ import { Listeners } from '../../shared/collections.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import { AdkError } from '../adk-error.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
-import { toSendable } from '../tools/browser-tools.ts'
 import {
   type ChatObserver,
   type ResponseChannel,
@@ -35,6 +34,7 @@ import {
   sendOutput,
   sendRefusedText,
   sendResponses,
+  toSendable,
 } from './send-from-chat.ts'
 import type { SyncContext, SyncEffect, SyncState } from './sync-state.ts'
 

@@ -1,6 +1,4 @@
-import type { DataParts, Message, MessagePart } from '../../protocol/message.ts'
-import { foldChunk } from '../../protocol/fold-chunks.ts'
-import type { ServerTurn } from '../transports/transport.ts'
+import type { DataParts } from '../../protocol/message.ts'
 
 /** A part of a message as far as a chat's responses are concerned. The `UIMessage` of every AI SDK fits. */
 export interface PartView {
@@ -167,35 +165,6 @@ function settlePart(part: PartView, parts: readonly PartView[]): PartView {
  */
 export interface MessageTarget {
   messages: MessageView[]
-}
-
-/** Writes a turn that the chat did not request into its messages, as its chunks arrive. */
-export async function showTurn(chat: MessageTarget, turn: ServerTurn): Promise<void> {
-  const { messageId, userMessage, continues, chunks } = turn
-  if (userMessage) showUserMessage(chat, userMessage)
-  const known = chat.messages.find(({ id }) => id === messageId)
-  const message: Message =
-    continues && known
-      ? // The chat's messages come from the bridge.
-        (structuredClone(known) as unknown as Message)
-      : { id: messageId, role: 'assistant', parts: [] }
-  let isScheduled = false
-  const write = (): void => {
-    isScheduled = false
-    const shown = chat.messages.find(({ id }) => id === messageId)?.parts ?? []
-    const parts = keepResponses(message.parts, shown)
-    // The next chunks are folded into it.
-    if (parts !== message.parts) message.parts = structuredClone(parts) as unknown as MessagePart[]
-    chat.messages = putMessage(chat.messages, structuredClone(message))
-  }
-  for await (const chunk of chunks) {
-    foldChunk(message, chunk)
-    if (isScheduled) continue
-    // A replayed turn arrives at once. One write for all of its chunks keeps the page from showing it grow again.
-    isScheduled = true
-    setTimeout(write, 0)
-  }
-  if (message.parts.length > 0) write()
 }
 
 /** Adds a user message to the chat, see `addUserMessage`. */

@@ -1,8 +1,10 @@
 import type { Chunk } from '../../protocol/chunk.ts'
+import { foldChunk } from '../../protocol/fold-chunks.ts'
+import type { Message, MessagePart } from '../../protocol/message.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import { type ServerTurn, readChunks } from '../transports/transport.ts'
 import { isBusy } from './attachable-chat.ts'
-import { showTurn } from './chat-messages.ts'
+import { keepResponses, putMessage, showUserMessage, type MessageTarget } from './chat-messages.ts'
 import { isSyncChunk } from './next-sync.ts'
 import type { Refusal, SyncContext, SyncEffect } from './sync-state.ts'
 
@@ -102,6 +104,35 @@ export async function showServerTurn(
   } finally {
     void dispatch({ type: 'shown-turn-ended', messageId })
   }
+}
+
+/** Writes a turn that the chat did not request into its messages, as its chunks arrive. */
+export async function showTurn(chat: MessageTarget, turn: ServerTurn): Promise<void> {
+  const { messageId, userMessage, continues, chunks } = turn
+  if (userMessage) showUserMessage(chat, userMessage)
+  const known = chat.messages.find(({ id }) => id === messageId)
+  const message: Message =
+    continues && known
+      ? // The chat's messages come from the bridge.
+        (structuredClone(known) as unknown as Message)
+      : { id: messageId, role: 'assistant', parts: [] }
+  let isScheduled = false
+  const write = (): void => {
+    isScheduled = false
+    const shown = chat.messages.find(({ id }) => id === messageId)?.parts ?? []
+    const parts = keepResponses(message.parts, shown)
+    // The next chunks are folded into it.
+    if (parts !== message.parts) message.parts = structuredClone(parts) as unknown as MessagePart[]
+    chat.messages = putMessage(chat.messages, structuredClone(message))
+  }
+  for await (const chunk of chunks) {
+    foldChunk(message, chunk)
+    if (isScheduled) continue
+    // A replayed turn arrives at once. One write for all of its chunks keeps the page from showing it grow again.
+    isScheduled = true
+    setTimeout(write, 0)
+  }
+  if (message.parts.length > 0) write()
 }
 
 async function* observeChunks(

@@ -51,6 +51,19 @@ export async function sendOutput(
   }
 }
 
+/** Replaces an output that JSON cannot represent by an error, so that the model gets a result. */
+export function toSendable(given: ToolOutput): ToolOutput {
+  if (given.state === 'output-error') return given
+  const { tool, toolCallId } = given
+  try {
+    // JSON.stringify returns undefined for `undefined` and for functions.
+    return JSON.stringify(given.output) === undefined ? { ...given, output: null } : given
+  } catch {
+    const errorText = `The output of ${tool} cannot be written as JSON.`
+    return { tool, toolCallId, state: 'output-error', errorText }
+  }
+}
+
 /** CL853: sends queued responses, and then a message that could not be sent before: the error of the message is gone with this request. */
 export async function sendResponses(context: SyncContext, messageId: string): Promise<void> {
   const { chat, original } = context

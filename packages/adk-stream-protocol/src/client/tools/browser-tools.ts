@@ -168,19 +168,6 @@ export async function runCall({
   }
 }
 
-/** Replaces an output that JSON cannot represent by an error, so that the model gets a result. */
-export function toSendable(given: ToolOutput): ToolOutput {
-  if (given.state === 'output-error') return given
-  const { tool, toolCallId } = given
-  try {
-    // JSON.stringify returns undefined for `undefined` and for functions.
-    return JSON.stringify(given.output) === undefined ? { ...given, output: null } : given
-  } catch {
-    const errorText = `The output of ${tool} cannot be written as JSON.`
-    return { tool, toolCallId, state: 'output-error', errorText }
-  }
-}
-
 /** `first`: no other tab had claimed the call. `inherited`: another tab had claimed it and is gone. */
 type Claim = { readonly how: 'first' | 'inherited'; readonly release: () => void }
 
