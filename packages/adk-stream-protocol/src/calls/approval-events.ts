@@ -149,7 +149,7 @@ function canStore(value: unknown): boolean {
   return isRecordable([value])
 }
 
-/** Tells the model which results the policy calls failures. */
+/** Marks the results that the policy calls failures, for the model. */
 function markFailures(content: Content, toolCallIds: readonly string[]): Content {
   if (toolCallIds.length === 0) return content
   const parts = content.parts?.map((part) => {

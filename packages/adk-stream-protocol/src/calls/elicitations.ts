@@ -120,7 +120,7 @@ async function requestAnswer(
   const { message, mode } = request
   const toolCallId = `${call.toolContext.functionCallId}.elicitation.${randomUUID()}`
   const claims = readToolClaims(call.tool)
-  // The owner of the chat is asked, whoever approves calls of the tool.
+  // The owner of the chat is asked, even if other people approve calls of the tool.
   const { live } = root.run
   const deadline = live && { deadlineMs: live.deadlineMs }
   const asks = { ...options, policy: {}, ...deadline }

@@ -82,7 +82,7 @@ export class SignInCalls {
       kind: 'sign-in',
       signIn,
       hint: `Sign in to ${signIn.label}`,
-      // Only the owner of the chat can sign in for it, whoever approves its calls.
+      // Only the owner of the chat can sign in for it, even if other people approve its calls.
       chain: [{ count: 1, principals: [principalId], roles: [] }],
       idempotent,
       deadlineMs,

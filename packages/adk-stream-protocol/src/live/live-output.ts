@@ -293,7 +293,7 @@ export function toUserEvent(
   })
 }
 
-/** Creates the event that tells clients which approval a user message has decided. */
+/** Creates the event that says which approval a user message has decided. */
 export function toRepliedEvent(
   { messageId }: LiveMessage,
   author: string,

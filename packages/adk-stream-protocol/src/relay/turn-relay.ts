@@ -151,7 +151,7 @@ export class TurnRelay {
     return this.#signals.ask(worker, request)
   }
 
-  /** Tells the other servers that approvals have changed. */
+  /** Notifies the other servers that approvals have changed. */
   notifyApprovals(): void {
     void this.#approvalHint.run()
   }

@@ -100,7 +100,7 @@ export class TurnRegistry {
   }
 
   /**
-   * Returns the turn that writes a message. A replay is none: clients that were told of one would wait for a turn that no feed reports.
+   * Returns the turn that writes a message. A replay is none: clients that learned of one would wait for a turn that no feed reports.
    */
   running(chat: ChatRef): Turn | undefined {
     const turn = this.#running.get(keyOf(chat))

@@ -102,17 +102,17 @@ const INSTEAD = /Send \{ "confirmed".*under the id a1, or \{ "approved".*under t
 
 test.each([
   [
-    'seed 003, mistake 1: the original tool with the answer of the confirmation',
+    'the original tool with the answer of the confirmation',
     { toolCallId: 'c1', toolName: 'process_payment', result: { confirmed: true } },
     call,
   ],
   [
-    'seed 003, mistake 2: the name of the confirmation with the id of the call',
+    'the name of the confirmation with the id of the call',
     { toolCallId: 'c1', toolName: CONFIRMATION, result: { confirmed: true } },
     call,
   ],
   [
-    'seed 003, mistake 2: the name of the tool with the id of the confirmation',
+    'the name of the tool with the id of the confirmation',
     { toolCallId: 'a1', toolName: 'process_payment', result: { confirmed: true } },
     approval,
   ],

@@ -77,7 +77,7 @@ test('[BD2] a malformed event is rejected by name; the turn and the socket conti
   expect(client.text).toBe('One,two.')
 })
 
-test('[BD4] an approval request follows the order of seed 004, and its hint comes before it', async () => {
+test('[BD4] an approval request follows its call, and its hint comes before it', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)

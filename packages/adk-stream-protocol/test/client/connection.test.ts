@@ -53,7 +53,7 @@ test('[CL27] a ping settles: with its pong, when the socket is given up, and aft
   silent.close()
 })
 
-test('[CL27] listeners are told when the socket is given up, and audio opens another one', async () => {
+test('[CL27] listeners are notified when the socket is given up, and audio opens another one', async () => {
   await using testBridge = await TestBridge.open()
   let isThere = false
   const live = {

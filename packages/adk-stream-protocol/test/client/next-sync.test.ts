@@ -750,7 +750,7 @@ describe('detached chats', () => {
     ])
   })
 
-  test('[CL35] what was in flight is recorded, and nothing else happens', () => {
+  test('[CL35] responses in transit are recorded as accepted or removed, and nothing else happens', () => {
     expect(after({ type: 'output-acknowledged', id: 'c1' })).toEqual([
       { type: 'mark', ids: ['c1'], response: 'accepted' },
     ])

@@ -11,7 +11,7 @@ import { BidiClient } from '../bidi/support/bidi-client.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { holdStreams } from './support/held-server.ts'
-import { SeedTransport } from './support/seed-transport.ts'
+import { EarlierTransport } from './support/earlier-transport.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
@@ -131,11 +131,11 @@ test('[DL3] a client of text frames decides during its open stream, and that eve
   expect(await testBridge.page().history(asked?.approvalId ?? '')).toEqual(LIFE)
 })
 
-/** `useChat` of each version with the transport of seed 004. */
-const seedClients = [
+/** `useChat` of each version with the transport of the earlier system. */
+const earlierClients = [
   {
     name: 'ai 6',
-    open: (transport: SeedTransport) =>
+    open: (transport: EarlierTransport) =>
       new ApprovingChat(
         new Chat6({
           id: 'chat-1',
@@ -148,12 +148,12 @@ const seedClients = [
   },
   {
     name: 'ai 7',
-    open: (transport: SeedTransport) =>
+    open: (transport: EarlierTransport) =>
       new ApprovingChat(
         new Chat7({
           id: 'chat-1',
           transport,
-          // As in seed 004: the helper of the AI SDK looks at the step after that of the approval request.
+          // As the earlier client did: the helper of the AI SDK looks at the step after that of the approval request.
           sendAutomaticallyWhen: ({ messages }) => isAnswered(messages.at(-1)),
         }),
         {},
@@ -161,12 +161,12 @@ const seedClients = [
   },
 ]
 
-describe.each(seedClients)('$name with the transport of seed 004', ({ open }) => {
+describe.each(earlierClients)('$name with the transport of the earlier system', ({ open }) => {
   test('[DL3] [BD4] the end of the step lets the client send over the open socket, and nothing is lost', async () => {
     const { testBridge: opened, started, go } = await openPendingTestBridge()
     await using testBridge = opened
     await using client = await BidiClient.open(testBridge.url)
-    const transport = new SeedTransport(client)
+    const transport = new EarlierTransport(client)
     const chat = open(transport)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -192,7 +192,7 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
   ])('[DL3] [BD100] two payments at once, Alice %s, Bob %s', async (...answers) => {
     await using testBridge = await TestBridge.open()
     await using client = await BidiClient.open(testBridge.url)
-    const transport = new SeedTransport(client)
+    const transport = new EarlierTransport(client)
     const chat = open(transport)
     const calls = [callPayment(30, 'Alice'), callPayment(40, 'Bob')]
     await chat.send(`${calls.join('')}[[then]][[say Both are decided.]]`)
@@ -216,7 +216,7 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
   test('[DL3] [BD100] text of the model during the approval request is not lost', async () => {
     await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
     await using client = await BidiClient.open(testBridge.url)
-    const transport = new SeedTransport(client)
+    const transport = new EarlierTransport(client)
     const chat = open(transport)
     await chat.send(`${callPayment(50)}[[say Please decide.]][[then]][[say Paid.]]`)
     await letClientsAct()

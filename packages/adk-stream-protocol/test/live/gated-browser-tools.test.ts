@@ -141,7 +141,7 @@ function bidiWays() {
       },
     ],
     [
-      'form 1 of seed 004, the confirmation in a message of the person',
+      'form 1, the confirmation in a message of the person',
       ({ approvalId: id, toolCallId }) => {
         const approval = { id, approved: true }
         const parts = [

@@ -99,7 +99,7 @@ async function openGate(url: string) {
   return { url: target.href, close, reopen: () => open(own), [Symbol.asyncDispose]: close }
 }
 
-test('[OB307] the log tells once when the store cannot be used, and once when it can be used again', async () => {
+test('[OB307] the log reports once when the store cannot be used, and once when it can be used again', async () => {
   await using database = await createDatabase()
   await using gate = await openGate(database.url)
   await using store = await openPostgresStore({ connectionString: gate.url, busyTimeoutMs: 2_000 })

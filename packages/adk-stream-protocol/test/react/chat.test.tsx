@@ -118,7 +118,7 @@ describe.each(waysOfVersion)('over %s', (way) => {
     expect(page.errors).toEqual([])
   })
 
-  test('[RE5] a denial tells the model why, and nothing runs', async () => {
+  test('[RE5] the model receives the reason of a denial, and nothing runs', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -510,7 +510,7 @@ it('[RE250] several changes of approvals within milliseconds cause one request',
   await waitFor(() => expect(reads()).toBe(3))
 })
 
-it('[RE2] a page that makes its api while rendering comes to rest', async () => {
+it('[RE2] a page that creates its api while rendering stops rendering', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const onRendered = vi.fn()

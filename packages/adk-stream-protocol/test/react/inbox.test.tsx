@@ -177,7 +177,7 @@ test('[RE11] the list shows a refusal at its approval', async () => {
   view.unmount()
 })
 
-test('[RE11] an answer that was overtaken by a later one is not shown', async () => {
+test('[RE11] a response that arrives after a later one is not shown', async () => {
   const answers: ((list: ReturnType<typeof pending>[]) => void)[] = []
   const listApprovals = () =>
     new Promise<ReturnType<typeof pending>[]>((resolve) => answers.push(resolve))
@@ -198,7 +198,7 @@ test('[RE11] an answer that was overtaken by a later one is not shown', async ()
   expect(screen.getByRole('table').textContent).toContain('2')
 })
 
-test('[RE21] while a decision isSending it is the only one, and its form is away until the list says more', async () => {
+test('[RE21] while a decision is being sent, no other can be made, and its form is hidden until the list is read again', async () => {
   const posted: boolean[] = []
   const answers: ReturnType<typeof defer<string | Error>>[] = []
   const lists = [defer<ReturnType<typeof pending>[]>()]
@@ -236,7 +236,7 @@ test('[RE21] while a decision isSending it is the only one, and its form is away
   expect(posted).toEqual([true, true])
 })
 
-test('[RE11] it is looked up again at intervals while the page is seen; a list that cannot be read says so', async () => {
+test('[RE11] the list is read at intervals while the page is visible, and says so if it cannot be read', async () => {
   vi.useFakeTimers()
   let looks = 0
   let isDown = false
@@ -335,7 +335,7 @@ test('[RE22] the person’s own vote is known after a reload', async () => {
   expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
 })
 
-test('[RE140] more than a page is listed on request, and stays listed when the inbox is looked up again', async () => {
+test('[RE140] more than a page is listed on request, and stays listed when the inbox is read again', async () => {
   const all = Array.from({ length: 230 }, (_, index) => pending(`approval-${index}`, index))
   const asked: (string | undefined)[] = []
   const api: InboxApi = {
@@ -365,7 +365,7 @@ test('[RE140] more than a page is listed on request, and stays listed when the i
   view.unmount()
 })
 
-test('[RE140] a vote is taken back from the inbox, and the card of the chat counts it no more', async () => {
+test('[RE140] a vote is withdrawn in the inbox, and the card of the chat does not count it any more', async () => {
   const people = { principals: ['hanako'], roles: ['manager'] }
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: people, approvers: 2 } },

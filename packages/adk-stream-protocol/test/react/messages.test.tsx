@@ -65,7 +65,7 @@ describe('the conversation', () => {
     expect(renderActions).not.toHaveBeenCalled()
   })
 
-  test('[RE12] a part that was written on where it was shown is shown as it is next', () => {
+  test('[RE12] a part that is changed in place is shown with its new text', () => {
     const first = grown('He')
     const view = render(<MessageList messages={[first]} status="streaming" />)
     // The AI SDK mutates the first message object of a reply; copies follow.
@@ -395,7 +395,7 @@ describe('the connection', () => {
     expect(reconnect).toHaveBeenCalledTimes(1)
   })
 
-  test('[RE10] a message that was not sent is told apart from a reply that was interrupted', () => {
+  test('[RE10] a message that was not sent is distinguished from a reply that was interrupted', () => {
     const view = render(
       <ProblemCard problem={{ kind: 'disconnected', lost: 'message' }} onRecover={vi.fn()} />,
     )

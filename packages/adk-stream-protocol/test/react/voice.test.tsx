@@ -12,7 +12,7 @@ const handsFree = (): HTMLElement => screen.getByRole('button', { name: 'Talk ha
 const status = (): string => screen.getByRole('status').textContent
 
 describe('talking', () => {
-  test('[RE18] it is heard while the button is held by a pointer', async () => {
+  test('[RE18] audio is sent while a pointer holds the button', async () => {
     const voice = new TestVoice()
     render(<VoiceStage voice={voice} />)
     fireEvent.pointerDown(hold(), { button: 0 })
@@ -34,7 +34,7 @@ describe('talking', () => {
     expect(voice.did).toEqual(['start', 'press', 'release'])
   })
 
-  test('[RE18] a button that was left before the microphone was there is not heard', async () => {
+  test('[RE18] a button that is released before the microphone opens sends no audio', async () => {
     const voice = new TestVoice()
     render(<VoiceStage voice={voice} />)
     fireEvent.pointerDown(hold(), { button: 0 })
@@ -43,7 +43,7 @@ describe('talking', () => {
     expect(voice.did).toEqual(['start', 'release'])
   })
 
-  test('[RE18] a page that goes away lets go', async () => {
+  test('[RE18] a page that is closed releases the button', async () => {
     const voice = new TestVoice()
     const view = render(<VoiceStage voice={voice} />)
     fireEvent.pointerDown(hold(), { button: 0 })

@@ -9,7 +9,7 @@ import { readFrames } from '../support/wire-rules.ts'
 
 /** What docs/recipes/moving-from-python.md says of clients over HTTP. Text frames are in `bidi`, answers in `dialects.test.ts`. */
 describe('a client of the earlier system over HTTP', () => {
-  test('[RQ132] gets an error that tells it to send a chat id', async () => {
+  test('[RQ132] gets an error that says to send a chat id', async () => {
     await using server = await serve()
     const response = await server.browser().post('/stream', {
       messages: [{ role: 'user', content: 'Hello' }],

@@ -228,7 +228,7 @@ test('[OB304] the log has an entry for each approval, failed turn, start and end
   expect(JSON.stringify(entries)).not.toContain('canary')
 })
 
-test('[OB304] the log tells of expired approvals and failed calls', async () => {
+test('[OB304] the log reports expired approvals and failed calls', async () => {
   const entries: LogEntry[] = []
   await using testBridge = await TestBridge.open({
     tools: (wallet) => [paymentTool(wallet, { before: () => fail(new Error('error-canary')) })],
@@ -260,7 +260,7 @@ test('[OB740] an approved call starts before the log entry of its decision', asy
   expect(order.indexOf('tool')).toBe(order.indexOf('approval.ended') - 1)
 })
 
-test('[OB305] the log tells of refused origins, hosts and limits; metrics count every refusal', async () => {
+test('[OB305] the log reports refused origins, hosts and limits; metrics count every refusal', async () => {
   await using metrics = new TestMetrics()
   const entries: LogEntry[] = []
   await using server = await serve({

@@ -33,7 +33,7 @@ test('[HO300] a check of a store that does not respond ends in time, and concurr
   expect(await readiness.check()).toEqual({ name: 'closing' })
 })
 
-test('[HO300] a changed audit record has a word of its own', async () => {
+test('[HO300] a changed audit record fails the check `audit`', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const readiness = createReadiness({
     store: { get: async () => store },

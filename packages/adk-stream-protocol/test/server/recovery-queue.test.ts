@@ -36,7 +36,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await listed([], 1)).toEqual(['mallory-0'])
   })
 
-  test('[AP82] what cannot go on of one principal does not keep another one waiting for a single sweep', async () => {
+  test('[AP82] failing work of one principal does not delay that of another by a single sweep', async () => {
     await using subject = await open()
     const ledger = new Ledger({ store: subject.store, appName: chat.appName, quota: QUOTA })
     await give(ledger, 'mallory', 150)
@@ -58,7 +58,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
   })
 })
 
-test('[AP82] what is tried in vain is tried less and less often, and anew when it has changed', async () => {
+test('[AP82] failing work is retried at growing intervals, and at once when it has changed', async () => {
   const { store } = await openMemory()
   const ledger = new Ledger({ store, appName: chat.appName, quota: QUOTA })
   await give(ledger, 'hanako', 1)

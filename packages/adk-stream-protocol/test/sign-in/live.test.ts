@@ -148,7 +148,7 @@ test('[AP690] a person who says something else keeps the sign-in open, and a mod
   expect(bridge.tokens).toHaveLength(1)
 })
 
-test('[AP690] a sign-in that is declined ends the call without running it, and the model is told', async () => {
+test('[AP690] a sign-in that is declined ends the call without running it, and the model receives that', async () => {
   await using bridge = await openLive()
   const hanako = bridge.person()
   await using client = await join(bridge)

@@ -124,7 +124,7 @@ export async function* readEvents(
     }
   } finally {
     signal?.removeEventListener('abort', cancel)
-    // Closes the connection if the body was not read to its end. Nobody handles an error of that.
+    // Closes the connection if the body was not read to its end. An error of that is ignored.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -176,7 +176,7 @@ const LINES: readonly string[] = [
   'sound',
 ] satisfies RecordedLine['type'][]
 
-/** Tells a recording from other JSON lines. The fields are not validated. */
+/** Distinguishes a recording from other JSON lines. The fields are not validated. */
 function isLine(line: unknown): line is RecordedLine {
   if (typeof line !== 'object' || line === null || !('at' in line) || !('type' in line))
     return false

@@ -214,7 +214,7 @@ export async function* readChunks(stream: AdkChunkStream): AsyncGenerator<Chunk,
       yield value as Chunk
     }
   } finally {
-    // Nobody handles an error of a stream that is not read any more.
+    // A stream that is not read any more has no handler for its errors.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -220,7 +220,7 @@ function Picture({ url, alt }: PictureProps) {
   const { content } = useAdkLabels()
   const host = readRemoteHost(url)
   const [loadedUrl, setLoadedUrl] = useState<string>()
-  // To load a picture tells its server that, and when, the conversation is read.
+  // Loading a picture reveals to its server that, and when, the conversation is read.
   if (host !== undefined && loadedUrl !== url)
     return (
       <OutlinedButton className="adk-load-picture" onClick={() => setLoadedUrl(url)}>

@@ -55,7 +55,7 @@ export function useAttention(
     if (latest.current.sound) playTone()
     if (latest.current.notify && document.visibilityState === 'hidden')
       for (const approval of added) notify(approval, latest.current)
-    // The ids tell whether the list has changed.
+    // The ids say whether the list has changed.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [ids, latest])
   const { attention, approval: approvalLabels } = labels

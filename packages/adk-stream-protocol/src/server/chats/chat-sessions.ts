@@ -125,7 +125,7 @@ export class ChatSessions {
 
   /**
    * Stores a user message that decided an approval. The agent does not run for it: it continues in the message with the call. Returns
-   * the event that tells clients of the decision.
+   * the event that reports the decision to clients.
    */
   async storeReply(
     chat: AppChatRef,

@@ -136,7 +136,7 @@ export async function readBody(
   return Buffer.concat(parts, size)
 }
 
-/** Converts a thrown value to the error that clients receive. Only an error of the store that may pass tells them to try again. */
+/** Converts a thrown value to the error that clients receive. Only a temporary error of the store asks them to try again. */
 export function readError(thrown: unknown): ProtocolError {
   if (!(thrown instanceof StoreError) || thrown.code === 'invalid') return toProtocolError(thrown)
   if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })

@@ -16,7 +16,7 @@ interface OperationsOptions {
   readonly clock?: () => number
 }
 
-/** Tells operators what happens in a bridge: updates the metrics and writes log entries. Its methods never throw. */
+/** Reports to operators what happens in a bridge: updates the metrics and writes log entries. Its methods never throw. */
 export class Operations {
   readonly #log: WriteLog
   readonly #metrics = createInstruments()
@@ -244,7 +244,7 @@ export class Operations {
 /** The attribute of metrics with the name of a tool. */
 const TOOL = 'gen_ai.tool.name'
 
-/** Refusals that tell an operator about a limit or about a wrong setting. All others are only counted. */
+/** Refusals that point to a limit or to a wrong setting. All others are only counted. */
 const REPORTED_REFUSALS: ReadonlySet<string> = new Set([
   'forbidden-origin',
   'forbidden-host',

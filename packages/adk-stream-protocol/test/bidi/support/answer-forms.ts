@@ -18,7 +18,7 @@ interface Given {
 const CONFIRMATION = 'adk_request_confirmation'
 const PAYMENT = 'process_payment'
 
-/** Every form in which the clients of the seeds send a decision, literally. */
+/** Every form in which the clients of the earlier system send a decision. */
 export const FORMS: readonly AnswerForm[] = [
   {
     name: 'form 1, the part of an assistant message',
@@ -30,7 +30,7 @@ export const FORMS: readonly AnswerForm[] = [
     },
   },
   {
-    name: 'form 1 of seed 004, the confirmation in a message of the person',
+    name: 'form 1, the confirmation in a message of the person',
     answer: (client, asked, { approved, reason }) => {
       const approval = {
         id: known(asked).approvalId,
@@ -52,7 +52,7 @@ export const FORMS: readonly AnswerForm[] = [
     },
   },
   {
-    name: 'form 3 of seed 002, a result of the original tool',
+    name: 'form 3, a result of the original tool',
     answer: (client, asked, { approved, reason }) => {
       const result = { approved, ...(reason !== undefined && { user_message: reason }) }
       const { toolCallId } = known(asked)
@@ -69,7 +69,7 @@ export const FORMS: readonly AnswerForm[] = [
     },
   },
   {
-    name: 'form 4 of seed 001, the event, nested',
+    name: 'form 4, the event, nested',
     answer: (client, asked, { approved: confirmed, reason }) =>
       client.confirm(known(asked).approvalId, confirmed, reason),
   },

@@ -15,7 +15,7 @@ export interface BidiClientOptions {
   readonly protocols?: readonly string[]
 }
 
-/** A client as the seeds describe it: it sends events and receives `data: …` frames, without the AI SDK. */
+/** A client of the earlier system: it sends events and receives `data: …` frames, without the AI SDK. */
 export class BidiClient implements AsyncDisposable {
   readonly socket: WebSocket
   /** Every text frame that was received. */
@@ -93,7 +93,7 @@ export class BidiClient implements AsyncDisposable {
     this.send({ type: 'message', version: '1.0', id, messages: [message] })
   }
 
-  /** Form 4 of a decision, as seed 001 sends it. */
+  /** Sends a decision in form 4, nested. */
   confirm(approvalId: string, confirmed: boolean, reason?: string): void {
     const result = { confirmed, ...(reason !== undefined && { reason }) }
     const data = { toolCallId: approvalId, toolName: 'adk_request_confirmation', result }

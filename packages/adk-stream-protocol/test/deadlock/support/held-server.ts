@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { listen } from '../../../../../test/support/listen.ts'
 import { SSE_DONE, SSE_HEADERS, sseFrame } from '../../../src/protocol/sse.ts'
 
-/** What the server of seed 004 sends before it waits: a tool that blocks, and no end of the stream. */
+/** What the earlier server sent before it waited: a tool that blocks, and no end of the stream. */
 const QUESTION = [
   { type: 'start', messageId: 'm1' },
   { type: 'start-step' },

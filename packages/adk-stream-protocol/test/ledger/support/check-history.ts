@@ -28,7 +28,7 @@ export interface Tally {
   readonly ends: Map<string, number>
 }
 
-/** Checks the invariants of a history, independently of the code under test. Returns all violated rules. */
+/** Checks the invariants of a history, independently of the code under test. Returns the violations, each with the name of its invariant. */
 export async function checkHistory(simulation: LedgerSimulation, tally: Tally): Promise<string[]> {
   const { history } = simulation
   const audit: AuditRecord[] = []
@@ -75,30 +75,30 @@ function violationsOf(check: () => void): string[] {
 
 type Commit = History['commits'][number]
 
-/** I4, I9: an approval changes version by version as the state machine says, ends once, and does not expire early. */
+/** An approval changes version by version as the state machine says, ends once, and does not expire early. */
 function checkLife(life: readonly Commit[]): void {
   for (const [index, { at, latest, approval }] of life.entries()) {
     const { state, deadline, terms } = approval
     const before = life[index - 1]?.approval
-    must(approval.version === index, 'I4: a version is skipped or taken twice')
+    must(approval.version === index, 'lifecycle: a version is skipped or taken twice')
     if (before) {
       const isRetry =
         terms.idempotent && before.state.name === 'executing' && state.name === 'approved'
       must(
         isRetry || NEXT[before.state.name].includes(state.name),
-        `I4: ${before.state.name} became ${state.name}`,
+        `lifecycle: ${before.state.name} became ${state.name}`,
       )
     }
-    if (state.name === 'expired') must(latest >= deadline, 'I9: expired before the deadline')
+    if (state.name === 'expired') must(latest >= deadline, 'expiry: expired before the deadline')
     if (
       (state.name === 'approved' && before?.state.name === 'requested') ||
       state.name === 'denied'
     )
-      must(at < deadline, 'I2: decided after the deadline')
+      must(at < deadline, 'authorised: decided after the deadline')
   }
 }
 
-/** I10, I11: a call is taken from a worker only after its lease has expired, whatever the wall clock, and never by the worker itself. */
+/** A call is taken from a worker only after its lease has expired, whatever the wall clock, and never by the worker itself. */
 function checkLosses({ commits, signs }: History, id: string): void {
   let claim: Commit | undefined
   for (const [index, commit] of commits.entries()) {
@@ -108,8 +108,11 @@ function checkLosses({ commits, signs }: History, id: string): void {
       const { worker } = claim.approval.state
       const given = signs.filter((sign) => sign.worker === worker && sign.commits <= index)
       const lastSign = Math.max(claim.leaseAt, ...given.map(({ leaseAt }) => leaseAt))
-      must(commit.leaseAt - lastSign >= LEASE_MS, 'I10: a call was taken from a worker that lives')
-      must(commit.by !== worker, 'I11: a worker judged what it runs itself')
+      must(
+        commit.leaseAt - lastSign >= LEASE_MS,
+        'lease: a call was taken from a worker that lives',
+      )
+      must(commit.by !== worker, 'own-call: a worker judged what it runs itself')
     }
     claim = name === 'executing' ? commit : undefined
   }
@@ -128,7 +131,7 @@ function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): voi
   }
 }
 
-/** I1, I2, I5: a call that starts was approved by the right people, for this call, and starts once. */
+/** A call that starts was approved by the right people, for this call, and starts once. */
 function checkStarts(
   simulation: LedgerSimulation,
   call: number,
@@ -140,34 +143,37 @@ function checkStarts(
   const isIdempotent = simulation.plans[call]?.idempotent === true
   must(
     started.length <= 1 + (isIdempotent ? retries.length : 0),
-    'I1: a call started more than once',
+    'once: a call started more than once',
   )
   for (const { approvalId, args } of started) {
     must(
       approvalId === simulation.approvalId(call),
-      'I2: a call started by the approval of another',
+      'authorised: a call started by the approval of another',
     )
     const yes = own.filter(({ event }) => event.type === 'approved')
-    must(yes.length === 1, 'I2: a call started without one accepted approval')
+    must(yes.length === 1, 'authorised: a call started without one accepted approval')
     const rule = rules[simulation.plans[call]?.rule ?? 'owner']
     const voters = standingVoters(own)
-    must(new Set(voters).size === voters.length, 'I2: one person voted twice')
-    must(voters.length === rule.deciders.length, 'I2: not the number of people who must approve')
+    must(new Set(voters).size === voters.length, 'authorised: one person voted twice')
+    must(
+      voters.length === rule.deciders.length,
+      'authorised: not the number of people who must approve',
+    )
     const [event] = yes.map((record) => record.event)
     const isEdited = event?.type === 'approved' && event.editedArgs !== undefined
     const isAskedFor = decisions.length === 0 || !isEdited || rule.deciders.length === 1
-    must(isAskedFor, 'I6: one of several people edited the arguments')
+    must(isAskedFor, 'decision: one of several people edited the arguments')
     const isApproval = simulation.plans[call]?.kind === undefined
-    must(!isEdited || isApproval, 'I6: the arguments of a question were edited')
+    must(!isEdited || isApproval, 'decision: the arguments of a question were edited')
     const expected = isEdited ? editedArgs(call) : shownArgs(call)
     must(
       JSON.stringify(args) === JSON.stringify(expected),
-      'I2: other arguments ran than were shown',
+      'authorised: other arguments ran than were shown',
     )
   }
 }
 
-/** I12: a question has one answer, which the agent receives and which no crash makes unknown. Only a credential answers a sign-in. */
+/** A question has one answer, which the agent receives and which no crash makes unknown. Only a credential answers a sign-in. */
 function checkQuestion(
   simulation: LedgerSimulation,
   call: number,
@@ -176,7 +182,7 @@ function checkQuestion(
   const kind = simulation.plans[call]?.kind
   if (kind === undefined) return
   const answers = own.flatMap(({ event }) => (event.type === 'approved' ? [event] : []))
-  must(answers.length <= 1, 'I12: a question was answered twice')
+  must(answers.length <= 1, 'question: a question was answered twice')
   const given = simulation.history.decisions.filter((decision) => decision.call === call)
   const types = own.map(({ event }) => event.type)
   if (kind === 'sign-in') {
@@ -185,54 +191,54 @@ function checkQuestion(
       ({ result }) => !isRefusal(result) && result.state.name === 'approved',
     )
     const withCredential = given.some(({ approved, edited }) => approved && edited)
-    must(!isKnown || withCredential, 'I12: a sign-in was answered without a credential')
+    must(!isKnown || withCredential, 'question: a sign-in was answered without a credential')
     const refused = given.filter(({ approved, edited }) => approved && !edited)
     must(
       refused.every(({ result }) => isRefusal(result)),
-      'I12: a client answered a sign-in',
+      'question: a client answered a sign-in',
     )
     return
   }
-  must(!types.includes('failed'), 'I12: an answer failed')
+  must(!types.includes('failed'), 'question: an answer failed')
   must(
     own.every(({ event }) => event.type !== 'lost' || event.becomes === 'approved'),
-    'I12: an answer became unknown',
+    'question: an answer became unknown',
   )
   for (const { event } of own) {
     if (event.type !== 'succeeded') continue
     const [answer] = answers
-    must(answer !== undefined, 'I12: the agent received an answer that nobody gave')
+    must(answer !== undefined, 'question: the agent received an answer that nobody gave')
     must(
       JSON.stringify(event.output) === JSON.stringify(answer?.payload),
-      'I12: the agent received another answer',
+      'question: the agent received another answer',
     )
   }
   const isStarted = simulation.history.starts.some(
     ({ approvalId }) => approvalId === simulation.approvalId(call),
   )
-  must(!isStarted, 'I12: a tool ran for an answer')
+  must(!isStarted, 'question: a tool ran for an answer')
 }
 
-/** I4, I5, I8: every requested call has one outcome, and it is what happened. */
+/** Every requested call has one outcome, and it is what happened. */
 function checkEnd(simulation: LedgerSimulation, call: number, end: Approval | undefined): void {
   const { history } = simulation
   const asked = history.requests.some(
     (request) => request.call === call && !isRefusal(request.result),
   )
-  must(!asked || end !== undefined, 'I4: an approval that was asked is gone')
+  must(!asked || end !== undefined, 'lifecycle: an approval that was asked is gone')
   if (!end) return
   const { name } = end.state
-  must(NEXT[name].length === 0, `I4: a call ends as ${name}`)
+  must(NEXT[name].length === 0, `lifecycle: a call ends as ${name}`)
   const started = history.starts.filter((start) => start.approvalId === end.id).length
   const isAnswered = end.terms.kind === 'input'
   if ((name === 'succeeded' || name === 'failed') && !isAnswered)
-    must(started >= 1, `I8: ${name}, but it did not run`)
-  if (name === 'denied' || name === 'expired') must(started === 0, `I5: ${name}, but it ran`)
+    must(started >= 1, `outcome: ${name}, but it did not run`)
+  if (name === 'denied' || name === 'expired') must(started === 0, `not-run: ${name}, but it ran`)
   if (name === 'cancelled' && !end.terms.idempotent)
-    must(started === 0, 'I5: cancelled, but it ran')
+    must(started === 0, 'not-run: cancelled, but it ran')
 }
 
-/** I3: the outcome follows from the accepted and stored decision. */
+/** The outcome follows from the accepted and stored decision. */
 function checkKept({ history }: LedgerSimulation, end: Approval | undefined): void {
   if (!end) return
   const { name } = end.state
@@ -240,15 +246,15 @@ function checkKept({ history }: LedgerSimulation, end: Approval | undefined): vo
     ({ result }) => !isRefusal(result) && result.id === end.id && result.state.name === 'approved',
   )
   if (isApproved)
-    must(name !== 'expired' && name !== 'denied', `I3: an accepted approval ends as ${name}`)
+    must(name !== 'expired' && name !== 'denied', `kept: an accepted approval ends as ${name}`)
   const lastLife = history.commits.filter(({ approval }) => approval.id === end.id).at(-1)?.approval
   must(
     lastLife?.version === end.version && lastLife.state.name === name,
-    'I4: the stored end is another',
+    'lifecycle: the stored end is another',
   )
 }
 
-/** I3, I5, I6: one decision is accepted and stays, the others get its outcome, and strangers learn nothing. */
+/** One decision is accepted and stays, the others get its outcome, and strangers learn nothing. */
 function checkDecisions(simulation: LedgerSimulation): void {
   const { decisions, commits } = simulation.history
   for (const { call, who, approved, answeredAt, result } of decisions) {
@@ -258,39 +264,42 @@ function checkDecisions(simulation: LedgerSimulation): void {
       .map(({ approval }) => approval)
     const { deciders } = rules[simulation.plans[call]?.rule ?? 'owner']
     if (!isRefusal(result)) {
-      must(mayDecide(deciders, who), `I2: ${who} decided`)
+      must(mayDecide(deciders, who), `authorised: ${who} decided`)
       must(
         !approved || result.votes.some((vote) => vote.step < deciders.length),
-        'I6: accepted without a vote',
+        'decision: accepted without a vote',
       )
       const kept = life.some(
         ({ version, state }) => version === result.version && state.name === result.state.name,
       )
-      must(kept, 'I3: an acknowledged decision is not kept')
+      must(kept, 'kept: an acknowledged decision is not kept')
       const answers = decisions.filter((other) => other.call === call && !isRefusal(other.result))
       const versions = answers.map((other) => (isRefusal(other.result) ? -1 : other.result.version))
-      must(new Set(versions).size === versions.length, 'I6: two decisions were accepted as one')
+      must(
+        new Set(versions).size === versions.length,
+        'decision: two decisions were accepted as one',
+      )
       const final = answers.filter(
         (other) => !isRefusal(other.result) && other.result.state.name !== 'requested',
       )
-      must(final.length <= 1, 'I6: two decisions were accepted')
+      must(final.length <= 1, 'decision: two decisions were accepted')
     } else if (who === 'stranger')
-      must(result.refused === 'unknown-approval', 'I5: a stranger learned of it')
+      must(result.refused === 'unknown-approval', 'not-run: a stranger learned of it')
     else if (who === 'hanako' && !mayDecide(deciders, who))
       must(
         ['not-allowed', 'unknown-approval'].includes(result.refused),
-        'I5: an owner decided for others',
+        'not-run: an owner decided for others',
       )
     else if (result.refused === 'expired') {
       const [asked] = life
       must(
         asked !== undefined && answeredAt >= asked.deadline,
-        'I9: rejected as late before the deadline',
+        'expiry: rejected as late before the deadline',
       )
     } else if (result.refused === 'already-decided') {
       must(
         life.some(({ state }) => state.name === result.state.name),
-        'I6: received an outcome that never occurred',
+        'decision: received an outcome that never occurred',
       )
     }
   }
@@ -307,27 +316,27 @@ function standingVoters(audit: readonly AuditRecord[]): string[] {
   return voters
 }
 
-/** I10: only its owner withdraws a vote, while nothing is decided. Strangers learn nothing. */
+/** Only its owner withdraws a vote, while nothing is decided. Strangers learn nothing. */
 function checkWithdrawals(simulation: LedgerSimulation): void {
   const { history } = simulation
   for (const { call, who, result } of history.withdrawals) {
     const by = people[who].id
     if (isRefusal(result)) {
       if (who === 'stranger')
-        must(result.refused === 'unknown-approval', 'I10: a stranger learned of it')
+        must(result.refused === 'unknown-approval', 'lease: a stranger learned of it')
       continue
     }
-    must(result.state.name === 'requested', 'I10: a vote was taken back after the decision')
-    must(!result.votes.some((vote) => vote.principalId === by), 'I10: the vote is still there')
+    must(result.state.name === 'requested', 'lease: a vote was taken back after the decision')
+    must(!result.votes.some((vote) => vote.principalId === by), 'lease: the vote is still there')
     const life = history.commits.filter(
       ({ approval }) => approval.id === simulation.approvalId(call),
     )
     const before = life[result.version - 1]?.approval
-    must(before?.state.name === 'requested', 'I10: a decision was undone')
+    must(before?.state.name === 'requested', 'lease: a decision was undone')
     const vote = before?.votes.find(({ principalId }) => principalId === by)
-    must(vote !== undefined, 'I10: a vote was taken back that was not given')
+    must(vote !== undefined, 'lease: a vote was taken back that was not given')
     const late = result.votes.filter(({ step }) => step > (vote?.step ?? 0))
-    must(late.length === 0, 'I10: a vote stands that was given on the strength of another')
+    must(late.length === 0, 'lease: a vote stands that was given on the strength of another')
   }
 }
 
@@ -335,10 +344,10 @@ function mayDecide(deciders: readonly (readonly Person[])[], who: Person): boole
   return deciders.some((step) => step.includes(who))
 }
 
-/** I7: the quota is respected. */
+/** The quota is respected. */
 function checkQuota({ pendings }: History): void {
   for (const { ofChat, ofPrincipal } of pendings)
-    must(ofChat <= QUOTA.perChat && ofPrincipal <= QUOTA.perPrincipal, 'I7: too many wait')
+    must(ofChat <= QUOTA.perChat && ofPrincipal <= QUOTA.perPrincipal, 'quota: too many wait')
 }
 
 function must(holds: boolean, rule: string): asserts holds {

@@ -24,56 +24,63 @@ interface Fault {
 export const faults: Record<string, Fault> = {
   'a claim that checks, then acts': {
     make: (options) => new CheckThenAct(options),
-    breaks: /I1/,
+    breaks: /once:/,
     seed: 44,
   },
   'a decision without compare-and-set': {
     make: (options) => new Ledger({ ...options, store: withoutCompare(options.store) }),
-    breaks: /I6/,
+    breaks: /decision:/,
   },
-  'no check of the digest': { make: (options) => new NoDigest(options), breaks: /I2/, seed: 51 },
+  'no check of the digest': {
+    make: (options) => new NoDigest(options),
+    breaks: /authorised:/,
+    seed: 51,
+  },
   'arguments read again when they run': {
     make: (options, simulation) => new RereadArguments(options, simulation),
-    breaks: /I2/,
+    breaks: /authorised:/,
     seed: 52,
   },
-  'no check of who decides': { make: (options) => new AnyoneDecides(options), breaks: /I2/ },
+  'no check of who decides': {
+    make: (options) => new AnyoneDecides(options),
+    breaks: /authorised:/,
+  },
   'a second run after a crash': {
     make: (options) => new RunsAgain(options),
-    breaks: /I1/,
+    breaks: /once:/,
     seed: 44,
   },
   'the clock of the instance': {
     make: (options, simulation, instance) =>
       new Ledger({ ...options, store: withOwnClock(options.store, simulation, instance) }),
-    breaks: /I9/,
+    breaks: /expiry:/,
   },
   'a timeout that fires on what is approved': {
     make: (options) => new ExpiresApproved(options),
-    breaks: /I3/,
+    breaks: /kept:/,
   },
   'decisions in a queue in memory': {
     make: (options) => new DecisionsInMemory(options),
-    breaks: /I3/,
+    breaks: /kept:/,
   },
   'leases by the clock of the day': {
     make: (options, simulation) =>
       new Ledger({ ...options, store: withLeasesByDay(options.store, simulation) }),
-    breaks: /I10/,
+    breaks: /lease:/,
     seed: 45,
   },
   'a worker that judges its own calls': {
     make: (options) => new JudgesItself(options),
-    breaks: /I11/,
+    breaks: /own-call:/,
     seed: 44,
   },
   'no quota': {
     make: (options) => new Ledger({ ...options, quota: { perChat: 1e9, perPrincipal: 1e9 } }),
-    breaks: /I7/,
+    breaks: /quota:/,
   },
   'a deadline checked before, but not when storing': {
     make: (options) => new Ledger({ ...options, store: withoutLimit(options.store) }),
-    breaks: /I2/,
+    breaks: /authorised:/,
     seed: 43,
   },
 }

@@ -257,7 +257,7 @@ export class ResumeAttempts {
     }
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (failed + ended), LONGEST_DELAY_MS)
     this.#attempts.set(approvalId, { ...after, nextAt: performance.now() + delayMs })
-    // Another process may resume the call, and this one is not told.
+    // Another process may resume the call without notifying this one.
     keepNewest(this.#attempts, MAX_KEPT)
     return true
   }

@@ -93,7 +93,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'not-due': 'approval-decided',
 }
 
-/** One message for every reason, so that nobody learns which links exist. */
+/** One message for every reason, so that it does not reveal which links exist. */
 export const BAD_LINK =
   'This link was used, has expired, or is not valid. Ask the person who sent it for a new one.'
 

@@ -110,7 +110,7 @@ export class TurnsElsewhere {
     if (this.#opened) this.#opened.turns.publish(toAppChat(this.#opened.ledger, chat), turn)
   }
 
-  /** Tells other servers that approvals have changed. */
+  /** Notifies other servers that approvals have changed. */
   notifyApprovals(): void {
     this.#opened?.turns.notifyApprovals()
   }

@@ -6,7 +6,7 @@ import type { BidiClient } from '../../bidi/support/bidi-client.ts'
  * The chat transport of the earlier system. One handler passes every frame of the socket to the stream of the last message
  * that was sent. After an approval request, the end of the step closes that stream. Frames before the next message are lost.
  */
-export class SeedTransport implements ChatTransport<UIMessage> {
+export class EarlierTransport implements ChatTransport<UIMessage> {
   /** The types of chunks that arrived while no stream was open. The earlier client logged an error for each. */
   readonly lost: string[] = []
   readonly #client: BidiClient

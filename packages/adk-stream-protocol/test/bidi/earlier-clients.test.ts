@@ -8,7 +8,7 @@ import type { WireChunk } from '../support/wire-rules.ts'
 import { BidiClient } from './support/bidi-client.ts'
 
 const CONFIRMATION = 'adk_request_confirmation'
-const SEED_000 = { query: '?dialect=confirmation' }
+const CONFIRMATIONS = { query: '?dialect=confirmation' }
 const PAY = `${callPayment(50)}[[then]][[say 花子さんに50ドルを送金しました。]]`
 
 function toolCalls(client: BidiClient): WireChunk[] {
@@ -27,9 +27,9 @@ interface Confirmation {
   readonly toolConfirmation: { hint: string; confirmed: boolean }
 }
 
-test('[BD5] seed 000, case 1: tools that need no confirmation pass unchanged', async () => {
+test('[BD5] tools that need no confirmation pass unchanged', async () => {
   await using testBridge = await TestBridge.open({ tools: () => [weather] })
-  await using client = await BidiClient.open(testBridge.url, SEED_000)
+  await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   client.say('[[call get_weather {"place":"東京"}]][[then]][[say Sunny.]]')
   await client.untilDone()
   expect(client.types).toEqual([
@@ -50,13 +50,13 @@ test('[BD5] seed 000, case 1: tools that need no confirmation pass unchanged', a
   expect(JSON.stringify(client.chunks)).not.toContain(CONFIRMATION)
 })
 
-test('[BD5] seed 000, cases 2 to 4: the confirmation is a separate call after the call that it is about, linked by its id', async () => {
+test('[BD5] the confirmation is a separate call after the call that it is about, linked by its id', async () => {
   const hint = 'Please approve or reject the tool call get_location().'
   await using testBridge = await TestBridge.open({
     tools: () => [locationTool({ gated: true })],
     approvals: { get_location: { hint } },
   })
-  await using client = await BidiClient.open(testBridge.url, SEED_000)
+  await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   client.say('[[call get_location {}]][[then]][[say Done.]]')
   await client.until((seen) => confirmations(seen).length === 1)
   expect(toolCalls(client).map(({ type, toolName }) => [type, toolName])).toEqual([
@@ -84,9 +84,9 @@ test('[BD5] seed 000, cases 2 to 4: the confirmation is a separate call after th
   ])
 })
 
-test('[BD5] [BD8] seed 000, case 5: several confirmations have different ids, and each decides its own call', async () => {
+test('[BD5] [BD8] several confirmations have different ids, and each decides its own call', async () => {
   await using testBridge = await TestBridge.open()
-  await using client = await BidiClient.open(testBridge.url, SEED_000)
+  await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   const names = ['A', 'B', 'C', 'D']
   client.say(`${names.map((name) => callPayment(10, name)).join('')}[[then]][[say Done.]]`)
   for (const [index] of names.entries()) {
@@ -104,7 +104,7 @@ test('[BD5] [BD8] seed 000, case 5: several confirmations have different ids, an
   ])
 })
 
-test('[BD8] seed 000, critical notes: a decision right after the request counts, and leaves nothing pending', async () => {
+test('[BD8] a decision right after the request counts, and leaves nothing pending', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   // Inside the handler of the event with the request, so before the server can do anything after sending it.
@@ -124,9 +124,9 @@ test('[BD8] seed 000, critical notes: a decision right after the request counts,
   expect(client.text).toBe('Done.Next.')
 })
 
-test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () => {
+test('[BD2] [BD5] [BD6] a payment is requested, confirmed by its event, and made, all over one socket', async () => {
   await using testBridge = await TestBridge.open()
-  await using client = await BidiClient.open(testBridge.url, SEED_000)
+  await using client = await BidiClient.open(testBridge.url, CONFIRMATIONS)
   const content = [{ type: 'text', text: PAY }]
   client.send({ type: 'message', version: '1.0', data: { messages: [{ role: 'user', content }] } })
   // 1, 2: the request contains everything that the page has to show.
@@ -165,7 +165,7 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
   expect(client.sent).toBe(2)
 })
 
-test('[BD2] seed 001, question 1: the event is tool_result; tool-result is the part of a message, and is refused as an event', async () => {
+test('[BD2] the event is tool_result; tool-result is the part of a message, and is refused as an event', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
   client.say(PAY)
@@ -183,7 +183,7 @@ test('[BD2] seed 001, question 1: the event is tool_result; tool-result is the p
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[BD9] seed 001, question 2: a client that was disconnected finds the pending approval, and another one may decide it meanwhile', async () => {
+test('[BD9] a client that was disconnected finds the pending approval, and another one may decide it meanwhile', async () => {
   await using testBridge = await TestBridge.open()
   const page = testBridge.page()
   const first = await BidiClient.open(testBridge.url)
@@ -198,7 +198,7 @@ test('[BD9] seed 001, question 2: a client that was disconnected finds the pendi
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[BD10] seed 001, question 3: the deadline is that of the approval, and is sent with the request', async () => {
+test('[BD10] the deadline is that of the approval, and is sent with the request', async () => {
   await using testBridge = await TestBridge.open({ approvalDeadlineMs: 3_600_000 })
   await using client = await BidiClient.open(testBridge.url)
   client.say(PAY)
@@ -210,7 +210,7 @@ test('[BD10] seed 001, question 3: the deadline is that of the approval, and is 
   expect(Number(approval['deadline']) - Number(approval['requestedAt'])).toBe(3_600_000)
 })
 
-test('[BD8] seed 001, question 4: both ids refer to the call, on every socket of the chat and on none of another chat', async () => {
+test('[BD8] both ids refer to the call, on every socket of the chat and on none of another chat', async () => {
   await using testBridge = await TestBridge.open({ tools: (wallet) => [paymentTool(wallet)] })
   await using first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Done.]]`)
