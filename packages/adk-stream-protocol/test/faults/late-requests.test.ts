@@ -81,3 +81,27 @@ test('[AP920] an approval whose request could not be stored is not open', async 
   expect((await person.say(PAY)).chunks.at(-1)).toMatchObject({ type: 'error' })
   expect(await person.approvals()).toEqual([])
 })
+
+test('[AP920] [CL10] an approval whose reply is stopped while its request is being stored stays open', async () => {
+  await using folder = await makeFolder()
+  await using store = await openSqliteStore({ path: folder.database })
+  const { sessions } = store
+  const appendEvent = sessions.appendEvent.bind(sessions)
+  const [storing, goesOn] = [defer(), defer()]
+  sessions.appendEvent = async (request) => {
+    if (JSON.stringify(request.event.customMetadata ?? {}).includes('"asked":')) {
+      storing.resolve()
+      await goesOn.promise
+    }
+    return appendEvent(request)
+  }
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  const person = new Person(server.url)
+  const reply = await person.begin(PAY)
+  await storing.promise
+  const stopped = person.post('/chats/chat-1/stop', {})
+  await reply.text()
+  goesOn.resolve()
+  await stopped
+  expect(await person.approvals()).toMatchObject([{ state: 'requested' }])
+})

@@ -27,6 +27,7 @@ import { isClosing } from '../../../turns/turn.ts'
 import { StoreError } from '../../../store/store-error.ts'
 import { findStoreError, isStoreFailure, readError } from '../../http/exchange.ts'
 import type { ChatSessions } from '../chat-sessions.ts'
+import { readCallState } from './stored-calls.ts'
 
 type OnLateResults = (() => void) | undefined
 
@@ -127,11 +128,21 @@ export class RunEndings {
       if (signal.aborted)
         await storeLateResults(this.#sessions, chat, { run, isLeft, hasEnded: true })
       if (!isLeft) await this.#ledger.markReported(chat, [...run.endingsStored])
-      // AP920: the conversation does not contain them, so no turn would resume with a decision.
-      for (const id of run.requested) await this.#ledger.cancel(id, NOT_ASKED)
+      await this.#cancelUnasked(run)
     } finally {
       const onLateResults = this.#remove(chat, run)
       if (signal.aborted && run.endingsStored.size > 0) onLateResults?.()
+    }
+  }
+
+  /** AP920: cancels the approvals of a run that the conversation does not contain. No turn would resume with a decision. */
+  async #cancelUnasked(run: RunState): Promise<void> {
+    for (const id of run.requested) {
+      const approval = await this.#ledger.get(id)
+      // ADK does not yield an event that it has stored while the run was stopped.
+      const isAsked =
+        approval && (await readCallState({ sessions: this.#sessions }, approval)) === 'asked'
+      if (!isAsked) await this.#ledger.cancel(id, NOT_ASKED)
     }
   }
 
