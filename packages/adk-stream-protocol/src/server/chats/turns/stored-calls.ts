@@ -2,10 +2,14 @@ import { findContinuation } from '../../../agent/history/interrupted-turn.ts'
 import { replayTurn } from '../../../agent/history/replay-turn.ts'
 import type { Call, Translation } from '../../../agent/translate/translation.ts'
 import type { Approval } from '../../../approvals/approval.ts'
-import type { Backend } from '../backend.ts'
-import { toAppChat } from '../backend.ts'
 import type { ChatRef } from '../../../shared/chat-ref.ts'
 import type { BrowserCall } from '../../../store/store.ts'
+import type { ChatSessions } from '../chat-sessions.ts'
+
+/** Where the conversations of chats are stored. */
+interface Conversations {
+  readonly sessions: Pick<ChatSessions, 'findTurn' | 'readTurns'>
+}
 
 /** A call in the conversation of a chat. */
 export interface StoredCall {
@@ -16,11 +20,11 @@ export interface StoredCall {
 
 /** Finds a call in the stored conversation of a chat. Returns undefined if the chat does not contain it. */
 export async function findStoredCall(
-  backend: Pick<Backend, 'sessions' | 'appName'>,
-  chat: ChatRef,
+  { sessions, appName }: Conversations & { readonly appName: string },
+  { principalId, chatId }: ChatRef,
   toolCallId: string,
 ): Promise<StoredCall | undefined> {
-  const turns = await backend.sessions.readTurns(toAppChat(backend, chat))
+  const turns = await sessions.readTurns({ appName, principalId, chatId })
   for (const turn of turns.toReversed()) {
     const call = replayTurn(turn).state.calls.get(toolCallId)
     if (call) return { messageId: turn.messageId, call }
@@ -33,7 +37,7 @@ export async function findStoredCall(
  * until the conversation shows how.
  */
 export async function readCallState(
-  { sessions }: Pick<Backend, 'sessions'>,
+  { sessions }: Conversations,
   { chat, messageId, toolCallId }: BrowserCall,
 ): Promise<string | undefined> {
   const turn = await sessions.findTurn(chat, messageId)
@@ -43,7 +47,7 @@ export async function readCallState(
 
 /** Whether a server stopped after it stored the result of a call and before the turn had ended. The turn must be the newest of its chat. */
 export async function isTurnLeft(
-  { sessions }: Pick<Backend, 'sessions'>,
+  { sessions }: Conversations,
   approval: Approval,
 ): Promise<boolean> {
   const last = (await sessions.readTurns(approval.chat)).at(-1)
