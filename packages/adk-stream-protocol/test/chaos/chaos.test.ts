@@ -6,7 +6,15 @@ import { isLong } from '../../../../test/support/long-run.ts'
 import type { AuditEvent, AuditRecord } from '../../src/approvals/audit-entry.ts'
 import type { ChatMessage, ChatPart } from '../support/chat-probe.ts'
 import { checkChaos } from './support/check-chaos.ts'
-import { type ChaosHistory, emptyHistory, type RecordedRun } from './support/history.ts'
+import { writeScript } from './support/chaos-client.ts'
+import {
+  BROWSER_KINDS,
+  type ChaosHistory,
+  emptyHistory,
+  PAYMENT_KINDS,
+  type RecordedRun,
+} from './support/history.ts'
+import { Random } from './support/random.ts'
 import { runChaos } from './support/run-chaos.ts'
 
 const TIMEOUT_MS = 300_000
@@ -61,6 +69,14 @@ test.skipIf(!isLong).each([false, true])(
     expect(tally.turns).toBeGreaterThan(1)
   },
   TIMEOUT_MS,
+)
+
+test.each(['talk', 'stop', 'ask', ...PAYMENT_KINDS, ...BROWSER_KINDS] as const)(
+  '[RL331] two messages of a run have different texts: %s',
+  (kind) => {
+    const [first, second] = [1, 2].map((id) => writeScript(kind, new Random(1), { id, amount: id }))
+    expect(first?.script).not.toBe(second?.script)
+  },
 )
 
 const chat = { appName: 'app', principalId: 'hanako', chatId: 'chat' }

@@ -33,14 +33,11 @@ const TURNS_PER_CHAT = 8
 
 /** The tool with which the model asks a person. */
 export const QUESTION = 'adk_request_input'
-const ASKED = JSON.stringify({
-  message: 'How many nights?',
-  response_schema: {
-    type: 'object',
-    properties: { nights: { type: 'integer' } },
-    required: ['nights'],
-  },
-})
+const ANSWER_SCHEMA = {
+  type: 'object',
+  properties: { nights: { type: 'integer' } },
+  required: ['nights'],
+}
 
 const ENDS = new Set(['finish', 'abort', 'error'])
 const FINAL = new Set(['succeeded', 'failed', 'unknown', 'denied', 'expired', 'cancelled'])
@@ -262,7 +259,10 @@ function readResult(
   return isRefused ? 'refused' : 'unknown'
 }
 
-/** Returns the directives for the model, and the text that the reply has at its end. */
+/**
+ * Returns the directives for the model, and the text that the reply has at its end. The directives of two turns differ: a spoken message
+ * is found by its text.
+ */
 export function writeScript(
   kind: TurnKind,
   random: Random,
@@ -272,7 +272,10 @@ export function writeScript(
   const spoken = words.map((word) => `[[say ${word}]][[pause ${random.between(5, 120)}]]`).join('')
   const expected = words.join('')
   if (kind === 'talk' || kind === 'stop') return { script: spoken, expected }
-  if (kind === 'ask') return { script: `[[call ${QUESTION} ${ASKED}]]`, expected: '' }
+  if (kind === 'ask') {
+    const question = { message: `How many nights, ${id}?`, response_schema: ANSWER_SCHEMA }
+    return { script: `[[call ${QUESTION} ${JSON.stringify(question)}]]`, expected: '' }
+  }
   if (isBrowserKind(kind)) return { script: `[[call ${kind} {"id": ${id}}]]`, expected: '' }
   return {
     script: `[[call ${kind} {"to": "花子", "amount": ${amount}}]][[then]]${spoken}`,
