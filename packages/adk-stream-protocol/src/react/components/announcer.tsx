@@ -1,10 +1,12 @@
 import type { UIMessage } from 'ai'
-import { useEffect, useRef, useState } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 
 import { findPending } from '../reading/approval.ts'
 import { useAdkLabels } from '../provider.tsx'
 
 interface AnnouncerProps {
+  /** The element that shows the conversation. */
+  readonly logRef: RefObject<HTMLElement | null>
   readonly messages: readonly UIMessage[]
   /** Whether a reply is being streamed. */
   readonly busy: boolean
@@ -27,15 +29,15 @@ interface Announced {
  * Announces each reply when it is complete, and each approval or question when it appears. The conversation itself is not a live region: a
  * screen reader would read every chunk, or with `aria-busy` nothing, because it drops what changes meanwhile (NVDA 2026.1).
  */
-export function Announcer({ messages, busy, voice }: AnnouncerProps) {
+export function Announcer({ logRef, messages, busy, voice }: AnnouncerProps) {
   const { message: labels } = useAdkLabels()
-  const ref = useRef<HTMLDivElement>(null)
   const [text, setText] = useState('')
   const last = messages.at(-1)
   const pending = messages.flatMap(findPending).map(({ approval }) => approval.approvalId)
   const announced = useRef<Announced>(undefined)
   useEffect(() => {
-    const log = ref.current?.previousElementSibling
+    const log = logRef.current
+    if (!log) return
     const reply = last?.role === 'assistant' ? findReply(log, last.id) : []
     const news = findNews(announced.current, {
       busy,
@@ -59,7 +61,7 @@ export function Announcer({ messages, busy, voice }: AnnouncerProps) {
     return () => clearTimeout(timer)
   }, [text])
   return (
-    <div className="adk-hidden" aria-live="polite" ref={ref}>
+    <div className="adk-hidden" aria-live="polite">
       {text}
     </div>
   )
@@ -88,16 +90,16 @@ function findNews(known: Announced | undefined, shown: Announced): News {
 }
 
 /** Returns what a reply shows, without calls, reasoning, sources and actions. */
-function findReply(log: Element | null | undefined, messageId: string): HTMLElement[] {
-  const articles = [...(log?.querySelectorAll<HTMLElement>('[data-message]') ?? [])]
+function findReply(log: Element, messageId: string): HTMLElement[] {
+  const articles = [...log.querySelectorAll<HTMLElement>('[data-message]')]
   const article = articles.find(({ dataset }) => dataset['message'] === messageId)
   const selector = ':scope > :not(h2, footer, details, .adk-sources, .adk-tool)'
   return [...(article?.querySelectorAll<HTMLElement>(selector) ?? [])]
 }
 
 /** Returns the name of a card, its severity, and what it waits for. */
-function describeCard(log: Element | null | undefined, approvalId: string): string {
-  const cards = [...(log?.querySelectorAll<HTMLElement>('[data-approval]') ?? [])]
+function describeCard(log: Element, approvalId: string): string {
+  const cards = [...log.querySelectorAll<HTMLElement>('[data-approval]')]
   const card = cards.find(({ dataset }) => dataset['approval'] === approvalId)
   const severity = card?.querySelector('.adk-severity')?.textContent
   const status = card?.querySelector('.adk-ending [role=status]')?.textContent

@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai'
-import { type ReactNode, useMemo, memo, createContext, use } from 'react'
+import { type ReactNode, useMemo, useRef, memo, createContext, use } from 'react'
 
 import { NONE_WAITING, type WaitingDecisions } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useDescribeCall, useAdkSettings } from '../provider.tsx'
@@ -56,6 +56,7 @@ export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions, voice } = props
   const { message: labels } = useAdkLabels()
   const context = useCardContext(props)
+  const logRef = useRef<HTMLDivElement>(null)
   const busy = isBusy({ status })
   const last = messages.at(-1)
   const hasReply = last?.role === 'assistant' && hasContent(last)
@@ -64,6 +65,7 @@ export function MessageList(props: MessageListProps) {
   return (
     <>
       <div
+        ref={logRef}
         role="log"
         aria-label={labels.conversation}
         // The announcer reads what is complete.
@@ -95,7 +97,7 @@ export function MessageList(props: MessageListProps) {
           <p className="adk-stopped">{labels.stopped}</p>
         )}
       </div>
-      <Announcer messages={messages} busy={busy} voice={voice} />
+      <Announcer logRef={logRef} messages={messages} busy={busy} voice={voice} />
     </>
   )
 }
