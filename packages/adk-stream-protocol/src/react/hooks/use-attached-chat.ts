@@ -1,5 +1,5 @@
 import type { UITools } from 'ai'
-import { type RefObject, useLayoutEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { useLayoutEffect, useMemo, useState, useSyncExternalStore } from 'react'
 
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { attachChat } from '../../client/sync/attached-chat.ts'
@@ -22,7 +22,8 @@ interface AttachOptions {
   readonly api: ChatApi | undefined
   /** A stable function. */
   readonly onApproval: (approval: { approvalId: string }) => void
-  readonly onError: RefObject<((error: unknown) => void) | undefined>
+  /** A stable function. */
+  readonly onError: (error: unknown) => void
 }
 
 const NONE: Refusals = new Map()
@@ -43,7 +44,7 @@ export function useAttachedChat<Tools extends UITools>(
     const next = attachChat(chat, channel, {
       ...(api && { api }),
       onApproval,
-      onError: (error) => onError.current?.(error),
+      onError,
       onRefused: refuse,
     })
     // Attached in an effect, because React may discard a render. The state is set here for the same reason.

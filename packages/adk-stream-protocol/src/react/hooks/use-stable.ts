@@ -1,5 +1,5 @@
 import type { RefObject } from 'react'
-import { useMemo, useLayoutEffect, useRef } from 'react'
+import { useCallback, useMemo, useLayoutEffect, useRef } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 
@@ -37,4 +37,12 @@ export function useLatest<Value>(value: Value): RefObject<Value> {
     ref.current = value
   })
   return ref
+}
+
+/** Returns a stable function that calls the one of the latest render, if there is one. */
+export function useStableCallback<Args extends unknown[]>(
+  callback: ((...args: Args) => void) | undefined,
+): (...args: Args) => void {
+  const latest = useLatest(callback)
+  return useCallback((...args: Args) => latest.current?.(...args), [latest])
 }
