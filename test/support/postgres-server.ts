@@ -58,7 +58,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<R
   const { server, databaseDir, port, urlOf } = await createEmbeddedPostgres({
     folder: mkdtempSync(path.join(tmpdir(), 'postgres-')),
     persistent: false,
-    initdbFlags: ['--no-sync'],
+    // By default, the password of each connection is hashed 4096 times, which takes half of the CPU time of a connection.
+    initdbFlags: ['--no-sync', '--set=scram_iterations=1'],
     settings: [...SETTINGS, ...settings],
   })
   await server.initialise()
