@@ -3,8 +3,8 @@ import { test } from 'vitest'
 import { isLong } from './long-run.ts'
 
 /**
- * Declares a test that only `npm run test:long` runs. A browser test is long if a test without a browser, or another browser test,
- * covers the same behaviour.
+ * Declares a test that only `npm run test:long` runs. A test is long if it takes seconds, and another test covers the same behaviour: with
+ * other parameters, without a browser, or without a second process.
  */
 // oxlint-disable-next-line vitest/no-disabled-tests, vitest/expect-expect, vitest/valid-title -- It declares no test itself.
 export const longTest = test.skipIf(!isLong)

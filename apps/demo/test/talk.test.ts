@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 
 import { startDemo } from '../src/server/start-demo.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
+import { longTest } from '../../../test/support/long-test.ts'
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
 
 beforeAll(() => builtPage())
@@ -65,30 +66,34 @@ function speak(talk: Talk): void {
   talk.sendAudio(700, 0)
 }
 
-test('[DM47] each utterance is a marked demo line with a spoken reply, which may request approval and can be interrupted', async () => {
-  await using talk = await openTalk()
-  speak(talk)
-  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(1)
-  expect(talk.transcripts()[0]).toMatch(/^What is the weather in Tokyo\? \(demo line\)$/)
-  await expect.poll(() => talk.chunks('finish').length, LONG).toBe(1)
-  speak(talk)
-  await expect.poll(() => talk.chunks('tool-approval-request').length, LONG).toBe(1)
-  speak(talk)
-  // The line is a message only after its reply, which takes ten seconds.
-  const heardAt = (): number =>
-    talk.frames.findIndex(({ type, text }) => type === 'transcript' && text?.includes('long'))
-  const hasReply = (): boolean =>
-    heardAt() >= 0 && talk.frames.slice(heardAt()).some(({ chunk }) => chunk?.type === 'text-delta')
-  await expect.poll(hasReply, LONG).toBe(true)
-  // The line may have interrupted the sentence about the approval.
-  const interruptions = (): number =>
-    talk.frames.filter(({ type }) => type === 'interrupted').length
-  const before = interruptions()
-  talk.sendAudio(300, 4_000)
-  await expect.poll(interruptions, LONG).toBe(before + 1)
-  await expect.poll(() => talk.transcripts(), LONG).toHaveLength(3)
-  expect(talk.transcripts()[2]).toMatch(/^Give me a long answer\./)
-})
+longTest(
+  '[DM47] each utterance is a marked demo line with a spoken reply, which may request approval and can be interrupted',
+  async () => {
+    await using talk = await openTalk()
+    speak(talk)
+    await expect.poll(() => talk.transcripts(), LONG).toHaveLength(1)
+    expect(talk.transcripts()[0]).toMatch(/^What is the weather in Tokyo\? \(demo line\)$/)
+    await expect.poll(() => talk.chunks('finish').length, LONG).toBe(1)
+    speak(talk)
+    await expect.poll(() => talk.chunks('tool-approval-request').length, LONG).toBe(1)
+    speak(talk)
+    // The line is a message only after its reply, which takes ten seconds.
+    const heardAt = (): number =>
+      talk.frames.findIndex(({ type, text }) => type === 'transcript' && text?.includes('long'))
+    const hasReply = (): boolean =>
+      heardAt() >= 0 &&
+      talk.frames.slice(heardAt()).some(({ chunk }) => chunk?.type === 'text-delta')
+    await expect.poll(hasReply, LONG).toBe(true)
+    // The line may have interrupted the sentence about the approval.
+    const interruptions = (): number =>
+      talk.frames.filter(({ type }) => type === 'interrupted').length
+    const before = interruptions()
+    talk.sendAudio(300, 4_000)
+    await expect.poll(interruptions, LONG).toBe(before + 1)
+    await expect.poll(() => talk.transcripts(), LONG).toHaveLength(3)
+    expect(talk.transcripts()[2]).toMatch(/^Give me a long answer\./)
+  },
+)
 
 test('[DM47] a Japanese browser gets the Japanese dialogue', async () => {
   await using talk = await openTalk({ 'accept-language': 'ja' })

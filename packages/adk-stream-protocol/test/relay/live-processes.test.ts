@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
+import { longTest } from '../../../../test/support/long-test.ts'
 import { bundleChildren } from '../faults/support/children.ts'
 import { type Folder, makeFolder } from '../faults/support/folder.ts'
 import { Person, readEffects } from '../faults/support/person.ts'
@@ -85,25 +86,28 @@ async function approveAfterCrash(person: Person, chatId: string): Promise<LiveCl
   return client
 }
 
-test('[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once', async () => {
-  await using servers = await waitingPool.borrowTwo()
-  const { one, two } = servers
-  const chatId = `parked-${randomUUID()}`
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
-  await first.say(PAY)
-  expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
-  await one.child.kill()
-  await using second = await approveAfterCrash(atTwo, chatId)
-  await expect
-    .poll(async () => textOf((await atTwo.messages())[1]))
-    .toMatch(/(?:Result of the call|pay returned).*"paid":50/)
-  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
-  expect(await second.say('[[say And on.]]')).toBe('And on.')
-  const history = emulator.live.sessions.at(-1)?.history ?? []
-  const fromUser = JSON.stringify(history.filter(({ role }) => role === 'user'))
-  expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
-})
+longTest(
+  '[LV602] after kill -9, a parked call is decided elsewhere, runs once, and the model receives the outcome once',
+  async () => {
+    await using servers = await waitingPool.borrowTwo()
+    const { one, two } = servers
+    const chatId = `parked-${randomUUID()}`
+    const atTwo = new Person(two.url, { chatId })
+    const first = await LiveClient.join(one.url, chatId)
+    await first.say(PAY)
+    expect(await first.say('[[say Fifty dollars.]]')).toBe('Fifty dollars.')
+    await one.child.kill()
+    await using second = await approveAfterCrash(atTwo, chatId)
+    await expect
+      .poll(async () => textOf((await atTwo.messages())[1]))
+      .toMatch(/(?:Result of the call|pay returned).*"paid":50/)
+    expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+    expect(await second.say('[[say And on.]]')).toBe('And on.')
+    const history = emulator.live.sessions.at(-1)?.history ?? []
+    const fromUser = JSON.stringify(history.filter(({ role }) => role === 'user'))
+    expect(fromUser.match(/"paid\\*":50/g)).toHaveLength(1)
+  },
+)
 
 test('[LV328] a server that was suspended for longer than its lease gives its live session up', async () => {
   await using servers = await pool.borrowTwo()
@@ -131,19 +135,22 @@ test('[LV328] a server that was suspended for longer than its lease gives its li
   servers.giveBack(one, two)
 })
 
-test('[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once', async () => {
-  await using servers = await pool.borrowTwo()
-  const { one, two } = servers
-  const chatId = `nested-${randomUUID()}`
-  const atTwo = new Person(two.url, { chatId })
-  const first = await LiveClient.join(one.url, chatId)
-  const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
-  await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
-  await one.child.kill()
-  await using second = await approveAfterCrash(atTwo, chatId)
-  await expect
-    .poll(async () => JSON.stringify(await atTwo.messages()))
-    .toContain('"output":{"result":"Passed on."}')
-  expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
-  expect(await second.say('[[say And on.]]')).toBe('And on.')
-})
+longTest(
+  '[LV491] after kill -9, a call that waits inside agents is decided elsewhere and runs once',
+  async () => {
+    await using servers = await pool.borrowTwo()
+    const { one, two } = servers
+    const chatId = `nested-${randomUUID()}`
+    const atTwo = new Person(two.url, { chatId })
+    const first = await LiveClient.join(one.url, chatId)
+    const desk = `[[call desk ${JSON.stringify({ request: PAY })}]][[then]][[say Passed on.]]`
+    await first.say(`[[call agency ${JSON.stringify({ request: desk })}]][[then]][[say Told.]]`)
+    await one.child.kill()
+    await using second = await approveAfterCrash(atTwo, chatId)
+    await expect
+      .poll(async () => JSON.stringify(await atTwo.messages()))
+      .toContain('"output":{"result":"Passed on."}')
+    expect(readEffects(folder.effects).filter((effect) => effect.chatId === chatId)).toHaveLength(1)
+    expect(await second.say('[[say And on.]]')).toBe('And on.')
+  },
+)
