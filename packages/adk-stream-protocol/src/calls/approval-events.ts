@@ -173,29 +173,20 @@ export function noteModelTimes(run: RunState, event: Event): void {
     event.customMetadata = writeNotes({ model }, event.customMetadata)
 }
 
-/** Creates the event that hands an approved call over to the client. */
-export function createHandoverEvent(
-  { invocationId, agent }: InvocationContext,
-  messageId: string,
-  toolCallId: string,
-): Event {
-  return createEvent({
-    invocationId,
-    customMetadata: writeNotes({ handedOver: [toolCallId], messageId }),
-    ...(agent && { author: agent.name }),
-  })
+/** Adds to an event of the model that its long-running calls have not been checked for an approval. Changes the event in place. */
+export function noteUnchecked(event: Event): void {
+  const { longRunningToolIds: unchecked = [] } = event
+  if (unchecked.length > 0 && !Object.isFrozen(event))
+    event.customMetadata = writeNotes({ unchecked }, event.customMetadata)
 }
 
-/** Creates the event for a call that waits for the client and needs no approval. */
-export function createOfferEvent(
+/** Creates an event without content, with notes about calls. */
+export function createCallNote(
   { invocationId, agent }: InvocationContext,
-  toolCallId: string,
+  notes: EventNotes,
 ): Event {
-  return createEvent({
-    invocationId,
-    customMetadata: writeNotes({ offered: [toolCallId] }),
-    ...(agent && { author: agent.name }),
-  })
+  const customMetadata = writeNotes(notes)
+  return createEvent({ invocationId, customMetadata, ...(agent && { author: agent.name }) })
 }
 
 /** Stores that an approved call was handed over to the client. ADK stores nothing for a call without a result. */
@@ -205,7 +196,7 @@ export async function storeHandover(
   toolCallId: string,
 ): Promise<void> {
   const { session, sessionService } = context
-  const event = createHandoverEvent(context, run.messageId, toolCallId)
+  const event = createCallNote(context, { handedOver: [toolCallId], messageId: run.messageId })
   await sessionService?.appendEvent({ session, event: event })
   run.endingsStored.add(toolCallId)
   run.append(event)

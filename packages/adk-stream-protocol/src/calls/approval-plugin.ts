@@ -38,7 +38,13 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { annotateEndings, makeStorable, noteModelTimes, storeHandover } from './approval-events.ts'
+import {
+  annotateEndings,
+  makeStorable,
+  noteModelTimes,
+  noteUnchecked,
+  storeHandover,
+} from './approval-events.ts'
 import {
   storeNodeQuestions,
   storeRequests,
@@ -56,7 +62,7 @@ import { findNestedAgent, nestAgent } from './nested-agent.ts'
 import { nextCall } from './next-call.ts'
 import { createRemoteRuns } from './remote-runs.ts'
 import type { CallOutcome } from './run-call.ts'
-import { RunRegistry } from './run-state.ts'
+import { RunRegistry, findRoot, storeNote } from './run-state.ts'
 import type { RunState } from './run-state.ts'
 import type { CredentialSource } from './sign-in-calls.ts'
 import { SignInCalls } from './sign-in-calls.ts'
@@ -175,6 +181,8 @@ export class ApprovalPlugin extends QuietPlugin {
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
     if (effect?.type === 'run') {
       await confirmUnasked(call)
+      if (tool.isLongRunning && run && !run.nested && toolCallId !== undefined)
+        await storeNote(findRoot(run, toolContext), { checked: [toolCallId] })
       return undefined
     }
     if (effect?.type === 'request') {
@@ -318,7 +326,10 @@ export class ApprovalPlugin extends QuietPlugin {
     confineRemoteEvent(event)
     const run = this.runs.find(invocationContext)
     if (!run) return undefined
-    if (isModelOutput(event)) noteModelTimes(run, event)
+    if (isModelOutput(event)) {
+      noteModelTimes(run, event)
+      if (!run.nested) noteUnchecked(event)
+    }
     for (const error of makeStorable(event)) this.#options.onError(error)
     if ((event.content?.parts ?? []).length === 0) return undefined
     const toolCallIds = findPausedAgain(run, event)

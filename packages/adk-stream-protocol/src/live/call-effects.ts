@@ -9,12 +9,7 @@ import type { Approval } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/approval.ts'
 import { previewApproval } from '../approvals/policy-previews.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
-import {
-  createHandoverEvent,
-  createOfferEvent,
-  toApprovalEvents,
-  toPauseEvents,
-} from '../calls/approval-events.ts'
+import { createCallNote, toApprovalEvents, toPauseEvents } from '../calls/approval-events.ts'
 import { toClaim } from '../calls/approved-call.ts'
 import { asBrowserTool, BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
 import { withUserText } from '../calls/call-terms.ts'
@@ -259,8 +254,10 @@ async function handOver(
   if (!browser) return
   const message = live.messages.ofCall(call.id)
   const { messageId } = message
-  if (note)
-    await writeEvent(live, call.id, createHandoverEvent(contextOf(call), messageId, call.id))
+  const context = contextOf(call)
+  const ids = [call.id]
+  if (note) await writeEvent(live, call.id, createCallNote(context, { handedOver: ids, messageId }))
+  else await writeEventInside(live, call.id, createCallNote(context, { checked: ids, messageId }))
   const expiresAt = (await live.ledger.now()) + browser.timeoutMs
   await live.browserCalls.add(
     { messageId, toolCallId: call.id },
@@ -270,7 +267,7 @@ async function handOver(
   startTimer(live, call, { expiresAt, timeoutMs: browser.timeoutMs })
   const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
   if (!hasOutput || call.state.isCancelled) {
-    if (!note && message.isStreaming) message.push(createOfferEvent(contextOf(call), call.id))
+    if (!note && message.isStreaming) message.push(createCallNote(context, { offered: ids }))
     live.onStateChange(call.id, 'waiting')
   }
   live.calls.apply(call, { type: 'handed-over' })

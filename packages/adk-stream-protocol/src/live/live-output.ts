@@ -265,7 +265,10 @@ function toStoredEvent(
     const tool = functionCall && findTool(functionCall.name ?? '')
     return tool && asBrowserTool(tool) ? (functionCall.id ?? []) : []
   })
-  return withFields(whole, { customMetadata, longRunningToolIds })
+  if (longRunningToolIds.length === 0)
+    return withFields(whole, { customMetadata, longRunningToolIds })
+  const noted = writeNotes({ unchecked: longRunningToolIds }, customMetadata)
+  return withFields(whole, { customMetadata: noted, longRunningToolIds })
 }
 
 /** Marks an event so that ADK yields it and does not store it. */

@@ -161,7 +161,7 @@ export async function writeEvent(
   else onLateResult(message.messageId)
 }
 
-/** Stores an event of an agent that a call runs. A message that is not being streamed shows it later. */
+/** Stores an event of a call, or of the agent that it runs. A message that is not being streamed shows it later. */
 export async function writeEventInside(
   { messages, session, isOpen }: LiveSession,
   toolCallId: string,

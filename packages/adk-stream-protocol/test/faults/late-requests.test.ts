@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { defer } from '../support/agents.ts'
-import { locationTool } from '../support/locating.ts'
+import { locationTool, TOKYO } from '../support/locating.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPair } from './support/pair.ts'
 import { openPaymentServer } from './support/payment-server.ts'
@@ -59,12 +59,33 @@ test.for(CALLS)(
     goesOn.resolve()
     expect(await reply.text()).toContain('turn-lost')
     expect(await pair.atTwo.approvals()).toEqual([])
-    // Another server shows that the approval of a browser tool was cancelled.
-    await pair.leases.expire()
-    const states = async () => (await pair.atTwo.calls()).map(({ state }) => state)
-    await expect.poll(states).toEqual(['output-error'])
+    expect((await pair.atTwo.calls()).map(({ state }) => state)).toEqual(['output-error'])
   },
 )
+
+test('[AP921] a browser tool whose server crashed before its approval was requested has ended, and takes no result', async () => {
+  const limits = { leaseMs: 600_000, sweepMs: 3_600_000 }
+  await using pair = await openPair({ tools: [locationTool({ gated: true })], ofOne: { limits } })
+  const [paused, crashes] = [defer(), defer()]
+  pair.ofFirst.insert = async () => {
+    paused.resolve()
+    await crashes.promise
+    throw new Error('The server has crashed.')
+  }
+  const reply = await pair.atOne.begin('[[call get_location {}]][[then]][[say There.]]')
+  await paused.promise
+  await pair.leases.expire()
+  const last = (await pair.atTwo.messages()).at(-1)
+  expect((await pair.atTwo.calls()).map(({ state }) => state)).toEqual(['output-error'])
+  const parts = last?.parts.map((part) =>
+    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+  )
+  const messages = [{ ...last, parts }]
+  const sent = await pair.atTwo.post('/stream', { id: 'chat-1', messages, messageId: last?.id })
+  expect(sent).toMatchObject({ status: 409, code: 'nothing-new' })
+  crashes.resolve()
+  await reply.text()
+})
 
 test('[AP920] an approval whose request could not be stored is not open', async () => {
   await using folder = await makeFolder()

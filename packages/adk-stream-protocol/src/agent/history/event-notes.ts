@@ -183,6 +183,10 @@ const EventNotes = z.object({
   handedOver: z.array(z.string()).exactOptional(),
   /** Calls that wait for the client and need no approval. Sent to clients but not stored. */
   offered: z.array(z.string()).exactOptional(),
+  /** Long-running calls of this event. They wait for their results when they are among the `checked` of a later event, or handed over. */
+  unchecked: z.array(z.string()).exactOptional(),
+  /** Long-running calls that need no approval. */
+  checked: z.array(z.string()).exactOptional(),
   /** Long-running calls that the application has completed. The response in this event is the final result. */
   completed: z.array(z.string()).exactOptional(),
   /** On a text that only the model reads: the `adk_request_input` call that it responds to, and the result to show. */

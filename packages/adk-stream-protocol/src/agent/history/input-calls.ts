@@ -84,14 +84,15 @@ export function isInterrupt({ id, name, args }: NonNullable<Part['functionCall']
   return interruptId === id || (typeof interruptId === 'string' && id.startsWith(NODE_CALL))
 }
 
-/** Whether a call waits for a result from outside as soon as it is made. The question of a model waits only once it is recorded and asked. */
-export function waitsForResult(
-  event: Pick<Event, 'longRunningToolIds'>,
-  call: FunctionCall,
-): boolean {
+/**
+ * Whether a call waits for a result from outside as soon as it is made. A call that is checked for an approval first waits later, and the
+ * question of a model when it is asked: its server may crash before that.
+ */
+export function waitsForResult(event: Event, call: FunctionCall): boolean {
   const { id = '', name = '' } = call
+  if (event.longRunningToolIds?.includes(id) !== true) return false
   const isQuestion = readCallName(name) === INPUT_CALL && !isInterrupt(call)
-  return event.longRunningToolIds?.includes(id) === true && !isQuestion
+  return !isQuestion && readNotes(event).unchecked?.includes(id) !== true
 }
 
 /** The start of the ids that the bridge gives to calls of workflow nodes. */

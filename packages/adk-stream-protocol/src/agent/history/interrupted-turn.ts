@@ -241,10 +241,19 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
     // The model does not see ADK's own requests, so they need no response.
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
       functionCall && !isAdkRequest(functionCall) && !respondedIds.has(functionCall.id)
-        ? [{ ...functionCall, waiting: waitsForResult(event, functionCall) }]
+        ? [{ ...functionCall, waiting: isWaiting(events, event, functionCall) }]
         : [],
     )
     return calls.length === 0 ? [] : [{ event, calls }]
+  })
+}
+
+function isWaiting(events: readonly Event[], event: Event, call: FunctionCall): boolean {
+  const { id = '' } = call
+  if (waitsForResult(event, call)) return true
+  return events.some((other) => {
+    const { checked = [], handedOver = [] } = readNotes(other)
+    return checked.includes(id) || handedOver.includes(id)
   })
 }
 

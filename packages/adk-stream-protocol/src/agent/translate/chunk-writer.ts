@@ -166,6 +166,12 @@ export class ChunkWriter {
     this.#updateCall(toolCallId, { ...call, state: 'waiting' })
   }
 
+  /** Records that a call waits for its result. Clients have the call. */
+  setWaiting(toolCallId: string): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call?.state === 'running') this.#updateCall(toolCallId, { ...call, state: 'waiting' })
+  }
+
   /**
    * Writes that the client may run a call. While a stream stays open, this is the only sign that the call
    * needs no approval.

@@ -63,8 +63,9 @@ export function translateEvent(
 /** Writes the calls that the client has to run. */
 function translateHandover(
   writer: ChunkWriter,
-  { handedOver = [], offered = [] }: EventNotes,
+  { checked = [], handedOver = [], offered = [] }: EventNotes,
 ): void {
+  for (const toolCallId of checked) writer.setWaiting(toolCallId)
   for (const toolCallId of handedOver) writer.handOver(toolCallId)
   for (const toolCallId of offered) writer.offer(toolCallId)
 }

@@ -82,11 +82,7 @@ export class DecidedTurns {
     const backend = await this.#parts.backend.get()
     if (!(await backend.agents.has(chat))) return
     // The conversation of a new decision contains the call, so its start is not delayed by a check.
-    const callState = isNew ? 'asked' : await readCallState(backend, approval)
-    if (callState !== 'asked') {
-      // AP920: the approval of a browser tool was cancelled before the conversation showed it.
-      if (callState === 'waiting' && approval.state.name === 'cancelled')
-        return writeEnding(backend, approval)
+    if (!isNew && (await readCallState(backend, approval)) !== 'asked') {
       const hasContinued = await this.#continue(approval)
       return hasContinued ? undefined : this.#reconcileOrphan(backend, approval)
     }
