@@ -119,6 +119,37 @@ describe('previews', () => {
     expect(decided).toEqual([{ approved: true, preview: now.digest }])
   })
 
+  test.each([
+    {
+      name: 'a mouse that rests',
+      pointerType: 'mouse',
+      isMoved: false,
+      detail: 1,
+      isIgnored: true,
+    },
+    {
+      name: 'a mouse that moves',
+      pointerType: 'mouse',
+      isMoved: true,
+      detail: 1,
+      isIgnored: false,
+    },
+    // A finger enters the button with each tap.
+    { name: 'a finger', pointerType: 'touch', isMoved: false, detail: 1, isIgnored: false },
+    { name: 'a key', pointerType: 'mouse', isMoved: false, detail: 0, isIgnored: false },
+  ])('[RE931] a click when the button has come under the pointer, by $name', async (given) => {
+    const { pointerType, isMoved, detail, isIgnored } = given
+    const { decided } = show(pending(SEEN))
+    fireEvent.pointerEnter(button('Approve $50.00'), { pointerType })
+    if (isMoved) fireEvent.pointerMove(button('Approve $50.00'), { pointerType })
+    fireEvent.click(button('Approve $50.00'), { detail })
+    expect(decided).toHaveLength(isIgnored ? 0 : 1)
+    if (!isIgnored) return
+    await act(() => vi.advanceTimersByTimeAsync(500))
+    fireEvent.click(button('Approve $50.00'), { detail })
+    expect(decided).toHaveLength(1)
+  })
+
   test('[RE361] the preview of a rejected approval is shown, also without an `api`', async () => {
     const { update } = show(pending(SEEN))
     const refusal = { code: 'preview-changed', message: 'It changed.', preview: balance('a', 'b') }

@@ -1,5 +1,6 @@
 import {
   type KeyboardEvent as ReactKeyboardEvent,
+  type MouseEvent as ReactMouseEvent,
   type RefObject,
   useEffect,
   useId,
@@ -18,7 +19,13 @@ import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable, LiteralText } from './call-details.tsx'
 import { isComposing } from './composer.tsx'
 import { returnFocus } from './focus.ts'
-import { FormActions, HoldButton, ignoreHeldEnter, OutlinedButton } from './buttons.tsx'
+import {
+  FormActions,
+  HoldButton,
+  ignoreHeldEnter,
+  OutlinedButton,
+  useMisplacedClicks,
+} from './buttons.tsx'
 
 /** What a person has typed about an approval. The card keeps it when a form closes and when the approval expires. */
 export interface Draft {
@@ -130,6 +137,12 @@ function Choices(props: ChoicesProps) {
   const { action, isHeld, blocked, denyRef, editRef, onApprove, onDeny, onEdit } = props
   const { approval } = useAdkLabels()
   const id = useId()
+  const { handlers, isMisplaced } = useMisplacedClicks()
+  const click = (event: ReactMouseEvent): void => {
+    // The second click of a double click must not decide the next approval.
+    const isMeant = event.detail <= 1 && !isMisplaced(event)
+    if (isMeant && blocked === undefined) onApprove()
+  }
   const label = action === undefined ? approval.approve : approval.approveAction(toLiteral(action))
   return (
     <>
@@ -148,8 +161,8 @@ function Choices(props: ChoicesProps) {
             aria-disabled={blocked !== undefined}
             aria-describedby={blocked === undefined ? undefined : id}
             onKeyDown={ignoreHeldEnter}
-            // The second click of a double click must not decide the next approval.
-            onClick={({ detail }) => detail <= 1 && blocked === undefined && onApprove()}
+            {...handlers}
+            onClick={click}
           >
             {label}
           </button>

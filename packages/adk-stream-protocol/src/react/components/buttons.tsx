@@ -1,4 +1,4 @@
-import type { ComponentProps, KeyboardEvent, PointerEvent } from 'react'
+import type { ComponentProps, KeyboardEvent, MouseEvent, PointerEvent } from 'react'
 import { useEffect, useId, useRef, useState } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
@@ -17,6 +17,30 @@ export function OutlinedButton({ className = '', ...props }: ComponentProps<'but
 export function ignoreHeldEnter(event: KeyboardEvent): void {
   const isText = event.target instanceof Element && event.target.matches('textarea')
   if (event.key === 'Enter' && event.repeat && !isText) event.preventDefault()
+}
+
+/** A click so soon after a button has come under the pointer, in ms, was meant for what was there before. */
+const SETTLE_MS = 500
+
+/**
+ * Recognizes clicks on a button that has come under a resting mouse, for example because a new card has moved the others. The browser then
+ * reports that the pointer has entered the button, without a movement. On a touch screen, every tap looks like that.
+ */
+export function useMisplacedClicks() {
+  const cameAt = useRef<number>(undefined)
+  return {
+    handlers: {
+      onPointerEnter: ({ pointerType }: PointerEvent): void => {
+        cameAt.current = pointerType === 'mouse' ? Date.now() : undefined
+      },
+      onPointerMove: (): void => {
+        cameAt.current = undefined
+      },
+    },
+    /** `detail` is 0 if a key or a screen reader clicks. */
+    isMisplaced: ({ detail }: MouseEvent): boolean =>
+      detail > 0 && cameAt.current !== undefined && Date.now() - cameAt.current < SETTLE_MS,
+  }
 }
 
 interface FormActionsProps {
