@@ -12,12 +12,6 @@ import type {
 import { nextSync, shouldSend, START } from '../../src/client/sync/next-sync.ts'
 import type { ResponseState } from '../../src/client/sync/response-states.ts'
 
-type EventFields = SyncEvent extends infer Event
-  ? Event extends unknown
-    ? Omit<Event, 'chat'>
-    : never
-  : never
-
 const USER: MessageView = { id: 'u1', role: 'user', parts: [{ type: 'text' }] }
 
 function assistant(id: string, ...parts: PartView[]): MessageView {
@@ -59,22 +53,22 @@ const BUSY = { isBusy: true, hasOpenStream: true }
 
 function step(
   state: Partial<AttachedSync>,
-  event: EventFields,
+  event: SyncEvent,
   chat: View = {},
 ): [state: SyncState, effects: readonly SyncEffect[]] {
-  const [next, effects] = nextSync({ ...START, ...state }, { ...event, chat: view(chat) })
+  const [next, effects] = nextSync({ ...START, ...state }, event, view(chat))
   return [next, effects]
 }
 
 /** Passes events on, one after the other. Returns the types of all effects, and the last state. */
 function run(
-  events: readonly (readonly [event: EventFields, chat?: View])[],
+  events: readonly (readonly [event: SyncEvent, chat?: View])[],
   start: Partial<AttachedSync> = {},
 ): { state: SyncState; types: string[] } {
   let state: SyncState = { ...START, ...start }
   const types: string[] = []
   for (const [event, chat = {}] of events) {
-    const [next, effects] = nextSync(state, { ...event, chat: view(chat) })
+    const [next, effects] = nextSync(state, event, view(chat))
     state = next
     types.push(...effects.map(({ type }) => type))
   }
@@ -278,17 +272,17 @@ describe('refused responses', () => {
     const failed = { type: 'output-failed', output: OUTPUT, error: new TypeError('lost') } as const
     const [first, effects] = step({}, failed)
     expect(effects).toContainEqual({ type: 'schedule-retry', delayMs: 500 })
-    const [second, retried] = nextSync(first, { type: 'retry-due', chat: view() })
+    const [second, retried] = nextSync(first, { type: 'retry-due' }, view())
     expect(retried).toMatchObject([
       { type: 'cancel-retry' },
       { type: 'mark', ids: ['c1'], response: 'sent' },
       { type: 'send-output', output: OUTPUT, isShown: true },
     ])
-    const [third, again] = nextSync(second, { ...failed, chat: view() })
+    const [third, again] = nextSync(second, failed, view())
     expect(again).toContainEqual({ type: 'schedule-retry', delayMs: 1_000 })
-    const open = { type: 'connection-opened', chat: view() } as const
-    expect(typesOf(nextSync(third, open)[1])).toContain('send-output')
-    expect(nextSync(second, open)[1]).toEqual([])
+    const open = { type: 'connection-opened' } as const
+    expect(typesOf(nextSync(third, open, view())[1])).toContain('send-output')
+    expect(nextSync(second, open, view())[1]).toEqual([])
   })
 
   test.each([
@@ -578,7 +572,7 @@ describe('reloads', () => {
     const error = new TypeError('network')
     const [state, effects] = step(loading, { type: 'catch-up-failed', error })
     expect(effects).toEqual([{ type: 'report-error', error }])
-    expect(typesOf(nextSync(state, { ...TURN, chat: view() })[1])).toEqual(['load'])
+    expect(typesOf(nextSync(state, TURN, view())[1])).toEqual(['load'])
   })
 
   test.each([
@@ -734,8 +728,8 @@ test('[CL917] messages that could not be loaded are loaded again later', () => {
 
 const DETACHED = { state: 'detached' } as const
 
-const after = (event: EventFields): readonly SyncEffect[] =>
-  nextSync(DETACHED, { ...event, chat: view({ messages: ASKED }) })[1]
+const after = (event: SyncEvent): readonly SyncEffect[] =>
+  nextSync(DETACHED, event, view({ messages: ASKED }))[1]
 
 describe('detached chats', () => {
   test('[CL35] what was not delivered is left to the next chat of this id', () => {

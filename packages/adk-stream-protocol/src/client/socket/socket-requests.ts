@@ -141,11 +141,11 @@ export class SocketRequests {
     if (!request) return false
     this.#requests.delete(request.id)
     request.end()
-    this.#withdraw(request, DECISION_CANCELLED)
+    this.#refuseResponses(request, DECISION_CANCELLED)
     return true
   }
 
-  #withdraw(request: SocketRequest, reason: unknown): void {
+  #refuseResponses(request: SocketRequest, reason: unknown): void {
     const { responseIds } = request
     if (responseIds.length === 0) return
     this.#dependencies.responses.mark(responseIds, 'refused')
@@ -195,7 +195,7 @@ export class SocketRequests {
     return socket.send(this.#isHeard(request) ? frame : { ...frame, audio: 'none' })
   }
 
-  /** Whether anybody may use the audio of a request. An attached chat does not: `watch` does. */
+  /** Whether the audio of a request may be used. An attached chat gets its audio by `watch`. */
   #isHeard({ chatId, chat }: SocketRequest): boolean {
     return chat === undefined || this.#dependencies.isWatched(chatId)
   }
@@ -251,11 +251,9 @@ export class SocketRequests {
 
   #fail(request: SocketRequest, error: unknown): void {
     this.#requests.delete(request.id)
-    const { state, responseIds } = request
-    if (state === 'sent' || state === 'checking' || state === 'unsent') {
-      this.#dependencies.responses.mark(responseIds, 'refused')
-      if (responseIds.length > 0) this.#observerOf(request)?.onResponsesRefused(responseIds, error)
-    }
+    const { state } = request
+    const hasNoReply = state === 'sent' || state === 'checking' || state === 'unsent'
+    if (hasNoReply) this.#refuseResponses(request, error)
     request.fail(error)
   }
 
@@ -317,7 +315,7 @@ export class SocketRequests {
     request.end()
     if (state === 'unsent' || this.#abort(request)) this.#requests.delete(request.id)
     else request.state = 'stopping'
-    if (state === 'unsent') this.#withdraw(request, DECISION_CANCELLED)
+    if (state === 'unsent') this.#refuseResponses(request, DECISION_CANCELLED)
     else void this.#settle(request, state)
   }
 
@@ -327,7 +325,7 @@ export class SocketRequests {
     await ping().catch(() => undefined)
     const hasNoReply = state === 'sent' || state === 'checking'
     if (hasNoReply && request.responseIds.length > 0)
-      this.#withdraw(request, new DOMException('The request was stopped.', 'AbortError'))
+      this.#refuseResponses(request, new DOMException('The request was stopped.', 'AbortError'))
     else if (request.chat) findObserver(request.chatId, request.chat)?.onStopped()
   }
 

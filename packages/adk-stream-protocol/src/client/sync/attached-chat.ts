@@ -36,7 +36,7 @@ import {
   sendResponses,
   toSendable,
 } from './send-from-chat.ts'
-import type { SyncContext, SyncEffect, SyncState } from './sync-state.ts'
+import type { SyncContext, SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 
 /**
  * Options of `attachChat`.
@@ -184,7 +184,7 @@ export class AttachedChat {
     this.#context.idle.release()
   }
 
-  #dispatch(event: Parameters<SyncContext['dispatch']>[0]): Promise<void> | undefined {
+  #dispatch(event: SyncEvent): Promise<void> | undefined {
     const { chat, channel } = this
     const view = {
       messages: chat.messages,
@@ -194,7 +194,7 @@ export class AttachedChat {
       hasOpenStream: channel.openStream(chat.id) !== undefined,
       responses: channel.responses.all,
     }
-    const [state, effects] = nextSync(this.#sync, { ...event, chat: view })
+    const [state, effects] = nextSync(this.#sync, event, view)
     this.#sync = state
     const work = effects.flatMap((effect) => this.#run(effect) ?? [])
     return work.length === 0 ? undefined : Promise.all(work).then(() => undefined)

@@ -54,7 +54,7 @@ export function catchUpOnMissed(state: AttachedSync, chat: ChatView): AttachedSt
 function requestCatchUp(state: AttachedSync, chat: ChatView): AttachedStep {
   const { catchUp } = state
   if (catchUp.state !== 'current') return [{ ...state, catchUp: { ...catchUp, isDue: true } }, []]
-  // What the chat reads or sends at the moment is newer than what the server has stored. The end of it gets here again.
+  // What the chat reads or sends at the moment is newer than what the server has stored. `chat-idle` follows.
   if (chat.isBusy || isResponding(chat))
     return [{ ...state, missedTurns: withId(state.missedTurns, ANY_TURN) }, []]
   const loading = { state: 'loading', base: chat.messages, isDue: false } as const

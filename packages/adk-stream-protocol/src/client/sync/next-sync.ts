@@ -73,11 +73,10 @@ export const START: AttachedSync = {
 }
 
 /** Decides what an attached chat does when something happens: in its own stream, on the page, or on the server. */
-export function nextSync(state: SyncState, event: SyncEvent): Step {
+export function nextSync(state: SyncState, event: SyncEvent, chat: ChatView): Step {
   if (state.state === 'detached') return [state, afterDetach(event)]
-  const [next, effects] = restoreQueued(state, event)
-  const chat = withoutForgotten(event.chat, effects)
-  return withEffects(effects, nextAttached(next, { ...event, chat }))
+  const [next, effects] = restoreQueued(state, chat, event)
+  return withEffects(effects, nextAttached(next, event, withoutForgotten(chat, effects)))
 }
 
 /** Returns the chat as it is after responses were forgotten. */
@@ -100,16 +99,15 @@ export function shouldSend(
   last: MessageView | undefined,
   responses: ResponseStateMap,
 ): boolean {
-  // The rest of the interrupted stream is read first. Its end gets here again.
+  // The rest of the interrupted stream is read first. The AI SDK asks again when it has ended.
   const isInterrupted = state.state === 'attached' && state.stream === 'interrupted'
   return !isInterrupted && findUndelivered(last, responses).length > 0
 }
 
-function nextAttached(state: AttachedSync, event: SyncEvent): Step {
-  const { chat } = event
+function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): Step {
   switch (event.type) {
     case 'chunk':
-      return onChunk(state, event)
+      return onChunk(state, chat, event)
     case 'stream-ended':
       return [state.stream === 'interrupted' ? state : { ...state, stream: 'ended' }, []]
     case 'stream-interrupted':
@@ -215,7 +213,8 @@ function isCallData({ type }: Chunk): boolean {
 
 function onChunk(
   state: AttachedSync,
-  { chunk, source, chat }: Extract<SyncEvent, { type: 'chunk' }>,
+  chat: ChatView,
+  { chunk, source }: Extract<SyncEvent, { type: 'chunk' }>,
 ): Step {
   let next = state
   if (chunk.type === 'start' && source !== 'shown') {

@@ -54,7 +54,11 @@ function withQueued(state: AttachedSync, id: string, queue: QueueEffect): Attach
 }
 
 /** CL390, CL902: shows queued responses again that a replayed stream has removed from the messages. */
-export function restoreQueued(state: AttachedSync, { type, chat }: SyncEvent): AttachedStep {
+export function restoreQueued(
+  state: AttachedSync,
+  chat: ChatView,
+  { type }: SyncEvent,
+): AttachedStep {
   if (state.queued.size === 0) return [state, []]
   const isReplayRead = type === 'chat-idle' && state.stream !== 'interrupted'
   const queued = [...state.queued].filter(([id]) => chat.responses.get(id) === 'queued')
@@ -122,7 +126,7 @@ export function onOutput(state: AttachedSync, chat: ChatView, output: ToolOutput
   ]
 }
 
-/** Sends the newest message with queued responses. Does nothing while the chat is busy: the end of its stream gets here again. */
+/** Sends the newest message with queued responses. Does nothing while the chat is busy: `chat-idle` follows. */
 export function sendQueued(chat: ChatView): SyncEffect[] {
   const message = findQueued(chat)
   return message && !chat.isBusy ? [{ type: 'send-responses', messageId: message.id }] : []

@@ -79,72 +79,71 @@ export interface Refusal {
   readonly isUnreported: boolean
 }
 
-export type SyncEvent = { readonly chat: ChatView } &
+/** Something that happens in an attached chat. */
+export type SyncEvent =
   /** A chunk that the chat is about to read. `shown`: of a turn that the chat did not request. */
-  (
-    | {
-        readonly type: 'chunk'
-        readonly chunk: Chunk
-        readonly source: 'requested' | 'resumed' | 'shown'
-      }
-    | { readonly type: 'stream-ended' }
-    /** The connection was lost and is back. The rest of the stream is read with `resumeStream()`. */
-    | { readonly type: 'stream-interrupted' }
-    /** The AI SDK has stopped reading a stream before its end. */
-    | { readonly type: 'broken-off' }
-    /** The AI SDK has read a stream to its end and has not started another request. */
-    | { readonly type: 'chat-idle' }
-    | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }
-    | { readonly type: 'shown-turn-ended'; readonly messageId: string }
-    | {
-        readonly type: 'user-message'
-        readonly message: Message
-        readonly source: 'written' | 'spoken'
-      }
-    | {
-        readonly type: 'decision-given'
-        readonly decision: Decision
-        readonly supplement?: DecisionSupplement | undefined
-      }
-    | { readonly type: 'output-given'; readonly output: ToolOutput }
-    /** The chat shows a response that the next request sends. */
-    | { readonly type: 'response-queued'; readonly id: string }
-    /** The server has a response that was sent while a stream was open. */
-    | { readonly type: 'decision-acknowledged'; readonly id: string; readonly approval: string }
-    | { readonly type: 'output-acknowledged'; readonly id: string }
-    | ({ readonly type: 'responses-refused' } & Refusal)
-    /** The stored messages were loaded after a refusal, or could not be. */
-    | ({
-        readonly type: 'refusal-checked'
-        readonly known: readonly string[]
-        /** Whether a turn is running, which the stored messages leave out. */
-        readonly isRunning: boolean
-      } & Refusal)
-    | { readonly type: 'output-failed'; readonly output: ToolOutput; readonly error: unknown }
-    | { readonly type: 'retry-due' }
-    | { readonly type: 'connection-opened' }
-    | { readonly type: 'feed-started' }
-    | { readonly type: 'feed-event'; readonly event: WatchEvent }
-    /** The stored conversation, loaded for `catchUp`. */
-    | {
-        readonly type: 'loaded'
-        readonly messages: readonly MessageView[]
-        readonly isRunning: boolean
-      }
-    | { readonly type: 'catch-up-failed'; readonly error: unknown }
-    /** The stored conversation, loaded for any other reason. */
-    | {
-        readonly type: 'reloaded'
-        readonly messages: readonly MessageView[]
-        readonly isRunning: boolean
-      }
-    /** The server has handled the stop of a reply, which may have ended before (CL916). */
-    | { readonly type: 'stopped' }
-    /** A turn was read to its end, or none was running. */
-    | { readonly type: 'turn-read'; readonly wasRunning: boolean }
-    | { readonly type: 'outcome-read' }
-    | { readonly type: 'detached' }
-  )
+  | {
+      readonly type: 'chunk'
+      readonly chunk: Chunk
+      readonly source: 'requested' | 'resumed' | 'shown'
+    }
+  | { readonly type: 'stream-ended' }
+  /** The connection was lost and is back. The rest of the stream is read with `resumeStream()`. */
+  | { readonly type: 'stream-interrupted' }
+  /** The AI SDK has stopped reading a stream before its end. */
+  | { readonly type: 'broken-off' }
+  /** The AI SDK has read a stream to its end and has not started another request. */
+  | { readonly type: 'chat-idle' }
+  | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }
+  | { readonly type: 'shown-turn-ended'; readonly messageId: string }
+  | {
+      readonly type: 'user-message'
+      readonly message: Message
+      readonly source: 'written' | 'spoken'
+    }
+  | {
+      readonly type: 'decision-given'
+      readonly decision: Decision
+      readonly supplement?: DecisionSupplement | undefined
+    }
+  | { readonly type: 'output-given'; readonly output: ToolOutput }
+  /** The chat shows a response that the next request sends. */
+  | { readonly type: 'response-queued'; readonly id: string }
+  /** The server has a response that was sent while a stream was open. */
+  | { readonly type: 'decision-acknowledged'; readonly id: string; readonly approval: string }
+  | { readonly type: 'output-acknowledged'; readonly id: string }
+  | ({ readonly type: 'responses-refused' } & Refusal)
+  /** The stored messages were loaded after a refusal, or could not be. */
+  | ({
+      readonly type: 'refusal-checked'
+      readonly known: readonly string[]
+      /** Whether a turn is running, which the stored messages leave out. */
+      readonly isRunning: boolean
+    } & Refusal)
+  | { readonly type: 'output-failed'; readonly output: ToolOutput; readonly error: unknown }
+  | { readonly type: 'retry-due' }
+  | { readonly type: 'connection-opened' }
+  | { readonly type: 'feed-started' }
+  | { readonly type: 'feed-event'; readonly event: WatchEvent }
+  /** The stored conversation, loaded for `catchUp`. */
+  | {
+      readonly type: 'loaded'
+      readonly messages: readonly MessageView[]
+      readonly isRunning: boolean
+    }
+  | { readonly type: 'catch-up-failed'; readonly error: unknown }
+  /** The stored conversation, loaded for any other reason. */
+  | {
+      readonly type: 'reloaded'
+      readonly messages: readonly MessageView[]
+      readonly isRunning: boolean
+    }
+  /** The server has handled the stop of a reply, which may have ended before (CL916). */
+  | { readonly type: 'stopped' }
+  /** A turn was read to its end, or none was running. */
+  | { readonly type: 'turn-read'; readonly wasRunning: boolean }
+  | { readonly type: 'outcome-read' }
+  | { readonly type: 'detached' }
 
 export type SyncEffect =
   | { readonly type: 'set-messages'; readonly messages: MessageView[] }
@@ -186,8 +185,6 @@ export type QueueEffect =
   | { readonly type: 'queue-decision'; readonly decision: Decision }
   | { readonly type: 'queue-output'; readonly output: ToolOutput }
 
-type WithoutChat<Event> = Event extends unknown ? Omit<Event, 'chat'> : never
-
 /** What the functions that run effects need. */
 export interface SyncContext {
   readonly chat: AttachableChat
@@ -197,7 +194,7 @@ export interface SyncContext {
   readonly idle: IdleWait
   readonly state: () => SyncState
   /** Passes an event to `nextSync`, and runs the effects that it returns. Returns a promise if the caller has to wait for one of them. */
-  readonly dispatch: (event: WithoutChat<SyncEvent>) => Promise<void> | undefined
+  readonly dispatch: (event: SyncEvent) => Promise<void> | undefined
   /** Loads the stored conversation. Resolves with undefined if there is no way to load it. */
   readonly load: () => Promise<StoredConversation | undefined>
   readonly reportError: (error: unknown) => undefined

@@ -90,6 +90,7 @@ export function onNetworkBack(listener: () => void): () => void {
   const onVisible = (): void => {
     if (document?.visibilityState === 'visible') listener()
   }
+  // A listener that is added twice is called twice.
   const own = (): void => listener()
   listeners.add(own)
   window?.addEventListener('online', listener)
