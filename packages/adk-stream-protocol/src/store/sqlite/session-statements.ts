@@ -40,6 +40,11 @@ export function prepareSessionStatements(connection: Connection) {
       INSERT INTO sessions (app_name, user_id, session_id, seq, epoch, created_at, updated_at, initial_state, state)
       VALUES (?1, ?2, ?3, 0, 0, ?4, ?4, ?5, ?5)
       ON CONFLICT DO NOTHING`),
+    // Its first event follows in the same transaction.
+    startSession: connection.prepare(`
+      INSERT INTO sessions (app_name, user_id, session_id, seq, epoch, created_at, updated_at, initial_state, state)
+      VALUES (?1, ?2, ?3, 1, 0, ?4, ?4, '{}', ?5)
+      ON CONFLICT DO NOTHING`),
     // Always returns one row: a new session begins with the shared states.
     viewSession: connection.prepare<SessionView | MissingView>(`
       SELECT session, seq, epoch, updated_at, sessions.state, app_states.state AS app_state, user_states.state AS user_state
@@ -52,10 +57,10 @@ export function prepareSessionStatements(connection: Connection) {
 
     readEvents: connection.prepare<{ seq: number; data: string }>(`
       SELECT seq, data FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`),
-    // An append reads nothing back, because reading a row costs libsql more than writing one.
+    // An append reads nothing back, because reading a row costs libsql more than writing one. The session has the number of the event.
     insertEvent: connection.prepare(`
       INSERT INTO events (session, seq, event_id, timestamp, delta, data)
-      SELECT session, seq + 1, ?4, ?5, ?6, ?7 FROM sessions
+      SELECT session, seq, ?4, ?5, ?6, ?7 FROM sessions
       WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND (?8 IS NULL OR EXISTS (
         SELECT 1 FROM chat_locks WHERE app_name = ?1 AND principal_id = ?2 AND chat_id = ?3 AND token = ?8))
       ON CONFLICT (session, event_id) DO NOTHING`),

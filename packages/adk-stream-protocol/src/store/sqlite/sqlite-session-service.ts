@@ -223,21 +223,34 @@ export class SqliteSessionService
         calls.length > 0 &&
         statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
       if (isMissing) return false
-      if (this.#unstored.has(joinKey(key)))
-        statements.insertSession.run(...key, Date.now(), encodeState({}))
-      const state = nextState(delta.session, () => statements.readState.rows(...key))
-      const isNew = statements.insertEvent.run(...row, token) === 1
-      if (!isNew) {
+      const isStarted =
+        this.#unstored.has(joinKey(key)) && this.#start(key, timestamp, delta.session)
+      if (!isStarted && !this.#extend(key, timestamp, delta.session)) {
+        this.#checkLock(key, token)
+        throw sessionGone(sessionId)
+      }
+      if (statements.insertEvent.run(...row, token) === 0) {
         this.#checkLock(key, token)
         statements.replaceEvent.run(...row)
+        statements.changeSession.run(...key, timestamp, null)
       }
-      const update = isNew ? statements.extendSession : statements.changeSession
-      if (update.run(...key, timestamp, state) === 0) throw sessionGone(sessionId)
       this.#appendShared(session, delta)
       return true
     }, 'process-death')
     if (isStored) this.dropLocked(key)
     return isStored
+  }
+
+  /** Stores a new session, for its first event. Returns false if it exists. */
+  #start(key: SessionKey, timestamp: number, delta: StateWrites): boolean {
+    const state = encodeState(applyDelta({}, delta))
+    return this.#statements.startSession.run(...key, timestamp, state) === 1
+  }
+
+  /** Prepares a stored session for its next event. Returns false if it does not exist. */
+  #extend(key: SessionKey, timestamp: number, delta: StateWrites): boolean {
+    const state = nextState(delta, () => this.#statements.readState.rows(...key))
+    return this.#statements.extendSession.run(...key, timestamp, state) === 1
   }
 
   /** Throws if another process has locked the chat since this process did. */
