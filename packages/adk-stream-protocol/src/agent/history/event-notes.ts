@@ -255,3 +255,9 @@ export function readNotes({
   known.set(stored, data)
   return data
 }
+
+/** Whether an event is the user message with this id. Does not check the other notes: each turn looks at all events of its chat. */
+export function isUserMessage({ customMetadata }: Event, id: string): boolean {
+  const stored: unknown = customMetadata?.[KEY]
+  return isRecord(stored) && stored['userMessageId'] === id
+}

@@ -13,7 +13,7 @@ import { translateEvent, finishTranslation } from '../translate/translate-event.
 import type { Call, Translation } from '../translate/translation.ts'
 import { isOpenElicitation } from '../translate/translation.ts'
 import { readUserContent } from '../user-message.ts'
-import { readNotes } from './event-notes.ts'
+import { isUserMessage, readNotes } from './event-notes.ts'
 
 /** A turn as the ADK session stores it. */
 export interface StoredTurn {
@@ -44,7 +44,7 @@ export function findReplyTo(
   { events }: Pick<Session, 'events'>,
   { id, content }: { readonly id: string; readonly content: unknown },
 ): string | undefined {
-  const message = events.findLast((event) => readNotes(event).userMessageId === id)
+  const message = events.findLast((event) => isUserMessage(event, id))
   if (!message || !isDeepStrictEqual(message.content, content)) return undefined
   return readNotes(message).messageId
 }

@@ -6,7 +6,7 @@ import type { Content } from '@google/genai'
 
 import { intercept } from '../../../agent/adk-workarounds/session-services.ts'
 import { STOPPED, toNestedEnding } from '../../../agent/call-responses.ts'
-import { readNotes, writeNotes } from '../../../agent/history/event-notes.ts'
+import { isUserMessage, writeNotes } from '../../../agent/history/event-notes.ts'
 import {
   type PartialReply,
   canBeContinued,
@@ -314,7 +314,7 @@ export async function storeStopped(
   const turn = findTurn(session.events, messageId)
   if (turn && turn.events.length > 1) return
   // A reply that was to be generated again was stopped before the earlier one was removed.
-  const isKnown = session.events.some((event) => readNotes(event).userMessageId === userMessageId)
+  const isKnown = session.events.some((event) => isUserMessage(event, userMessageId))
   if (!turn && isKnown) return
   const first = turn?.firstEvent ?? createEvent({ author: 'user', invocationId: randomUUID() })
   if (!turn) {
