@@ -99,17 +99,23 @@ export function signedCookie(options: SignedCookieOptions): Authenticate {
   const plainName = options.name ?? 'adk_principal'
   const maxAge = Math.round((options.maxAgeDays ?? 365) * 86_400)
   const { secret } = options
-  let loaded: Promise<string | Uint8Array> | undefined
+  let key = typeof secret === 'function' ? undefined : secret
+  let loading: Promise<Uint8Array> | undefined
   const verified = new Set<string>()
-  return async (request) => {
-    loaded ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
-    const key = await loaded
-    if (key.length < 16) throw new TypeError('signedCookie needs a secret of at least 16 bytes.')
+  const identify = (request: AuthenticateRequest, secretKey: string | Uint8Array): Principal => {
+    if (secretKey.length < 16)
+      throw new TypeError('signedCookie needs a secret of at least 16 bytes.')
     const secure = options.secure ?? request.url.protocol === 'https:'
     const name =
       secure && !/^__(?:Host|Secure)-/.test(plainName) ? `__Host-${plainName}` : plainName
-    const known = readPrincipal(request, name, { key, verified })
-    return known === undefined ? createCookie(key, { name, maxAge, secure }) : { id: known }
+    const known = readPrincipal(request, name, { key: secretKey, verified })
+    return known === undefined ? createCookie(secretKey, { name, maxAge, secure }) : { id: known }
+  }
+  return (request) => {
+    // Without a promise, the bridge needs no timer for this call.
+    if (key !== undefined || typeof secret !== 'function') return identify(request, key ?? '')
+    loading ??= secret()
+    return loading.then((loaded) => identify(request, (key = loaded)))
   }
 }
 
