@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { LlmRequest } from '@google/adk'
+import type { BaseTool, LlmRequest } from '@google/adk'
 import type { Blob, Content, Part } from '@google/genai'
 
 import type { Approval } from '../approvals/approval.ts'
@@ -38,7 +38,7 @@ const ABANDON_AFTER_MS = 1_000
 /** The state of a conversation in which the model has made no call. */
 const NO_CALLS: Pick<LiveCalls, 'waiting' | 'isWaiting'> = { waiting: [], isWaiting: true }
 
-/** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…` are for its model. */
+/** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…` are for its model, and those after `interrupt` also for its parts. */
 export class LiveConversation implements LiveHooks {
   readonly #options: LiveConversationOptions
   readonly #parts: LiveParts
@@ -56,16 +56,7 @@ export class LiveConversation implements LiveHooks {
   constructor(options: LiveConversationOptions) {
     this.#options = options
     this.#ready.promise.catch(() => undefined)
-    this.#parts = new LiveParts(options, {
-      isOpen: () => this.#state === 'open',
-      interrupt: () => this.interrupt(),
-      findTool: (name) => this.#findTool(name),
-      takeSnapshot: () => this.#takeSnapshot(),
-      decideSpoken: (reply, approvalIds) => {
-        this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(options.onError)
-      },
-      onLost: () => this.#closeAsLost(),
-    })
+    this.#parts = new LiveParts(options, this)
     this.#loop = this.#run()
   }
 
@@ -94,9 +85,14 @@ export class LiveConversation implements LiveHooks {
     return this.#ready.promise.catch(() => undefined)
   }
 
+  /** Whether the conversation has not ended, and is not about to. */
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
   /** Whether a call runs or the model replies. */
   get isBusy(): boolean {
-    return this.#state === 'open' && (this.calls?.isBusy === true || this.messages.isBusy)
+    return this.isOpen && (this.calls?.isBusy === true || this.messages.isBusy)
   }
 
   /** Whether the conversation knows all events of its chat. */
@@ -134,7 +130,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Streams the message after a reply that decided an approval. The agent continues in the message with the call. */
   async #showDecision(message: LiveMessage, approval: Approval): Promise<Turn> {
-    const event = toRepliedEvent(message, this.#options.agent.name, approval)
+    const event = toRepliedEvent(message, this.#options.host.agent.name, approval)
     await this.#parts.session.append(event)
     const turn = this.messages.open(message, { background: false })
     message.push(event)
@@ -153,6 +149,17 @@ export class LiveConversation implements LiveHooks {
     this.#model?.interrupt()
   }
 
+  /** Finds a tool that the model knows. */
+  findTool(name: string): BaseTool | undefined {
+    return this.#request && findLiveTool(this.#request, name)
+  }
+
+  /** Lets the words of a person decide one of these approvals. Never rejects. */
+  decideSpoken(reply: ShownReply, approvalIds: ReadonlySet<string>): void {
+    const { onError } = this.#options.host
+    this.#decideSpoken?.(reply, ({ id }) => approvalIds.has(id)).catch(onError)
+  }
+
   /** Ends the conversation. Requested approvals stay in the ledger; running calls have a moment to record their outcome. */
   async close(): Promise<void> {
     if (this.#state === 'open') {
@@ -167,7 +174,7 @@ export class LiveConversation implements LiveHooks {
 
   /** Ends the conversation, so that another process continues it. */
   async handOver(): Promise<LiveSnapshot> {
-    const { calls, ...rest } = this.#takeSnapshot()
+    const { calls, ...rest } = this.takeSnapshot()
     // A call that is being worked on ends here, and the others with it.
     const snapshot = { ...rest, calls: this.calls?.isWaiting === false ? [] : calls }
     await this.close()
@@ -176,11 +183,12 @@ export class LiveConversation implements LiveHooks {
 
   /** Ends the conversation here, because another process continues it. */
   async abandon(): Promise<void> {
-    if (this.#state === 'open') this.#closeAsLost()
+    if (this.#state === 'open') this.closeAsLost()
     await this.close()
   }
 
-  #takeSnapshot(): LiveSnapshot {
+  /** Returns what another process needs to continue the conversation. */
+  takeSnapshot(): LiveSnapshot {
     const { waiting, isWaiting } = this.calls ?? NO_CALLS
     const eventId = this.#parts.session.lastEventId
     const handle = isWaiting && this.#isAtRest ? this.#model?.coveringHandle : undefined
@@ -207,16 +215,17 @@ export class LiveConversation implements LiveHooks {
     return eventId === this.#parts.session.lastEventId ? handle : undefined
   }
 
-  /** Ends the conversation here, because another process continues it. */
-  #closeAsLost(): void {
+  /** Another process continues the conversation. */
+  closeAsLost(): void {
     this.#lostError ??= new ProtocolError('turn-lost')
     this.#parts.openCalls().close()
     this.input.queue.close()
   }
 
   async #run(): Promise<void> {
-    const { agent, services, chat, runConfig, hostPlugins, terms } = this.#options
-    const model = this.#options.createModel(this, () => this.#resumeFrom())
+    const { host, chat } = this.#options
+    const { agent, services, runConfig, hostPlugins, terms } = host
+    const model = host.createModel(this, () => this.#resumeFrom())
     this.#model = model
     let failure: unknown
     try {
@@ -234,21 +243,21 @@ export class LiveConversation implements LiveHooks {
       })
       for await (const event of events) this.#parts.output.handle(event)
     } catch (error) {
-      failure = (await this.#options.ledger.locks.findLoss(chat, error)) ?? toClientError(error)
-      this.#options.onError(error)
+      failure = (await host.ledger.locks.findLoss(chat, error)) ?? toClientError(error)
+      host.onError(error)
     }
     await this.#end(this.#lostError ?? failure)
   }
 
   onConnecting(request: LlmRequest): void {
     wrapTools(request, (call) => this.#parts.openCalls().start(call))
-    if (this.#options.hasNonBlockingCalls) declareNonBlocking(request)
+    if (this.#options.host.hasNonBlockingCalls) declareNonBlocking(request)
     this.#request = request
   }
 
   onConnected(): void {
     const { calls = [] } = this.#options.continues ?? {}
-    if (calls.length > 0) this.#parts.openCalls().adopt(calls, (name) => this.#findTool(name))
+    if (calls.length > 0) this.#parts.openCalls().adopt(calls, (name) => this.findTool(name))
     this.#ready.resolve()
   }
 
@@ -282,7 +291,7 @@ export class LiveConversation implements LiveHooks {
   }
 
   onError(error: unknown): void {
-    this.#options.onError(error)
+    this.#options.host.onError(error)
   }
 
   async #end(failure: unknown): Promise<void> {
@@ -295,9 +304,5 @@ export class LiveConversation implements LiveHooks {
       await this.#parts.output.storeFailure(this.messages.ending, failure)
     this.messages.end(failure)
     this.#options.listener.onStatus('closed')
-  }
-
-  #findTool(name: string) {
-    return this.#request && findLiveTool(this.#request, name)
   }
 }

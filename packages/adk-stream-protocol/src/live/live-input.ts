@@ -15,12 +15,13 @@ export interface EndedCall {
   readonly response: Readonly<Record<string, unknown>>
 }
 
+/** What the input needs of its conversation. */
 interface LiveInputOptions {
   readonly turnTaking: TurnTaking<LiveMessage>
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
   /** Parks the calls that wait for people. Called before input reaches a model that would cancel them. */
-  readonly park: () => void
+  park(): void
 }
 
 /** Sends the messages, media and results of a live conversation to the model. */

@@ -137,27 +137,26 @@ export class LiveMessage {
   }
 }
 
-/** Streams a message in a turn of its chat, after the previous turn has ended. */
-export type OpenTurn = (
-  messageId: string,
-  options: {
-    readonly events: AsyncQueue<Event>
-    /** Whether calls still run at the end of the events. */
-    readonly leavesCalls: () => boolean
-    /** Whether an earlier turn has streamed the message up to a pause. */
-    readonly resumes: boolean
-    /** Whether no client requested the turn. */
-    readonly background: boolean
-  },
-) => Promise<Turn>
+/** What a turn streams of a message. */
+export interface TurnStream {
+  readonly events: AsyncQueue<Event>
+  /** Whether calls still run at the end of the events. */
+  readonly leavesCalls: () => boolean
+  /** Whether an earlier turn has streamed the message up to a pause. */
+  readonly resumes: boolean
+  /** Whether no client requested the turn. */
+  readonly background: boolean
+}
 
+/** What the messages need of their conversation. */
 interface LiveMessagesOptions {
   readonly turnTaking: TurnTaking<LiveMessage>
-  readonly openTurn: OpenTurn
+  /** Streams a message in a turn of its chat, after the previous turn has ended. */
+  openTurn(messageId: string, stream: TurnStream): Promise<Turn>
   /** A turn started that no client requested. */
-  readonly onTurn: (turn: Turn, message: LiveMessage) => void
+  onTurn(turn: Turn, message: LiveMessage): void
   /** The user stopped a message. */
-  readonly onStop: (message: LiveMessage) => void
+  onStop(message: LiveMessage): void
   readonly onError: (error: unknown) => void
 }
 
@@ -301,8 +300,10 @@ export class LiveMessages {
     if (message.isStreaming || message.isStopped) return
     this.pauseOthers()
     const resumes = message.turn !== undefined || message.isContinued
-    const { onTurn, onError } = this.#options
-    this.open(message, { background: true, resumes }).then((turn) => onTurn(turn, message), onError)
+    this.open(message, { background: true, resumes }).then(
+      (turn) => this.#options.onTurn(turn, message),
+      this.#options.onError,
+    )
   }
 
   /** Pauses the messages that expect no reply, so that another one can stream. Their calls continue, and later turns stream the results. */

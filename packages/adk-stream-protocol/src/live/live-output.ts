@@ -19,6 +19,7 @@ import type { SessionWriter } from './session-writer.ts'
 import type { TurnTaking } from './turn-taking.ts'
 import { transcriptOf } from './user-speech.ts'
 
+/** What the output needs of its conversation. */
 interface LiveOutputOptions {
   readonly turnTaking: TurnTaking<LiveMessage>
   readonly messages: LiveMessages
@@ -26,14 +27,15 @@ interface LiveOutputOptions {
   readonly listener: LiveListener
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
-  readonly findTool: (name: string) => BaseTool | undefined
+  /** Finds a tool that the model knows. */
+  findTool(name: string): BaseTool | undefined
   /** A turn of the model has ended. */
-  readonly onTurnEnd: () => void
+  onTurnEnd(): void
   /** The author of failures. */
   readonly agentName: string
   readonly onError: (error: unknown) => void
   /** Receives a piece of the transcript of the user's speech. The last piece (`isFinished`) repeats the whole transcript. */
-  readonly onSpeech: (text: string, isFinished: boolean) => void
+  onSpeech(text: string, isFinished: boolean): void
 }
 
 /** Assigns the events of a live run to messages, and converts and streams them. */
@@ -87,7 +89,7 @@ export class LiveOutput {
 
   /** Finds the message that an event belongs to, and converts the event into its stored form. */
   async prepare(event: Event): Promise<Event> {
-    const { turnTaking, session, findTool } = this.#options
+    const { turnTaking, session } = this.#options
     const kind = kindOf(event)
     this.#target = undefined
     if (kind === 'user-transcript') return withoutStoring(event)
@@ -98,7 +100,9 @@ export class LiveOutput {
     if (!message || message.isStopped) return withoutStoring(event)
     if (kind === 'audio' || event.partial) return event
     await this.#storeUserSpeech(message)
-    const prepared = toStoredEvent(this.#withOwnSources(event, message), message, findTool)
+    const prepared = toStoredEvent(this.#withOwnSources(event, message), message, (name) =>
+      this.#options.findTool(name),
+    )
     // ADK does not store pictures and other files of a live model. Clients show them, so they must be stored (LV16).
     if (isUnstoredMedia(prepared)) await session.append(prepared)
     return prepared
@@ -106,14 +110,14 @@ export class LiveOutput {
 
   /** Streams an event that ADK has yielded. */
   handle(event: Event): void {
-    const { messages, listener, onSpeech } = this.#options
+    const { messages, listener } = this.#options
     messages.resetIdleTimer()
     const message = this.#target
     const kind = kindOf(event)
     if (kind === 'user-transcript') {
       const { text = '', finished = false } = event.inputTranscription ?? {}
       listener.onTranscript({ text, final: finished })
-      return onSpeech(text, finished)
+      return this.#options.onSpeech(text, finished)
     }
     if (message) this.#recordCalls(message, event)
     // After `interrupted`, clients receive no audio from before it (LV41).
@@ -140,10 +144,10 @@ export class LiveOutput {
 
   /** Ends the model's turn. Returns the message that it belonged to. */
   #completeTurn(): LiveMessage | undefined {
-    const { turnTaking, onTurnEnd } = this.#options
+    const { turnTaking } = this.#options
     const message = turnTaking.current
     turnTaking.apply({ type: 'turn-completed' })
-    onTurnEnd()
+    this.#options.onTurnEnd()
     return message
   }
 
@@ -169,9 +173,11 @@ export class LiveOutput {
 
   /** Records every call, also those of a stopped reply: the model expects a result for each. */
   #recordCalls(message: LiveMessage, { content, partial = false }: Event): void {
-    const { messages, turnTaking, findTool, hasNonBlockingCalls } = this.#options
+    const { messages, turnTaking, hasNonBlockingCalls } = this.#options
     const toolCallIds = (content?.parts ?? []).flatMap(({ functionCall }) =>
-      functionCall?.id !== undefined && findTool(functionCall.name ?? '') ? functionCall.id : [],
+      functionCall?.id !== undefined && this.#options.findTool(functionCall.name ?? '')
+        ? functionCall.id
+        : [],
     )
     messages.addCalls(message, toolCallIds, partial)
     if (!hasNonBlockingCalls) turnTaking.apply({ type: 'calls-made', toolCallIds })

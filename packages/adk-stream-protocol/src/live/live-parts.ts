@@ -10,9 +10,10 @@ import type { LiveHooks } from '../gemini-live/message-receiver.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import type { ShownReply } from '../protocol/message.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { Turn } from '../turns/turn.ts'
 import { LiveCalls } from './live-calls.ts'
 import { LiveInput } from './live-input.ts'
-import type { LiveMessage, OpenTurn } from './live-message.ts'
+import type { LiveMessage, TurnStream } from './live-message.ts'
 import { LiveMessages } from './live-message.ts'
 import { LiveOutput } from './live-output.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
@@ -23,11 +24,8 @@ import { SessionWriter } from './session-writer.ts'
 import { TurnTaking } from './turn-taking.ts'
 import { partialUserMessage, UserSpeech } from './user-speech.ts'
 
-export interface LiveConversationOptions extends Pick<
-  LiveCallsOptions,
-  'ledger' | 'terms' | 'browserCalls' | 'cancelRemoteTasks' | 'onLateResult' | 'onLeft' | 'onError'
-> {
-  readonly chat: AppChatRef
+/** What the conversations with one agent share. There may be thousands of idle ones, so nothing here belongs to a single chat. */
+export interface LiveHost extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
   readonly agent: BaseAgent
   /** Responds for tools that throw. */
   readonly errors: ToolErrors
@@ -36,46 +34,69 @@ export interface LiveConversationOptions extends Pick<
   /** The credentials of people who signed in. Undefined if no tool may ask for any. */
   readonly credentials: CredentialSource | undefined
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
-  /** Creates the model of this conversation. */
-  readonly createModel: (
-    hooks: LiveHooks,
-    resumeFrom: () => string | undefined,
-  ) => ReconnectingLiveModel
-  /** The session of another process that this one continues. */
-  readonly continues: LiveSnapshot | undefined
-  /** Stores a snapshot of the session, for a process that continues it after a crash. Never rejects. */
-  readonly onRest: (snapshot: LiveSnapshot) => void
   readonly runConfig: Partial<RunConfig>
-  /** Runs the agent of an `AgentTool`. Does nothing for any other tool. */
-  readonly nest: (call: ToolCall, outer: RunState) => void
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
   /** Whether the model completes a turn with calls at once. This is an assumption until the model shows it. */
   readonly completesCalls: boolean
-  readonly openTurn: OpenTurn
+  /** Creates the model of a conversation. */
+  readonly createModel: (
+    hooks: LiveHooks,
+    resumeFrom: () => string | undefined,
+  ) => ReconnectingLiveModel
+  /** Runs the agent of an `AgentTool`. Does nothing for any other tool. */
+  readonly nest: (call: ToolCall, outer: RunState) => void
+  /** Records which calls wait for a client, and for how long. */
+  readonly browserCalls: {
+    add(
+      call: { chat: AppChatRef; messageId: string; toolCallId: string },
+      timeoutMs: number,
+    ): Promise<void>
+    drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
+  }
+  /** Cancels the tasks of remote agents whose questions these calls represent. */
+  readonly cancelRemoteTasks: (
+    chat: AppChatRef,
+    calls: readonly { readonly toolCallId: string }[],
+  ) => Promise<void>
+  /** Streams a message in a turn of its chat, after the previous turn has ended. */
+  readonly openTurn: (chat: AppChatRef, messageId: string, stream: TurnStream) => Promise<Turn>
+  /** Called when a result was stored in a message that is not streamed any more. */
+  readonly onLateResult: (chat: AppChatRef, messageId: string) => void
+  /** An error has ended the work on these calls here, before the conversation had their results. */
+  readonly onLeft: (chat: AppChatRef, toolCallIds: readonly string[], error: unknown) => void
+}
+
+export interface LiveConversationOptions {
+  readonly host: LiveHost
+  readonly chat: AppChatRef
   readonly listener: LiveListener
+  /** The session of another process that this one continues. */
+  readonly continues: LiveSnapshot | undefined
+  /** Stores snapshots of the session, for a process that continues it after a crash. */
+  readonly lease: { save(snapshot: LiveSnapshot): Promise<unknown> }
 }
 
 /** What the parts of a conversation need of it. */
 interface ConversationLinks {
   /** Whether the conversation has not ended, and is not about to. */
-  readonly isOpen: () => boolean
+  readonly isOpen: boolean
   /** Interrupts the model's speech. */
-  readonly interrupt: () => void
+  interrupt(): void
   /** Finds a tool that the model knows. */
-  readonly findTool: (name: string) => BaseTool | undefined
-  readonly takeSnapshot: () => LiveSnapshot
+  findTool(name: string): BaseTool | undefined
+  takeSnapshot(): LiveSnapshot
   /** Lets the words of a person decide one of these approvals. Never rejects. */
-  readonly decideSpoken: (reply: ShownReply, approvalIds: ReadonlySet<string>) => void
+  decideSpoken(reply: ShownReply, approvalIds: ReadonlySet<string>): void
   /** Another process continues the conversation. */
-  readonly onLost: () => void
+  closeAsLost(): void
 }
 
-/** The parts of a live conversation, connected with each other. */
+/** The parts of a live conversation. They call each other through this class: each idle conversation would keep callbacks in memory. */
 export class LiveParts {
   readonly #options: LiveConversationOptions
   readonly #links: ConversationLinks
-  readonly #turnTaking: TurnTaking<LiveMessage>
+  readonly turnTaking: TurnTaking<LiveMessage>
   readonly session = new SessionWriter()
   /** The replies of the model, each in a turn of its own. */
   readonly messages: LiveMessages
@@ -88,45 +109,66 @@ export class LiveParts {
   #speech: UserSpeech | undefined
 
   constructor(options: LiveConversationOptions, links: ConversationLinks) {
-    const { openTurn, listener, hasNonBlockingCalls, onError } = options
-    const { session } = this
-    const turnTaking = new TurnTaking<LiveMessage>(options)
     this.#options = options
     this.#links = links
-    this.#turnTaking = turnTaking
-    const messages = new LiveMessages({
-      turnTaking,
-      openTurn,
-      onTurn: (turn, message) => listener.onTurn(turn, partialUserMessage(message)),
-      onStop: (message) => {
-        if (turnTaking.speaker === message) links.interrupt()
-      },
-      onError,
-    })
-    this.messages = messages
-    this.input = new LiveInput({
-      turnTaking,
-      hasNonBlockingCalls,
-      park: () => {
-        if (this.#calls?.park()) this.snapshots.saveCalls()
-      },
-    })
-    this.output = new LiveOutput({
-      turnTaking,
-      messages,
-      session,
-      listener,
-      hasNonBlockingCalls,
-      agentName: options.agent.name,
-      onTurnEnd: () => this.input.flushResults(),
-      findTool: links.findTool,
-      onSpeech: (text, isFinished) => this.#openSpeech().add(text, isFinished),
-      onError,
-    })
-    this.snapshots = new SnapshotSaver({
-      take: () => (links.isOpen() ? links.takeSnapshot() : undefined),
-      save: options.onRest,
-    })
+    this.turnTaking = new TurnTaking<LiveMessage>(options.host)
+    this.messages = new LiveMessages(this)
+    this.input = new LiveInput(this)
+    this.output = new LiveOutput(this)
+    this.snapshots = new SnapshotSaver(this)
+  }
+
+  get listener(): LiveListener {
+    return this.#options.listener
+  }
+
+  get hasNonBlockingCalls(): boolean {
+    return this.#options.host.hasNonBlockingCalls
+  }
+
+  get agentName(): string {
+    return this.#options.host.agent.name
+  }
+
+  get onError(): (error: unknown) => void {
+    return this.#options.host.onError
+  }
+
+  openTurn(messageId: string, stream: TurnStream): Promise<Turn> {
+    const { host, chat } = this.#options
+    return host.openTurn(chat, messageId, stream)
+  }
+
+  onTurn(turn: Turn, message: LiveMessage): void {
+    this.listener.onTurn(turn, partialUserMessage(message))
+  }
+
+  onStop(message: LiveMessage): void {
+    if (this.turnTaking.speaker === message) this.#links.interrupt()
+  }
+
+  park(): void {
+    if (this.#calls?.park()) this.snapshots.saveCalls()
+  }
+
+  findTool(name: string): BaseTool | undefined {
+    return this.#links.findTool(name)
+  }
+
+  onTurnEnd(): void {
+    this.input.flushResults()
+  }
+
+  onSpeech(text: string, isFinished: boolean): void {
+    this.#openSpeech().add(text, isFinished)
+  }
+
+  takeSnapshot(): LiveSnapshot | undefined {
+    return this.#links.isOpen ? this.#links.takeSnapshot() : undefined
+  }
+
+  saveSnapshot(snapshot: LiveSnapshot): void {
+    this.#options.lease.save(snapshot).catch(this.onError)
   }
 
   /** The calls of the model. Undefined before the first one, because most conversations wait for a person and have none. */
@@ -140,17 +182,15 @@ export class LiveParts {
   }
 
   #createCalls(): LiveCalls {
-    const { agent, onError, errors, hostPlugins, credentials } = this.#options
+    const { host, chat } = this.#options
+    const { agent, onError, errors, hostPlugins, credentials, ledger, terms, browserCalls } = host
     const signIns =
       credentials &&
       new SignInCalls(credentials, (call, approval) =>
         this.openCalls().askForSignIn(call, approval),
       )
-    const host = { agent, onError, hostPlugins, errors, signIns }
-    const { chat, ledger, terms, browserCalls, cancelRemoteTasks } = this.#options
-    const { onLateResult, onLeft } = this.#options
+    const tools = { agent, onError, hostPlugins, errors, signIns }
     const { messages, input, session, snapshots } = this
-    const { isOpen, onLost } = this.#links
     return new LiveCalls({
       chat,
       messages,
@@ -158,15 +198,18 @@ export class LiveParts {
       session,
       ledger,
       terms,
-      browserCalls,
-      cancelRemoteTasks,
+      browserCalls: {
+        add: (call, timeoutMs) => browserCalls.add({ chat, ...call }, timeoutMs),
+        drop: (toolCallId) => browserCalls.drop(chat, [toolCallId]),
+      },
+      cancelRemoteTasks: (calls) => host.cancelRemoteTasks(chat, calls),
       signIns,
       runTool: (call, record, outer) =>
-        runLiveCall(call, { ...host, nest: (nested) => this.#options.nest(nested, outer) }, record),
-      isOpen,
-      onLateResult,
-      onLost,
-      onLeft,
+        runLiveCall(call, { ...tools, nest: (nested) => host.nest(nested, outer) }, record),
+      isOpen: () => this.#links.isOpen,
+      onLateResult: (messageId) => host.onLateResult(chat, messageId),
+      onLost: () => this.#links.closeAsLost(),
+      onLeft: (toolCallIds, error) => host.onLeft(chat, toolCallIds, error),
       onStateChange: (toolCallId, state) => {
         messages.setCallState(toolCallId, state)
         if (state === 'waiting' || (state === 'ended' && snapshots.hasCalls)) snapshots.saveCalls()
@@ -178,9 +221,9 @@ export class LiveParts {
   /** Created with the first words of the user. */
   #openSpeech(): UserSpeech {
     this.#speech ??= new UserSpeech({
-      turnTaking: this.#turnTaking,
+      turnTaking: this.turnTaking,
       listQuestions: () => this.#calls?.questions ?? [],
-      decide: this.#links.decideSpoken,
+      decide: (reply, approvalIds) => this.#links.decideSpoken(reply, approvalIds),
     })
     return this.#speech
   }

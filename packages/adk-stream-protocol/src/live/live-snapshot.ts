@@ -30,10 +30,12 @@ export type LiveSnapshot = z.infer<typeof LiveSnapshot>
 /** A call that another process continues. */
 export type WaitingCall = LiveSnapshot['calls'][number]
 
-interface SnapshotSaverOptions {
+/** The conversation whose snapshots are stored. */
+interface SnapshotSource {
   /** Returns the present snapshot, with a handle if the conversation is at rest. Returns undefined if the conversation has ended. */
-  readonly take: () => LiveSnapshot | undefined
-  readonly save: (snapshot: LiveSnapshot) => void
+  takeSnapshot(): LiveSnapshot | undefined
+  /** Stores a snapshot. Never throws. */
+  saveSnapshot(snapshot: LiveSnapshot): void
 }
 
 /** How long after a handle the session is stored: ADK yields the events of the turn after the handle. */
@@ -42,12 +44,12 @@ const REST_ATTEMPTS = 5
 
 /** Stores snapshots of a live session, so that another process can continue it after a crash. */
 export class SnapshotSaver {
-  readonly #options: SnapshotSaverOptions
+  readonly #source: SnapshotSource
   #timer: NodeJS.Timeout | undefined
   #hasCalls = false
 
-  constructor(options: SnapshotSaverOptions) {
-    this.#options = options
+  constructor(source: SnapshotSource) {
+    this.#source = source
   }
 
   /** Whether the last stored snapshot has calls. */
@@ -58,10 +60,10 @@ export class SnapshotSaver {
   /** Stores a snapshot when the conversation is at rest. */
   saveAtRest(attempts = REST_ATTEMPTS): void {
     clearTimeout(this.#timer)
-    if (attempts === 0 || !this.#options.take()) return
+    if (attempts === 0 || !this.#source.takeSnapshot()) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      const snapshot = this.#options.take()
+      const snapshot = this.#source.takeSnapshot()
       if (snapshot?.handle === undefined) this.saveAtRest(attempts - 1)
       else this.#save(snapshot)
     }, REST_MS)
@@ -72,7 +74,7 @@ export class SnapshotSaver {
   saveCalls(): void {
     // The call is in its new state after this step.
     queueMicrotask(() => {
-      const snapshot = this.#options.take()
+      const snapshot = this.#source.takeSnapshot()
       if (snapshot) this.#save(snapshot)
     })
   }
@@ -83,6 +85,6 @@ export class SnapshotSaver {
 
   #save(snapshot: LiveSnapshot): void {
     this.#hasCalls = snapshot.calls.length > 0
-    this.#options.save(snapshot)
+    this.#source.saveSnapshot(snapshot)
   }
 }

@@ -8,13 +8,13 @@ import { toLiveAgent } from '../../gemini-live/live-agent.ts'
 import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/live-models.ts'
 import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
 import { LiveConversation } from '../../live/live-conversation.ts'
-import type { LiveConversationOptions } from '../../live/live-parts.ts'
+import type { LiveHost } from '../../live/live-parts.ts'
 import type { LiveSnapshot } from '../../live/live-snapshot.ts'
 import type { LiveListener } from '../../live/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { TurnInfo } from '../observers.ts'
-import type { LazyBackend } from './backend.ts'
+import type { Backend, LazyBackend } from './backend.ts'
 import { toAppChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { LiveLease } from './live-leases.ts'
@@ -75,56 +75,55 @@ export function createConversationStarter(
       toLiveModelAgent(name, agent, options.model),
     ]),
   )
-  // All conversations share these objects, because there may be thousands of idle ones.
   const errors = new ToolErrors({ exposeErrors: options.exposeErrors, onNestedError: onError })
   const { plugins = [], ...adkServices } = options.services
   const hostPlugins = new PluginManager([...plugins])
   const terms = { policy, deadlineMs: approvalDeadlineMs, onError }
   const runConfig = { ...SPOKEN, ...options.runConfig }
-  let services: LiveConversationOptions['services'] | undefined
+  /** By the names of the agents. */
+  const hosts = new Map<string, LiveHost>()
 
-  return async (chat) => {
-    const backend = await options.backend.get()
-    const { host, sessions, ledger, browserCalls, appName, signIns } = backend
-    const key = toAppChat(backend, chat)
-    const name = await backend.agents.of(key)
+  const createHost = (
+    { host, sessions, ledger, browserCalls, appName, signIns }: Backend,
+    name: string,
+  ): LiveHost => {
     const found = agents.get(name)
     if (!found) throw new ProtocolError('unknown-agent')
     const { agent, model } = found
-    services ??= { ...adkServices, appName, sessionService: sessions.service }
-    const runnerServices = services
+    return {
+      errors,
+      hostPlugins,
+      terms,
+      runConfig,
+      browserCalls,
+      agent,
+      nest: (call, outer) => host.nestLive(name, call, outer),
+      services: { ...adkServices, appName, sessionService: sessions.service },
+      createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
+      hasNonBlockingCalls: takesNonBlockingCalls(model.model),
+      completesCalls: completesCalls(model.model),
+      ledger,
+      credentials: signIns,
+      cancelRemoteTasks: (chat, calls) => host.cancelRemoteTasks(chat, calls),
+      openTurn: ({ principalId, chatId }, messageId, stream) =>
+        turnService.streamLive({ principalId, chatId }, messageId, { ...stream, graceMs }),
+      onLeft: (chat, toolCallIds, error) => {
+        for (const toolCallId of toolCallIds) options.onLeft({ chat, toolCallId }, error)
+      },
+      onLateResult: ({ principalId, chatId }, messageId) =>
+        options.onLateResults({ principalId, chatId, messageId }),
+      onError,
+    }
+  }
+
+  return async (ref) => {
+    const backend = await options.backend.get()
+    const chat = toAppChat(backend, ref)
+    const name = await backend.agents.of(chat)
+    const host = hosts.get(name) ?? createHost(backend, name)
+    hosts.set(name, host)
     return (listener, { lease, continues }) =>
-      // Without a spread, V8 stores the fields in the object itself, and all conversations share one hidden class.
-      new LiveConversation({
-        errors,
-        hostPlugins,
-        terms,
-        runConfig,
-        chat: key,
-        browserCalls: {
-          add: (call, timeoutMs) => browserCalls.add({ chat: key, ...call }, timeoutMs),
-          drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
-        },
-        agent,
-        nest: (call, outer) => host.nestLive(name, call, outer),
-        services: runnerServices,
-        createModel: (hooks, resumeFrom) => new ReconnectingLiveModel(model, { hooks, resumeFrom }),
-        continues,
-        onRest: (snapshot) => void lease.save(snapshot).catch(onError),
-        hasNonBlockingCalls: takesNonBlockingCalls(model.model),
-        completesCalls: completesCalls(model.model),
-        ledger,
-        credentials: signIns,
-        cancelRemoteTasks: (calls) => host.cancelRemoteTasks(key, calls),
-        openTurn: (messageId, stream) =>
-          turnService.streamLive(chat, messageId, { ...stream, graceMs }),
-        onLeft: (toolCallIds, error) => {
-          for (const toolCallId of toolCallIds) options.onLeft({ chat: key, toolCallId }, error)
-        },
-        onLateResult: (messageId) => options.onLateResults({ ...chat, messageId }),
-        listener,
-        onError,
-      })
+      new LiveConversation({ host, chat, listener, continues, lease })
   }
 }
 

@@ -71,7 +71,10 @@ export function openLiveLeases({ backend, ask, onError }: LiveLeasesOptions): Li
     const taken = await lockSession(stores.ledger, chat, (owner) =>
       askOwner(owner, { kind: RELEASE, body: { chat, ...toReleaseNeed(need) } }),
     )
-    return typeof taken === 'string' ? taken : openLease(stores, { chat, lock: taken, onError })
+    if (typeof taken === 'string') return taken
+    const lease = new SharedLease(stores, { chat, lock: taken, onError })
+    await lease.readSnapshot()
+    return lease
   }
   const end: LiveLeases['end'] = async (chat) => {
     const { store } = await backend.get()
@@ -130,26 +133,47 @@ interface LockedSession {
   readonly onError: (error: unknown) => void
 }
 
-/** Returns a lease that other processes respect. */
-async function openLease(
-  { ledger, store }: LeaseStores,
-  { chat, lock, onError }: LockedSession,
-): Promise<LiveLease> {
-  const { liveSessions } = store
-  const findSnapshot = async (): Promise<LiveSnapshot | undefined> => {
-    const sealed = await liveSessions?.find(chat)
-    return sealed && openSnapshot(chat, sealed, await store.secret(SECRET))
+/** A lease that other processes respect. */
+class SharedLease implements LiveLease {
+  readonly #stores: LeaseStores
+  readonly #session: LockedSession
+  continues: LiveSnapshot | undefined
+
+  constructor(stores: LeaseStores, session: LockedSession) {
+    this.#stores = stores
+    this.#session = session
   }
-  const isHeld = (): Promise<boolean> => ledger.locks.stillHoldsLive(lock)
-  const save = async (snapshot: LiveSnapshot): Promise<boolean> => {
-    if (!liveSessions) return isHeld()
-    const sealed = sealSnapshot(chat, snapshot, await store.secret(SECRET))
-    return liveSessions.save(chat, sealed, { lock, maxAgeMs: MAX_AGE_MS })
-  }
-  const release = async (snapshot?: LiveSnapshot): Promise<void> => {
+
+  /** Reads the session of another process that this one continues. */
+  async readSnapshot(): Promise<void> {
+    const { store } = this.#stores
+    const { chat, onError } = this.#session
     try {
-      if (snapshot) await save(snapshot)
-      else if (await isHeld()) await liveSessions?.drop(chat)
+      const sealed = await store.liveSessions?.find(chat)
+      this.continues = sealed && openSnapshot(chat, sealed, await store.secret(SECRET))
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  isHeld(): Promise<boolean> {
+    return this.#stores.ledger.locks.stillHoldsLive(this.#session.lock)
+  }
+
+  async save(snapshot: LiveSnapshot): Promise<boolean> {
+    const { store } = this.#stores
+    const { chat, lock } = this.#session
+    if (!store.liveSessions) return this.isHeld()
+    const sealed = sealSnapshot(chat, snapshot, await store.secret(SECRET))
+    return store.liveSessions.save(chat, sealed, { lock, maxAgeMs: MAX_AGE_MS })
+  }
+
+  async release(snapshot?: LiveSnapshot): Promise<void> {
+    const { ledger, store } = this.#stores
+    const { chat, lock, onError } = this.#session
+    try {
+      if (snapshot) await this.save(snapshot)
+      else if (await this.isHeld()) await store.liveSessions?.drop(chat)
     } catch (error) {
       // The session is restored from its messages.
       onError(error)
@@ -157,11 +181,6 @@ async function openLease(
     // If this fails, the lock expires with the lease.
     await ledger.locks.unlockLive(lock).catch(onError)
   }
-  const continues = await findSnapshot().catch((error: unknown) => {
-    onError(error)
-    return undefined
-  })
-  return { continues, isHeld, save, release }
 }
 
 /** The name of the secret that encrypts snapshots. */
