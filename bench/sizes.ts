@@ -53,5 +53,5 @@ export const QUICK: Sizes = {
 
 /** Returns sizes for a warm-up pass, in which a new process compiles its code. The figures are discarded. */
 export function warmUp(sizes: Sizes): Sizes {
-  return { ...sizes, tokensAlone: 3_000, tokensCrowd: 100, requests: 40, held: 10 }
+  return { ...sizes, tokensAlone: 3_000, tokensCrowd: 100, requests: 2_000, held: 10 }
 }

@@ -12,7 +12,7 @@ import type { ServerKind, ToolStart } from './server.ts'
 
 const ROUNDS = 200
 /** Rounds in which the servers compile their code. */
-const WARM_UP = 400
+const WARM_UP = 1_000
 /** Long enough for the work after a request to end, so that it does not count for the next one. */
 const PAUSE_MS = 10
 
