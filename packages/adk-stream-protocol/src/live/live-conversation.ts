@@ -22,7 +22,7 @@ import type { LiveInput } from './live-input.ts'
 import type { LiveMessageOptions, LiveMessages } from './live-message.ts'
 import { LiveMessage } from './live-message.ts'
 import { toRepliedEvent, toUserEvent } from './live-output.ts'
-import type { LiveConversationOptions } from './live-parts.ts'
+import type { ConversationLinks, LiveConversationOptions } from './live-parts.ts'
 import { LiveParts } from './live-parts.ts'
 import type { LiveSnapshot } from './live-snapshot.ts'
 
@@ -38,8 +38,11 @@ const ABANDON_AFTER_MS = 1_000
 /** The state of a conversation in which the model has made no call. */
 const NO_CALLS: Pick<LiveCalls, 'waiting' | 'isWaiting'> = { waiting: [], isWaiting: true }
 
-/** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…` are for its model, and those after `interrupt` also for its parts. */
-export class LiveConversation implements LiveHooks {
+/**
+ * One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. Its methods `on…`
+ * are for its model. Its parts use the methods of `ConversationLinks`.
+ */
+export class LiveConversation implements LiveHooks, ConversationLinks {
   readonly #options: LiveConversationOptions
   readonly #parts: LiveParts
   #decideSpoken: DecideSpoken | undefined

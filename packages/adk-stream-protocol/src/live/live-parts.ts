@@ -78,7 +78,7 @@ export interface LiveConversationOptions {
 }
 
 /** What the parts of a conversation need of it. */
-interface ConversationLinks {
+export interface ConversationLinks {
   /** Whether the conversation has not ended, and is not about to. */
   readonly isOpen: boolean
   /** Interrupts the model's speech. */
