@@ -88,6 +88,20 @@ test('[TU91] [TU11] a draining bridge finishes running replies, rejects new work
   expect(await response.text()).toContain('"stopped":true')
 })
 
+test('[TU921] a request that arrives after the bridge and its store were closed is told to try again', async () => {
+  await using folder = await makeFolder()
+  const store = await openSqliteStore({ path: folder.database })
+  await using server = await openPaymentServer({ store, effects: folder.effects })
+  await server.bridge.close({ drainMs: 0 })
+  await store.close()
+  const response = await fetch(`${server.url}/chats/chat-1/messages`, {
+    headers: { 'x-user': 'hanako' },
+  })
+  expect(response.status).toBe(503)
+  expect(response.headers.get('retry-after')).toBe('1')
+  expect(await response.json()).toMatchObject({ error: { code: 'unavailable' } })
+})
+
 test('[TU91] a reply that runs when the bridge closes is written to its end', async () => {
   const waited = defer()
   await using server = await serve({

@@ -1,6 +1,7 @@
 import { callInTime } from '../../shared/async.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
+import { StoreError } from '../../store/store-error.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
 import { credentialCheck } from '../auth/authenticate.ts'
 import type { Drain } from '../drain.ts'
@@ -127,7 +128,12 @@ export class HttpRouter {
   }
 
   #refuse(thrown: unknown): JsonReply {
-    const error = readError(thrown)
+    const { drain } = this.#options
+    // TU921: another server has the chat.
+    const error =
+      drain.isActive() && thrown instanceof StoreError && thrown.code === 'closed'
+        ? new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds: 1 })
+        : readError(thrown)
     this.#options.onRefused(error)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
     else if (error.code === 'forbidden-host' || error.code === 'forbidden-origin')
