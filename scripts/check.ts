@@ -89,8 +89,8 @@ function report(lines: string): void {
 }
 
 async function runTests(): Promise<boolean> {
-  const env = { ...process.env, PACKED_PACKAGES: packed }
-  const child = spawn('vitest run', { shell: true, stdio: 'inherit', env })
+  if (tasks.some(({ name }) => name === 'package')) process.env['PACKED_PACKAGES'] = packed
+  const child = spawn('vitest run', { shell: true, stdio: 'inherit' })
   return new Promise((resolve) => child.once('close', (code) => resolve(code === 0)))
 }
 
