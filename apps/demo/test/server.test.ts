@@ -6,16 +6,19 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
 import type { Authenticate } from 'adk-stream-protocol/server'
-import { beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { oneOf } from '../../../test/support/long-run.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { choosingRoles, createApprovers } from '../src/server/roles.ts'
-import { startDemo } from '../src/server/start-demo.ts'
+import { type Demo, startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from '../scripts/build-page.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
-import { temporaryDirectory } from '../../../test/support/temporary-directory.ts'
+import {
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '../../../test/support/temporary-directory.ts'
 
 let program = ''
 
@@ -57,6 +60,20 @@ test('[DM12] the error for a port in use says what to do', async () => {
   }
 })
 
+/** For tests that only read from it. */
+let sharedDemo: Demo
+let sharedData: TemporaryDirectory
+
+beforeAll(async () => {
+  sharedData = await temporaryDirectory()
+  sharedDemo = await startDemo({ PORT: '0', DATA_DIR: sharedData.path })
+})
+
+afterAll(async () => {
+  await sharedDemo[Symbol.asyncDispose]()
+  await sharedData[Symbol.asyncDispose]()
+})
+
 test.each([
   '/',
   '/icon-that-is-not-there.svg',
@@ -68,9 +85,7 @@ test.each([
   '//',
   '/%',
 ])('[DM13] %s has the security headers', async (path) => {
-  await using data = await temporaryDirectory()
-  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
-  const { headers } = await fetch(demo.url + path)
+  const { headers } = await fetch(sharedDemo.url + path)
   const policy = headers.get('content-security-policy') ?? ''
   expect(policy).toMatch(/default-src 'self';.*frame-ancestors 'none'/)
   expect(policy).not.toContain('unsafe')
@@ -88,12 +103,11 @@ test.each([
   ['gzip, deflate', 'gzip'],
   ['identity', null],
 ])('[DM390] a browser that accepts %s gets the page with %s', async (accepted, encoding) => {
-  await using data = await temporaryDirectory()
-  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const { url } = sharedDemo
   const headers = { 'accept-encoding': accepted }
-  const html = await fetch(demo.url, { headers })
+  const html = await fetch(url, { headers })
   const [script = ''] = /\/assets\/[^"]+\.js/.exec(await html.text()) ?? []
-  const response = await fetch(demo.url + script, { headers })
+  const response = await fetch(url + script, { headers })
   expect(response.headers.get('content-encoding')).toBe(encoding)
   expect(response.headers.get('content-type')).toContain('javascript')
   expect(await response.text()).toContain('createElement')
