@@ -168,8 +168,8 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
       // The stored messages leave out the turn that is running, for this page or for another one.
       const isPartial = event.isRunning || chat.isBusy
       // A message that could not be sent is on this page only.
-      const keepAll = isPartial || chat.hasFailed
-      const messages = mergeStored(event.messages, chat, { keepAll })
+      const hasUnsent = chat.hasFailed && chat.messages.at(-1)?.role === 'user'
+      const messages = mergeStored(event.messages, chat, { keepAll: isPartial || hasUnsent })
       const next = isPartial ? state : { ...state, brokenOffId: undefined }
       return [next, [setMessages(messages), NOTIFY]]
     }
