@@ -194,6 +194,7 @@ export function nextCall(state: CallState, event: CallEvent): Next {
 }
 
 function receiveCheck(state: CallState, check: CallCheck, canWait: boolean): Next {
+  if (state.isCancelled) return settle(state, CANCELLED)
   switch (check.verdict) {
     case 'refuse':
       return settle(state, check.response)

@@ -47,6 +47,8 @@ export class LiveCalls {
   readonly #open = new SparseMap<string, OpenCall>()
   /** Work on calls that is in progress. */
   readonly #work = new SparseSet<Promise<void>>()
+  /** Calls that the model cancelled in its current turn and that are not open: ADK may be about to start them. */
+  readonly #cancelled = new SparseSet<string>()
   #isClosed = false
 
   constructor(options: LiveCallsOptions) {
@@ -97,6 +99,7 @@ export class LiveCalls {
   start(toolCall: ToolCall): void {
     const call = this.#create(toolCall)
     const { id } = call
+    if (this.#cancelled.has(id)) this.cancel([id])
     this.#runWork(call, async () => {
       const check: CallCheck = this.#live.messages.isUnwanted(id)
         ? { verdict: 'refuse', response: UNWANTED }
@@ -258,16 +261,28 @@ export class LiveCalls {
     // The model has the status of a parked call, so there is nothing that it could withdraw.
     const ids = toolCallIds.filter((id) => this.#open.get(id)?.parking !== 'known')
     for (const id of ids) {
-      // The status of a parked call was sent too late.
-      const ignoring = this.#open.get(id)?.parking ? messages.ofCall(id) : undefined
+      const call = this.#open.get(id)
+      // The result of an ended call, or the status of a parked one, was sent too late.
+      const ignoring = call && !call.parking ? undefined : messages.findByCall(id)
       input.cancelCall(id, ignoring)
     }
     for (const id of ids) {
       const call = this.#open.get(id)
-      call?.unwanted.abort()
-      if (call) this.apply(call, { type: 'cancelled' })
+      if (call) {
+        call.unwanted.abort()
+        this.apply(call, { type: 'cancelled' })
+      } else {
+        this.#cancelled.add(id)
+        const message = messages.findByCall(id)
+        if (message) messages.closeIfDone(message)
+      }
     }
     input.flushResults()
+  }
+
+  /** The model's turn has ended. ADK has started its calls. */
+  endTurn(): void {
+    this.#cancelled.clear()
   }
 
   /** Ends all calls here. Requested approvals stay in the ledger, where they can still be decided. */

@@ -205,9 +205,14 @@ export class LiveMessages {
     return message.isStreaming || (!message.isStopped && this.#isBusy(message))
   }
 
+  /** Returns the message that made a call. Returns undefined if it is complete, or the call is unknown. */
+  findByCall(toolCallId: string): LiveMessage | undefined {
+    return this.#byCall.get(toolCallId)
+  }
+
   /** Returns the message that made a call. */
   ofCall(toolCallId: string): LiveMessage {
-    const message = this.#byCall.get(toolCallId)
+    const message = this.findByCall(toolCallId)
     if (!message) throw new Error(`The call ${toolCallId} belongs to no message.`)
     return message
   }

@@ -156,6 +156,7 @@ export class LiveParts {
   }
 
   onTurnEnd(): void {
+    this.#calls?.endTurn()
     this.input.flushResults()
   }
 

@@ -330,6 +330,18 @@ const paths: readonly [what: string, events: CallEvent[], state: string, effects
     [{ type: 'run', approval: executing }],
   ],
   [
+    'a call that was cancelled before it ran does not run',
+    [modelCancelled, run],
+    'settled',
+    [{ type: 'settle', response: { status: 'cancelled' } }],
+  ],
+  [
+    'a call that was cancelled before its approval was requested is settled without one',
+    [modelCancelled, ask],
+    'settled',
+    [{ type: 'settle', response: { status: 'cancelled' } }],
+  ],
+  [
     'a cancelled browser call is settled',
     [...delivered, handedOver, modelCancelled],
     'settled',
