@@ -75,7 +75,7 @@ export function nextSpeaker<Message>(
     case 'call-cancelled':
       return { ...state, blockingCalls: without(state.blockingCalls, event.toolCallId) }
     case 'result-ignored':
-      return { ...state, pending: withoutFirst(state.pending, event.message) }
+      return ignoreResult(state, event.message)
     case 'turn-cut-off':
       return isReplying(state)
         ? { ...state, speaking: undefined, pending: [state.speaking.message, ...state.pending] }
@@ -160,6 +160,15 @@ function sendResult<Message>(
   return speaking?.message === message && calls === 'open'
     ? { ...state, blockingCalls, calls: 'answered' }
     : { ...state, blockingCalls, pending: [message, ...pending] }
+}
+
+function ignoreResult<Message>(
+  state: TurnTakingState<Message>,
+  message: Message,
+): TurnTakingState<Message> {
+  return state.speaking?.message === message && state.calls === 'answered'
+    ? { ...state, calls: 'none' }
+    : { ...state, pending: withoutFirst(state.pending, message) }
 }
 
 function completeTurn<Message>(state: TurnTakingState<Message>): TurnTakingState<Message> {

@@ -145,6 +145,11 @@ const CASES: readonly (readonly [name: string, steps: readonly Step[], Expected]
     { speaker: b, expected: [b] },
   ],
   [
+    '[LV961] a response that the model ignores does not continue its turn',
+    [sent(a), output, calls('1'), result('1', a), ignored(a), completed],
+    {},
+  ],
+  [
     '[LV9] the reply to results comes before the reply to a later message',
     [sent(a), output, calls('1'), completed, sent(b), result('1', a), output],
     { speaker: a, expected: [a, b] },
