@@ -29,7 +29,7 @@ export class LiveInput {
   /** What ADK sends to the model. */
   readonly queue = new LiveRequestQueue()
   readonly #options: LiveInputOptions
-  /** Results of parked calls that the model has not received. A text would cancel its other calls, or interrupt what it says. */
+  /** Results of parked calls that the model has not received. A text would cancel its other calls, or interrupt its reply. */
   readonly #unsentResults: { readonly message: LiveMessage; readonly text: string }[] = []
 
   constructor(options: LiveInputOptions) {
@@ -100,14 +100,13 @@ export class LiveInput {
     if (ignoring) turnTaking.apply({ type: 'result-ignored', message: ignoring })
   }
 
-  /** Sends the results of parked calls, if the model does not speak (LV920) and waits for no other result. */
+  /** Sends the first result of a parked call, if it interrupts no reply (LV920) and the model waits for no other result. */
   flushResults(): void {
-    const { speaker, hasBlockingCalls } = this.#options.turnTaking
-    if (!speaker && !hasBlockingCalls) this.#sendUnsentResults()
+    if (this.#options.turnTaking.isIdle) this.#sendUnsentResults(1)
   }
 
-  #sendUnsentResults(): void {
-    for (const { message, text } of this.#unsentResults.splice(0)) {
+  #sendUnsentResults(count = this.#unsentResults.length): void {
+    for (const { message, text } of this.#unsentResults.splice(0, count)) {
       this.#options.turnTaking.apply({ type: 'held-result-sent', message })
       this.queue.sendContent({ role: 'user', parts: [{ text }] })
     }

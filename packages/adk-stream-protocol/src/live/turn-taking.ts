@@ -30,7 +30,7 @@ export type TurnTakingEvent<Message> =
   | { readonly type: 'calls-made'; readonly toolCallIds: readonly string[] }
   /** The model received the result of a call that belongs to this message. */
   | { readonly type: 'result-sent'; readonly toolCallId: string; readonly message: Message }
-  /** The result of a parked call is held back, because the model speaks or waits for another result. */
+  /** The result of a parked call is held back until the model is idle. */
   | { readonly type: 'result-held'; readonly message: Message }
   | { readonly type: 'held-result-sent'; readonly message: Message }
   | { readonly type: 'call-cancelled'; readonly toolCallId: string }
@@ -128,9 +128,10 @@ export class TurnTaking<Message extends object> {
     return isReplying(this.#state)
   }
 
-  /** Whether the model waits for results of calls. */
-  get hasBlockingCalls(): boolean {
-    return this.#state.blockingCalls.size > 0
+  /** Whether the model has replied to everything that it has received, and waits for no results of calls. */
+  get isIdle(): boolean {
+    const { speaking, pending, blockingCalls } = this.#state
+    return !speaking && pending.length === 0 && blockingCalls.size === 0
   }
 
   /** Whether the model's turn is blocked until calls have results. */
