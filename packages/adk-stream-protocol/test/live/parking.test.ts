@@ -1,7 +1,5 @@
 import { EventEmitter, once } from 'node:events'
 
-import type { Responder } from 'gemini-emulator'
-import { firstOf, scriptResponder } from 'gemini-emulator'
 import type { UIMessage } from 'ai'
 import { lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai'
 import Database from 'libsql'
@@ -14,7 +12,6 @@ import { openSqliteStore, openWithClocks } from '../../src/store/sqlite/sqlite-s
 import { nest } from '../approvals/support/nested-agents.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import type { TestBridge } from '../approvals/support/test-bridge.ts'
-import { textOf } from '../support/chat-probe.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { takeTurns } from '../../../../test/support/take-turns.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
@@ -23,59 +20,14 @@ import {
   joinLive,
   lastSession,
   type LiveTestBridgeOptions,
-  openLiveTestBridge,
   unasked,
   untilAsked,
   whole,
 } from './support/live-test-bridge.ts'
+import { openParking, receivedOf, toolStates, untilShown } from './support/parking.ts'
 import { speak } from './support/voice.ts'
 
-const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
 const AWAITING = { response: { status: 'awaiting_approval' } }
-
-/** Repeats the results that the model receives as text. */
-const repeatResults: Responder = ({ contents }) => {
-  const text = contents.at(-1)?.parts?.[0]?.text ?? ''
-  return text.startsWith('[Result of') ? [{ type: 'say', text: `Told ${text}` }] : undefined
-}
-
-const OK: Responder = () => [{ type: 'say', text: 'OK.' }]
-
-/** A bridge with a model that waits for its calls. */
-function openParking(options: LiveTestBridgeOptions = {}): Promise<TestBridge> {
-  return openLiveTestBridge({
-    liveModel: BLOCKING_MODEL,
-    respond: firstOf(repeatResults, scriptResponder, OK),
-    ...options,
-  })
-}
-
-/** What the model received of calls: function responses, and results as text. */
-function receivedOf(testBridge: TestBridge) {
-  const frames = testBridge.emulator.live.sessions.flatMap(({ received }) => [...received])
-  const responses = frames.flatMap((frame) => {
-    const { functionResponses = [] } = Object(frame['toolResponse'] ?? {}) as {
-      functionResponses?: { id: string; response: Record<string, unknown> }[]
-    }
-    return functionResponses
-  })
-  const texts = frames.flatMap((frame) => {
-    const { text = '' } = Object(frame['realtimeInput'] ?? {}) as { text?: string }
-    return text.startsWith('[Result of') ? [text] : []
-  })
-  return { responses, texts }
-}
-
-async function untilShown(testBridge: TestBridge, text: string): Promise<void> {
-  await testBridge.page().untilMessages((messages) => JSON.stringify(messages).includes(text))
-}
-
-async function toolStates(testBridge: TestBridge): Promise<unknown[]> {
-  const messages = await testBridge.page().messages()
-  return messages.flatMap(({ parts }) =>
-    parts.flatMap((part) => (part.type === 'tool-process_payment' ? [part['state']] : [])),
-  )
-}
 
 /** A database whose clock a test advances. */
 async function openClock() {
@@ -292,78 +244,6 @@ test('[LV12] a cancellation of a call that the model knows to wait changes nothi
   await testBridge.page().decide(id, { approved: true })
   await untilShown(testBridge, 'Told [Result of')
   expect(testBridge.wallet.payments).toHaveLength(1)
-})
-
-test.each([true, false])(
-  '[LV920] the result of a parked call does not cut the reply to a later message off; approved: %s',
-  async (approved) => {
-    await using testBridge = await openParking()
-    await using client = await joinLive(testBridge)
-    client.send({ type: 'watch', id: 'chat-1' })
-    client.say(`${callPayment(50)} [[then]] [[say It waits.]]`, 'r1')
-    const [id = ''] = await untilAsked(client)
-    client.say('[[say One.]] [[wait more]] [[say Two.]]', 'r2')
-    await client.untilText('One.', 'r2')
-    await testBridge.page().decide(id, { approved })
-    // The result is stored, and would have reached the model.
-    const ended = approved ? 'output-available' : 'output-denied'
-    await expect.poll(() => toolStates(testBridge)).toEqual([ended])
-    await client.sync()
-    testBridge.emulator.release('more')
-    expect(await whole(client, 'r2')).toBe('One.Two.')
-    await untilShown(testBridge, 'Told [Result of')
-    const texts = (await testBridge.page().messages()).map(textOf)
-    expect(texts[1]).toContain('Told [Result of')
-    expect(texts[3]).toBe('One.Two.')
-  },
-)
-
-test.each([true, false])(
-  '[LV920] the result of a parked call does not replace a reply that has not started; spoken: %s',
-  async (spoken) => {
-    await using testBridge = await openParking({ spoken })
-    await using client = await joinLive(testBridge)
-    client.send({ type: 'watch', id: 'chat-1', ...(spoken && { audio: 'binary' }) })
-    client.say(`${callPayment(50)} [[then]] [[say It waits.]]`, 'r1')
-    const [id = ''] = await untilAsked(client)
-    const text = '[[wait more]] [[say Later.]]'
-    if (spoken) {
-      testBridge.emulator.live.queueTranscript(text)
-      speak(client)
-    } else client.say(text, 'r2')
-    await testBridge.untilAsked('[[say Later.]]')
-    await testBridge.page().decide(id, { approved: false })
-    // The result is stored or streamed, and would have reached the model.
-    const isStreamed = () => JSON.stringify(client.frames).includes('"tool-output-denied"')
-    await expect
-      .poll(async () => isStreamed() || (await toolStates(testBridge)).includes('output-denied'))
-      .toBe(true)
-    await client.sync()
-    testBridge.emulator.release('more')
-    await untilShown(testBridge, 'Told [Result of')
-    const [, reply, question, later] = await testBridge.page().messages()
-    expect(textOf(reply)).toContain('Told [Result of')
-    expect([textOf(question), textOf(later)]).toEqual([text, 'Later.'])
-  },
-)
-
-test('[LV920] the results of two parked calls get a reply each, one after the other', async () => {
-  await using testBridge = await openParking()
-  await using client = await joinLive(testBridge)
-  client.send({ type: 'watch', id: 'chat-1' })
-  client.say(`${callPayment(50)} ${callPayment(30, '太郎')} [[then]] [[say Both wait.]]`)
-  const [first = '', second = ''] = await untilAsked(client, 2)
-  client.say('[[say One.]] [[wait more]] [[say Two.]]', 'r2')
-  await client.untilText('One.', 'r2')
-  await testBridge.page().decide(first, { approved: true })
-  await testBridge.page().decide(second, { approved: false })
-  await expect.poll(() => toolStates(testBridge)).toEqual(['output-available', 'output-denied'])
-  await client.sync()
-  testBridge.emulator.release('more')
-  await untilShown(testBridge, 'denied this call')
-  const [, reply] = await testBridge.page().messages()
-  expect(textOf(reply).match(/Told \[Result of the call/g)).toHaveLength(2)
-  expect(textOf(reply)).toMatch(/"success":true[^]*"status":"denied"/)
 })
 
 test('[LV600] [LV10] a held stream does not keep the reply to the next message from streaming', async () => {
