@@ -406,6 +406,15 @@ describe('lost connections', () => {
     expect(effects[0]).toEqual({ type: 'set-messages', messages: [USER, assistant('m1', part)] })
   })
 
+  test('[CL5] a call that was decided and ended in one burst keeps the decision that the server reported', () => {
+    const data = { approvalId: 'a1', toolCallId: 'c1', state: 'denied' }
+    const report = { type: 'data-approval', data }
+    const messages = [USER, assistant('m1', call('output-denied'), report)]
+    const [, effects] = step({ stream: 'ended' }, IDLE, { messages })
+    const settled = [USER, assistant('m1', call('output-denied', false), report)]
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: settled })
+  })
+
   test('[CL21] a feed that is back catches up, and forgets which turns it was to report', () => {
     const start = { isFollowing: true, ownTurns: new Set(['m1']) }
     const lost = { type: 'lost', attempt: 1, retryAt: 0, error: undefined } as const

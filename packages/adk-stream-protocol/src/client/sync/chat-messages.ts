@@ -146,16 +146,17 @@ const ENDED = new Set(['output-available', 'output-error', 'output-denied'])
 function settlePart(part: PartView, parts: readonly PartView[]): PartView {
   const { state = '', approval, toolCallId = '' } = part
   if (!approval || !ENDED.has(state)) return part
-  if (approval.approved === undefined) {
-    const { approval: _undecided, ...rest } = part
-    return rest
-  }
   const reported = approvalState(parts, toolCallId)
-  const isContrary =
-    (reported === 'approved' && !approval.approved) || (reported === 'denied' && approval.approved)
-  return isContrary
-    ? { ...part, approval: { id: approval.id, approved: !approval.approved } }
-    : part
+  // In a burst, the decision and the outcome may have arrived before the chat had read the request.
+  if (reported === 'approved' || reported === 'denied') {
+    const approved = reported === 'approved'
+    return approval.approved === approved
+      ? part
+      : { ...part, approval: { id: approval.id, approved } }
+  }
+  if (approval.approved !== undefined) return part
+  const { approval: _undecided, ...rest } = part
+  return rest
 }
 
 /**
