@@ -84,7 +84,7 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
     async (given) => {
       await using testBridge = await TestBridge.open()
       await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })
-      const failing = { loadMessages: () => Promise.reject(new TypeError('fetch failed')) }
+      const failing = { loadChat: () => Promise.reject(new TypeError('fetch failed')) }
       const options = given.startsWith('an error') ? failing : {}
       const { chat, refused } = open(page.transport, version, options)
       await chat.send(PAY)

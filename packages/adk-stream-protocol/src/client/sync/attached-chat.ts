@@ -16,7 +16,6 @@ import {
   isBusy,
   patchChat,
 } from './attachable-chat.ts'
-import type { MessageView } from './chat-messages.ts'
 import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
 import {
   checkRefusal,
@@ -46,8 +45,11 @@ import type { SyncContext, SyncEffect, SyncEvent, SyncState } from './sync-state
 export interface AttachOptions {
   /** The API of the bridge. With it, the chat follows what happens to it elsewhere and reloads what was lost. */
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
-  /** Loads the stored messages of the chat, for when the outcome of a response was lost or was decided elsewhere. Default: `api`, or the transport. */
-  readonly loadMessages?: () => Promise<readonly MessageView[]>
+  /**
+   * Loads the stored messages of the chat, and whether a turn is running, which they leave out: for when the outcome of a response was lost
+   * or was decided elsewhere. Default: `api`, or the transport.
+   */
+  readonly loadChat?: () => Promise<StoredConversation>
   /** Called when an approval of the chat changes, here or elsewhere. Needs `api`. */
   readonly onApproval?: (approval: { approvalId: string; state: string }) => void
   /** Called with errors that no request of the chat failed with, such as a decision that was rejected while the reply continued. */
@@ -278,8 +280,8 @@ export class AttachedChat {
   }
 
   async #load(): Promise<StoredConversation | undefined> {
-    const { api, loadMessages } = this.#options
-    if (loadMessages) return { messages: await loadMessages(), running: false }
+    const { api, loadChat } = this.#options
+    if (loadChat) return loadChat()
     return api ? api.loadChat(this.chat.id) : this.channel.loadChat?.(this.chat.id)
   }
 

@@ -60,7 +60,10 @@ async function readRefused(
     return !shown || loaded.known.includes(shown.id)
   })
   if (isStored) return loaded
+  const { error } = chat
   await chat.resumeStream()
+  // The AI SDK clears the error of the chat when it reads a turn.
+  if (error && !chat.error) context.reportError(error)
   return reload(context)
 }
 

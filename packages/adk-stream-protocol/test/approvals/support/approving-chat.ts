@@ -20,7 +20,7 @@ interface ApprovingChatOptions {
   readonly api: string
   readonly fetch: typeof globalThis.fetch
   readonly webSocket: PageSocketClass
-  readonly loadMessages: () => Promise<readonly ChatMessage[]>
+  readonly loadChat: () => Promise<{ messages: readonly ChatMessage[]; running: boolean }>
   readonly messages: readonly ChatMessage[]
   /** Default `approvals`. */
   readonly autoSend?: AutoSend
@@ -267,11 +267,9 @@ function openTransport({ api, webSocket }: ApprovingChatOptions) {
 function attach(
   chat: AttachableChat,
   transport: ReturnType<typeof openTransport>,
-  { loadMessages }: ApprovingChatOptions,
+  { loadChat }: ApprovingChatOptions,
 ): AttachedChat {
-  return attachChat(chat, transport, {
-    loadMessages,
-  })
+  return attachChat(chat, transport, { loadChat })
 }
 
 /** A chat of the client library: edited arguments are sent with the approval itself. */

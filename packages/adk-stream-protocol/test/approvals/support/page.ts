@@ -115,8 +115,8 @@ export class Page {
     const messages = await this.messages(id)
     const api = `${this.#address.url}/stream`
     const { webSocket } = this
-    const loadMessages = (): Promise<readonly ChatMessage[]> => this.messages(id)
-    return client.openChat({ id, api, fetch, webSocket, loadMessages, messages, autoSend })
+    const loadChat = (): Promise<Conversation> => this.conversation(id)
+    return client.openChat({ id, api, fetch, webSocket, loadChat, messages, autoSend })
   }
 
   async messages(id = 'chat-1'): Promise<readonly ChatMessage[]> {

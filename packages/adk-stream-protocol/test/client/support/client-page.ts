@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 
 import type {
   AdkUIMessage,
+  LoadedChat,
   AttachedChat,
   WebSocketTransport,
   WebSocketTransportOptions,
@@ -93,8 +94,8 @@ export class ClientPage implements AsyncDisposable {
   /** Opens a chat as a page does: with the stored messages. */
   async open(id = 'chat-1', { reloads = true }: { reloads?: boolean } = {}): Promise<ClientChat> {
     const { transport } = this
-    const loadMessages = (): Promise<AdkUIMessage[]> => this.load(id)
-    return openAttached(this.#options.version, { id, transport, loadMessages, reloads })
+    const loadChat = (): Promise<LoadedChat> => this.sse().loadChat(id)
+    return openAttached(this.#options.version, { id, transport, loadChat, reloads })
   }
 
   /** Opens a chat that is not attached. */
@@ -143,27 +144,28 @@ export async function openSse(
   version: Version,
   id = 'chat-1',
 ): Promise<ClientChat> {
-  const loadMessages = (): Promise<AdkUIMessage[]> => transport.loadMessages(id)
-  return openAttached(version, { id, transport, loadMessages, reloads: true })
+  const loadChat = (): Promise<LoadedChat> => transport.loadChat(id)
+  return openAttached(version, { id, transport, loadChat, reloads: true })
 }
 
 interface AttachedOptions {
   readonly id: string
   readonly transport: AnyTransport & Parameters<typeof attachChat>[1]
-  readonly loadMessages: () => Promise<AdkUIMessage[]>
+  readonly loadChat: () => Promise<LoadedChat>
   /** Whether the attached chat may load its messages again. */
   readonly reloads: boolean
 }
 
 async function openAttached(
   version: Version,
-  { id, transport, loadMessages, reloads }: AttachedOptions,
+  { id, transport, loadChat, reloads }: AttachedOptions,
 ): Promise<ClientChat> {
-  const chat = version.open({ id, messages: await loadMessages(), transport })
+  const { messages } = await loadChat()
+  const chat = version.open({ id, messages, transport })
   const errors: unknown[] = []
   const attached = attachChat(chat, transport, {
     onError: (error) => errors.push(error),
-    ...(reloads && { loadMessages }),
+    ...(reloads && { loadChat }),
   })
   return new ClientChat(chat, attached, errors)
 }
