@@ -197,7 +197,7 @@ export async function storeHandover(
 ): Promise<void> {
   const { session, sessionService } = context
   const event = createCallNote(context, { handedOver: [toolCallId], messageId: run.messageId })
-  await sessionService?.appendEvent({ session, event: event })
+  await sessionService?.appendEvent({ session, event })
   run.endingsStored.add(toolCallId)
   run.append(event)
 }

@@ -165,9 +165,9 @@ async function findReply(
   return session && findReplyTo(session, { id, content: toUserContent(message) })
 }
 
-/** How often a server looks for the turn of a message that another one has just stored, and the interval (RL900). */
-const LOOKS = 40
-const LOOK_MS = 25
+// RL900: a server publishes a turn some time after it has stored the message. No event reports that, so the turn is polled.
+const POLL_ATTEMPTS = 40
+const POLL_INTERVAL_MS = 25
 
 /** Returns the reply to a message that was sent before: its turn, on any server, or the stored message. */
 async function readRepeated(
@@ -178,11 +178,11 @@ async function readRepeated(
   const messages = runs.find(chat)?.messages
   const own = messages?.isExpected(messageId) === true && (await messages.turnOf(messageId))
   if (own) return own
-  for (let look = 0; look < LOOKS; look += 1) {
+  for (let attempt = 0; attempt < POLL_ATTEMPTS; attempt += 1) {
     const running = await elsewhere.open(chat)
     if (running?.messageId === messageId) return running
     if (!(await isExpectedElsewhere(await backend.get(), chat, messageId))) break
-    await delay(LOOK_MS)
+    await delay(POLL_INTERVAL_MS)
   }
   return turnService.replay(chat, messageId)
 }
