@@ -319,7 +319,7 @@ export function matchesName(pattern: string, toolName: string): boolean {
   return true
 }
 
-/** Returns the most specific pattern that matches a tool: the one with the most characters besides `*`. Throws if there are two. */
+/** Returns the most specific pattern that matches a tool. Throws if there are two. */
 export function findPattern(names: readonly string[], toolName: string): string | undefined {
   const [first, second] = names
     .filter((name) => isPattern(name) && matchesName(name, toolName))
@@ -331,6 +331,7 @@ export function findPattern(names: readonly string[], toolName: string): string 
   return first
 }
 
-function specificity(pattern: string): number {
+/** Returns how specific a pattern is: the number of its characters besides `*`. */
+export function specificity(pattern: string): number {
   return pattern.replaceAll('*', '').length
 }

@@ -1,4 +1,4 @@
-import type { BaseAgent, BaseTool, LlmAgent, Workflow } from '@google/adk'
+import type { BaseAgent, BaseNode, BaseTool, LlmAgent, Workflow } from '@google/adk'
 import {
   BaseTool as Tool,
   FunctionTool,
@@ -21,11 +21,11 @@ import {
 } from '@google/adk'
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
-import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
+import { findApprovalBlocker, findOwnRun } from '../agent/adk-workarounds/can-wait.ts'
 import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
-import { findByName, isAnyName, isPattern, matchesName } from '../approvals/policy.ts'
+import { findByName, isAnyName, isPattern, matchesName, specificity } from '../approvals/policy.ts'
 import { suggestName } from './check-options.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -58,20 +58,39 @@ export function checkAgents({
   refuseTies(policy, graph.tools)
   for (const { name, tool, obstacle } of graph.tools)
     if (obstacle && mayNeedApproval(name, tool, policy))
-      throw new TypeError(describe(obstacle, `the tool ${name}`, policy))
-  for (const { obstacle } of graph.toolsets)
-    if (obstacle && mayNameToolsOfToolsets(policy, unknown))
-      throw new TypeError(describe(obstacle, 'a tool of a toolset', policy))
+      throw new TypeError(describe(obstacle, `the tool ${name}`, { policy, exempt: name }))
+  for (const { prefix, obstacle } of graph.toolsets)
+    if (obstacle && mayGateToolset(policy, unknown, prefix))
+      throw new TypeError(
+        describe(obstacle, 'a tool of a toolset', { policy, exempt: `'${prefix ?? 'prefix'}_*'` }),
+      )
   if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
     throw unknownTool(unknown, graph, [])
   return once(() => checkToolsets(graph, policy, unknown))
 }
 
-/** Whether a verdict that requires approval may be about a tool of a toolset. */
-function mayNameToolsOfToolsets(policy: ApprovalPolicy, unknown: readonly string[]): boolean {
+/**
+ * Whether a verdict that requires approval may be about a tool of a toolset. The verdict `false` for `files_*` exempts the toolset with
+ * the prefix `files`, unless a more specific name may be that of one of its tools.
+ */
+function mayGateToolset(
+  policy: ApprovalPolicy,
+  unknown: readonly string[],
+  prefix: string | undefined,
+): boolean {
   if (typeof policy === 'function') return true
-  const names = Object.keys(policy).filter((name) => isPattern(name) || unknown.includes(name))
-  return names.some((name) => gates(policy[name]))
+  const gated = Object.keys(policy).filter(
+    (name) => gates(policy[name]) && (isPattern(name) || unknown.includes(name)),
+  )
+  const start = `${prefix}_`
+  const isExempt = prefix !== undefined && findByName(policy, `${start}*`) === false
+  if (!isExempt) return gated.length > 0
+  return gated.some((name) => {
+    const [head = ''] = name.split('*')
+    if (!isPattern(name)) return name.startsWith(start)
+    const mayMatch = head.startsWith(start) || start.startsWith(head)
+    return mayMatch && specificity(name) >= specificity(start)
+  })
 }
 
 /** Lists the toolsets if the policy names tools that only they can contain. Throws if they do not. */
@@ -169,21 +188,25 @@ function decidesByItself(tool: BaseTool): boolean {
   return check !== Tool.prototype.checkRequireConfirmation
 }
 
-function describe(obstacle: ApprovalBlocker, what: string, policy: ApprovalPolicy): string {
+function describe(
+  obstacle: ApprovalBlocker,
+  what: string,
+  { policy, exempt }: { readonly policy: ApprovalPolicy; readonly exempt: string },
+): string {
   const isFunction = typeof policy === 'function'
   const needs = isFunction
     ? 'may need approval, because `approvals` is a function,'
     : 'needs approval,'
   const instead = isFunction
-    ? ' Or name the tools that need approval in `approvals` one by one.'
+    ? ` Or exempt what needs no approval: \`approvals: { '*': yourFunction, ${exempt}: false }\`.`
     : ''
   return `createBridge: ${what} ${needs} ${reasonOf(obstacle)}${instead}`
 }
 
 function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
-    case 'steps':
-      return `but the agent ${obstacle.agent} runs its steps in its own way, and may continue while ${obstacle.step} waits for an approval. Use ADK's own class without an own \`runAsyncImpl\`, or let an LlmAgent transfer between the steps.`
+    case 'own-run':
+      return `but the class of ${obstacle.agent} has a run of its own, which may continue while a call waits for an approval. Give the tool to an agent that is not below ${obstacle.agent}. Or use a class of ADK without an own \`runAsyncImpl\`, \`runLiveImpl\` or the like: a SequentialAgent, a Workflow, or an LlmAgent that transfers.`
     case 'live-steps':
       return `but in a live session the agent ${obstacle.agent} continues while ${obstacle.step} waits for an approval. Serve ${obstacle.agent} with a bridge without \`live\`, or let an LlmAgent transfer between the steps.`
     case 'nested-steps':
@@ -208,6 +231,7 @@ interface FoundTool {
 }
 
 interface FoundToolset {
+  readonly prefix: string | undefined
   readonly listNames: () => Promise<string[]>
   readonly obstacle: ApprovalBlocker | undefined
 }
@@ -259,8 +283,8 @@ function visit(graph: GraphReading, part: unknown, obstacle?: ApprovalBlocker): 
   graph.visited.set(part, seen.add(key))
   if (isBaseAgent(part)) visitAgent(graph, part, obstacle)
   else if (isBaseTool(part)) visitTool(graph, part, obstacle)
-  else if (isWorkflow(part)) visitWorkflow(graph, part, obstacle)
-  else if (part instanceof ToolNode) visit(graph, part.tool, obstacle)
+  else if (isWorkflow(part)) visitWorkflow(graph, part, obstacle ?? findOwnRun(part))
+  else if (part instanceof ToolNode) visit(graph, part.tool, obstacle ?? findOwnRun(part))
   else if (part instanceof ParallelWorker)
     visit(graph, readInner(part), obstacle ?? { kind: 'workflow', node: part.name })
   else if (!(part instanceof JoinNode)) graph.isOpaque = true
@@ -271,7 +295,7 @@ function visitWorkflow(graph: GraphReading, workflow: Workflow, obstacle?: Appro
   if (!workflow.graph) graph.isOpaque = true
   for (const own of listOwnNodes(workflow)) {
     const node = readInner(own)
-    const blocked = { kind: 'workflow', node: own.name } as const
+    const blocked = findNodeBlocker(own)
     if (obstacle || !isWorkflow(graph.root) || !canNodeWait(node, graph.root)) {
       // The nodes of a nested workflow may wait, and so may a tool.
       const mayWait = isWorkflow(own) || node instanceof ToolNode
@@ -280,6 +304,12 @@ function visitWorkflow(graph: GraphReading, workflow: Workflow, obstacle?: Appro
     }
     if (isLlmAgent(node)) visitNodeAgent(graph, node, own.name)
   }
+}
+
+/** Returns the reason why a node that cannot wait cannot. */
+function findNodeBlocker(node: BaseNode): ApprovalBlocker {
+  const isKnown = isBaseAgent(node) || node instanceof ParallelWorker
+  return (isKnown ? findOwnRun(node) : undefined) ?? { kind: 'workflow', node: node.name }
 }
 
 /** Visits an agent that is a node, or to which a node transfers, and that can wait. */
@@ -291,7 +321,8 @@ function visitNodeAgent(graph: GraphReading, agent: LlmAgent, node: string): voi
     else visit(graph, subAgent, { kind: 'node-sub-agent', node, agent: subAgent.name })
 }
 
-function visitAgent(graph: GraphReading, agent: BaseAgent, obstacle?: ApprovalBlocker): void {
+function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlocker): void {
+  const obstacle = outer ?? findOwnRun(agent)
   if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
   else if (agent instanceof RemoteA2AAgent) graph.remotes.push(agent.name)
   else if (!isKnownAgent(agent)) graph.isOpaque = true
@@ -308,6 +339,7 @@ function visitToolUnion(graph: GraphReading, tool: unknown, obstacle?: ApprovalB
   if (isBaseTool(tool)) visit(graph, tool, obstacle)
   else if (isBaseToolset(tool))
     graph.toolsets.push({
+      prefix: tool.prefix,
       listNames: async () => (await tool.getTools()).map(({ name }) => name),
       obstacle,
     })

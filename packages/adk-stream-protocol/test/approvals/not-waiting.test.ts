@@ -1,7 +1,8 @@
 // oxlint-disable typescript/no-deprecated -- LoopAgent and SequentialAgent are deprecated in favour of Workflow, and in use.
-import type { BaseAgent, BaseLlm, BaseTool, Context, InvocationContext } from '@google/adk'
+import type { BaseAgent, BaseLlm, BaseTool, Context, Event, InvocationContext } from '@google/adk'
 import {
   AgentTool,
+  BaseAgent as Base,
   BaseTool as Tool,
   BaseToolset,
   FunctionNode,
@@ -11,6 +12,7 @@ import {
   NodeTool,
   ParallelAgent,
   ParallelWorker,
+  RoutedAgent,
   SequentialAgent,
   ToolNode,
   Workflow,
@@ -57,6 +59,10 @@ class Toolset extends BaseToolset {
     this.#tools = tools
   }
 
+  withPrefix(prefix: string): this {
+    return Object.assign(this, { prefix })
+  }
+
   override getTools(): Promise<BaseTool[]> {
     return Promise.resolve(this.#tools)
   }
@@ -80,8 +86,61 @@ class OwnSequence extends SequentialAgent {
     return super.runAsyncImpl(context)
   }
 }
-const ownRun = (Own: typeof OwnLoop | typeof OwnSequence, tools: Tools) =>
-  new Own({ name: 'own', subAgents: [agentOf('payer', tools)] })
+class OwnParallel extends ParallelAgent {
+  protected override runAsyncImpl(context: InvocationContext) {
+    return super.runAsyncImpl(context)
+  }
+}
+class OwnRouted extends RoutedAgent {
+  override runAsync(context: InvocationContext) {
+    return super.runAsync(context)
+  }
+}
+/** An agent that runs its sub-agents one after the other, as ADK's guide to custom agents shows. */
+class Own extends Base {
+  protected override async *runAsyncImpl(context: InvocationContext): AsyncGenerator<Event, void> {
+    for (const subAgent of this.subAgents) yield* subAgent.runAsync(context)
+  }
+
+  // oxlint-disable-next-line require-yield -- It does not talk.
+  protected override async *runLiveImpl(): AsyncGenerator<Event, void> {
+    throw new Error('not supported')
+  }
+}
+class OwnLlm extends LlmAgent {
+  protected override runAsyncImpl(context: InvocationContext) {
+    return super.runAsyncImpl(context)
+  }
+}
+class OwnLive extends LlmAgent {
+  protected override runLiveImpl(context: InvocationContext) {
+    return super.runLiveImpl(context)
+  }
+}
+/** A class of the application that runs as ADK's. */
+class Named extends LlmAgent {
+  readonly label = 'Payments'
+}
+class OwnFlow extends Workflow {
+  protected override runImpl(...args: Parameters<Workflow['runImpl']>) {
+    return super.runImpl(...args)
+  }
+}
+class OwnToolNode extends ToolNode {
+  protected override runImpl(...args: Parameters<ToolNode['runImpl']>) {
+    return super.runImpl(...args)
+  }
+}
+function changed(tools: Tools): LlmAgent {
+  const agent = agentOf('payer', tools)
+  Reflect.set(agent, 'runAsyncImpl', async function* runNothing() {})
+  return agent
+}
+type OwnClass = typeof OwnLoop | typeof OwnSequence | typeof OwnParallel | typeof Own
+const ownRun = (Class: OwnClass, tools: Tools) =>
+  new Class({ name: 'own', subAgents: [agentOf('payer', tools), agentOf('mailer')] })
+const routed = (Class: typeof RoutedAgent, tools: Tools) =>
+  new Class({ name: 'router', agents: [agentOf('payer', tools)], router: () => 'payer' })
 const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
   new Workflow({
     name: 'flow',
@@ -138,6 +197,54 @@ test.each<Case>([
   const create = () => createBridge({ agent, ...(approvals && { approvals }) })
   expect(create).toThrow(TypeError)
   expect(create).toThrow(/needs? approval/)
+})
+
+test.each<Case>([
+  ['parallel steps with a run of its own', ownRun(OwnParallel, [payment(true)])],
+  ['a router with a run of its own', routed(OwnRouted, [payment(true)])],
+  ['an own class', ownRun(Own, [payment(true)])],
+  ['an own class, by a policy', ownRun(Own, [payment()]), BY_NAME],
+  ['an own class, by a function', ownRun(Own, [payment()]), ANY],
+  ['an own class, by a function for a pattern', ownRun(Own, [payment()]), { '*': ANY }],
+  ['an own class with a checked tool', ownRun(Own, [new Checked()])],
+  ['an own class with a toolset', ownRun(Own, [new Toolset()]), { 'pay*': true }],
+  ['an own class with a toolset, by a function', ownRun(Own, [new Toolset()]), ANY],
+  [
+    'an own class with a toolset whose prefix is not exempt from all patterns',
+    ownRun(Own, [new Toolset().withPrefix('files')]),
+    { 'files_*': false, 'files_del*': true },
+  ],
+  [
+    'an own class with a toolset of which a tool is named',
+    ownRun(Own, [new Toolset().withPrefix('files')]),
+    { 'files_*': false, files_delete: true },
+  ],
+  ['an own class, two levels above', ownRun(Own, [asTool(sequence([payment(true)]))])],
+  ['an own class in an AgentTool', agentOf('root', [asTool(ownRun(Own, [payment(true)]))])],
+  [
+    'an own class in a sequence',
+    new SequentialAgent({ name: 'steps', subAgents: [ownRun(Own, [payment(true)])] }),
+  ],
+  ['an LlmAgent with a run of its own', new OwnLlm({ name: 'a', model, tools: [payment(true)] })],
+  [
+    'an agent below an LlmAgent with a run of its own',
+    new OwnLlm({ name: 'a', model, subAgents: [agentOf('b', [payment(true)])] }),
+  ],
+  [
+    'an LlmAgent with a live run of its own',
+    new OwnLive({ name: 'a', model, tools: [payment(true)] }),
+  ],
+  ['an LlmAgent whose run was replaced', changed([payment(true)])],
+  ['a node with a run of its own', flow(new OwnLlm({ name: 'a', model, tools: [payment(true)] }))],
+  ['an own class as a node', flow(ownRun(Own, [payment(true)]))],
+  ['a tool node with a run of its own', flow(new OwnToolNode(payment(true)))],
+  [
+    'a workflow with a run of its own',
+    new OwnFlow({ name: 'flow', edges: [['START', agentOf('payer', [payment(true)])]] }),
+  ],
+])('[AP1060] refused: %s', (_name, agent, approvals) => {
+  const create = () => createBridge({ agent, ...(approvals && { approvals }) })
+  expect(create).toThrow(/needs? approval.* has a run of its own/)
 })
 
 test.each<Case>([
@@ -250,6 +357,32 @@ test.each<Case>([
   expect(bridge.handles('/stream')).toBe(true)
 })
 
+test.each<Case>([
+  ['an own class', ownRun(Own, [payment(), new Toolset()])],
+  ['an own class without sub-agents', new Own({ name: 'own' })],
+  ['an own class without tools, with a policy that is a function', ownRun(Own, []), ANY],
+  ['an own class whose tool is exempt', ownRun(Own, [payment(true)]), { '*': ANY, pay: false }],
+  [
+    'an own class whose toolset is exempt by its prefix',
+    ownRun(Own, [new Toolset().withPrefix('files')]),
+    { '*': ANY, 'files_*': false, 'github_issues_*': true },
+  ],
+  [
+    'an own class beside a gated tool',
+    new LlmAgent({
+      name: 'front',
+      model,
+      tools: [payment(true)],
+      subAgents: [ownRun(Own, [tool('mail', () => ({}))])],
+    }),
+  ],
+  ['a subclass without a run of its own', new Named({ name: 'a', model, tools: [payment(true)] })],
+  ['a router', routed(RoutedAgent, [payment(true)])],
+])('[AP1060] accepted: %s', async (_name, agent, approvals) => {
+  await using bridge = createBridge({ agent, ...(approvals && { approvals }) })
+  expect(bridge.handles('/stream')).toBe(true)
+})
+
 function fn() {
   return new FunctionNode('greet', () => 'Hello.')
 }
@@ -300,6 +433,45 @@ const PLACES: readonly [name: string, make: Make][] = [
           new LlmAgent({ name: 'last', model: llm, instruction: 'I am last' }),
         ],
       }),
+  ],
+  [
+    'an own class',
+    (llm, tools) =>
+      new Own({ name: 'own', subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })] }),
+  ],
+  [
+    'parallel steps with a run of its own',
+    (llm, tools) =>
+      new OwnParallel({
+        name: 'own',
+        subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })],
+      }),
+  ],
+  [
+    'an LlmAgent with a run of its own',
+    (llm, tools) => new OwnLlm({ name: 'payer', model: llm, tools }),
+  ],
+  [
+    'an agent that an own class keeps to itself',
+    (llm, tools) => {
+      const payer = new LlmAgent({ name: 'payer', model: llm, tools })
+      return new (class extends Own {
+        protected override async *runAsyncImpl(context: InvocationContext) {
+          yield* payer.runAsync(context)
+        }
+      })({ name: 'own' })
+    },
+  ],
+  [
+    'an own class in an AgentTool',
+    (llm, tools) => {
+      const inner = new Own({
+        name: 'inner',
+        subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })],
+      })
+      const instruction = 'I am outer'
+      return new LlmAgent({ name: 'root', model: llm, instruction, tools: [asTool(inner)] })
+    },
   ],
   [
     'a workflow with an entry function',
@@ -361,7 +533,7 @@ describe.each([
       const isRefused = String(result?.['errorText']).startsWith(
         'Not run: this tool needs the approval',
       )
-      expect(isRefused).toBe(place !== 'an AgentTool in an own loop')
+      expect(isRefused).toBe(!place.includes('AgentTool'))
       expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
       expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
       expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)

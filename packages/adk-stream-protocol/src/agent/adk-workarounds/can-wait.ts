@@ -1,4 +1,4 @@
-import type { BaseAgent } from '@google/adk'
+import type { BaseAgent, BaseNode } from '@google/adk'
 import {
   isLlmAgent,
   isLoopAgent,
@@ -10,18 +10,24 @@ import {
 
 import type { ToolCall } from '../tool-call.ts'
 import { isNodeCall } from './workflow-run.ts'
+import { runsAsAdk } from './run-methods.ts'
 import { isStepAgent, waitsForSteps } from './run-steps.ts'
 import { canNodeWait } from './workflow-nodes.ts'
 
 /** The reason why an agent cannot wait for an approval. */
 export type ApprovalBlocker =
-  | { readonly kind: 'steps'; readonly agent: string; readonly step: string }
+  | { readonly kind: 'own-run'; readonly agent: string }
   | { readonly kind: 'live-steps'; readonly agent: string; readonly step: string }
   | { readonly kind: 'nested-steps'; readonly agent: string; readonly step: string }
   | { readonly kind: 'same-name'; readonly agent: string }
   | { readonly kind: 'workflow'; readonly node: string }
   | { readonly kind: 'node-sub-agent'; readonly node: string; readonly agent: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
+
+/** Returns the reason why an agent or a node cannot wait for an approval at all: its class has a run of its own. */
+export function findOwnRun(part: BaseNode): ApprovalBlocker | undefined {
+  return runsAsAdk(part) ? undefined : { kind: 'own-run', agent: part.name }
+}
 
 /**
  * Returns the reason why a parent cannot wait for an approval in one of its sub-agents. Returns undefined if it can. `isLive` says
@@ -32,8 +38,8 @@ export function findApprovalBlocker(
   subAgent: BaseAgent,
   { isLive, isNested }: { readonly isLive: boolean; readonly isNested: boolean },
 ): ApprovalBlocker | undefined {
+  if (!isStepAgent(parent)) return findOwnRun(parent)
   const step = { agent: parent.name, step: subAgent.name }
-  if (!isStepAgent(parent)) return isAnyStepAgent(parent) ? { kind: 'steps', ...step } : undefined
   const ambiguous = [parent, subAgent].find(isAmbiguous)
   if (ambiguous) return { kind: 'same-name', agent: ambiguous.name }
   if (isNested && hasLaterStep(parent, subAgent)) return { kind: 'nested-steps', ...step }
@@ -43,10 +49,6 @@ export function findApprovalBlocker(
 /** Whether another agent is found by the name of this one. A turn continues at the agents that its events name. */
 function isAmbiguous(agent: BaseAgent): boolean {
   return agent.rootAgent.findAgent(agent.name) !== agent
-}
-
-function isAnyStepAgent(agent: BaseAgent): boolean {
-  return isSequentialAgent(agent) || isLoopAgent(agent)
 }
 
 /** Whether ADK starts another step after a step of an agent. */
@@ -73,11 +75,12 @@ export function canWait(
   const { agent: caller, nodeToolDepth } = toolContext.invocationContext
   if (tool instanceof NodeTool || nodeToolDepth > 0) return false
   if (!isLlmAgent(caller) && !(caller instanceof RemoteA2AAgent)) return false
+  if (!runsAsAdk(caller)) return false
   let agent: BaseAgent = caller
   // The root of a nested runner may also be a sub-agent elsewhere.
   for (let { parentAgent } = agent; parentAgent && !isRoot(agent); { parentAgent } = agent) {
     const waits = waitsForSteps(parentAgent, toolContext.invocationContext)
-    if (hasLaterStep(parentAgent, agent) && !waits) return false
+    if (!runsAsAdk(parentAgent) || (hasLaterStep(parentAgent, agent) && !waits)) return false
     if (waits && [parentAgent, agent].some(isAmbiguous)) return false
     agent = parentAgent
   }

@@ -13,6 +13,7 @@ import { z } from 'zod'
 
 import { isRecord } from '../../protocol/guards.ts'
 import { isAdkRequest } from '../tool-call.ts'
+import { replaceRunMethod } from './run-methods.ts'
 
 export type RemoteEvents = AsyncGenerator<Event, void>
 
@@ -62,16 +63,18 @@ function controlRemoteAgent(agent: RemoteA2AAgent): void {
     beforeRequestCallbacks: [writeMessage, ...beforeRequestCallbacks],
     afterRequestCallbacks: [...afterRequestCallbacks, addMessage],
   })
-  const start = Reflect.get(agent, 'runAsyncImpl') as (context: InvocationContext) => RemoteEvents
-  const value = (context: InvocationContext): RemoteEvents => {
-    const run = runs.get(context.pluginManager)
-    if (!run) return start.call(agent, context)
-    return run(agent, context, (message) => {
-      if (message) messages.set(context, message)
-      return start.call(agent, context)
-    })
-  }
-  Reflect.defineProperty(agent, 'runAsyncImpl', { value, configurable: true, writable: true })
+  replaceRunMethod<(context: InvocationContext) => RemoteEvents>(
+    agent,
+    'runAsyncImpl',
+    (start) => (context) => {
+      const run = runs.get(context.pluginManager)
+      if (!run) return start.call(agent, context)
+      return run(agent, context, (message) => {
+        if (message) messages.set(context, message)
+        return start.call(agent, context)
+      })
+    },
+  )
 }
 
 /** Writes the message that continues a task. In any other message, leaves out the responses to local calls, which ADK sends along. */

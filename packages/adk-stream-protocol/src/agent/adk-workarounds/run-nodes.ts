@@ -20,6 +20,7 @@ import { writeNotes } from '../history/event-notes.ts'
 import { renameInterrupts } from '../history/input-calls.ts'
 import { toSteps } from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
+import { replaceRunMethod } from './run-methods.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'
 import type { NodeHooks } from './workflow-run.ts'
 import { findRun, refuseIfStopped, registerRuns, untilStored, WorkflowRun } from './workflow-run.ts'
@@ -64,30 +65,21 @@ export function controlNodes(root: unknown, manager: PluginManager, hooks: NodeH
   }
 }
 
-const controlled = new WeakSet<Workflow>()
-
 /** Starts a workflow with its own input, also if it continues after a pause. */
 function controlInput(root: Workflow): void {
-  if (controlled.has(root)) return
-  controlled.add(root)
-  const run = root.run.bind(root)
-  root.run = (context, input) => {
+  replaceRunMethod<Workflow['run']>(root, 'run', (run) => (context, input) => {
     const found = findRun(context.invocationContext)
-    return run(context, found ? found.readInput(context, input) : input)
-  }
+    return run.call(root, context, found ? found.readInput(context, input) : input)
+  })
 }
-
-const redirected = new WeakSet<LlmAgent>()
 
 /** Continues a node at the agent to which it has transferred. ADK 2.0.0 would call the model of the node itself again. */
 function controlTransfers(node: LlmAgent): void {
-  if (node.subAgents.length === 0 || redirected.has(node)) return
-  redirected.add(node)
-  const run = node.runAsync.bind(node)
-  node.runAsync = (context) => {
+  if (node.subAgents.length === 0) return
+  replaceRunMethod<LlmAgent['runAsync']>(node, 'runAsync', (run) => (context) => {
     const agent = findRun(context)?.takeTransfer(node, context)
-    return agent ? agent.runAsync(context) : run(context)
-  }
+    return agent ? agent.runAsync(context) : run.call(node, context)
+  })
 }
 
 /** Adds the position in the workflow to the notes of an event, and gives its questions ids of their own. */

@@ -1,7 +1,7 @@
 // oxlint-disable typescript/no-deprecated -- These agents are deprecated in favour of Workflow, and in use.
 import { randomUUID } from 'node:crypto'
 
-import type { BaseAgent, Event, InvocationContext, PluginManager } from '@google/adk'
+import type { BaseAgent, Event, InvocationContext, LoopAgent, PluginManager } from '@google/adk'
 import {
   createEvent,
   InvocationContext as Context,
@@ -9,14 +9,12 @@ import {
   isLoopAgent,
   isParallelAgent,
   isSequentialAgent,
-  LoopAgent,
-  ParallelAgent,
-  SequentialAgent,
 } from '@google/adk'
 
 import type { ProgressNote, StepNote } from '../history/event-notes.ts'
 import { readNotes, writeNotes } from '../history/event-notes.ts'
 import type { ResumePoint } from '../history/find-steps.ts'
+import { replaceRunMethod, runsAsAdk } from './run-methods.ts'
 import { findProgress, findResumePoints, isStepWaiting } from '../history/find-steps.ts'
 
 /**
@@ -47,14 +45,10 @@ function findMessageId(context: InvocationContext): string | undefined {
   return managers.get(context.pluginManager)?.(context)
 }
 
-/** Whether an agent runs its steps as ADK does. A subclass with a run of its own may do anything. */
+/** Whether an agent runs its sub-agents as steps, as ADK does. */
 export function isStepAgent(agent: BaseAgent): boolean {
-  if (controlled.has(agent)) return true
-  const run: unknown = Reflect.get(agent, 'runAsyncImpl')
-  if (isSequentialAgent(agent))
-    return run === Reflect.get(SequentialAgent.prototype, 'runAsyncImpl')
-  if (isLoopAgent(agent)) return run === Reflect.get(LoopAgent.prototype, 'runAsyncImpl')
-  return isParallelAgent(agent) && run === Reflect.get(ParallelAgent.prototype, 'runAsyncImpl')
+  const hasSteps = isSequentialAgent(agent) || isLoopAgent(agent) || isParallelAgent(agent)
+  return hasSteps && runsAsAdk(agent)
 }
 
 /**
@@ -84,12 +78,15 @@ type Events = AsyncGenerator<Event, void>
 function replaceRun(agent: BaseAgent): void {
   if (controlled.has(agent)) return
   controlled.add(agent)
-  const run = Reflect.get(agent, 'runAsyncImpl') as (context: InvocationContext) => Events
-  const value = (context: InvocationContext): Events => {
-    const messageId = findMessageId(context)
-    return messageId === undefined ? run.call(agent, context) : runSteps(agent, context, messageId)
-  }
-  Reflect.defineProperty(agent, 'runAsyncImpl', { value, configurable: true, writable: true })
+  replaceRunMethod<(context: InvocationContext) => Events>(
+    agent,
+    'runAsyncImpl',
+    (run) => (context) => {
+      const messageId = findMessageId(context)
+      if (messageId === undefined) return run.call(agent, context)
+      return runSteps(agent, context, messageId)
+    },
+  )
 }
 
 /** Returns an agent that continues with its waiting steps. Its callbacks before the run were called when it started. */

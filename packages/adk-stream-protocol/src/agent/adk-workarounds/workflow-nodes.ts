@@ -21,6 +21,7 @@ import { asksForApproval } from '../history/open-questions.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { createToolNodeCallId } from '../tool-call.ts'
 import { NODE_INTERRUPTED } from '../translate/model-outcome.ts'
+import { replaceRunMethod, runsAsAdk } from './run-methods.ts'
 
 type Node = NonNullable<Workflow['graph']>['nodes'][number]
 
@@ -87,7 +88,7 @@ export function listNodeTools(root: unknown): BaseTool[] {
  * agent of a confirmation by its name. An agent in the mode `task` does not end when another agent has replied for it.
  */
 export function canNodeWait(agent: unknown, root: unknown): boolean {
-  if (!isWorkflow(root) || !isLlmAgent(agent)) return false
+  if (!isWorkflow(root) || !isLlmAgent(agent) || !runsAsAdk(agent)) return false
   const agents = listNodes(root).flatMap((node) => {
     if (!isLlmAgent(node)) return node
     return node.mode === 'task' ? [node] : listTransferAgents(node)
@@ -208,8 +209,6 @@ export class ToolNodeCalls {
 
 type Run = (context: NodeContext, input: unknown) => AsyncGenerator<Event, void>
 
-const controlled = new WeakSet<ToolNode>()
-
 /**
  * Lets a tool that is a node ask for approval. ADK 2.0.0 makes no event for the call, gives it the same id in each turn, and takes the
  * placeholder of a call that waits for its result. Runs for which `find` returns nothing are not affected.
@@ -218,20 +217,22 @@ export function controlTool(
   node: ToolNode,
   find: (context: NodeContext) => NodeCall | undefined,
 ): void {
-  if (controlled.has(node)) return
-  controlled.add(node)
-  const run = Reflect.get(node, 'runImpl') as Run
-  const value = async function* runTool(context: NodeContext, input: unknown) {
-    const call = find(context)
-    if (!call) return yield* run.call(node, context, input)
-    const own = Object.create(context, {
-      nodePath: { value: call.name },
-      runId: { value: call.run },
-    }) as NodeContext
-    for await (const event of run.call(node, own, input))
-      yield asksForApproval(event) ? toRequest(node, call, event) : event
-  }
-  Reflect.defineProperty(node, 'runImpl', { value, configurable: true, writable: true })
+  if (!runsAsAdk(node)) return
+  replaceRunMethod<Run>(
+    node,
+    'runImpl',
+    (run) =>
+      async function* runTool(context, input) {
+        const call = find(context)
+        if (!call) return yield* run.call(node, context, input)
+        const own = Object.create(context, {
+          nodePath: { value: call.name },
+          runId: { value: call.run },
+        }) as NodeContext
+        for await (const event of run.call(node, own, input))
+          yield asksForApproval(event) ? toRequest(node, call, event) : event
+      },
+  )
 }
 
 /** Returns the confirmation request for a call, as ADK makes it for the calls of an agent. */

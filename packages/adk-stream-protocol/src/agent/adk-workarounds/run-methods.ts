@@ -1,0 +1,68 @@
+import type { BaseNode } from '@google/adk'
+import {
+  LlmAgent,
+  LoopAgent,
+  ParallelAgent,
+  ParallelWorker,
+  RemoteA2AAgent,
+  RoutedAgent,
+  SequentialAgent,
+  ToolNode,
+  Workflow,
+} from '@google/adk'
+
+// oxlint-disable typescript/no-deprecated -- Some of these agents are deprecated in favour of Workflow, and in use.
+/** The classes of ADK whose runs the bridge can end at a call that waits, and resume. A subclass has the class of its parent. */
+const KNOWN_CLASSES = [
+  LlmAgent,
+  SequentialAgent,
+  LoopAgent,
+  ParallelAgent,
+  RoutedAgent,
+  RemoteA2AAgent,
+  Workflow,
+  ToolNode,
+  ParallelWorker,
+]
+// oxlint-enable typescript/no-deprecated
+
+/** The methods that run an agent or a node. */
+const RUN_METHODS = [
+  'run',
+  'runImpl',
+  'runAsync',
+  'runAsyncImpl',
+  'runLive',
+  'runLiveImpl',
+] as const
+
+/** The original methods, by the functions that replace them in runs of the bridge. */
+const originals = new WeakMap<object, unknown>()
+
+/**
+ * Whether an agent or a node runs as its class of ADK does. A class of the application with a run of its own may do anything after a
+ * call that waits, and only that class knows how to continue.
+ */
+export function runsAsAdk(part: BaseNode): boolean {
+  const Known = KNOWN_CLASSES.find((known) => part instanceof known)
+  if (!Known) return false
+  return RUN_METHODS.every((name) => {
+    const method: unknown = Reflect.get(part, name)
+    const original = typeof method === 'function' ? (originals.get(method) ?? method) : method
+    return original === Reflect.get(Known.prototype, name)
+  })
+}
+
+/** Replaces a method that runs an agent or a node. Does nothing if it was replaced before. */
+export function replaceRunMethod<Run extends (...args: never) => unknown>(
+  part: BaseNode,
+  name: (typeof RUN_METHODS)[number],
+  replace: (original: Run) => Run,
+): void {
+  // ADK declares most of these methods protected. The caller knows the signature.
+  const original = Reflect.get(part, name) as Run
+  if (originals.has(original)) return
+  const value = replace(original)
+  originals.set(value, original)
+  Reflect.defineProperty(part, name, { value, configurable: true, writable: true })
+}
