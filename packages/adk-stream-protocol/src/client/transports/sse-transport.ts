@@ -130,22 +130,28 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
       return this.#read(stream, response)
     } catch (error) {
       stream.end(error)
-      this.responses.mark(responseIds, 'refused')
-      if (responseIds.length > 0) void this.#reportRefused(stream, responseIds, error)
+      if (responseIds.length > 0) this.#refuse(stream, responseIds, error)
       // The person took the decision back: that is no error, and nothing follows.
       if (error === DECISION_CANCELLED) return emptyStream()
       throw error
     }
   }
 
-  /** Reports refused responses. Those of a stopped request may have arrived: their outcome is known when the turn has stopped. */
-  async #reportRefused(
+  /**
+   * Marks responses as refused and says why at the same moment: a page that renders in between would show a decision as confirmed (RE162).
+   * Those of a stopped request may have arrived: their outcome is known when the turn has stopped.
+   */
+  #refuse(
     { chatId, chat, stopped }: SseStream,
     responseIds: readonly string[],
     error: unknown,
-  ): Promise<void> {
-    if (error !== DECISION_CANCELLED) await stopped.current
-    this.#observers.find(chatId, chat)?.onResponsesRefused(responseIds, error)
+  ): void {
+    const refuse = (): void => {
+      this.responses.mark(responseIds, 'refused')
+      this.#observers.find(chatId, chat)?.onResponsesRefused(responseIds, error)
+    }
+    if (stopped.current && error !== DECISION_CANCELLED) void stopped.current.then(refuse)
+    else refuse()
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
