@@ -4,7 +4,7 @@ import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import { callInTime } from '../shared/async.ts'
 import type { Approval } from './approval.ts'
 import { digestJson } from './digest.ts'
-import type { ApprovalPolicy, PolicyFunctions, PreviewContext } from './policy.ts'
+import type { ApprovalPolicy, CallToJudge, PolicyFunctions, PreviewContext } from './policy.ts'
 import { resolveVerdict, toPolicyCall } from './policy.ts'
 
 const Text = z.string().max(20_000)
@@ -76,14 +76,31 @@ export async function makePreview(
 export async function previewApproval(
   { chat, toolName, args, terms }: Pick<Approval, 'chat' | 'toolName' | 'args' | 'terms'>,
   reader: string,
-  { policy, onError }: PreviewOptions,
+  options: PreviewOptions,
 ): Promise<PreviewResult> {
   if (terms.preview === undefined) return { state: 'none' }
   const call = { chat, toolName, args, claims: terms.claims }
-  const verdict = await resolveVerdict(policy, call, { required: () => false, onError })
-  // The policy failed, or another version of it does not give the preview that this approval needs.
-  if (!verdict?.functions.preview) return { state: 'failed' }
-  return makePreview(verdict.functions.preview, { ...toPolicyCall(call), reader }, onError)
+  const made = await previewCall(call, reader, options)
+  // Another version of the policy does not give the preview that this approval needs.
+  return made.state === 'none' ? { state: 'failed' } : made
+}
+
+/** Makes the preview that the policy gives of a call now, for a reader. It fails if the policy does. */
+export async function previewCall(
+  call: CallToJudge,
+  reader: string,
+  { policy, onError }: PreviewOptions,
+): Promise<PreviewResult> {
+  let isJudged = true
+  const verdict = await resolveVerdict(policy, call, {
+    required: () => false,
+    onError: (error) => {
+      isJudged = false
+      onError(error)
+    },
+  })
+  if (!isJudged) return { state: 'failed' }
+  return makePreview(verdict?.functions.preview, { ...toPolicyCall(call), reader }, onError)
 }
 
 interface PreviewOptions {

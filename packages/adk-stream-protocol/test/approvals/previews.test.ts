@@ -160,7 +160,7 @@ describe.each(WAYS)('by $way', ({ decide }) => {
     expect(history[1]).toMatchObject({ type: 'approved', preview: refused.preview })
   })
 
-  test('[AP364] a client that names no preview approves, unless the policy requires one', async () => {
+  test('[AP364] the preview of a client that names none is not compared, unless the policy requires one', async () => {
     const free = await openAsked()
     await using _ = free.testBridge
     expect(await decide(free, free.id, undefined)).toEqual({})
@@ -271,6 +271,24 @@ test('[AP366] a call that would fail cannot be approved, as shown or as edited',
     }),
   ).toMatchObject({ status: 200 })
   await page.untilState(id, 'succeeded')
+})
+
+test('[AP366] a preview that the policy gives of the edited call only is made too', async () => {
+  const { testBridge, page, wallet, id } = await openAsked({
+    policy: (balance) => ({
+      process_payment: ({ args: { amount } }) =>
+        Number(amount) > 100 ? { preview: () => ({ blocked: `Only $${balance()}.` }) } : true,
+    }),
+  })
+  await using _ = testBridge
+  const args = { amount: 500, recipient: 'Ann' }
+  expect(await page.decide(id, { approved: true, args })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'call-blocked', message: 'Only $1000.' } },
+  })
+  expect(wallet.payments).toEqual([])
+  const less = { ...args, amount: 90 }
+  expect(await page.decide(id, { approved: true, args: less })).toMatchObject({ status: 200 })
 })
 
 test('[AP363] no preview is made for a decision that the ledger rejects anyway', async () => {

@@ -6,7 +6,7 @@ import type { Decider } from '../../../approvals/deciders.ts'
 import { isDecidedAloneBy } from '../../../approvals/deciders.ts'
 import type { Decision } from '../../../approvals/next-approval.ts'
 import { isAccepted } from '../../../approvals/next-approval.ts'
-import { makePreview, previewApproval } from '../../../approvals/policy-previews.ts'
+import { makePreview, previewApproval, previewCall } from '../../../approvals/policy-previews.ts'
 import type { PreviewResult } from '../../../approvals/policy-previews.ts'
 import type { ApprovalPolicy } from '../../../approvals/policy.ts'
 import { resolvePolicy, resolveVerdict, toPolicyCall } from '../../../approvals/policy.ts'
@@ -68,17 +68,15 @@ function checkSize(args: Readonly<Record<string, unknown>>, { maxTextLength }: B
   throw new ProtocolError('too-large', { message })
 }
 
-/**
- * Checks the preview that an approver saw. Makes no preview if the ledger would refuse the decision anyway, or if there
- * is none to check.
- */
+/** Checks the preview of a call that a person approves. Makes no preview if the ledger would refuse the decision anyway. */
 export async function checkPreview(
   backend: { readonly checkPreview: CheckPreview },
   approval: Approval,
   { decision, digest }: { readonly decision: Decision; readonly digest: string | undefined },
 ): ReturnType<CheckPreview> {
   const { by, approved, editedArgs } = decision
-  if (!approved || approval.terms.preview === undefined) return {}
+  // The policy may give a preview of the edited call only.
+  if (!approved || (approval.terms.preview === undefined && !editedArgs)) return {}
   if (!isAccepted(approval, decision)) return {}
   return backend.checkPreview(approval, { by, digest, editedArgs })
 }
@@ -210,9 +208,9 @@ export type CheckPreview = (
 ) => Promise<{ readonly seen?: ShownPreview } | Refusal>
 
 /**
- * Returns a function that makes the preview of a call again before it is approved. The approval is refused if the person saw another
- * preview, if the call would fail as shown or as edited, or if that cannot be determined. A client that names no preview is a stock
- * client, which shows none: it is refused only if the policy requires a preview.
+ * Returns a function that makes the preview of a call again before it is approved. The approval is refused if the call would fail, as
+ * shown or as edited, or if that cannot be determined. It is also refused if the person saw another preview. A client that names no
+ * preview is a stock client, which shows none: its preview is compared only if the policy requires that.
  */
 export function createPreviewCheck(
   policy: ApprovalPolicy,
@@ -220,17 +218,20 @@ export function createPreviewCheck(
 ): CheckPreview {
   const options = { policy, onError }
   return async (approval, { by, digest, editedArgs }) => {
-    if (digest === undefined && approval.terms.preview !== 'required') return {}
-    const made = await previewApproval(approval, by.id, options)
-    if (made.state === 'none') return {}
-    if (made.state === 'failed') return { refused: 'preview-failed' }
-    const { preview } = made
-    if (preview.digest !== digest) return { refused: 'preview-changed', preview }
-    const run = editedArgs
-      ? await previewApproval({ ...approval, args: editedArgs }, by.id, options)
-      : made
-    if (run.state !== 'made') return { refused: 'preview-failed' }
-    if (run.preview.blocked !== undefined) return { refused: 'call-blocked', preview: run.preview }
-    return { seen: preview }
+    const { chat, toolName, terms } = approval
+    const isCompared = digest !== undefined || terms.preview === 'required'
+    const shown: PreviewResult =
+      isCompared || !editedArgs
+        ? await previewApproval(approval, by.id, options)
+        : { state: 'none' }
+    if (shown.state === 'failed') return { refused: 'preview-failed' }
+    const seen = isCompared && shown.state === 'made' ? shown.preview : undefined
+    if (seen && seen.digest !== digest) return { refused: 'preview-changed', preview: seen }
+    const call = { chat, toolName, args: editedArgs ?? approval.args, claims: terms.claims }
+    const run = editedArgs ? await previewCall(call, by.id, options) : shown
+    if (run.state === 'failed') return { refused: 'preview-failed' }
+    const isBlocked = run.state === 'made' && run.preview.blocked !== undefined
+    if (isBlocked) return { refused: 'call-blocked', preview: run.preview }
+    return seen ? { seen } : {}
   }
 }
