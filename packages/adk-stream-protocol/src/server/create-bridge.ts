@@ -40,7 +40,9 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const { limits, onError } = settings
   const checkToolsets = checkAgents(settings)
   hideSpanContent()
-  const closeToolsets = shareToolsets(settings.agents.values())
+  const closeToolsets = shareToolsets(settings.agents.values(), {
+    elicits: settings.elicitation,
+  })
   const store = new Lazy(async () => settings.store ?? openSqliteStore({ path: ':memory:' }))
   // The first request reports the error.
   if (settings.store instanceof Promise) settings.store.catch(() => undefined)

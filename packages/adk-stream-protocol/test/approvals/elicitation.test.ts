@@ -1,4 +1,4 @@
-import { AgentTool, LlmAgent, MCPToolset } from '@google/adk'
+import { AgentTool, LlmAgent, MCPToolset, Workflow } from '@google/adk'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { ElicitRequestFormParams } from '@modelcontextprotocol/sdk/types.js'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -389,9 +389,32 @@ test('[AP446] a server that elicits outside of a call is refused', async () => {
   await using bridge = await openFiles(files)
   const page = bridge.page()
   await send(page, 'one')
-  expect(refusals[0]).toContain('does not support form elicitation')
+  expect(refusals[0]).toContain('Nobody was asked: no call of a tool runs')
   expect(await page.inbox()).toEqual([])
 })
+
+test.each<[place: string, make: (agent: LlmAgent) => LlmAgent | Workflow]>([
+  ['an agent', (agent) => agent],
+  ['a workflow', (agent) => new Workflow({ name: 'flow', edges: [['START', agent]] })],
+])(
+  '[AP503] in %s, a server sees the capability when its tools are listed',
+  async (_place, make) => {
+    await using files = await serveHttp([], undefined, (mcp) => {
+      const { elicitation } = mcp.server.getClientCapabilities() ?? {}
+      files.list(elicitation?.form && elicitation.url ? asks(CITY) : [])
+    })
+    await using bridge = await openFiles(files, {
+      isLive: false,
+      agent: (model) =>
+        make(assistant(model, { tools: [new MCPToolset(files.connection, [], 'files')] })),
+    })
+    const page = bridge.page()
+    const { question } = await ask(page, 'one')
+    await page.decide(question.id, { approved: true, payload: { city: 'Kyoto' } })
+    await untilDone(page, 'one')
+    expect(files.calls()).toEqual(['ask'])
+  },
+)
 
 test('[AP509] the time in which a person is asked does not count as time of the call', async () => {
   vi.useFakeTimers()

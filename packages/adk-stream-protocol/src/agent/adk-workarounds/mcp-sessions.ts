@@ -1,10 +1,11 @@
 import type { BaseTool, MCPConnectionParams } from '@google/adk'
-import { isAgentTool, isBaseAgent, isLlmAgent, MCPToolset } from '@google/adk'
+import { isAgentTool, isBaseAgent, isLlmAgent, isWorkflow, MCPToolset } from '@google/adk'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/sdk/types.js'
 
 import { isRecord } from '../../protocol/guards.ts'
+import { listNodeAgents } from './workflow-nodes.ts'
 
 /** Asks a person what an MCP server wants to know. The signal aborts when the server does not wait any more, or the call has ended. */
 type Elicit = (
@@ -23,24 +24,30 @@ interface McpCall {
   readonly elicit: Elicit
 }
 
-/** What ADK's `MCPTool` keeps private: the name of the tool on its server, and how to connect to the server. */
-interface McpTool {
-  readonly name: string
+/** What ADK's `MCPSessionManager` keeps private. */
+interface McpServerAccess {
   readonly connection: MCPConnectionParams
   /** The sessions that `MCPToolset.close()` closes. */
   readonly sessions: Set<unknown>
 }
 
+/** What ADK's `MCPTool` keeps private: the name of the tool on its server, and how to connect to the server. */
+interface McpTool extends McpServerAccess {
+  readonly name: string
+}
+
 /** Returns what is needed to call the tool of an MCP server. Returns undefined for any other tool. */
 export function readMcpTool(tool: BaseTool): McpTool | undefined {
   const name: unknown = Reflect.get(tool, 'originalName')
-  const manager: unknown = Reflect.get(tool, 'mcpSessionManager')
-  if (typeof name !== 'string' || typeof manager !== 'object' || manager === null) return undefined
+  const access = readAccess(Reflect.get(tool, 'mcpSessionManager'))
+  return typeof name === 'string' && access ? { name, ...access } : undefined
+}
+
+function readAccess(manager: unknown): McpServerAccess | undefined {
+  if (typeof manager !== 'object' || manager === null) return undefined
   const connection: unknown = Reflect.get(manager, 'connectionParams')
   const sessions: unknown = Reflect.get(manager, 'activeSessions')
-  return isConnection(connection) && sessions instanceof Set
-    ? { name, connection, sessions }
-    : undefined
+  return isConnection(connection) && sessions instanceof Set ? { connection, sessions } : undefined
 }
 
 function isConnection(value: unknown): value is MCPConnectionParams {
@@ -206,15 +213,21 @@ export class CallClock {
  * them every MCP session in use: calls of other chats fail, although their server may have run them. Each call closes its own session,
  * and the listings share one. ADK takes the toolset from the agent, so it cannot be wrapped.
  *
+ * With `elicits`, the session of the listings declares elicitation as the calls do: a server may list a tool only for clients that
+ * declare what the tool needs.
+ *
  * Returns a function that closes the toolsets.
  */
-export function shareToolsets(roots: Iterable<unknown>): () => Promise<void> {
+export function shareToolsets(
+  roots: Iterable<unknown>,
+  { elicits }: { readonly elicits: boolean },
+): () => Promise<void> {
   const shared = [...new Set(Array.from(roots).flatMap((root) => findToolsets(root)))].filter(
     (toolset) => !Object.hasOwn(toolset, 'close'),
   )
   for (const toolset of shared)
     Reflect.defineProperty(toolset, 'close', { value: leaveOpen, configurable: true })
-  const closeSessions = shared.map(listOverOneSession)
+  const closeSessions = shared.map((toolset) => listOverOneSession(toolset, elicits))
   return async () => {
     for (const toolset of shared) Reflect.deleteProperty(toolset, 'close')
     await Promise.all(closeSessions.map((close) => close()))
@@ -223,6 +236,7 @@ export function shareToolsets(roots: Iterable<unknown>): () => Promise<void> {
 }
 
 function findToolsets(agent: unknown, visited = new Set<unknown>()): MCPToolset[] {
+  if (isWorkflow(agent)) return listNodeAgents(agent).flatMap((node) => findToolsets(node, visited))
   if (!isBaseAgent(agent) || visited.has(agent)) return []
   visited.add(agent)
   const tools = isLlmAgent(agent) ? agent.tools : []
@@ -256,12 +270,15 @@ const IDLE_MS = 60_000
  *
  * Returns a function that undoes this and closes the session.
  */
-function listOverOneSession(toolset: MCPToolset): () => Promise<void> {
+function listOverOneSession(toolset: MCPToolset, elicits: boolean): () => Promise<void> {
   const manager: unknown = Reflect.get(toolset, 'mcpSessionManager')
   // A subclass may list in another way, and may have private fields.
   if (toolset.getTools !== MCPToolset.prototype.getTools || !isSessionManager(manager))
     return async () => undefined
-  const session = new ListingSession(manager)
+  const access = elicits ? readAccess(manager) : undefined
+  const session = new ListingSession(manager, () =>
+    access ? openListing(access) : manager.createSession(),
+  )
   const getTools: MCPToolset['getTools'] = async (context) => {
     // The tools keep this manager for their calls. It is an ordinary one when the listing has ended.
     const listing = Object.create(manager) as Partial<SessionManager>
@@ -282,6 +299,15 @@ function listOverOneSession(toolset: MCPToolset): () => Promise<void> {
   }
 }
 
+/** Opens a session as ADK does, and declares elicitation. A server may ask only while a call runs. */
+async function openListing({ connection, sessions }: McpServerAccess): Promise<Client> {
+  const client = await connect(connection, async () => ({
+    fault: 'Nobody was asked: no call of a tool runs in this session.',
+  }))
+  sessions.add(client)
+  return client
+}
+
 function isSessionManager(value: unknown): value is SessionManager {
   if (typeof value !== 'object' || value === null) return false
   return ['createSession', 'closeSession'].every(
@@ -292,13 +318,15 @@ function isSessionManager(value: unknown): value is SessionManager {
 /** A session that opens when it is needed, again if its server is gone, and closes when it is not used for a while. */
 class ListingSession {
   readonly #manager: SessionManager
+  readonly #createSession: SessionManager['createSession']
   #client: Client | undefined
   #opening: Promise<Client> | undefined
   #users = 0
   #idle: NodeJS.Timeout | undefined
 
-  constructor(manager: SessionManager) {
+  constructor(manager: SessionManager, createSession: SessionManager['createSession']) {
     this.#manager = manager
+    this.#createSession = createSession
   }
 
   async take(): Promise<Client> {
@@ -331,7 +359,7 @@ class ListingSession {
     if (this.#client && (await isAlive(this.#client))) return this.#client
     // A server that is gone does not confirm the end of the session. If it is only slow, another listing may still wait for it.
     if (this.#users === 1) await this.#drop().catch(() => undefined)
-    this.#client = await this.#manager.createSession()
+    this.#client = await this.#createSession()
     return this.#client
   }
 
