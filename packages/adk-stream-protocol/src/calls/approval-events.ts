@@ -6,10 +6,12 @@ import { z } from 'zod'
 import { markFailed, PENDING, PENDING_INSIDE, toStoredResponse } from '../agent/call-responses.ts'
 import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
+import { offerOf } from './browser-tool.ts'
 import type { RunState } from './run-state.ts'
 import type { PreviewResult } from '../approvals/policy-previews.ts'
 
@@ -192,11 +194,15 @@ export function createCallNote(
 /** Stores that an approved call was handed over to the client. ADK stores nothing for a call without a result. */
 export async function storeHandover(
   run: RunState,
-  context: InvocationContext,
+  { tool, toolContext: { invocationContext: context } }: ToolCall,
   toolCallId: string,
 ): Promise<void> {
   const { session, sessionService } = context
-  const event = createCallNote(context, { handedOver: [toolCallId], messageId: run.messageId })
+  const event = createCallNote(context, {
+    handedOver: [toolCallId],
+    ...offerOf(tool, toolCallId),
+    messageId: run.messageId,
+  })
   await sessionService?.appendEvent({ session, event })
   run.endingsStored.add(toolCallId)
   run.append(event)

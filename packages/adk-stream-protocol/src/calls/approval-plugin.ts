@@ -53,6 +53,7 @@ import {
   pauseAgain,
 } from './approval-requests.ts'
 import { recordOutcome } from './approved-call.ts'
+import { offerOf } from './browser-tool.ts'
 import { CallRunner } from './call-runner.ts'
 import type { TermsOptions } from './call-terms.ts'
 import { checkCall, confirmUnasked, resolveQuestionTerms } from './call-terms.ts'
@@ -181,8 +182,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
     if (effect?.type === 'run') {
       await confirmUnasked(call)
-      if (tool.isLongRunning && run && !run.nested && toolCallId !== undefined)
-        await storeNote(findRoot(run, toolContext), { checked: [toolCallId] })
+      if (run && !run.nested) await storeChecked(call, run)
       return undefined
     }
     if (effect?.type === 'request') {
@@ -255,7 +255,7 @@ export class ApprovalPlugin extends QuietPlugin {
       return APPROVAL_UNAVAILABLE
     }
     if (!run || toolContext.functionCallId === undefined) return undefined
-    if (approval && !result) await storeHandover(run, toolContext.invocationContext, toolCallId)
+    if (approval && !result) await storeHandover(run, call, toolCallId)
     if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toStoredResponse(result) })
     await this.#pauseIfSigningIn(call, run)
@@ -444,4 +444,11 @@ function isTurnWaiting(
 
 function toHeldKey({ branch = '' }: InvocationContext, agentName: string): string {
   return `${branch} ${agentName}`
+}
+
+/** Stores that a long-running call needs no approval, and offers it to the client if its tool runs there. */
+async function storeChecked({ tool, toolContext }: ToolCall, run: RunState): Promise<void> {
+  const { functionCallId: id } = toolContext
+  if (!tool.isLongRunning || id === undefined) return
+  await storeNote(findRoot(run, toolContext), { checked: [id], ...offerOf(tool, id) })
 }

@@ -3,6 +3,7 @@ import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { toResponse } from '../agent/call-responses.ts'
+import type { EventNotes } from '../agent/history/event-notes.ts'
 
 /**
  * Options of {@link browserTool}.
@@ -57,6 +58,11 @@ export function browserTool<Parameters extends z.ZodObject>(
 /** Returns the properties of a browser tool. Returns undefined for a tool that runs on the server. */
 export function asBrowserTool(tool: BaseTool): BrowserTool | undefined {
   return browserTools.get(tool)
+}
+
+/** Returns the note that offers a call to the client, if its tool runs there. */
+export function offerOf(tool: BaseTool, toolCallId: string): Pick<EventNotes, 'offered'> {
+  return asBrowserTool(tool) ? { offered: [toolCallId] } : {}
 }
 
 function toRequirement<Parameters extends z.ZodObject>(

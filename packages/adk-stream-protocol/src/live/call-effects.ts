@@ -252,12 +252,14 @@ async function handOver(
 ): Promise<void> {
   const browser = asBrowserTool(call.tool)
   if (!browser) return
-  const message = live.messages.ofCall(call.id)
-  const { messageId } = message
+  const messageId = live.messages.messageIdOf(call.id)
   const context = contextOf(call)
   const ids = [call.id]
-  if (note) await writeEvent(live, call.id, createCallNote(context, { handedOver: ids, messageId }))
-  else await writeEventInside(live, call.id, createCallNote(context, { checked: ids, messageId }))
+  const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
+  const isAwaited = !hasOutput || call.state.isCancelled
+  const notes = { ...(isAwaited && { offered: ids }), messageId }
+  if (note) await writeEvent(live, call.id, createCallNote(context, { handedOver: ids, ...notes }))
+  else await writeEventInside(live, call.id, createCallNote(context, { checked: ids, ...notes }))
   const expiresAt = (await live.ledger.now()) + browser.timeoutMs
   await live.browserCalls.add(
     { messageId, toolCallId: call.id },
@@ -265,11 +267,7 @@ async function handOver(
   )
   if (live.calls.isClosed) return
   startTimer(live, call, { expiresAt, timeoutMs: browser.timeoutMs })
-  const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
-  if (!hasOutput || call.state.isCancelled) {
-    if (!note && message.isStreaming) message.push(createCallNote(context, { offered: ids }))
-    live.onStateChange(call.id, 'waiting')
-  }
+  if (isAwaited) live.onStateChange(call.id, 'waiting')
   live.calls.apply(call, { type: 'handed-over' })
 }
 

@@ -106,6 +106,18 @@ export function serialiseChunk(chunk: Chunk): string {
   return JSON.stringify(chunk)
 }
 
+/** Returns the chunk that offers a browser tool call to the client (BT10). */
+export function createOffer(toolCallId: string): Extract<Chunk, { type: 'data-browser-call' }> {
+  return { type: 'data-browser-call', id: toolCallId, data: { toolCallId } }
+}
+
+/** Whether a chunk is the result of a call. */
+export function isResult(chunk: Chunk): chunk is ResultChunk {
+  return chunk.type.startsWith('tool-output-')
+}
+
+type ResultChunk = Extract<Chunk, { type: `tool-output-${string}` }>
+
 /** Returns the question that a chunk asks. A question has no `tool-approval-request`. */
 export function readQuestion(chunk: Chunk): DataParts['approval'] | undefined {
   if (chunk.type !== 'data-approval') return undefined

@@ -136,7 +136,7 @@ export interface DataParts {
     readonly toolCallId: string
     readonly approved: boolean
   }
-  /** A call that the client may run now. Transient. */
+  /** A browser tool call that the client may run: it needs no approval, or is approved. */
   readonly 'browser-call': { readonly toolCallId: string }
   /** The agent that writes the following parts. */
   readonly agent: { readonly name: string }

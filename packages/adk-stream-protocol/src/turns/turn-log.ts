@@ -1,5 +1,5 @@
 import type { AudioChunk, Chunk, DeltaChunk, TextKind } from '../protocol/chunk.ts'
-import { deltaHead, isDelta, serialiseChunk } from '../protocol/chunk.ts'
+import { createOffer, deltaHead, isDelta, isResult, serialiseChunk } from '../protocol/chunk.ts'
 import type { Position, Sink } from './log-reader.ts'
 import { LogReader } from './log-reader.ts'
 
@@ -47,6 +47,8 @@ export class TurnLog {
   #marks: Map<string, Position> | undefined
   /** Entries that later readers do not receive. Most turns have none. */
   #omitted: Set<string> | undefined
+  /** Calls that were offered to clients. Most turns have none. */
+  #offered: Set<string> | undefined
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
@@ -96,6 +98,11 @@ export class TurnLog {
     const json = isDelta(chunk)
       ? this.#appendDelta(chunk)
       : this.#appendEntry(serialiseChunk(chunk))
+    // BT1120: a page that reads the turn again must not run a call that has its result.
+    if (isResult(chunk) && this.#offered?.has(chunk.toolCallId) === true)
+      this.omit(serialiseChunk(createOffer(chunk.toolCallId)))
+    if (chunk.type === 'data-browser-call')
+      this.#offered = (this.#offered ?? new Set()).add(chunk.data.toolCallId)
     this.#size += json.length
     if (this.#size > this.#limits.maxReplay) this.#replayable = false
     const crowded = this.#readers.size > 1

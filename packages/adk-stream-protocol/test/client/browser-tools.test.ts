@@ -4,6 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { oneOf } from '../../../../test/support/long-run.ts'
 import type { AdkApi, AdkUIMessage, WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
+import type { PartView } from '../../src/client/sync/chat-messages.ts'
+import { mayRun } from '../../src/client/tools/browser-tools.ts'
+import { type Chunk, createOffer } from '../../src/protocol/chunk.ts'
+import { foldChunks } from '../../src/protocol/fold-chunks.ts'
 import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import { browserTool } from '../../src/server/index.ts'
 import { z } from 'zod'
@@ -62,7 +66,6 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       ])
       expect(testBridge.lastPrompt).toContain('139.7')
       expect(offered).toEqual(toolParts(chat.lastMessage).map(({ toolCallId }) => toolCallId))
-      expect(JSON.stringify(chat.messages)).not.toContain('browser-call')
       expect(chat.errors).toEqual([])
     },
   )
@@ -88,7 +91,13 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     async (given) => {
       const { approved, runsExpected, state, hold } = given
       await using testBridge = await TestBridge.open(locating(true))
-      await using page = new ClientPage({ url: testBridge.url, version, live: { hold } })
+      const said: string[] = []
+      const observe = (event: WireEvent): void => {
+        if (event.type !== 'chunk') return
+        if (event.chunk.type === 'data-browser-call') said.push('offered')
+        if (event.chunk.type === 'data-approval') said.push(event.chunk.data.state)
+      }
+      await using page = new ClientPage({ url: testBridge.url, version, live: { hold, observe } })
       const chat = await page.open()
       let runs = 0
       runBrowserTools(chat.attached, {
@@ -108,6 +117,10 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
       expect(runs).toBe(runsExpected)
       expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
       expect(chat.text).toBe('There you are.')
+      // The outcome of an approved call is reported in a second part.
+      expect([...new Set(said)]).toEqual(
+        approved ? ['requested', 'approved', 'offered'] : ['requested', 'denied'],
+      )
     },
   )
 
@@ -157,4 +170,75 @@ describe.each(oneOf(versions, 'ai 7'))('$name', (version) => {
     expect(testBridge.lastPrompt).toContain('The person said no.')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
   })
+})
+
+const CALL = { toolCallId: 'call-1', toolName: 'get_location' }
+const APPROVAL = { approvalId: 'approval-1', toolCallId: CALL.toolCallId }
+
+function report(state: 'requested' | 'approved' | 'denied'): Chunk {
+  return { type: 'data-approval', id: APPROVAL.approvalId, data: { ...APPROVAL, state } }
+}
+
+/** What can reach a page about a call, in any order: streamed, replayed, loaded, or read in another tab. */
+const REPORTS: Readonly<Record<string, readonly Chunk[]>> = {
+  request: [report('requested'), { type: 'tool-approval-request', ...APPROVAL }],
+  approval: [report('approved'), { type: 'tool-input-available', ...CALL, input: {} }],
+  denial: [report('denied')],
+  offer: [createOffer(CALL.toolCallId)],
+  output: [{ type: 'tool-output-available', toolCallId: CALL.toolCallId, output: TOKYO }],
+  end: [{ type: 'finish', finishReason: 'tool-calls', messageMetadata: {} }],
+  stop: [{ type: 'finish', finishReason: 'tool-calls', messageMetadata: { stopped: true } }],
+}
+
+function locateInPage(): unknown {
+  return TOKYO
+}
+
+function* inAnyOrder(names: readonly string[]): Generator<readonly string[]> {
+  yield []
+  for (const name of names)
+    for (const rest of inAnyOrder(names.filter((other) => other !== name))) yield [name, ...rest]
+}
+
+/** Whether the page may run the call after it was shown and these reports have arrived. */
+function runsAfter(names: readonly string[], tool: Parameters<typeof mayRun>[2]): boolean {
+  const shown: Chunk[] = [
+    { type: 'start-step' },
+    { type: 'tool-input-start', ...CALL },
+    { type: 'tool-input-available', ...CALL, input: {} },
+  ]
+  const message = foldChunks('m1', [...shown, ...names.flatMap((name) => REPORTS[name] ?? [])])
+  const parts: readonly PartView[] = message.parts
+  return parts.some((part) => part.toolCallId === CALL.toolCallId && mayRun(part, message, tool))
+}
+
+test('[CL24] whatever order the reports about a call arrive in, it runs only if it is offered, not undecided, not denied, not stopped and has no output', () => {
+  const ran = [...inAnyOrder(Object.keys(REPORTS))].filter((names) =>
+    runsAfter(names, locateInPage),
+  )
+  const wrong = ran.filter((names) => {
+    const decision = names.findLast((name) => ['request', 'approval', 'denial'].includes(name))
+    const isAllowed = decision === undefined || decision === 'approval'
+    const hasEnded = names.includes('stop') || names.at(-1) === 'output'
+    return !names.includes('offer') || !isAllowed || hasEnded
+  })
+  expect(ran).not.toEqual([])
+  expect(wrong).toEqual([])
+})
+
+test.each([
+  { order: [], runs: false },
+  { order: ['end'], runs: false },
+  { order: ['offer'], runs: true },
+  { order: ['offer', 'end'], runs: true },
+  { order: ['offer', 'output'], runs: false },
+  { order: ['request', 'end'], runs: false },
+  { order: ['request', 'approval'], runs: false },
+  { order: ['request', 'approval', 'offer'], runs: true, afterApproval: true },
+  { order: ['request', 'approval', 'offer', 'end'], runs: true, afterApproval: true },
+  { order: ['request', 'approval', 'offer', 'output'], runs: false },
+  { order: ['request', 'denial', 'end'], runs: false },
+])('[CL24] after $order, a page runs a call: $runs', ({ order, runs, afterApproval = false }) => {
+  expect(runsAfter(order, locateInPage)).toBe(runs)
+  expect(runsAfter(order, { run: locateInPage, afterApproval: true })).toBe(afterApproval)
 })

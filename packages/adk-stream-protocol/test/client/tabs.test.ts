@@ -6,7 +6,7 @@ import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
-import { ClientPage, openSse, versions } from './support/client-page.ts'
+import { type ClientChat, ClientPage, openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
 import { FakeLocks } from './support/fake-locks.ts'
 
@@ -154,25 +154,34 @@ describe.each(oneOf(versions, 'ai 6'))('$name', (version) => {
   )
 
   test.each(['held', 'HTTP'])(
-    '[CL24] a call whose approval request comes late does not run before it, %s',
+    '[CL24] a call whose approval request comes late does not run before it, in any tab, %s',
     async (mode) => {
+      vi.stubGlobal('navigator', { locks: new FakeLocks() })
       const late = defer()
       const tool = locationTool({ gated: () => late.promise.then(() => true) })
       await using testBridge = await TestBridge.open({ tools: () => [tool] })
       await using page = new ClientPage({ url: testBridge.url, version })
-      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      await using other = new ClientPage({ url: testBridge.url, version })
+      const open = ({ sse }: { sse: boolean }, shown: ClientPage): Promise<ClientChat> =>
+        sse ? openSse(shown.sse(), version) : shown.open()
+      const chat = await open({ sse: mode === 'HTTP' }, page)
       const run = countRuns(chat.attached)
       void chat.send(ASK)
       await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
+      const tab = await open({ sse: mode === 'HTTP' }, other)
+      const runInTab = countRuns(tab.attached)
+      const count = (): number => run.count + runInTab.count
+      void tab.resume()
+      await tab.until(() => toolParts(tab.lastMessage)[0]?.state === 'input-available')
       // Time enough for a page that does not wait.
-      await page.load('chat-1')
-      expect(run.count).toBe(0)
+      await Promise.all([chat.attached.catchUp(), tab.attached.catchUp(), page.load('chat-1')])
+      expect(count()).toBe(0)
       late.resolve()
       const [id = ''] = await chat.untilAsked()
-      expect(run.count).toBe(0)
+      expect(count()).toBe(0)
       await chat.attached.approve(id)
       await chat.untilShown('There you are.')
-      expect(run.count).toBe(1)
+      expect(count()).toBe(1)
     },
   )
 

@@ -156,8 +156,9 @@ test('[BT6] a gated tool accepts the decision first and the output later', async
     approval: { ...approval, approved: true },
   })
   // The call is shown again: it waits for its output now, and the client does not send its decision again.
-  expect(readFrames(await decided.text()).chunks.slice(-2)).toMatchObject([
+  expect(readFrames(await decided.text()).chunks.slice(-3)).toMatchObject([
     { type: 'tool-input-available', toolCallId: part?.toolCallId, input: {} },
+    { type: 'data-browser-call', data: { toolCallId: part?.toolCallId } },
     { type: 'finish', finishReason: 'tool-calls' },
   ])
   // An approved call is not shown as an approval request any more: the page that reads it runs it.

@@ -7,6 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import { listen } from '../../../../test/support/listen.ts'
 import type { Chunk, AudioChunk } from '../../src/protocol/chunk.ts'
+import { createOffer } from '../../src/protocol/chunk.ts'
 import { foldChunks } from '../../src/protocol/fold-chunks.ts'
 import type { Sink } from '../../src/turns/log-reader.ts'
 import { TurnLog } from '../../src/turns/turn-log.ts'
@@ -278,6 +279,19 @@ const piece = (content: string): AudioChunk => ({
   type: 'data-pcm',
   data: { content, sampleRate: 24_000, channels: 1, bitDepth: 16 },
   transient: true,
+})
+
+test('[BT1120] a reader from the start gets the offers of open calls only', () => {
+  const log = new TurnLog(LIMITS)
+  const offers = ['call-1', 'call-2'].map(createOffer)
+  const first = new Reader()
+  log.attach(first)
+  for (const offer of offers) log.append(offer)
+  log.append({ type: 'tool-output-available', toolCallId: 'call-1', output: null })
+  const again = new Reader()
+  log.attach(again)
+  expect(first.chunks).toHaveLength(3)
+  expect(again.chunks.filter(({ type }) => type === 'data-browser-call')).toEqual([offers[1]])
 })
 
 test('[LV4] audio from before the first reader is sent to that reader, and to no later one', () => {

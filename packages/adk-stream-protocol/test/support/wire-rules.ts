@@ -154,7 +154,7 @@ class Nesting {
   }
 }
 
-/** Chunks that make no part, so they may come between the pieces of a text. */
+/** Chunks that belong to no step, so they may come between the pieces of a text. */
 function isUnseen(type: string): boolean {
   return ['data-pcm', 'data-input-transcription', 'data-browser-call'].includes(type)
 }

@@ -181,7 +181,7 @@ const EventNotes = z.object({
   decided: z.array(DecidedNote).exactOptional(),
   /** Approved calls that were handed over to the client, which runs them. */
   handedOver: z.array(z.string()).exactOptional(),
-  /** Calls that wait for the client and need no approval. Sent to clients but not stored. */
+  /** Calls of browser tools that the client may run: they need no approval, or are approved. */
   offered: z.array(z.string()).exactOptional(),
   /** Long-running calls of this event. They wait for their results when they are among the `checked` of a later event, or handed over. */
   unchecked: z.array(z.string()).exactOptional(),

@@ -1,4 +1,5 @@
 import type { Chunk, TextKind } from '../../protocol/chunk.ts'
+import { createOffer } from '../../protocol/chunk.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { DecidedNote, NestedQuestion, PausedNote, StepNote } from '../history/event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
@@ -172,14 +173,12 @@ export class ChunkWriter {
     if (call?.state === 'running') this.#updateCall(toolCallId, { ...call, state: 'waiting' })
   }
 
-  /**
-   * Writes that the client may run a call. While a stream stays open, this is the only sign that the call
-   * needs no approval.
-   */
+  /** Writes that the client may run a call. */
   offer(toolCallId: string): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
-    this.chunks.push({ type: 'data-browser-call', data: { toolCallId }, transient: true })
+    // In no step of its own: stock clients look for open calls in the last step only.
+    this.chunks.push(createOffer(toolCallId))
   }
 
   /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */

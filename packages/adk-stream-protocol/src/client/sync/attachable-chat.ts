@@ -49,13 +49,7 @@ export interface PatchedMethods {
   readonly regenerate: (options?: object) => Promise<void>
   readonly sendAutomaticallyWhen: (chat: { messages: readonly MessageView[] }) => boolean
   /** Called when the AI SDK has read a response to its end or has stopped reading it, after the option of the same name. */
-  readonly onFinish: (finished: Finished) => void
-}
-
-/** How a response ended, as the AI SDK reports it. */
-interface Finished {
-  readonly isAbort?: boolean
-  readonly isError?: boolean
+  readonly onFinish: () => void
 }
 
 /** Replaces methods of a chat. Returns the original ones and a function that restores them. */
@@ -71,12 +65,12 @@ export function patchChat(
     sendMessage: chat.sendMessage.bind(chat),
     regenerate: chat.regenerate.bind(chat),
   }
-  const callOption = before['onFinish'] as ((finished: Finished) => void) | undefined
-  const finish = (finished: Finished): void => {
+  const callOption = before['onFinish'] as ((finished: unknown) => void) | undefined
+  const finish = (finished: unknown): void => {
     try {
       callOption?.(finished)
     } finally {
-      onFinish(finished)
+      onFinish()
     }
   }
   Object.assign(chat, { ...methods, onFinish: finish })

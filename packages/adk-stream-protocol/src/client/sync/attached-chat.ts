@@ -132,19 +132,9 @@ export class AttachedChat {
     return this.#progress.add(listener)
   }
 
-  /** Whether the server offered a call to this page. */
-  isOffered(toolCallId: string): boolean {
-    return this.#sync.state === 'attached' && this.#sync.offeredCalls.has(toolCallId)
-  }
-
   /** Whether a message is still being written, as far as this page reads it. */
   isWriting(messageId: string): boolean {
     return isWriting(this.#sync, isBusy(this.chat), messageId)
-  }
-
-  /** @internal Whether this page stopped reading a message before its end, and has not loaded the rest. */
-  isBrokenOff(messageId: string): boolean {
-    return this.#sync.state === 'attached' && this.#sync.brokenOffId === messageId
   }
 
   get isDetached(): boolean {
@@ -319,10 +309,7 @@ export class AttachedChat {
       regenerate: (options) => regenerate(this.#context, options),
       sendAutomaticallyWhen: ({ messages }) =>
         shouldSend(this.#sync, messages.at(-1), this.channel.responses.all),
-      onFinish: ({ isAbort, isError }) => {
-        if (isAbort === true || isError === true) void this.#dispatch({ type: 'broken-off' })
-        this.#context.idle.onFinish()
-      },
+      onFinish: () => this.#context.idle.onFinish(),
     }
   }
 

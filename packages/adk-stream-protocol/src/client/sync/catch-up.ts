@@ -91,8 +91,7 @@ export function onLoaded(
 }
 
 function showStored(loading: AttachedSync, chat: ChatView, stored: readonly MessageView[]): Step {
-  const retry = resetDelay(loading.retry)
-  const state: AttachedSync = { ...loading, brokenOffId: undefined, retry }
+  const state: AttachedSync = { ...loading, retry: resetDelay(loading.retry) }
   // A message that could not be sent is on this page only.
   const messages = mergeStored(stored, chat, { keepAll: chat.hasFailed })
   if (JSON.stringify(messages) === JSON.stringify(chat.messages)) return endCatchUp(state, chat)

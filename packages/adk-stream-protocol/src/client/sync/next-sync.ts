@@ -64,11 +64,9 @@ export const START: AttachedSync = {
   unreportedOutputs: NONE,
   unsentOutputs: new Map(),
   retry: START_RETRY,
-  offeredCalls: NONE,
   askedApprovals: NONE,
   queued: new Map(),
   writtenMessageId: undefined,
-  brokenOffId: undefined,
   spokenReplyId: undefined,
 }
 
@@ -113,8 +111,6 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
     case 'stream-interrupted':
       if (chat.isBusy) return [{ ...state, stream: 'interrupted' }, []]
       return [state, [resume('interrupted')]]
-    case 'broken-off':
-      return [{ ...state, brokenOffId: state.writtenMessageId }, []]
     case 'chat-idle':
       return onIdle(state, chat)
     case 'turn-shown': {
@@ -170,8 +166,7 @@ function nextAttached(state: AttachedSync, event: SyncEvent, chat: ChatView): St
       // A message that could not be sent is on this page only.
       const hasUnsent = chat.hasFailed && chat.messages.at(-1)?.role === 'user'
       const messages = mergeStored(event.messages, chat, { keepAll: isPartial || hasUnsent })
-      const next = isPartial ? state : { ...state, brokenOffId: undefined }
-      return [next, [setMessages(messages), NOTIFY]]
+      return [state, [setMessages(messages), NOTIFY]]
     }
     case 'stopped':
       return [state, [RELOAD]]
@@ -218,17 +213,15 @@ function onChunk(
 ): Step {
   let next = state
   if (chunk.type === 'start' && source !== 'shown') {
-    next = { ...next, writtenMessageId: chunk.messageId, brokenOffId: undefined }
+    next = { ...next, writtenMessageId: chunk.messageId }
     if (source === 'requested') next = onOwnTurn(next, chunk.messageId)
   }
-  if (chunk.type === 'data-browser-call')
-    next = { ...next, offeredCalls: withId(next.offeredCalls, chunk.data.toolCallId) }
   if (chunk.type === 'tool-approval-request')
     next = { ...next, askedApprovals: withId(next.askedApprovals, chunk.approvalId) }
   if ('toolCallId' in chunk && next.unreportedOutputs.has(chunk.toolCallId))
     next = { ...next, unreportedOutputs: withoutId(next.unreportedOutputs, chunk.toolCallId) }
   const effects: SyncEffect[] = source === 'shown' ? [] : showReportedDecision(chunk, chat)
-  if (chunk.type === 'tool-input-available' || isCallData(chunk)) effects.push(NOTIFY)
+  if (isCallData(chunk)) effects.push(NOTIFY)
   return [next, effects]
 }
 

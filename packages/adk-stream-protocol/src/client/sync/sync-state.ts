@@ -55,16 +55,12 @@ export interface AttachedSync {
   /** Outputs to send again, outside requests. */
   readonly unsentOutputs: ReadonlyMap<string, ToolOutput>
   readonly retry: { readonly isScheduled: boolean; readonly delayMs: number }
-  /** Calls that the server offered to the page (`data-browser-call`). */
-  readonly offeredCalls: ReadonlySet<string>
   /** Approvals that a stream asked for. */
   readonly askedApprovals: ReadonlySet<string>
   /** Responses that the next request sends, by id. While a stream is replayed, the messages may lack them, or even their approvals. */
   readonly queued: ReadonlyMap<string, QueueEffect>
   /** The message that the chat's own stream writes. */
   readonly writtenMessageId: string | undefined
-  /** The message whose stream failed or was stopped. It may lack parts until the stored messages are loaded. */
-  readonly brokenOffId: string | undefined
   /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */
   readonly spokenReplyId: string | undefined
 }
@@ -90,8 +86,6 @@ export type SyncEvent =
   | { readonly type: 'stream-ended' }
   /** The connection was lost and is back. The rest of the stream is read with `resumeStream()`. */
   | { readonly type: 'stream-interrupted' }
-  /** The AI SDK has stopped reading a stream before its end. */
-  | { readonly type: 'broken-off' }
   /** The AI SDK has read a stream to its end and has not started another request. */
   | { readonly type: 'chat-idle' }
   | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }

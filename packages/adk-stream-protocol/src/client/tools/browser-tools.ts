@@ -1,5 +1,6 @@
 import { AdkError } from '../adk-error.ts'
 import { isRecord } from '../../protocol/guards.ts'
+import type { DataParts } from '../../protocol/message.ts'
 import { delayBefore, withDefaults } from '../../shared/backoff.ts'
 import type { AttachedChat } from '../sync/attached-chat.ts'
 import type { MessageView, PartView } from '../sync/chat-messages.ts'
@@ -86,7 +87,7 @@ function runnableCalls(attached: AttachedChat, tools: BrowserTools): Call[] {
       const name = part.type.startsWith('tool-') ? part.type.slice('tool-'.length) : ''
       const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
       if (!tool || toolCallId === undefined) return []
-      if (!mayRun(part, message, { attached, tool })) return []
+      if (!mayRun(part, message, tool)) return []
       // The server has validated the arguments against the tool's schema.
       const input = ('input' in part ? part.input : undefined) as never
       return [{ tool: name, toolCallId, run: () => callTool(tool, input) }]
@@ -94,25 +95,29 @@ function runnableCalls(attached: AttachedChat, tools: BrowserTools): Call[] {
   )
 }
 
-interface Candidate {
-  readonly attached: AttachedChat
-  readonly tool: BrowserToolFunction | GatedBrowserTool
+/**
+ * Whether the page may run a call: if the server has offered it, and it has no result. A call that is only visible may need an approval,
+ * and its request may follow.
+ */
+export function mayRun(
+  { state, toolCallId = '' }: PartView,
+  { parts, metadata }: Pick<MessageView, 'parts' | 'metadata'>,
+  tool: BrowserTools[string],
+): boolean {
+  if (state !== 'input-available' && state !== 'approval-responded') return false
+  if (isRecord(metadata) && metadata['stopped'] === true) return false
+  if (!isOffered(parts, toolCallId)) return false
+  const approval = approvalState(parts, toolCallId)
+  return approval === undefined ? !isGated(tool) : approval === 'approved'
 }
 
-function mayRun(part: PartView, message: MessageView, { attached, tool }: Candidate): boolean {
-  const { state, approval, toolCallId = '' } = part
-  const reported = approvalState(message.parts, toolCallId)
-  // The server decides whether one approval is enough.
-  if (state === 'approval-responded') return approval?.approved === true && reported === 'approved'
-  if (state !== 'input-available') return false
-  if (reported !== undefined) return reported === 'approved'
-  return !isGated(tool) && (attached.isOffered(toolCallId) || hasEnded(message, attached))
-}
-
-/** Whether a reply has ended. Until then, an approval request may follow, and it may be missing in a reply that was stopped. */
-function hasEnded({ id, metadata }: MessageView, attached: AttachedChat): boolean {
-  const isStopped = isRecord(metadata) && metadata['stopped'] === true
-  return !isStopped && !attached.isWriting(id) && !attached.isBrokenOff(id)
+/** Whether the server has offered a call to the client (`data-browser-call`). */
+function isOffered(parts: readonly PartView[], toolCallId: string): boolean {
+  return parts.some((part) => {
+    if (part.type !== 'data-browser-call' || !('data' in part)) return false
+    // Only the bridge creates parts of this type.
+    return (part.data as DataParts['browser-call']).toolCallId === toolCallId
+  })
 }
 
 /** Whether a tool runs only after an approval. */

@@ -12,6 +12,7 @@ import {
   type BrowserTools,
   callTool,
   isGated,
+  mayRun,
   runBrowserTools,
   runCall,
 } from '../../client/tools/browser-tools.ts'
@@ -85,7 +86,7 @@ export function useLocalBrowserTools<Message extends UIMessage>(
   useEffect(() => {
     if (!results) return
     results.setTools(tools)
-    // The stream may still contain an approval request for this call.
+    // The AI SDK sends results when the stream has ended.
     if (isBusy({ status })) return
     // If the next request fails, the chat reports the error.
     for (const call of results.takeCalls(last)) void runTool(chat, call, tools)
@@ -117,17 +118,16 @@ export interface LocalToolResults {
 export function createLocalToolResults(): LocalToolResults {
   const started = new Set<string>()
   let current: BrowserTools = {}
-  const isForPage = (call: Call): boolean => {
+  const isForPage = (call: Call, message: UIMessage): boolean => {
     const name = getToolName(call)
     const tool = Object.hasOwn(current, name) ? current[name] : undefined
-    if (!tool) return false
-    if (call.state === 'approval-responded') return call.approval.approved
-    return call.state === 'input-available' && !isGated(tool)
+    return tool !== undefined && mayRun(call, message, tool)
   }
   return {
     areComplete: ({ messages }) => {
-      const step = lastStep(messages.at(-1))
-      if (step.some(isForPage)) return false
+      const last = messages.at(-1)
+      const step = lastStep(last)
+      if (last && step.some((call) => isForPage(call, last))) return false
       // The server knows the results of its own tools. Only results of the page are sent.
       const hasLocalResult = step.some(({ toolCallId }) => started.has(toolCallId))
       return (
@@ -139,8 +139,9 @@ export function createLocalToolResults(): LocalToolResults {
       current = tools
     },
     takeCalls: (message) => {
+      if (!message) return []
       const calls = lastStep(message).filter(
-        (call) => isForPage(call) && !started.has(call.toolCallId),
+        (call) => isForPage(call, message) && !started.has(call.toolCallId),
       )
       for (const { toolCallId } of calls) started.add(toolCallId)
       return calls

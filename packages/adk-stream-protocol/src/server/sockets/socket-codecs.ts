@@ -1,7 +1,7 @@
 import type { BidiEvent } from '../../protocol/bidi-events.ts'
 import { readBidiEvent, BIDI_SUBPROTOCOL } from '../../protocol/bidi-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
-import { serialiseChunk } from '../../protocol/chunk.ts'
+import { isResult, serialiseChunk } from '../../protocol/chunk.ts'
 import type { ClientFrame, FrameFault } from '../../protocol/client-frame.ts'
 import { readClientFrame } from '../../protocol/client-frame.ts'
 import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
@@ -262,10 +262,6 @@ function isSame(one: Shown, other: Shown): boolean {
     one.toolCallId === other.toolCallId ||
     (one.approvalId !== undefined && one.approvalId === other.approvalId)
   )
-}
-
-function isResult({ type }: Chunk): boolean {
-  return type.startsWith('tool-output-')
 }
 
 const BIDI = 'bidi'
