@@ -15,6 +15,7 @@ import {
   hasTransferred,
   pickAgent,
 } from '../agent/adk-workarounds/agent-flow.ts'
+import { arrangeRequests } from '../agent/adk-workarounds/arrange-calls.ts'
 import { canWaitIn } from '../agent/adk-workarounds/can-wait.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import type { RunRemote } from '../agent/adk-workarounds/remote-agents.ts'
@@ -143,7 +144,9 @@ export class ApprovalPlugin extends QuietPlugin {
     invocationContext: InvocationContext
   }): Promise<undefined> {
     const run = this.runs.find(invocationContext)
-    controlRemoteAgents(invocationContext.agent?.rootAgent)
+    const { rootAgent } = invocationContext.agent ?? {}
+    controlRemoteAgents(rootAgent)
+    if (rootAgent) arrangeRequests(rootAgent)
     if (run?.cause === 'responses' && !resumeSteps(invocationContext, run.messageId))
       pickAgent(invocationContext)
     run?.onStored?.()

@@ -16,6 +16,7 @@ import { BaseTool as Tool, Context, InvocationContext, isLlmAgent, Runner } from
 import type { Content } from '@google/genai'
 import { Behavior } from '@google/genai'
 
+import { arrangeRequests } from '../agent/adk-workarounds/arrange-calls.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import { APPROVAL_UNAVAILABLE, toResponse } from '../agent/call-responses.ts'
@@ -123,7 +124,9 @@ interface LiveRunOptions extends LivePluginOptions {
 export function runLiveAgent(options: LiveRunOptions): AsyncGenerator<Event, void> {
   const { chat, agent, model, services, queue, runConfig } = options
   const plugins = [new LivePlugin(options)]
-  const runner = new Runner({ ...services, agent: toLiveAgent(agent, model), plugins })
+  const live = toLiveAgent(agent, model)
+  arrangeRequests(live)
+  const runner = new Runner({ ...services, agent: live, plugins })
   const { principalId: userId, chatId: sessionId } = chat
   return runner.runLive({ userId, sessionId, liveRequestQueue: queue, runConfig })
 }

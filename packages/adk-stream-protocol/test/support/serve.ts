@@ -20,6 +20,8 @@ export interface ServeOptions
   /** Live conversations with an emulated live model. Default: none. */
   readonly liveModel?: string
   readonly live?: (model: EmulatedGemini) => NonNullable<BridgeOptions['live']>
+  /** The model of the agents. Default `gemini-2.5-flash`. */
+  readonly textModel?: string
   /** The agent around the emulated model. Default: one without tools. */
   readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
   /** Several agents around the emulated model, in place of one. */
@@ -62,6 +64,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     emulator: emulatorOptions,
     live,
     liveModel = LIVE_MODEL,
+    textModel,
     ...bridgeOptions
   } = options
   const emulator = await startEmulator({
@@ -71,7 +74,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
   })
   const errors: unknown[] = []
   const reported: TestServer['reported'] = []
-  const model = new EmulatedGemini(emulator.baseUrl)
+  const model = new EmulatedGemini(emulator.baseUrl, textModel)
   const root = agents
     ? { agents: agents(model), ...(chooseAgent && { chooseAgent }) }
     : { agent: agent(model) }

@@ -21,6 +21,7 @@ import { renameInterrupts } from '../history/input-calls.ts'
 import { toSteps } from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
 import { replaceRunMethod } from './run-methods.ts'
+import { ARRANGED_CONTENTS } from './arrange-calls.ts'
 import { listNodeAgents, listTransferAgents } from './workflow-nodes.ts'
 import type { NodeHooks } from './workflow-run.ts'
 import { findRun, refuseIfStopped, registerRuns, untilStored, WorkflowRun } from './workflow-run.ts'
@@ -94,7 +95,9 @@ function prepareEvent(event: Event): void {
 function controlRequests({ requestProcessors }: LlmAgent): void {
   if (requestProcessors.includes(STORED_FIRST)) return
   requestProcessors.unshift(STORED_FIRST)
-  const index = requestProcessors.indexOf(CONTENT_REQUEST_PROCESSOR)
+  const index = requestProcessors.findIndex(
+    (processor) => processor === CONTENT_REQUEST_PROCESSOR || processor === ARRANGED_CONTENTS,
+  )
   if (index >= 0) requestProcessors.splice(index, 1, TURN_CONTENTS)
 }
 
@@ -116,7 +119,7 @@ const TURN_CONTENTS: BaseLlmRequestProcessor = {
     const isAlone = isLlmAgent(agent) && agent.includeContents === 'none'
     const own =
       messageId !== undefined && isAlone ? viewTurn(context, messageId, agent.name) : context
-    yield* CONTENT_REQUEST_PROCESSOR.runAsync(own, request)
+    yield* ARRANGED_CONTENTS.runAsync(own, request)
   },
 }
 

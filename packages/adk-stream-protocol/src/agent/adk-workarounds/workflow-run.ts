@@ -37,6 +37,7 @@ import {
 } from '../history/node-runs.ts'
 import { findTurn } from '../history/replay-turn.ts'
 import type { ToolCall } from '../tool-call.ts'
+import { arrangeRequests } from './arrange-calls.ts'
 import { intercept } from './session-services.ts'
 import {
   viewEntryRuns,
@@ -176,6 +177,7 @@ export class WorkflowRun {
       return result
     }
     if (isLlmAgent(node)) {
+      arrangeRequests(node)
       this.#prepareAgent(nodeContext, hasBegun(events, this.messageId, path))
       const agent = node.findSubAgent(findLastAgent(events, this.messageId, path) ?? '')
       if (agent) this.#transfers.set(toAgentKey(node, invocationContext), agent)

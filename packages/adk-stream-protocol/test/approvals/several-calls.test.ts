@@ -1,0 +1,217 @@
+import type { Event } from '@google/adk'
+import { createEvent, InMemorySessionService, SequentialAgent, Workflow } from '@google/adk'
+import type { Part } from '@google/genai'
+import type { Action } from 'gemini-emulator'
+import { expect, test } from 'vitest'
+
+import { isLong } from '../../../../test/support/long-run.ts'
+import { weather } from '../support/agents.ts'
+import { clientsWith } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { ask, nest, pay, play, say } from './support/nested-agents.ts'
+import { callPayment, paymentTool, type Wallet } from './support/payments.ts'
+import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
+
+const NEXT = '[[say Next.]]'
+
+/** The call, in a chunk of its own. */
+function separately(call: string): string {
+  return call.replace('[[call ', '[[call-separate ')
+}
+
+const A = callPayment(10, 'A')
+const B = separately(callPayment(20, 'B'))
+const C = separately(callPayment(30, 'C'))
+const LOOK = '[[call get_weather {"place":"Kyoto"}]]'
+const LATER_LOOK = separately(LOOK)
+const STREAMED = [
+  { name: 'in two chunks', calls: [A, B], names: ['A', 'B'] },
+  { name: 'in three chunks', calls: [A, B, C], names: ['A', 'B', 'C'] },
+  { name: 'with text between', calls: [A, '[[say And]]', B], names: ['A', 'B'] },
+  { name: 'with a thought between', calls: [A, '[[think And]]', B], names: ['A', 'B'] },
+  { name: 'after one without approval', calls: [LOOK, B, C], names: ['Kyoto', 'B', 'C'] },
+  { name: 'in one chunk', calls: [A, callPayment(20, 'B')], names: ['A', 'B'] },
+  { name: 'around one without approval', calls: [A, LATER_LOOK, B], names: ['A', 'Kyoto', 'B'] },
+]
+const DECIDED = [
+  { how: 'together', approved: [true, true, true] },
+  { how: 'together', approved: [false, true, true] },
+  { how: 'in order', approved: [true, false, true] },
+  { how: 'in reverse', approved: [true, true, true] },
+] as const
+const CASES = STREAMED.flatMap((streamed) =>
+  DECIDED.map((decided, at) => ({
+    ...streamed,
+    ...decided,
+    textModel: at < 2 ? 'gemini-2.5-flash' : 'gemini-3-pro-preview',
+  })),
+)
+
+/** The tools of all calls. */
+function tools(wallet: Wallet) {
+  return [paymentTool(wallet), weather]
+}
+
+/** Returns the recipients, or why a call has none, in the order in which the model reads the results. */
+function read(results: readonly unknown[]): string[] {
+  return results.map((result) => {
+    const { recipient, place, status } = result as Record<string, string>
+    return recipient ?? place ?? status ?? ''
+  })
+}
+
+const [stock, live] = clientsWith('7')
+
+async function openChat(testBridge: TestBridge, client = stock) {
+  const page = testBridge.page()
+  if (!client) throw new Error('There is no client.')
+  return { page, chat: await page.open(client, { autoSend: 'both' }) }
+}
+
+// `npm test` runs two cases of each way to stream, one with each model.
+test.each(CASES.filter((_, index) => isLong || (index + Math.floor(index / 4)) % 2 === 0))(
+  '[AP1000] calls $name, decided $how: $approved, by $textModel',
+  async ({ calls, names, how, approved, textModel }) => {
+    await using testBridge = await TestBridge.open({ tools, textModel })
+    const { page, chat } = await openChat(testBridge)
+    await chat.send(`${calls.join('')}[[then]][[say Done.]]`)
+    const decisions = chat.asked.map((id, index) => ({ id, approved: approved[index] ?? true }))
+    if (how === 'together') await chat.decide(...decisions.map(({ approved: yes }) => yes))
+    else {
+      for (const { id, approved: yes } of how === 'in order' ? decisions : decisions.toReversed()) {
+        await page.decide(id, { approved: yes })
+        await page.untilState(id, yes ? 'succeeded' : 'denied')
+      }
+      await page.untilMessages((messages) => JSON.stringify(messages).includes('Done.'))
+    }
+    const gated = names.filter((name) => name !== 'Kyoto')
+    const told = names.map((name) => {
+      const isDenied = gated.includes(name) && !(approved[gated.indexOf(name)] ?? true)
+      return isDenied ? 'denied' : name
+    })
+    expect(read(testBridge.results)).toEqual(told)
+    expect(testBridge.asked).toBe(2)
+    const reloaded = (await openChat(testBridge)).chat
+    await reloaded.send(NEXT)
+    expect(reloaded.text).toBe('Next.')
+    // The calls of an earlier message, in a new request.
+    expect(read(testBridge.results)).toEqual(told)
+    expect(testBridge.errors).toEqual([])
+    await expectRecord(page, reloaded)
+  },
+)
+
+/** The parts of a payment, as ADK stores them. */
+const PAID = ['adk-A', 'adk-B'].map((id) => {
+  const of = { id, name: 'process_payment' }
+  return {
+    call: { functionCall: { ...of, args: { amount: 10, recipient: id } } },
+    response: { functionResponse: { ...of, response: { recipient: id } } },
+  }
+})
+
+function by(author: string, role: string, parts: Part[]): Event {
+  return createEvent({ author, invocationId: 'e-1', content: { role, parts } })
+}
+
+/** The events of a chat whose model request has failed, as ADK writes them: one response event for two events with calls. */
+function brokenEvents(): Event[] {
+  const [callA, callB] = PAID.map(({ call }) => by('assistant', 'model', [call]))
+  if (!callA || !callB) throw new Error('Two calls are needed.')
+  return [
+    by('user', 'user', [{ text: 'Pay A and B.' }]),
+    callA,
+    by('assistant', 'model', [{ text: 'And' }]),
+    callB,
+    by(
+      'assistant',
+      'user',
+      PAID.toReversed().map(({ response }) => response),
+    ),
+  ]
+}
+
+test.each([
+  ['after the failure', stock, [NEXT], ['adk-A', 'adk-B']],
+  ['after a further message', stock, ['[[say Yes.]]', NEXT], ['adk-A', 'adk-B']],
+  // ADK sends a live model no calls of earlier messages.
+  ['in a live session', live, [NEXT], []],
+] as const)(
+  '[AP1000] a chat that ADK cannot read is continued %s',
+  async (_when, client, texts, told) => {
+    const sessionService = new InMemorySessionService()
+    await using testBridge = await TestBridge.open({ tools, sessionService })
+    await (await openChat(testBridge)).chat.send('[[say Hello.]]')
+    const key = { appName: 'adk-stream-protocol', userId: 'hanako', sessionId: 'chat-1' }
+    const session = await sessionService.getSession(key)
+    if (!session) throw new Error('The chat has no session.')
+    for (const event of brokenEvents()) await sessionService.appendEvent({ session, event })
+    const { chat } = await openChat(testBridge, client)
+    for (const text of texts) await chat.send(text)
+    expect(chat.text).toBe('Next.')
+    expect(read(testBridge.results)).toEqual(told)
+    expect(testBridge.errors).toEqual([])
+  },
+)
+
+const SPLIT: Action[] = [
+  pay(10, 'A'),
+  { type: 'call', name: 'process_payment', args: { amount: 20, recipient: 'B' }, separate: true },
+]
+const PLACES: readonly [string, Pick<TestBridgeOptions, 'agent' | 'respond'>][] = [
+  [
+    'an agent used as a tool',
+    {
+      agent: (model, given) => nest(model, given),
+      respond: play({
+        planner: [[ask('travel')], [say('Done.')]],
+        travel: [SPLIT, [say('Paid.')]],
+      }),
+    },
+  ],
+  [
+    'a step of a sequence',
+    {
+      agent: (model, given) =>
+        // oxlint-disable-next-line typescript/no-deprecated -- It is in use.
+        new SequentialAgent({
+          name: 'steps',
+          subAgents: [
+            nest(model, given, { names: ['first'] }),
+            nest(model, [], { names: ['last'] }),
+          ],
+        }),
+      respond: play({ first: [SPLIT, [say('Paid.')]], last: [[say('Done.')]] }),
+    },
+  ],
+  [
+    'a node of a workflow',
+    {
+      agent: (model, given) => {
+        const [first, last] = [
+          nest(model, given, { names: ['first'] }),
+          nest(model, [], { names: ['last'] }),
+        ]
+        return new Workflow({ name: 'flow', edges: [['START', first, last]] })
+      },
+      respond: play({ first: [SPLIT, [say('Paid.')]], last: [[say('Done.')]] }),
+    },
+  ],
+]
+
+test.each(PLACES)(
+  '[AP1000] calls in two chunks of %s, decided after a restart',
+  async (_place, options) => {
+    await using testBridge = await TestBridge.open({ ...options, isLive: false })
+    await (await openChat(testBridge)).chat.send('Pay A and B.')
+    await testBridge.restart()
+    const { page, chat } = await openChat(testBridge)
+    await chat.decide(true, false)
+    expect(chat.text).toContain('Done.')
+    expect(testBridge.wallet.payments).toEqual([{ amount: 10, recipient: 'A' }])
+    await chat.send('Pay A and B.')
+    expect(chat.asked).toHaveLength(2)
+    expect(testBridge.errors).toEqual([])
+    await expectRecord(page, chat)
+  },
+)
