@@ -1,11 +1,21 @@
 import type { Event } from '@google/adk'
-import { createEvent, InMemorySessionService, SequentialAgent, Workflow } from '@google/adk'
+import {
+  createEvent,
+  InMemorySessionService,
+  LongRunningFunctionTool,
+  SequentialAgent,
+  Workflow,
+} from '@google/adk'
 import type { Part } from '@google/genai'
 import type { Action } from 'gemini-emulator'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { isLong } from '../../../../test/support/long-run.ts'
+import { browserTool } from '../../src/server/index.ts'
 import { weather } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { locationTool, TOKYO } from '../support/locating.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { ask, nest, pay, play, say } from './support/nested-agents.ts'
@@ -215,3 +225,59 @@ test.each(PLACES)(
     await expectRecord(page, chat)
   },
 )
+
+const LOCATE = '[[call get_location {}]]'
+const PICK = '[[call pick_file {}]]'
+const FILE = { name: 'a.txt' }
+const pickFile = browserTool({
+  name: 'pick_file',
+  description: 'Lets the person pick a file.',
+  parameters: z.object({}),
+  requireConfirmation: true,
+})
+const started: string[] = []
+const startJob = new LongRunningFunctionTool({
+  name: 'start_job',
+  description: 'Starts a job.',
+  parameters: z.object({ job: z.string() }),
+  requireConfirmation: true,
+  execute: ({ job }) => {
+    started.push(job)
+    return job === 'silent' ? undefined : { ticket: job }
+  },
+})
+const OUTPUTS: Readonly<Record<string, unknown>> = { get_location: TOKYO, pick_file: FILE }
+
+test.each([
+  ['after a payment', [A, LOCATE], [true]],
+  ['before a payment', [LOCATE, A], [true]],
+  ['after a payment that is denied', [A, LOCATE], [false, true]],
+  ['before a payment that is denied', [LOCATE, A], [true, false]],
+  ['beside another one and a payment', [LOCATE, A, PICK], [true]],
+  ['beside a payment, in a chunk of its own', [A, separately(LOCATE)], [true]],
+  ['beside a job', ['[[call start_job {"job":"loud"}]]', LOCATE], [true]],
+  ['beside a browser tool that is denied', [LOCATE, PICK], [true, false]],
+])('[BT6] an approved browser tool runs %s', async (_where, calls, approved) => {
+  await using testBridge = await TestBridge.open({
+    tools: (wallet) => [paymentTool(wallet), locationTool({ gated: true }), pickFile, startJob],
+  })
+  const { page, chat } = await openChat(testBridge)
+  await chat.send(`${calls.join('')}[[then]][[say Done.]]`)
+  await chat.decide(...approved)
+  const open = toolParts(chat.lastMessage).filter(({ state }) => state === 'input-available')
+  expect(open.length).toBeGreaterThan(0)
+  for (const { type, toolCallId = '' } of open) {
+    const tool = type.replace('tool-', '')
+    await chat.give({ tool, toolCallId, output: OUTPUTS[tool] })
+  }
+  await chat.rest()
+  // The helpers of the AI SDK send nothing by themselves while the step has a denied call.
+  if (approved.includes(false)) await chat.sendAsItIs()
+  expect(chat.text).toBe('Done.')
+  const outputs = toolParts(chat.lastMessage).map(({ output }) => output)
+  const expected = open.map(({ type }) => OUTPUTS[type.replace('tool-', '')])
+  expect(outputs).toEqual(expect.arrayContaining(expected))
+  expect(testBridge.results).toEqual(expect.arrayContaining(expected))
+  expect(testBridge.results).toHaveLength(calls.length)
+  await expectRecord(page, chat)
+})

@@ -71,6 +71,8 @@ export class RunningCallError extends ProtocolError {
   }
 }
 
+type Calls = Translation['calls']
+
 interface ResponsesInTurn {
   readonly chat: AppChatRef
   readonly responses: TurnResponses
@@ -237,7 +239,7 @@ async function collectResponses(
   backend: Backend,
   { chat, outputs, completion }: TurnInputs,
 ): Promise<Content | undefined> {
-  const { ledger, host } = backend
+  const { ledger } = backend
   const approvals: Approval[] = []
   const results: FunctionResponse[] = []
   for (const [id, call] of calls) {
@@ -255,7 +257,8 @@ async function collectResponses(
     if (response) results.push({ id, name, response })
   }
   // ADK hides events with confirmations from the model, so results are sent first, in an event of their own.
-  const responses = results.length > 0 ? results : toConfirmations(approvals, calls, host)
+  const responses =
+    results.length > 0 ? results : await toConfirmations(backend, { approvals, calls })
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
 }
@@ -319,23 +322,29 @@ async function findCompletionFault(
   return new ProtocolError('not-completable')
 }
 
-/** AP65: calls run one after the other, each on the state that the previous one left. A call that has started is confirmed first. */
-function toConfirmations(
-  approvals: readonly Approval[],
-  calls: Translation['calls'],
-  host: Pick<AgentHost, 'isRunning'>,
-): FunctionResponse[] {
+/**
+ * AP65: calls run one after the other, each on the state that the previous one left. A call that has started is confirmed first. A call
+ * that may end without a result is confirmed alone: after the result of another call, ADK 2.0.0 runs every confirmed call again that has
+ * none.
+ */
+async function toConfirmations(
+  { host, findTool }: Pick<Backend, 'host' | 'findTool'>,
+  { approvals, calls }: { readonly approvals: readonly Approval[]; readonly calls: Calls },
+): Promise<FunctionResponse[]> {
   const running = approvals.filter((approval) => host.isRunning(approval))
   if (running.length > 0) return running.map(({ id }) => toConfirmation(id, true))
   const decided = approvals.filter(isDecided)
-  const isNested = ({ toolCallId }: Approval): boolean =>
-    calls.get(toolCallId)?.madeBy !== undefined
-  return [
-    ...decided
-      .filter((approval) => !isNested(approval))
-      .map(({ id, state }) => toConfirmation(id, state.name === 'approved')),
-    ...listResumable(calls, decided).map((id) => toConfirmation(id, true)),
-  ]
+  const own = decided.filter(({ toolCallId }) => calls.get(toolCallId)?.madeBy === undefined)
+  const confirmed = listResumable(calls, decided).map((id) => toConfirmation(id, true))
+  const isAlone = own.length + confirmed.length === 1
+  const mayStayOpen: FunctionResponse[] = []
+  for (const { id, state, chat, toolName } of own) {
+    const isApproved = state.name === 'approved'
+    const tool = isApproved && !isAlone ? await findTool(chat, toolName) : undefined
+    const list = tool?.isLongRunning ? mayStayOpen : confirmed
+    list.push(toConfirmation(id, isApproved))
+  }
+  return confirmed.length > 0 ? confirmed : mayStayOpen.slice(0, 1)
 }
 
 /** Whether the turn of an approval can resume in this process, which may have started the call at the decision. */
