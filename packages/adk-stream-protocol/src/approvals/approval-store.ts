@@ -9,7 +9,7 @@ import type { Transition } from './next-approval.ts'
  * when the promise resolves, and visible to all processes at once.
  */
 export interface ApprovalStore {
-  /** Returns the current time in ms since 1970. All deadlines use this clock. Leases use a separate monotonic clock. */
+  /** Returns the current time in ms since 1970. All deadlines use this clock. Leases use a separate one, see `heartbeat`. */
   now(): Promise<number>
 
   /**
@@ -68,8 +68,16 @@ export interface ApprovalStore {
   /** Checks that no audit entry was changed or removed. For stores that other programs can write to. */
   verifyAudit?(check?: AuditCheck): Promise<AuditVerification>
 
-  /** Renews the lease of a worker. */
-  heartbeat(worker: string): Promise<void>
+  /**
+   * Renews the lease of a worker. Since the last renewal of any worker, at most `maxGapMs` count as lease time: a longer gap means
+   * that no worker could write. Default 5,000.
+   */
+  heartbeat(worker: string, maxGapMs?: number): Promise<void>
+  /**
+   * Advances the lease clock as `heartbeat` does, if anything waits for a lease to expire. For stores that several processes can
+   * open: one without it lets lease time pass while no process can write.
+   */
+  tickLeases?(maxGapMs: number): Promise<void>
   /** Ends the lease of a worker that closes and does not return. For stores that several processes can open. */
   endLease?(worker: string): Promise<void>
   /** Whether a worker has ended its lease. The store may forget this after a day. */

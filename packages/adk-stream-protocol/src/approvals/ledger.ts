@@ -71,6 +71,8 @@ export class Ledger {
   readonly #running = new Map<string, ApprovalCommand | undefined>()
   /** Whether other processes may wait for this worker to react to a decision. */
   #isAwaited = false
+  /** Whether the store failed when this worker last renewed its lease. */
+  #isCutOff = false
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
     const { leaseMs = 15_000, maxBlockedMs = leaseMs * 8, onError = () => {} } = options
@@ -294,7 +296,20 @@ export class Ledger {
 
   /** Renews the lease of this worker. Call it several times within `leaseMs`. */
   async heartbeat(): Promise<void> {
-    await this.#store.heartbeat(this.worker)
+    await this.#tick((maxGapMs) => this.#store.heartbeat(this.worker, maxGapMs))
+  }
+
+  /** Lets the leases of other workers expire in time. Call it instead of `heartbeat` while this worker is idle. */
+  async tickLeases(): Promise<void> {
+    await this.#tick(async (maxGapMs) => this.#store.tickLeases?.(maxGapMs))
+  }
+
+  /** LG1020: the time since the last success does not count for leases if the store has failed since then. */
+  async #tick(advance: (maxGapMs: number) => Promise<void>): Promise<void> {
+    const maxGapMs = this.#isCutOff ? 0 : this.leaseMs / 3
+    this.#isCutOff = true
+    await advance(maxGapMs)
+    this.#isCutOff = false
   }
 
   /** Records that this worker closes, so that no process waits for it. Does nothing while it still runs calls. */

@@ -94,16 +94,26 @@ async function readWork(
   }
   const calls = (await browserCalls.list?.({ limit: MAX_BROWSER_CALLS })) ?? []
   const unknown = await list('unknown')
+  const executing = await list('executing')
+  const workers = await approvals.listWorkers?.()
+  // Without a server, no lease time passes, and `stale` finds nothing.
+  const silent = new Set(
+    workers?.flatMap(({ worker, silentMs }) => (silentMs >= leaseMs ? [worker] : [])),
+  )
+  const ofSilent = executing.filter(
+    ({ state }) => state.name === 'executing' && silent.has(state.worker),
+  )
+  const stale = [...(await approvals.stale(leaseMs)), ...ofSilent]
   return {
     now,
     leaseMs,
     pending: await list('requested'),
     approved: await list('approved'),
-    executing: await list('executing'),
-    stale: new Set((await approvals.stale(leaseMs)).map(({ id }) => id)),
+    executing,
+    stale: new Set(stale.map(({ id }) => id)),
     unknown: unknown.filter(({ state }) => 'at' in state && state.at > now - DAY_MS),
     browserCalls: calls.filter(({ chat }) => appName === undefined || chat.appName === appName),
-    workers: await approvals.listWorkers?.(),
+    workers,
   }
 }
 

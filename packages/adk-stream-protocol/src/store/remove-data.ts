@@ -240,6 +240,8 @@ async function removeChat(
         `A turn or a tool call of the chat ${chat.chatId} still runs, here or in another process. The other chats that were reached are deleted. Call again when it has ended.`,
       )
     await delay(RETRY_MS)
+    // If no server runs, nothing else lets the lease of a crashed one expire.
+    await store.approvals.tickLeases?.(leaseMs / 3)
   }
   const { appName, principalId: userId, chatId: sessionId } = chat
   if (sessions !== store.sessions) await sessions.deleteSession({ appName, userId, sessionId })

@@ -53,6 +53,9 @@ export function selectAudit(filter: AuditFilter): Condition<string>[] {
   ]
 }
 
+/** How much lease time passes at most between two renewals, by default, in ms. A third of the default lease. */
+export const MAX_GAP_MS = 5_000
+
 /** A row of a worker, once for each lock that it holds. */
 export interface WorkerRow {
   readonly worker: string
@@ -65,7 +68,7 @@ export interface WorkerRow {
   readonly locked_at: number | null
 }
 
-/** Groups the rows of workers. `now` is the time of the lease clock. */
+/** Groups the rows of workers. `now` is the time of the lease clock for people. */
 export function decodeWorkers(rows: readonly WorkerRow[], now: number): WorkerLease[] {
   const workers = new Map<string, WorkerLease & { readonly locks: HeldLock[] }>()
   for (const row of rows) {

@@ -6,7 +6,6 @@ import Database from 'libsql'
 import { describe, expect, test } from 'vitest'
 
 import { DATABASE_CLOCK } from '../../src/store/sqlite/approval-sql.ts'
-import { monotonicClock } from '../../src/store/sqlite/leases.ts'
 import { openSqliteStore, openWithClocks } from '../../src/store/sqlite/sqlite-store.ts'
 
 import { nest } from '../approvals/support/nested-agents.ts'
@@ -38,7 +37,7 @@ async function openClock() {
   database.exec('CREATE TABLE jump (ms INTEGER); INSERT INTO jump VALUES (0)')
   const clock = `(${DATABASE_CLOCK} + (SELECT ms FROM jump))`
   return {
-    openStore: () => openWithClocks({ path }, { clock, leaseClock: monotonicClock }),
+    openStore: () => openWithClocks({ path }, { clock }),
     advance: (ms: number) => database.exec(`UPDATE jump SET ms = ${ms}`),
     async [Symbol.asyncDispose]() {
       database.close()

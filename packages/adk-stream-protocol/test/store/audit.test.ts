@@ -131,6 +131,7 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
      DROP TABLE credentials;
      DROP TABLE sign_in_attempts;
      DROP INDEX approvals_elicitations;
+     DROP TABLE lease_clock;
      UPDATE schema_version SET version = 5;`,
   )
   await using store = await openSqliteStore({ path })

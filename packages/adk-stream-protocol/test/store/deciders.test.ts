@@ -35,7 +35,7 @@ test('[LG190] opening a database with the deciders of all steps reduces them to 
   database.exec('DROP TABLE live_sessions; DROP TABLE signals; DROP TABLE approval_readers')
   database.exec('DROP TRIGGER approval_readers_added; DROP TRIGGER approval_readers_removed')
   database.exec('DROP TABLE credentials; DROP TABLE sign_in_attempts')
-  database.exec('DROP INDEX approvals_elicitations')
+  database.exec('DROP INDEX approvals_elicitations; DROP TABLE lease_clock')
   database.exec(`UPDATE schema_version SET version = ${before}`)
   const insert = database.prepare('INSERT INTO approval_deciders VALUES (?, ?)')
   for (const id of ['first', 'second'])

@@ -16,11 +16,13 @@ import {
 } from '../ledger/support/fixture.ts'
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.ts'
 import { textEvent } from '../../src/store/contract/fixtures.ts'
+import { type LeaseTimes, postgresLeaseTimes, sqliteLeaseTimes } from '../support/lease-times.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 interface Subject extends AsyncDisposable {
   readonly address: string
   readonly store: Store
+  readonly leases: LeaseTimes
 }
 
 const SUBJECTS: Record<string, () => Promise<Subject>> = {
@@ -31,6 +33,7 @@ const SUBJECTS: Record<string, () => Promise<Subject>> = {
     return {
       address,
       store,
+      leases: sqliteLeaseTimes(address),
       [Symbol.asyncDispose]: async () => {
         await store.close()
         await folder[Symbol.asyncDispose]()
@@ -43,6 +46,9 @@ const SUBJECTS: Record<string, () => Promise<Subject>> = {
     return {
       address: database.url,
       store,
+      leases: postgresLeaseTimes({
+        run: (sql) => database.run(`SET search_path TO adk_stream_protocol; ${sql}`),
+      }),
       [Symbol.asyncDispose]: async () => {
         await store.close()
         await database[Symbol.asyncDispose]()
@@ -103,6 +109,12 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     expect(fine.text).toContain('Running calls (1)')
     expect(fine.text).toContain(`${ledger.worker}: lease renewed`)
     expect(fine.text).toMatch(/locks chat chat-1 of hanako for \d+ m?s/)
+
+    // Since then, no server has run.
+    await subject.leases.passUnwritten(3_600_000)
+    const abandoned = await doctor(address)
+    expect(abandoned.code).toBe(1)
+    expect(abandoned.text).not.toContain('Running calls')
 
     // With a lease of 0 ms, every server counts as crashed.
     const late = await doctor(address, '--lease-ms', '0')

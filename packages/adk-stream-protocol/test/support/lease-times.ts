@@ -12,6 +12,10 @@ export interface LeaseTimes {
   age(ms: number): Promise<void>
   /** Lets more than a lease of this length pass, in parts. In each of them, every server that holds a chat or a call renews its lease. */
   passWhileRenewed(leaseMs: number): Promise<void>
+  /** Lets time pass in which no server writes. */
+  passUnwritten(ms: number): Promise<void>
+  /** Returns when a server last advanced the lease clock. */
+  readTick(): Promise<number>
 }
 
 type Run = (sql: string) => Promise<readonly Record<string, unknown>[]>
@@ -64,6 +68,9 @@ function leaseTimes(
     Number(Object.values((await run(sql))[0] ?? {})[0])
   return {
     age,
+    passUnwritten: async (ms) =>
+      void (await run(`UPDATE lease_clock SET ticked_at = ticked_at - ${ms}`)),
+    readTick: () => readNumber('SELECT ticked_at FROM lease_clock'),
     expire: async () => void (await run([...set(() => '0'), ...ofRelay].join('; '))),
     async passWhileRenewed(leaseMs) {
       for (let part = 0; part < 2; part += 1) {

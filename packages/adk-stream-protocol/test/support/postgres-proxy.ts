@@ -26,15 +26,22 @@ export interface PostgresProxy extends AsyncDisposable {
   endNewConnections(count: number): void
   /** Ends all connections. New ones work. */
   cut(): void
+  /** Ends all connections, and refuses new ones until `cut`. */
+  goAway(): void
 }
 
 export async function openProxy(url: string): Promise<PostgresProxy> {
   const target = new URL(url)
   const port = Number(target.port)
   const sockets = new Set<Socket>()
-  let drops: 'nothing' | 'answers' | 'all' = 'nothing'
+  let drops: 'nothing' | 'answers' | 'all' | 'connections' = 'nothing'
   let [toEnd, ended] = [0, 0]
+  const endAll = (): void => {
+    for (const socket of sockets) socket.destroy()
+    sockets.clear()
+  }
   const server = createServer((client) => {
+    if (drops === 'connections') return void client.destroy()
     const upstream = connect(port, target.hostname)
     for (const socket of [client, upstream]) {
       sockets.add(socket)
@@ -70,11 +77,14 @@ export async function openProxy(url: string): Promise<PostgresProxy> {
     },
     cut: () => {
       drops = 'nothing'
-      for (const socket of sockets) socket.destroy()
-      sockets.clear()
+      endAll()
+    },
+    goAway: () => {
+      drops = 'connections'
+      endAll()
     },
     [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy()
+      endAll()
       await new Promise((resolve) => {
         server.close(resolve)
       })

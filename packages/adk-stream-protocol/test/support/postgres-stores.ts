@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { openWithClocks } from '../../src/store/postgres/postgres-store.ts'
 import { NOON } from '../ledger/support/fixture.ts'
+import { postgresLeaseTimes } from './lease-times.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 
 type TestPostgresStore = Awaited<ReturnType<typeof openWithClocks>>
@@ -23,9 +24,11 @@ export async function openStoreDatabase() {
     openStore: () =>
       openPostgresStore({
         connectionString: database.url,
+        schema: 'public',
         maxConnections: 4,
         busyTimeoutMs: 60_000,
       }),
+    leases: postgresLeaseTimes(database),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
@@ -81,7 +84,9 @@ async function emptySchema(run: TestDatabase['run'], schema: string): Promise<vo
   const rows = await run('SELECT tablename FROM pg_tables WHERE schemaname = $1', [schema])
   const tables = rows
     .map((row) => String(row['tablename']))
-    .filter((table) => !['schema_version', 'audit_head', 'test_clocks'].includes(table))
+    .filter(
+      (table) => !['schema_version', 'audit_head', 'lease_clock', 'test_clocks'].includes(table),
+    )
   // Without triggers, so that the audit record can be emptied too.
   await run(`
     BEGIN; SET LOCAL session_replication_role = replica;

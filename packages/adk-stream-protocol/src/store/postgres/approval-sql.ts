@@ -3,7 +3,7 @@ import { joinConditions, named, namesOf, ofChat, selectAudit } from '../rows.ts'
 import { checkName, isStorable } from '../keys.ts'
 import { encodeJson } from '../stored-json.ts'
 import type { Clocks } from './database.ts'
-import { QUICK } from './database.ts'
+import { QUICK, tickSql } from './database.ts'
 import { PAGE_EVENTS } from './session-sql.ts'
 
 export type ApprovalSql = ReturnType<typeof approvalSql>
@@ -55,19 +55,26 @@ export function approvalSql(schema: string, clocks: Clocks) {
     readCut: `SELECT seq, hash FROM ${schema}.audit_cut`,
     auditPage: `
       SELECT seq, approval_id, version, entry, hash FROM ${schema}.approval_audit WHERE seq > $1 ORDER BY seq LIMIT 200`,
-    ...leaseSql(schema, leaseClock),
+    ...leaseSql(schema, clocks),
   }
 }
 
-function leaseSql(schema: string, leaseClock: string) {
+function leaseSql(schema: string, { leaseClock, uncappedLeaseClock = leaseClock }: Clocks) {
   const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
+  const exists = (rows: string) => `EXISTS (SELECT FROM ${schema}.${rows})`
   return {
     heartbeat: `
-      WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
+      WITH ticked AS (${tickSql(schema, '$2::double precision')} RETURNING at),
+        now AS MATERIALIZED (SELECT ${leaseClock} AS at FROM ticked),
         -- Leases are far shorter than a day, so these have expired.
         forgotten AS (DELETE FROM ${schema}.workers USING now WHERE abs(beat_at) < at - 86400000 AND worker <> $1)
       INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, at FROM now
       ON CONFLICT (worker) DO UPDATE SET beat_at = greatest(workers.beat_at, excluded.beat_at)`,
+    tick: `
+      ${tickSql(schema, '$1::double precision')}
+      WHERE ${exists('chat_locks')} OR ${exists(`approvals WHERE state = 'executing'`)}
+        OR ${exists('approvals WHERE unreported_since IS NOT NULL')} OR ${exists('browser_calls WHERE taken_at IS NOT NULL')}
+        OR ${exists('relay_turns WHERE ended_at IS NULL')}`,
     // A negative `beat_at` is the time at which the worker ended its lease.
     endLease: `
       INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, -(${leaseClock})
@@ -87,7 +94,7 @@ function leaseSql(schema: string, leaseClock: string) {
       WHERE app_name = $1 AND principal_id = $2 AND worker <> $3
       AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $4::double precision`,
     listWorkers: `
-      SELECT worker, beat_at, app_name, principal_id, chat_id, background, locked_at, ${leaseClock} AS now
+      SELECT worker, beat_at, app_name, principal_id, chat_id, background, locked_at, ${uncappedLeaseClock} AS now
       FROM ${schema}.workers FULL JOIN ${schema}.chat_locks USING (worker) ORDER BY worker, locked_at`,
     unlockChat: `
       WITH ${QUICK} DELETE FROM ${schema}.chat_locks USING quick WHERE ${inChat} AND token = $4`,
@@ -101,7 +108,8 @@ function lockRow(schema: string, leaseClock: string): string {
       INSERT INTO ${schema}.chat_locks AS held (app_name, principal_id, chat_id, worker, token, background, locked_at)
       SELECT $1, $2, $3, $4, $5, $6::boolean, ${leaseClock} FROM quick
       ON CONFLICT (app_name, principal_id, chat_id) DO UPDATE
-      SET worker = excluded.worker, token = excluded.token, background = excluded.background, locked_at = excluded.locked_at
+      SET worker = excluded.worker, token = excluded.token, background = excluded.background,
+        locked_at = excluded.locked_at, since = excluded.since
       WHERE held.worker = excluded.worker OR held.locked_at <= excluded.locked_at - $7::double precision AND NOT EXISTS (
         SELECT FROM ${schema}.workers
         WHERE workers.worker = held.worker AND beat_at > excluded.locked_at - $7::double precision)

@@ -232,13 +232,33 @@ interface PostgresQuery {
 export interface Clocks {
   /** For deadlines. */
   readonly clock: string
-  /** For leases. */
+  /** For leases. Time in which the database could not be written to does not count, see `tickSql`. */
   readonly leaseClock: string
+  /** The lease clock for people, who also want to know the time that does not count. Default: `leaseClock`. */
+  readonly uncappedLeaseClock?: string
 }
 
-export const DATABASE_CLOCKS: Clocks = {
-  clock: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::double precision',
-  leaseClock: '(extract(epoch FROM clock_timestamp()) * 1000)::double precision',
+/** The time of the database, in ms since 1970. */
+const WALL_CLOCK = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision'
+
+/** Returns the clocks of a database. `schema` is a quoted name. */
+export function databaseClocks(schema: string): Clocks {
+  return {
+    clock: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::double precision',
+    leaseClock: `${schema}.lease_now()`,
+    uncappedLeaseClock: `(SELECT at + greatest(0, ${WALL_CLOCK} - ticked_at) FROM ${schema}.lease_clock)`,
+  }
+}
+
+/**
+ * Returns the statement that advances the lease clock. `maxGap` is the most that it advances by: if no server has done so for
+ * longer, the database was away, and no server could renew its lease.
+ */
+export function tickSql(schema: string, maxGap: string): string {
+  // PostgreSQL evaluates this again after it has waited for another server that does the same.
+  return `
+    UPDATE ${schema}.lease_clock SET at = at + greatest(0, least(${WALL_CLOCK} - ticked_at, ${maxGap})), ticked_at = ${WALL_CLOCK},
+      max_gap = CASE WHEN ${maxGap} > 0 THEN ${maxGap} ELSE max_gap END`
 }
 
 /**

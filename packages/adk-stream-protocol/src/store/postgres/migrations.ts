@@ -366,6 +366,29 @@ export const migrations: readonly Migration[] = [
       END $body$;
     `,
   },
+  {
+    // Instances of an earlier version judge leases by another clock.
+    minimum: 9,
+    sql: `
+      -- The clock for leases: the time since 1970, without the time in which no instance could write. It was at when the clock of the
+      -- database was at ticked_at, and advances by max_gap at most until an instance stores it again.
+      CREATE TABLE $schema.lease_clock (
+        single boolean PRIMARY KEY DEFAULT true CHECK (single),
+        at double precision NOT NULL,
+        ticked_at double precision NOT NULL,
+        max_gap double precision NOT NULL
+      );
+      INSERT INTO $schema.lease_clock (at, ticked_at, max_gap)
+        SELECT now, now, 5000 FROM (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) AS clock;
+      CREATE FUNCTION $schema.lease_now() RETURNS double precision LANGUAGE plpgsql VOLATILE AS $body$ BEGIN
+        RETURN (
+          SELECT at + greatest(0, least(extract(epoch FROM clock_timestamp()) * 1000 - ticked_at, max_gap)) FROM $schema.lease_clock);
+      END $body$;
+
+      -- When the lock was acquired, by the clock of the database.
+      ALTER TABLE $schema.chat_locks ADD COLUMN since timestamptz NOT NULL DEFAULT clock_timestamp();
+    `,
+  },
 ]
 
 export interface MigrateOptions {

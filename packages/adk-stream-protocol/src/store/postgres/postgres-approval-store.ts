@@ -29,6 +29,7 @@ import {
   encodeAsked,
   encodeMoved,
   decodeWorkers,
+  MAX_GAP_MS,
 } from '../rows.ts'
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../keys.ts'
@@ -233,8 +234,12 @@ export class PostgresApprovalStore implements ApprovalStore {
     )
   }
 
-  async heartbeat(worker: string): Promise<void> {
-    await this.#decisions.query(this.#sql.heartbeat, [checkName('worker', worker)])
+  async heartbeat(worker: string, maxGapMs = MAX_GAP_MS): Promise<void> {
+    await this.#decisions.query(this.#sql.heartbeat, [checkName('worker', worker), maxGapMs])
+  }
+
+  async tickLeases(maxGapMs: number): Promise<void> {
+    await this.#decisions.query(this.#sql.tick, [maxGapMs])
   }
 
   async endLease(worker: string): Promise<void> {

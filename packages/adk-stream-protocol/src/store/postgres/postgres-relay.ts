@@ -1,6 +1,6 @@
 import type { Relay, RelayTurn, TurnRows, TurnUpdate } from '../../relay/relay.ts'
 import { decodeSignal, type SignalRow } from '../table-stores.ts'
-import type { Database } from './database.ts'
+import type { Clocks, Database } from './database.ts'
 import { QUICK } from './database.ts'
 import type { ListenClient, ListenTiming } from './hint-connection.ts'
 import { CHANNEL, HintConnection, splitHint } from './hint-connection.ts'
@@ -11,6 +11,7 @@ export interface PostgresRelayOptions {
   readonly signals?: Pick<Database, 'query'>
   /** The quoted name of the schema with the tables. */
   readonly schema: string
+  readonly clocks: Pick<Clocks, 'leaseClock'>
   /** Creates a connection for LISTEN. It is not one of the pool. Without it, changes are read at an interval. */
   readonly createClient: (() => ListenClient) | undefined
   readonly timing?: Partial<ListenTiming>
@@ -19,7 +20,8 @@ export interface PostgresRelayOptions {
 /** Relays turns through tables of a PostgreSQL database. */
 export function postgresRelay(options: PostgresRelayOptions): Relay {
   const { database, signals = database, createClient, timing = {} } = options
-  const sql = { ...turnSql(options.schema), ...signalSql(options.schema) }
+  const leaseNow = `to_timestamp((SELECT ${options.clocks.leaseClock}) / 1000)`
+  const sql = { ...turnSql(options.schema, leaseNow), ...signalSql(options.schema, leaseNow) }
   const probe = async (id: string): Promise<void> => {
     await signals.query('SELECT pg_notify($1, $2)', [CHANNEL, JSON.stringify({ probe: id })])
   }
@@ -155,8 +157,8 @@ function watchValues(turns: readonly Pick<RelayTurn, 'turnId' | 'owner'>[]): str
 const BATCH = 500
 const MAX_BATCHES = 20
 
-/** Returns the statements for turns. `schema` is a quoted name. */
-function turnSql(schema: string) {
+/** Returns the statements for turns. `schema` is a quoted name, `leaseNow` the time of the lease clock. */
+function turnSql(schema: string, leaseNow: string) {
   const turn = 'turn_id, app_name, principal_id, chat_id, message_id, owner, replayable'
   return {
     /**
@@ -177,6 +179,9 @@ function turnSql(schema: string) {
           CASE WHEN ended THEN clock_timestamp() END
         FROM latest WHERE first_seq = 1
         ON CONFLICT (turn_id) DO NOTHING RETURNING turn_id),
+      seen AS (
+        INSERT INTO ${schema}.relay_workers (worker, seen_at) SELECT $1, ${leaseNow} WHERE EXISTS (SELECT FROM started)
+        ON CONFLICT (worker) DO UPDATE SET seen_at = greatest(relay_workers.seen_at, excluded.seen_at)),
       stored AS MATERIALIZED (
         SELECT turn_id, 0 AS seq FROM started
         UNION SELECT turn_id, coalesce((SELECT max(seq) FROM ${schema}.relay_rows AS rows WHERE rows.turn_id = relay_turns.turn_id), 0)
@@ -204,7 +209,7 @@ function turnSql(schema: string) {
       SELECT ${turn} FROM ${schema}.relay_turns AS found
       LEFT JOIN ${schema}.chat_locks AS lock USING (app_name, principal_id, chat_id)
       WHERE app_name = $1 AND principal_id = $2 AND chat_id = $3 AND ended_at IS NULL AND CASE
-        WHEN lock.background IS FALSE THEN owner = lock.worker AND extract(epoch FROM started_at) * 1000 >= lock.locked_at
+        WHEN lock.background IS FALSE THEN owner = lock.worker AND started_at >= lock.since
         ELSE NOT EXISTS (
           SELECT FROM ${schema}.relay_turns AS newer
           WHERE newer.app_name = $1 AND newer.principal_id = $2 AND newer.chat_id = $3
@@ -222,7 +227,7 @@ function turnSql(schema: string) {
     abandoned: `
       SELECT ${turn} FROM ${schema}.relay_turns LEFT JOIN ${schema}.relay_workers ON worker = owner
       WHERE app_name = $1 AND ended_at IS NULL
-        AND greatest(seen_at, started_at) < clock_timestamp() - $2 * interval '1 ms'
+        AND coalesce(seen_at, 'epoch') < ${leaseNow} - $2 * interval '1 ms'
       ORDER BY started_at LIMIT 100`,
     end: `
       WITH ${QUICK}, ended AS (
@@ -242,12 +247,12 @@ function turnSql(schema: string) {
 }
 
 /** Returns the statements for the servers that read turns, and for signals between servers. */
-function signalSql(schema: string) {
+function signalSql(schema: string, leaseNow: string) {
   return {
     watch: `
       WITH ${QUICK}, written AS (
         INSERT INTO ${schema}.relay_readers (turn_id, worker, seen_at)
-        SELECT turn_id, $1, clock_timestamp() FROM unnest($2::text[]) AS turn_id
+        SELECT turn_id, $1, ${leaseNow} FROM unnest($2::text[]) AS turn_id
         ON CONFLICT (turn_id, worker) DO UPDATE SET seen_at = excluded.seen_at)
       ${notify('$3')}`,
     unwatch: `
@@ -256,7 +261,7 @@ function signalSql(schema: string) {
       ${notify('$3')}`,
     watched: `
       SELECT DISTINCT turn_id FROM ${schema}.relay_turns JOIN ${schema}.relay_readers USING (turn_id)
-      WHERE owner = $1 AND ended_at IS NULL AND seen_at > clock_timestamp() - $2 * interval '1 ms'`,
+      WHERE owner = $1 AND ended_at IS NULL AND seen_at > ${leaseNow} - $2 * interval '1 ms'`,
     send: `
       WITH ${QUICK}, sent AS (
         INSERT INTO ${schema}.relay_signals (id, target, sender, kind, body, sent_at)
@@ -264,16 +269,16 @@ function signalSql(schema: string) {
       ${notify('$6')}`,
     take: `
       WITH ${QUICK}, renewed AS (
-        INSERT INTO ${schema}.relay_workers (worker, seen_at) VALUES ($1, clock_timestamp())
+        INSERT INTO ${schema}.relay_workers (worker, seen_at) VALUES ($1, ${leaseNow})
         ON CONFLICT (worker) DO UPDATE SET seen_at = excluded.seen_at
-        WHERE relay_workers.seen_at < clock_timestamp() - interval '500 ms'),
+        WHERE relay_workers.seen_at < excluded.seen_at - interval '500 ms'),
       taken AS (DELETE FROM ${schema}.relay_signals WHERE target = $1 RETURNING *)
       SELECT taken.* FROM taken, quick ORDER BY sent_at`,
     removeOld: `
       WITH ${QUICK}, signals AS (
         DELETE FROM ${schema}.relay_signals WHERE sent_at < clock_timestamp() - $1 * interval '1 ms'),
       workers AS (
-        DELETE FROM ${schema}.relay_workers WHERE seen_at < clock_timestamp() - interval '1 hour'
+        DELETE FROM ${schema}.relay_workers WHERE seen_at < ${leaseNow} - interval '1 hour'
           AND NOT EXISTS (SELECT FROM ${schema}.relay_turns WHERE owner = worker AND ended_at IS NULL))
       SELECT FROM quick`,
     notify: `WITH ${QUICK} ${notify('$1')}`,

@@ -5,7 +5,7 @@ import { SessionCache } from '../session-history.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Clocks, PostgresPool } from './database.ts'
-import { DATABASE_CLOCKS, Database } from './database.ts'
+import { databaseClocks, Database } from './database.ts'
 import { migrate } from './migrations.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { postgresRelay } from './postgres-relay.ts'
@@ -67,13 +67,14 @@ export type PostgresStoreOptions = SharedPostgresOptions &
  * open the same database. Needs the package `pg`. Throws a {@link StoreError} if the database cannot be used.
  */
 export function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  return openWithClocks(options, DATABASE_CLOCKS)
+  return openWithClocks(options)
 }
 
 /** For tests that set the clock. */
-export async function openWithClocks(options: PostgresStoreOptions, clocks: Clocks) {
+export async function openWithClocks(options: PostgresStoreOptions, given?: Clocks) {
   const { schema: name = 'adk_stream_protocol', busyTimeoutMs = 5_000, prepareStatements } = options
   const schema = `"${checkSchema(name)}"`
+  const clocks = given ?? databaseClocks(schema)
   const pools = openPools(options, busyTimeoutMs)
   const settings = { busyTimeoutMs, prepare: prepareStatements ?? ('auto' as const) }
   const databases = {
@@ -129,7 +130,7 @@ function createStore(pools: Pools, parts: StoreParts) {
     }),
     browserCalls: postgresBrowserCalls(turns, schema, clocks),
     chats: postgresChats(turns, schema),
-    relay: postgresRelay({ database: turns, signals: decisions, schema, createClient }),
+    relay: postgresRelay({ database: turns, signals: decisions, schema, clocks, createClient }),
     retention: postgresRetention(turns, schema, clocks),
     liveSessions: postgresLiveSessions(turns, schema, clocks),
     credentials: postgresCredentials(turns, schema, clocks),

@@ -112,6 +112,11 @@ function prepareLeases(connection: Connection) {
     hasEnded: connection.prepare<{ ended: number }>(
       'SELECT 1 AS ended FROM workers WHERE worker = ? AND beat_at < 0',
     ),
+    hasLeases: connection.prepare<{ found: number }>(`
+      SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM chat_locks)
+        OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing')
+        OR EXISTS (SELECT 1 FROM approvals WHERE untold_since IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM waits WHERE taken_at IS NOT NULL)`),
     // Leases are far shorter than a day, so these have expired.
     forgetWorkers: connection.prepare('DELETE FROM workers WHERE abs(beat_at) < ? - 86400000'),
     lockChat: connection.prepare(`

@@ -16,17 +16,20 @@ const NS_PER_MS = 1_000_000n
  * Starts to renew a lease. Returns a function that stops it.
  * @param {LeaseThreadData} data
  */
-function startRenewal({ path, worker, leaseMs, maxBlockedMs, shared }) {
+function startRenewal({ path, worker, leaseMs, maxBlockedMs, shared, tick: tickSql }) {
   const database = new Database(path, { timeout: Math.round(leaseMs / 4) })
   database.exec('PRAGMA synchronous = NORMAL')
+  const tick = database.prepare(tickSql)
   const beat = database.prepare(`
-    INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
+    INSERT INTO workers (worker, beat_at) SELECT ?1, at FROM lease_clock WHERE true
     ON CONFLICT (worker) DO UPDATE SET beat_at = max(beat_at, excluded.beat_at)`)
 
   /** @param {number} index */
   const silenceMs = (index) =>
     Number((process.hrtime.bigint() - Atomics.load(shared, index)) / NS_PER_MS)
 
+  // LG1020: the time since the last success does not count for leases if the database was locked since then.
+  let isCutOff = false
   const renew = () => {
     if (Atomics.load(shared, BUSY) === 0n || silenceMs(RENEWED_AT) < leaseMs / 3) return
     // An event loop that is blocked forever must lose its lease.
@@ -34,10 +37,13 @@ function startRenewal({ path, worker, leaseMs, maxBlockedMs, shared }) {
     try {
       database.exec('BEGIN IMMEDIATE')
       const now = process.hrtime.bigint()
-      beat.run(worker, Number(now) / 1e6)
+      tick.run(Number(now) / 1e6, isCutOff ? 0 : leaseMs / 3)
+      beat.run(worker)
       database.exec('COMMIT')
       Atomics.store(shared, RENEWED_AT, now)
+      isCutOff = false
     } catch {
+      isCutOff = true
       // The database is locked or closed. Several attempts fit into a lease, so the next one is early enough.
       if (database.inTransaction) database.exec('ROLLBACK')
     }

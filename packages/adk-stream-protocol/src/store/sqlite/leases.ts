@@ -5,12 +5,54 @@ import { StoreError } from '../store-error.ts'
 import type { Connection } from './connection.ts'
 
 /**
- * The clock for leases, in ms: the monotonic clock of the system. All processes of a machine share it. It cannot be
- * set, and it restarts with the machine.
+ * The clock for leases, in ms. With `uncapped`, it also counts the time since the last renewal in which no process could write, as
+ * people want to know it.
  */
-export type LeaseClock = () => number
+export type LeaseClock = (uncapped?: 'uncapped') => number
 
-export const monotonicClock: LeaseClock = () => Number(process.hrtime.bigint()) / 1e6
+/** The clock of the system, which all processes of a machine share. It cannot be set, and it restarts with the machine. */
+const monotonicNow = (): number => Number(process.hrtime.bigint()) / 1e6
+
+/**
+ * Returns the clock for leases: the monotonic clock without the time in which no process could write. The table `lease_clock` says
+ * that it was `at` when the monotonic clock was `ticked_at`, and that it advances by at most `max_gap` until a process stores it again.
+ */
+export function sharedLeaseClock(connection: Connection): LeaseClock {
+  const select = connection.prepare<{ at: number; ticked_at: number; max_gap: number }>(
+    'SELECT at, ticked_at, max_gap FROM lease_clock',
+  )
+  return (uncapped) => {
+    const [stored] = select.rows()
+    if (!stored) throw new StoreError('corrupt', 'The table lease_clock is empty.')
+    const passed = Math.max(0, monotonicNow() - stored.ticked_at)
+    return stored.at + (uncapped ? passed : Math.min(passed, stored.max_gap))
+  }
+}
+
+/**
+ * Advances the lease clock by at most `maxGapMs`: if no process has done so for longer, the database was locked, and no process
+ * could renew its lease. For use in a write transaction.
+ */
+export function prepareTick(connection: Connection): (maxGapMs: number) => void {
+  const tick = connection.prepare(TICK)
+  return (maxGapMs) => void tick.run(monotonicNow(), maxGapMs)
+}
+
+/** The parameters are the time of the monotonic clock, and the most by which the lease clock advances. */
+export const TICK = `
+  UPDATE lease_clock SET at = at + max(0, min(?1 - ticked_at, ?2)), ticked_at = ?1, max_gap = iif(?2 > 0, ?2, max_gap)`
+
+/** Restarts the lease clock with the clock of the machine. Leases from before then lie in the future. */
+export async function restartLeaseClock(connection: Connection): Promise<void> {
+  const find = connection.prepare<{ earlier: number }>(
+    'SELECT 1 AS earlier FROM lease_clock WHERE ticked_at > ?',
+  )
+  if ((await find.select(monotonicNow())).length === 0) return
+  const restart = connection.prepare(
+    'UPDATE lease_clock SET at = ?1, ticked_at = ?1 WHERE ticked_at > ?1',
+  )
+  await connection.writeOne(() => restart.run(monotonicNow()))
+}
 
 /**
  * Ends leases from before the last restart of the machine. Only their times can lie in the future, because every
@@ -45,7 +87,7 @@ export function renewInThread(path: string, lease: LeaseOptions): ThreadedRenewa
   const recordTime = (index: number) => Atomics.store(shared, index, process.hrtime.bigint())
   recordTime(LOOP_RAN_AT)
   const stop = LeaseThread.ofProcess().start(
-    { path, worker, leaseMs, maxBlockedMs, shared },
+    { path, worker, leaseMs, maxBlockedMs, shared, tick: TICK },
     onError,
   )
   const timer = setInterval(() => recordTime(LOOP_RAN_AT), leaseMs / 8)
@@ -84,6 +126,8 @@ export interface LeaseThreadData {
   readonly leaseMs: number
   readonly maxBlockedMs: number
   readonly shared: BigInt64Array
+  /** The statement that advances the lease clock. */
+  readonly tick: string
 }
 
 /** A message to the thread. */

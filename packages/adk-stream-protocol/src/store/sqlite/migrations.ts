@@ -296,6 +296,16 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX approvals_elicitations ON approvals (app_name, seq)
     WHERE state = 'requested' AND asked ->> '$.terms.kind' = 'elicitation';
   `,
+  `
+  -- The clock for leases. It starts when the database is opened next: ticked_at is later than the clock of any machine.
+  CREATE TABLE lease_clock (
+    single INTEGER PRIMARY KEY CHECK (single = 1),
+    at REAL NOT NULL,
+    ticked_at REAL NOT NULL,
+    max_gap REAL NOT NULL
+  ) STRICT;
+  INSERT INTO lease_clock (single, at, ticked_at, max_gap) VALUES (1, 0, 9e15, 5000);
+  `,
 ]
 
 /** Returns the statement that inserts the readers of one approval, or of each approval of a table. */

@@ -3,6 +3,7 @@ import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StoreError } from '../store-error.ts'
 import { Connection, readCode, readOnlyError } from './connection.ts'
+import { restartLeaseClock } from './leases.ts'
 import { migrations } from './migrations.ts'
 
 /** Opens a database file or `:memory:`, and migrates it to the newest schema. */
@@ -23,6 +24,7 @@ export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise
       'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;',
     )
     await migrate(connection, path)
+    await restartLeaseClock(connection)
     if (path !== ':memory:') connection.checkpointInBackground(path)
     connection.busyTimeoutMs = busyTimeoutMs
     return connection

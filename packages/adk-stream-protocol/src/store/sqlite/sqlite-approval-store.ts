@@ -30,6 +30,7 @@ import {
   encodeAsked,
   encodeMoved,
   decodeWorkers,
+  MAX_GAP_MS,
 } from '../rows.ts'
 import { verifyChain } from '../audit-chain.ts'
 import { chatColumns, checkName, isStorable, LockedChats } from '../keys.ts'
@@ -47,7 +48,7 @@ import {
 } from './approval-sql.ts'
 import type { Connection, Statement } from './connection.ts'
 import type { LeaseClock, ThreadedRenewal } from './leases.ts'
-import { monotonicClock, renewInThread } from './leases.ts'
+import { prepareTick, renewInThread, sharedLeaseClock } from './leases.ts'
 import type { SqliteSessionService } from './sqlite-session-service.ts'
 
 export interface SqliteApprovalStoreOptions {
@@ -70,6 +71,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   readonly #lists = new Map<string, Statement<ApprovalRow>>()
   readonly #audits = new Map<string, Statement<AuditRow>>()
   readonly #leaseNow: LeaseClock
+  readonly #tick: (maxGapMs: number) => void
   readonly #held: LockedChats
   readonly #sessions: SqliteApprovalStoreOptions['sessions']
   readonly #path: string | undefined
@@ -79,13 +81,14 @@ export class SqliteApprovalStore implements ApprovalStore {
   constructor(connection: Connection, options: SqliteApprovalStoreOptions = {}) {
     const {
       clock = DATABASE_CLOCK,
-      leaseClock = monotonicClock,
+      leaseClock = sharedLeaseClock(connection),
       held = new LockedChats(),
     } = options
     this.#connection = connection
     this.#clock = clock
     this.#statements = prepareApprovalStatements(connection, clock)
     this.#leaseNow = leaseClock
+    this.#tick = prepareTick(connection)
     this.#held = held
     this.#sessions = options.sessions
     this.#path = options.path
@@ -230,14 +233,21 @@ export class SqliteApprovalStore implements ApprovalStore {
     return verifyChain(auditReader(this.#connection), check)
   }
 
-  async heartbeat(worker: string): Promise<void> {
+  async heartbeat(worker: string, maxGapMs = MAX_GAP_MS): Promise<void> {
     checkName('worker', worker)
     await this.#connection.write(() => {
+      this.#tick(maxGapMs)
       const now = this.#leaseNow()
       this.#statements.heartbeat.run(worker, now)
       this.#statements.forgetWorkers.run(now)
     }, 'process-death')
     this.#renewals.get(worker)?.recordRenewal()
+  }
+
+  async tickLeases(maxGapMs: number): Promise<void> {
+    // Usually nothing waits, and this query takes no lock.
+    if ((await this.#statements.hasLeases.select()).length === 0) return
+    await this.#connection.writeOne(() => this.#tick(maxGapMs), 'process-death')
   }
 
   async endLease(worker: string): Promise<void> {
@@ -313,7 +323,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async listWorkers(): Promise<WorkerLease[]> {
-    return decodeWorkers(await this.#statements.listWorkers.select(), this.#leaseNow())
+    return decodeWorkers(await this.#statements.listWorkers.select(), this.#leaseNow('uncapped'))
   }
 
   async unlockChat(chat: AppChatRef, token: string): Promise<void> {

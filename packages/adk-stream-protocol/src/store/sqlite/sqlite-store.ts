@@ -4,7 +4,7 @@ import type { Store } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { LockedChats } from '../keys.ts'
 import { DATABASE_CLOCK } from './approval-sql.ts'
-import { endEarlierLeases, type LeaseClock, monotonicClock } from './leases.ts'
+import { endEarlierLeases, type LeaseClock, sharedLeaseClock } from './leases.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { sqliteRetention } from './sqlite-retention-store.ts'
@@ -36,18 +36,19 @@ export interface SqliteStoreOptions {
  * file. Throws a {@link StoreError} if the file cannot be used.
  */
 export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  return openWithClocks(options, { clock: DATABASE_CLOCK, leaseClock: monotonicClock })
+  return openWithClocks(options, { clock: DATABASE_CLOCK })
 }
 
-/** For tests that set the clocks. `clock` is an SQL expression. */
+/** For tests that set the clocks. `clock` is an SQL expression. Default of `leaseClock`: the clock that all processes share. */
 export async function openWithClocks(
   options: SqliteStoreOptions,
-  clocks: { readonly clock: string; readonly leaseClock: LeaseClock },
+  { clock, ...given }: { readonly clock: string; readonly leaseClock?: LeaseClock },
 ): Promise<Store> {
   const connection = await openDatabase(options.path, options.busyTimeoutMs)
+  const leaseClock = given.leaseClock ?? sharedLeaseClock(connection)
   try {
-    await endEarlierLeases(connection, clocks.leaseClock)
-    return createStore(connection, options, clocks)
+    await endEarlierLeases(connection, leaseClock)
+    return createStore(connection, options, { clock, leaseClock })
   } catch (error) {
     connection.close()
     throw error

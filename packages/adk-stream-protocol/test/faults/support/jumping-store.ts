@@ -2,7 +2,6 @@ import Database from 'libsql'
 
 import { type Store, openSqliteStore } from '../../../src/store/index.ts'
 import { DATABASE_CLOCK } from '../../../src/store/sqlite/approval-sql.ts'
-import { monotonicClock } from '../../../src/store/sqlite/leases.ts'
 import { openWithClocks } from '../../../src/store/sqlite/sqlite-store.ts'
 
 /** The table with the offset of the wall clock of all processes, in ms. */
@@ -20,5 +19,5 @@ export async function openJumpingStore(path: string): Promise<Store> {
   const realNow = Date.now.bind(Date)
   Date.now = () => realNow() + (read.get() as { ms: number }).ms
   const clock = `(${DATABASE_CLOCK} + (SELECT ms FROM ${JUMP_TABLE}))`
-  return openWithClocks({ path }, { clock, leaseClock: monotonicClock })
+  return openWithClocks({ path }, { clock })
 }

@@ -2,7 +2,7 @@ import { Client, Pool } from 'pg'
 
 import type { Relay } from '../../../src/relay/relay.ts'
 import { TurnRelay, type TurnRelayOptions } from '../../../src/relay/turn-relay.ts'
-import { Database } from '../../../src/store/postgres/database.ts'
+import { Database, databaseClocks } from '../../../src/store/postgres/database.ts'
 import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import { postgresRelay } from '../../../src/store/postgres/postgres-relay.ts'
 import { Turn } from '../../../src/turns/turn.ts'
@@ -38,6 +38,7 @@ export function openRelay(
   const relay = postgresRelay({
     database: new Database(pool, { busyTimeoutMs: 5_000, prepare: false }),
     schema: SCHEMA,
+    clocks: databaseClocks(SCHEMA),
     createClient: () => new Client({ connectionString: listenUrl, application_name: 'listen' }),
     timing: { probeMs, timeoutMs },
   })

@@ -46,8 +46,8 @@ export function startRecovery(options: RecoveryOptions): Sweeper {
 
   const sweep = async (): Promise<void> => {
     const { ledger, browserCalls } = await backend.get()
-    // Renew leases first, because the rest may take long. This writes to the disk, so an idle process skips it.
-    if (ledger.busy || mustWrite()) await ledger.heartbeat()
+    // Renew leases first, because the rest may take long. An idle process writes to the disk only if another one has work.
+    await (ledger.busy || mustWrite() ? ledger.heartbeat() : ledger.tickLeases())
     await ledger.locks.releaseLeft()
     // While this process closes, other processes handle pending work.
     if (isDraining) {
