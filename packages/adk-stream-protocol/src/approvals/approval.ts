@@ -87,12 +87,18 @@ export interface ApprovalLink {
   readonly id: string
   /** SHA-256 of the token in the link. */
   readonly tokenHash: string
-  /** SHA-256 of the key that replaced the token when the link was opened. Absent until then. */
+  /** SHA-256 of the key of the browser that opened the link last. Only that browser can decide. Absent until then. */
   readonly keyHash?: string
+  /** The principal of that browser, if it has credentials. */
+  readonly browser?: string
+  /** How often the link was opened. Default 0. */
+  readonly openings?: number
   /** As whom its holder decides. */
   readonly as: { readonly id: string; readonly roles: readonly string[] }
   /** The principal who created it. */
   readonly by: string
+  /** Whether that principal may decide what the holder may decide. A vote by the link is then also the vote of its creator. */
+  readonly sharesRight?: true
   readonly expiresAt: number
 }
 
@@ -103,6 +109,10 @@ export interface Vote {
   readonly at: number
   /** The principal who created the link with which this person was identified. Absent for a person with credentials. */
   readonly linkBy?: string
+  /** Whether the creator of the link may decide what its holder decided. */
+  readonly sharesRight?: true
+  /** The principal of the browser that used the link, if it has credentials. */
+  readonly browser?: string
   /** The message that approved the call. Absent if the person used a form. */
   readonly reply?: ShownReply
 }
@@ -189,6 +199,8 @@ export type Refusal =
   | { readonly refused: 'already-decided'; readonly state: ApprovalState }
   /** The principal has already approved. Other people still have to decide. */
   | { readonly refused: 'already-voted' }
+  /** A vote counts for this person already: by a link that they created or opened, or of the person who created this link. */
+  | { readonly refused: 'already-counted' }
   /** The principal has no vote to withdraw. */
   | { readonly refused: 'not-voted' }
   | { readonly refused: 'expired' }
@@ -273,7 +285,7 @@ export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url')
 }
 
-/** Returns the link whose token (before it is opened) or key (after) is `secret`. */
+/** Returns the link whose token is `secret`, or whose browser has `secret` as its key. */
 export function findBySecret(
   { links = [] }: Pick<Approval, 'links'>,
   secret: string,
@@ -281,9 +293,7 @@ export function findBySecret(
 ): ApprovalLink | undefined {
   const hash = Buffer.from(hashSecret(secret))
   return links.find(({ tokenHash, keyHash }) => {
-    // A link that was opened has no valid token any more.
-    const unused = keyHash === undefined ? tokenHash : undefined
-    const known = kind === 'key' ? keyHash : unused
+    const known = kind === 'key' ? keyHash : tokenHash
     return known !== undefined && timingSafeEqual(Buffer.from(known), hash)
   })
 }

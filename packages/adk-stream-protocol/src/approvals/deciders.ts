@@ -1,4 +1,4 @@
-import type { Approval, ApprovalStep, ApprovalTerms } from './approval.ts'
+import type { Approval, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
 
 /** The principal who decides, with the roles that `authenticate` returned. */
 export interface Decider {
@@ -33,15 +33,17 @@ export function isWaitingFor(approval: Approval, principal: Decider): boolean {
 
 /**
  * Why a principal cannot decide an approval now. `decided`: it is not pending any more. `voted`: they have approved. `later-step`: a step
- * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them.
+ * before theirs needs votes. `earlier-step`: their step has enough votes. `not-named`: the policy does not name them. `link-used`: a vote
+ * by a link counts for them.
  */
-type Undecidable = 'decided' | 'voted' | 'later-step' | 'earlier-step' | 'not-named'
+type Undecidable = 'decided' | 'voted' | 'link-used' | 'later-step' | 'earlier-step' | 'not-named'
 
 /** Returns why a principal cannot decide an approval now, or undefined if they can. */
 export function whyUndecidable(approval: Approval, principal: Decider): Undecidable | undefined {
   if (approval.state.name !== 'requested') return 'decided'
   if (hasVoted(approval, principal)) return 'voted'
-  if (isAsked(approval, principal)) return undefined
+  if (isAsked(approval, principal))
+    return isCounted(approval, { principalId: principal.id }) ? 'link-used' : undefined
   const step = approval.terms.chain.findLastIndex((candidate) => isEligible(candidate, principal))
   if (step === -1) return 'not-named'
   return step > (currentStep(approval) ?? -1) ? 'later-step' : 'earlier-step'
@@ -62,6 +64,35 @@ export function mayReply({ chat, terms }: Approval, by: Decider): boolean {
 
 export function hasVoted({ votes }: Approval, by: Decider): boolean {
   return votes.some(({ principalId }) => principalId === by.id)
+}
+
+/** The people for whom a vote would count. */
+export type Voter = Pick<Vote, 'principalId' | 'linkBy' | 'sharesRight' | 'browser'>
+
+/** Whether a vote in the current step would count twice for somebody. */
+export function isCounted(approval: Approval, voter: Voter): boolean {
+  const step = currentStep(approval) ?? -1
+  return approval.votes.some((vote) => isSamePerson(vote, { ...voter, step }))
+}
+
+type PlacedVoter = Voter & Pick<Vote, 'step'>
+
+function isSamePerson(one: PlacedVoter, other: PlacedVoter): boolean {
+  const people = listPeople(one, other)
+  return listPeople(other, one).some((id) => people.includes(id))
+}
+
+/**
+ * Returns the people for whom a vote counts when it is compared with another one: the voter, the principal of the browser that used a
+ * link, and the creator of the link. The creator's own vote is another person's only if they may not decide what the link decided: the
+ * requester may approve a first step, and ask a manager for the second one.
+ */
+function listPeople(
+  { principalId, linkBy, sharesRight, browser, step }: PlacedVoter,
+  other: PlacedVoter,
+): string[] {
+  const countsCreator = sharesRight ?? (other.linkBy !== undefined || other.step === step)
+  return [principalId, browser, countsCreator ? linkBy : undefined].filter((id) => id !== undefined)
 }
 
 export function isAsked(approval: Approval, by: Decider): boolean {

@@ -178,7 +178,7 @@ export class Ledger {
     return this.#writer.step(id, { type: 'create-link', ...command })
   }
 
-  /** Opens a link. Of several attempts, one succeeds. */
+  /** Opens a link for one browser, in place of the one that opened it before. */
   async openLink(id: string, command: OpenLink): Promise<Approval | Refusal> {
     return this.#writer.step(id, { type: 'open-link', ...command })
   }

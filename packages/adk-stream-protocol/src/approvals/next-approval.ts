@@ -2,11 +2,12 @@ import type { Preview, ShownPreview } from '../protocol/preview.ts'
 import type { Approval, ApprovalLink, ApprovalState, ApprovalTerms, Vote } from './approval.ts'
 import { findBySecret, findLink, isRefusal, type Refusal } from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
-import type { Decider } from './deciders.ts'
+import type { Decider, Voter } from './deciders.ts'
 import {
   currentStep,
   hasVoted,
   isAsked,
+  isCounted,
   isDecidedByOne,
   isEligible,
   mayReply,
@@ -29,6 +30,8 @@ export interface Decision {
   readonly signedIn?: true
   /** The id of the link with which the person is identified. The decision uses it up. */
   readonly linkId?: string
+  /** The principal of the browser that decides by a link, if it has credentials. */
+  readonly browser?: string
   /** The message that decides, if the person used no form. Refused if the terms do not accept replies. */
   readonly reply?: ShownReply
 }
@@ -36,18 +39,21 @@ export interface Decision {
 /** How many links of one approval may be open at the same time. An older one is dropped. */
 const MAX_LINKS = 4
 
+/** How often a link can be opened. Each time is an entry of the audit record. */
+const MAX_OPENINGS = 10
+
 /** No more links are created after so many transitions of an approval. */
 const MAX_VERSION = 100
 
 /** Creates a link. `by` is the principal who asks for it. */
 export interface CreateLink {
   readonly by: Decider
-  readonly link: Omit<ApprovalLink, 'expiresAt'>
+  readonly link: Pick<ApprovalLink, 'id' | 'tokenHash' | 'as' | 'by'>
   /** How long the link is valid, in ms, at most until the deadline of the approval. */
   readonly expiresMs: number
 }
 
-/** Opens a link: replaces its token by a key that only this browser has. */
+/** Opens a link: gives it a key that only this browser has. A browser that opened it before cannot decide any more. */
 export interface OpenLink {
   readonly token: string
   readonly keyHash: string
@@ -156,10 +162,8 @@ export function isAccepted(approval: Approval, decision: Decision): boolean {
 
 /** Whether a decision completes an approval, if it is stored before the deadline. */
 export function isCompletedBy(approval: Approval, decision: Decision): boolean {
-  const { terms, votes, requestedAt } = approval
-  const needed = terms.chain.reduce((sum, { count }) => sum + count, 0)
-  const isLast = decision.approved && votes.length === needed - 1
-  return isLast && refuseDecision(approval, decision, requestedAt) === undefined
+  const result = decide(approval, decision, approval.requestedAt)
+  return 'next' in result && result.next.state.name === 'approved'
 }
 
 /** Returns the arguments to run: the original ones, or the edited ones. */
@@ -182,8 +186,9 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   const step = currentStep(approval)
   // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
-  const link = findLink(approval, decision, now)
-  if (link === 'invalid') return { refused: 'link-invalid' }
+  const identified = identify(approval, decision, now)
+  if (isRefusal(identified)) return identified
+  const { voter, link } = identified
   // The link is used up in the same transition, so it cannot decide twice.
   const rest = link && { links: (approval.links ?? []).filter(({ id }) => id !== link.id) }
   const via = link && { via: { linkId: link.id, createdBy: link.by } }
@@ -197,7 +202,7 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
     const event = { type: 'denied', by: by.id, step, ...why } as const
     return { ...transition(approval, { state, ...rest }, { at: now, event }), before }
   }
-  const vote = { principalId: by.id, step, at: now, ...(link && { linkBy: link.by }), ...words }
+  const vote = { ...voter, step, at: now, ...words }
   const votes: readonly Vote[] = [...approval.votes, vote]
   if (currentStep({ ...approval, votes }) !== undefined) {
     const event = { type: 'voted', by: by.id, step, ...why, ...seen } as const
@@ -207,6 +212,23 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   const state = { name: 'approved', at: now, ...given, ...edit } as const
   const event = { type: 'approved', by: by.id, step, ...why, ...edit, ...seen } as const
   return { ...transition(approval, { state, votes, ...rest }, { at: now, event }), before }
+}
+
+/** Returns the people for whom a decision counts, and the link with which it is made, if it may be made by them. */
+function identify(
+  approval: Approval,
+  decision: Decision,
+  now: number,
+): { readonly voter: Voter; readonly link: ApprovalLink | undefined } | Refusal {
+  const { by, approved } = decision
+  const link = findLink(approval, decision, now)
+  if (link === 'invalid') return { refused: 'link-invalid' }
+  const browser = decision.browser ?? link?.browser
+  if (link && isInvolved(approval, link, browser)) return { refused: 'not-allowed' }
+  const voter = { principalId: by.id, ...(link && toLinkVoter(link, browser)) }
+  // A denial counts for nobody: whoever may decide can stop the call.
+  if (approved && isCounted(approval, voter)) return { refused: 'already-counted' }
+  return { voter, link }
 }
 
 function refuseDecision(approval: Approval, decision: Decision, now: number): Refusal | undefined {
@@ -261,7 +283,7 @@ function createLink(
   { by, link, expiresMs }: CreateLink,
   now: number,
 ): Transition | Refusal {
-  const { state, deadline, chat, links = [], version } = approval
+  const { state, deadline, chat, links = [], version, terms } = approval
   if (!maySee(approval, by)) return { refused: 'unknown-approval' }
   if (state.name !== 'requested') return refuseState(state)
   if (now >= deadline) return { refused: 'expired' }
@@ -274,32 +296,58 @@ function createLink(
   const kept = links.filter(({ expiresAt }) => expiresAt > now).slice(1 - MAX_LINKS)
   const { id: linkId, as } = link
   const expiresAt = Math.min(deadline, now + expiresMs)
+  const sharesRight = terms.chain.some((step) => isEligible(step, by) && isEligible(step, as))
+  const created = { ...link, ...(sharesRight && { sharesRight }), expiresAt }
+  if (isCounted(approval, { principalId: as.id, ...toLinkVoter(created) }))
+    return { refused: 'already-counted' }
   const event = { type: 'link-created', by: by.id, linkId, as, expiresAt } as const
-  const change = { links: [...kept, { ...link, expiresAt }] }
+  const change = { links: [...kept, created] }
   return { ...transition(approval, change, { at: now, event }), before: deadline }
 }
 
-/** Opens a link. A browser whose principal is the owner of the chat, the creator or a voter cannot open a link for somebody else. */
+/** Returns the people for whom a vote by a link counts, besides its holder. */
+function toLinkVoter(
+  { by, sharesRight }: ApprovalLink,
+  browser?: string,
+): Omit<Voter, 'principalId'> {
+  return {
+    linkBy: by,
+    ...(sharesRight && { sharesRight }),
+    ...(browser !== undefined && { browser }),
+  }
+}
+
+/** Whether the principal of a browser takes part in an approval already, so that another person must use a link. */
+function isInvolved(
+  { chat, votes }: Approval,
+  { by, as }: ApprovalLink,
+  browser: string | undefined,
+): boolean {
+  if (browser === undefined || browser === as.id) return false
+  return [chat.principalId, by, ...votes.map(({ principalId }) => principalId)].includes(browser)
+}
+
+/** Opens a link, also if it was opened before. */
 function openLink(
   approval: Approval,
   { token, keyHash, browser }: OpenLink,
   now: number,
 ): Transition | Refusal {
-  const { state, chat, votes, links = [] } = approval
+  const { state, links = [] } = approval
   const link = findBySecret(approval, token, 'token')
   if (!link || link.expiresAt <= now || state.name !== 'requested')
     return { refused: 'link-invalid' }
-  const involved = [chat.principalId, link.by, ...votes.map(({ principalId }) => principalId)]
-  if (browser !== undefined && browser !== link.as.id && involved.includes(browser))
-    return { refused: 'not-allowed' }
-  const opened = links.map((each) => (each === link ? { ...each, keyHash } : each))
-  const event = {
-    type: 'link-opened',
-    linkId: link.id,
-    ...(browser !== undefined && { browser }),
-  } as const
+  const { browser: _before, openings = 0, ...rest } = link
+  if (openings >= MAX_OPENINGS) return { refused: 'link-invalid' }
+  if (isInvolved(approval, link, browser)) return { refused: 'not-allowed' }
+  const voter = { principalId: link.as.id, ...toLinkVoter(link, browser) }
+  if (isCounted(approval, voter)) return { refused: 'already-counted' }
+  const known = browser === undefined ? {} : { browser }
+  const opened = { ...rest, keyHash, openings: openings + 1, ...known }
+  const event = { type: 'link-opened', linkId: link.id, ...known } as const
+  const change = { links: links.map((each) => (each === link ? opened : each)) }
   const before = Math.min(approval.deadline, link.expiresAt)
-  return { ...transition(approval, { links: opened }, { at: now, event }), before }
+  return { ...transition(approval, change, { at: now, event }), before }
 }
 
 function expire(approval: Approval, now: number): Transition | Refusal {

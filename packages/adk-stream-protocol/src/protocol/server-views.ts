@@ -119,7 +119,7 @@ export interface PendingApproval {
   readonly receipt?: Preview | undefined
   /** Whether the principal can decide now. */
   readonly mayDecide?: boolean | undefined
-  /** Why not: `decided`, `voted`, `later-step`, `earlier-step` or `not-named`. */
+  /** Why not: `decided`, `voted`, `link-used`, `later-step`, `earlier-step` or `not-named`. */
   readonly whyNot?: string | undefined
 }
 

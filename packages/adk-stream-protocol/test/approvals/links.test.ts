@@ -100,12 +100,14 @@ test('[AP456] a link cannot be replayed, guessed, used for another approval, or 
   expect(await post(`${id}/link/open`, { token: `${token}x` })).toMatchObject(REFUSED)
   expect(await post(`${other}/link/open`, { token })).toMatchObject(REFUSED)
   expect(await post('none/link/open', { token })).toMatchObject(REFUSED)
-  // The token opens and does not decide; of two that open at the same time, one succeeds.
+  // The token opens and does not decide. A browser that opens the link takes it from the one before.
   expect(await post(`${id}/link/decide`, { key: token, approved: true })).toMatchObject(REFUSED)
   const both = await Promise.all([1, 2].map(() => post(`${id}/link/open`, { token })))
-  expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404])
-  const key = both.find((answer) => answer.key !== undefined)?.key
-  expect(await post(`${id}/link/open`, { token })).toMatchObject(REFUSED)
+  const { key } = await post(`${id}/link/open`, { token })
+  for (const { key: before } of both) {
+    expect(await post(`${id}/link/read`, { key: before })).toMatchObject(REFUSED)
+    expect(await post(`${id}/link/decide`, { key: before, approved: true })).toMatchObject(REFUSED)
+  }
   expect(await post(`${id}/link/open`, { token: key })).toMatchObject(REFUSED)
   expect(await post(`${other}/link/decide`, { key, approved: true })).toMatchObject(REFUSED)
   const twice = await Promise.all(
@@ -116,6 +118,79 @@ test('[AP456] a link cannot be replayed, guessed, used for another approval, or 
   expect(await post(`${id}/link/decide`, { key, approved: false })).toMatchObject(REFUSED)
   expect(await post(`${id}/link/read`, { key })).toMatchObject(REFUSED)
   expect(testBridge.wallet.payments).toHaveLength(1)
+})
+
+test('[AP1042] a link opens again until it has decided, ten times, with an audit entry for each', async () => {
+  await using scene = await open()
+  const { testBridge, ask, post, create } = scene
+  const id = await ask('chat-1')
+  const { token } = await create(id)
+  const before = (await testBridge.page().history(id)).length
+  const statuses: number[] = []
+  for (let index = 0; index < 11; index += 1)
+    statuses.push((await post(`${id}/link/open`, { token })).status)
+  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 404])
+  const history = await testBridge.page().history(id)
+  expect(history.slice(before)).toEqual(Array.from({ length: 10 }, () => 'link-opened'))
+})
+
+/** A lead vouches for the holders of their links, as in the recipe. */
+const LEADS: TestBridgeOptions = {
+  approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
+  approvalLinks: {
+    issue: ({ principal: { roles = [] }, step }) =>
+      roles.includes('manager') ? { roles: step.roles } : undefined,
+  },
+}
+
+test('[AP1041] one person cannot be two approvers with links, over HTTP', async () => {
+  await using scene = await open(LEADS)
+  const { testBridge, ask, post, create } = scene
+  const REFUSED = { status: 403, code: 'not-allowed' }
+  const openAs = async (id: string, creator: string, browser?: string) => {
+    const { token } = await create(id, creator)
+    const headers = browser === undefined ? {} : { 'x-api-key': browser }
+    const opened = await post(`${id}/link/open`, { token }, headers)
+    const { key } = opened
+    const vote = () => post(`${id}/link/decide`, { key, approved: true }, headers)
+    return { ...opened, vote }
+  }
+  // The same signed-in person has a link of each of two leads.
+  const first = await ask('chat-1')
+  const [one, two] = [await openAs(first, 'mari', 'taro'), await openAs(first, 'mike', 'taro')]
+  expect(await one.vote()).toMatchObject({ status: 200 })
+  expect(await two.vote()).toMatchObject(REFUSED)
+  expect(await openAs(first, 'mike', 'taro')).toMatchObject(REFUSED)
+  // A browser that signs in after it has opened the link is that person too.
+  const { token } = await create(first, 'mike')
+  const { key } = await post(`${first}/link/open`, { token })
+  const late = await post(`${first}/link/decide`, { key, approved: true }, { 'x-api-key': 'taro' })
+  expect(late).toMatchObject(REFUSED)
+
+  // A lead votes, and opens their own link without credentials.
+  const second = await ask('chat-2')
+  const early = await openAs(second, 'mari')
+  expect(await testBridge.page('mari').decide(second, { approved: true })).toMatchObject({
+    status: 200,
+  })
+  expect(await early.vote()).toMatchObject(REFUSED)
+  expect(await create(second, 'mari')).toMatchObject(REFUSED)
+
+  // Two links of one lead, and then the lead.
+  const third = await ask('chat-3')
+  const [left, right] = [await openAs(third, 'mari'), await openAs(third, 'mari')]
+  expect(await left.vote()).toMatchObject({ status: 200 })
+  expect(await right.vote()).toMatchObject(REFUSED)
+  const { approval } = await testBridge.page('mari').approval(third)
+  expect(approval).toMatchObject({ mayDecide: false, whyNot: 'link-used' })
+  expect(await testBridge.page('mari').decide(third, { approved: true })).toMatchObject({
+    status: 403,
+  })
+  expect(testBridge.wallet.payments).toEqual([])
+  expect(await testBridge.page('mike').decide(third, { approved: true })).toMatchObject({
+    status: 200,
+  })
+  await testBridge.page().untilState(third, 'succeeded')
 })
 
 test('[AP456] an expired link neither opens, shows nor decides', async () => {

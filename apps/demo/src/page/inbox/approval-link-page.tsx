@@ -1,5 +1,6 @@
 import { type AdkApi, readApprovalLinkUrl, toApprovalLinkUrl } from 'adk-stream-protocol/client'
 import { LinkedApprovalView, useApprovalLink } from 'adk-stream-protocol/react'
+import { useEffect } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
 import { api } from '../wire/wire.ts'
@@ -8,16 +9,17 @@ type OpenedLink = Parameters<AdkApi['openApprovalLink']>
 
 const PARAMETER = 'approve'
 
-/**
- * Reads the link with which this page was opened, and removes its token from the URL, so that it stays neither in the history of the
- * browser nor on the screen. After a reload the token is empty.
- */
+/** Reads the link with which this page was opened. The token is empty if the link was opened before a reload. */
 export function takeApprovalLink(): OpenedLink | undefined {
   const approvalId = new URLSearchParams(window.location.search).get(PARAMETER)
   if (approvalId === null) return undefined
   const { token = '' } = readApprovalLinkUrl(window.location.hash) ?? {}
-  window.history.replaceState(null, '', window.location.pathname + window.location.search)
   return [approvalId, token]
+}
+
+/** Removes the token from the URL, so that it stays neither in the history of the browser nor on the screen. */
+function removeToken(): void {
+  window.history.replaceState(null, '', window.location.pathname + window.location.search)
 }
 
 /** Creates a link to this page for an approval that waits for another person. */
@@ -35,6 +37,11 @@ interface ApprovalLinkPageProps {
 export function ApprovalLinkPage({ link: [approvalId, token] }: ApprovalLinkPageProps) {
   const { approvalsPage } = useLabels().shell
   const link = useApprovalLink(api, { approvalId, token })
+  const isOpen = link.state === 'open'
+  // Until then, a reload needs the token.
+  useEffect(() => {
+    if (isOpen) removeToken()
+  }, [isOpen])
   return (
     <main className="scroller approvals-page approval-link-page">
       <div className="column">

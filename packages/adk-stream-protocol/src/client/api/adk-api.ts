@@ -249,7 +249,7 @@ export class AdkApi {
     return this.#http.read(path, isCreatedLink, { method: 'POST' })
   }
 
-  /** Opens a link. It can be opened once: the returned `key` replaces the token. */
+  /** Opens a link. With the returned `key`, this browser decides; one that opened the link before cannot any more. */
   openApprovalLink(
     approvalId: string,
     token: string,
@@ -332,7 +332,7 @@ function toQuery(fields: Readonly<Record<string, string | number | undefined>>):
   return defined.length === 0 ? '' : `?${new URLSearchParams(defined)}`
 }
 
-/** The secret content of a link: which approval it opens, and its one-time token. */
+/** The secret content of a link: which approval it opens, and its token. */
 export interface ApprovalLinkToken {
   readonly approvalId: string
   readonly token: string

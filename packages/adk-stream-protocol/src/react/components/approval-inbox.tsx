@@ -279,9 +279,17 @@ function InboxForm({ approval, preview, hidden, decide, onDecide }: InboxFormPro
 /** Shows the approval of a link, as `useApprovalLink` returns it, with a form to decide it once. */
 export function LinkedApprovalView({ link }: { readonly link: ApprovalLinkState }) {
   const { share, history, inbox } = useAdkLabels()
-  const { state, linked, outcome, problem, deciding, decide } = link
+  const { state, linked, outcome, problem, deciding, open, decide } = link
   return (
     <section className="adk-linked">
+      {state === 'closed' && (
+        <>
+          <p>{share.closed}</p>
+          <button type="button" className="adk-button adk-primary" onClick={() => void open()}>
+            {share.show}
+          </button>
+        </>
+      )}
       <p role="status">
         {state === 'opening' && history.loading}
         {state === 'decided' && share.thanks(history.states[outcome ?? ''] ?? outcome ?? '')}

@@ -7,8 +7,11 @@ import { type ServerError, toServerError } from '../reading/problem.ts'
 
 /** The approval of a link, for the person who opened it. */
 export interface ApprovalLinkState {
-  /** `failed`: the link was used, has expired, or is not valid. `problem` says why. */
-  readonly state: 'opening' | 'open' | 'decided' | 'failed'
+  /**
+   * `closed`: the person has not opened the link yet. `failed`: the link was used, was opened in another browser, has expired, or is not
+   * valid. `problem` says why.
+   */
+  readonly state: 'closed' | 'opening' | 'open' | 'decided' | 'failed'
   /** The approval, its sender and when the link expires. Undefined until the link is open. */
   readonly linked: LinkedApproval | undefined
   /** The state of the approval after the decision of this person, such as `denied`. */
@@ -16,14 +19,19 @@ export interface ApprovalLinkState {
   readonly problem: ServerError | undefined
   /** Whether the decision is being sent. */
   readonly deciding: boolean
+  /**
+   * Opens the link in this browser. Call it when the person asks for it, not when the page is loaded: programs that check the links of
+   * messages load pages and run their scripts.
+   */
+  readonly open: () => Promise<void>
   readonly decide: (decision: Decision) => Promise<void>
 }
 
 type LinkApi = Pick<AdkApi, 'openApprovalLink' | 'readApprovalLink' | 'decideByLink'>
 
 /**
- * Opens a link and decides its approval. The link can be opened once: the key that replaces its token is kept for this tab only, so
- * that a reload shows the approval again.
+ * Opens a link and decides its approval. The key that this browser receives is kept for this tab only, so that a reload shows the approval
+ * again. Pass an empty token after a reload, when the URL has no token any more.
  */
 export function useApprovalLink(
   api: LinkApi,
@@ -32,28 +40,37 @@ export function useApprovalLink(
   const [linked, setLinked] = useState<LinkedApproval>()
   const [outcome, setOutcome] = useState<string>()
   const [problem, setProblem] = useState<ServerError>()
-  const [hasFailed, setFailed] = useState(false)
+  const [progress, setProgress] = useState<'closed' | 'opening' | 'failed'>(
+    token === '' ? 'opening' : 'closed',
+  )
   const [deciding, setDeciding] = useState(false)
-  const opening = useRef<Promise<string>>(undefined)
+  const key = useRef<string>(undefined)
+  const show = useCallback(({ key: received, ...found }: OpenedApproval): void => {
+    key.current = received
+    setLinked(found)
+    setProblem(undefined)
+  }, [])
+  const fail = useCallback((error: unknown): void => {
+    setProblem(toServerError(error))
+    setProgress('failed')
+  }, [])
   useEffect(() => {
-    const link = { approvalId, token }
-    // Once, also if effects run twice: a second request would be refused.
-    opening.current = opening.current ?? open(api, link, setLinked)
-    opening.current.catch((error: unknown) => {
-      setProblem(toServerError(error))
-      setFailed(true)
-    })
-  }, [api, approvalId, token])
+    // A link with a token waits for the person. Reading again after a reload opens nothing.
+    if (token === '') readAgain(api, approvalId).then(show, fail)
+  }, [api, approvalId, token, show, fail])
+  const open = useCallback((): Promise<void> => {
+    setProgress('opening')
+    return openLink(api, { approvalId, token }).then(show, fail)
+  }, [api, approvalId, token, show, fail])
   const decide = useCallback(
     async ({ approved, reason, preview }: Decision): Promise<void> => {
-      const key = await opening.current
-      if (key === undefined) return
+      if (key.current === undefined) return
       setDeciding(true)
       setProblem(undefined)
       try {
         const given = { approved, ...(reason !== undefined && { reason }) }
         const shown = preview === undefined ? {} : { preview }
-        setOutcome(await api.decideByLink(approvalId, key, { ...given, ...shown }))
+        setOutcome(await api.decideByLink(approvalId, key.current, { ...given, ...shown }))
         findStorage()?.removeItem(toStorageKey(approvalId))
       } catch (error) {
         setProblem(toServerError(error))
@@ -62,28 +79,26 @@ export function useApprovalLink(
     },
     [api, approvalId],
   )
-  const opened = linked ? 'open' : 'opening'
-  const undecided = hasFailed ? 'failed' : opened
+  const undecided = linked && progress !== 'failed' ? 'open' : progress
   const state = outcome === undefined ? undecided : 'decided'
-  return { state, linked, outcome, problem, deciding, decide }
+  return { state, linked, outcome, problem, deciding, open, decide }
 }
 
-/** Opens the link, or reads its approval again after a reload. Returns the key. */
-async function open(
+type OpenedApproval = LinkedApproval & { readonly key: string }
+
+async function openLink(
   api: LinkApi,
   { approvalId, token }: ApprovalLinkToken,
-  onOpen: (linked: LinkedApproval) => void,
-): Promise<string> {
-  const name = toStorageKey(approvalId)
-  const known = findStorage()?.getItem(name) ?? undefined
-  if (known !== undefined && token === '') {
-    onOpen(await api.readApprovalLink(approvalId, known))
-    return known
-  }
-  const { key, ...linked } = await api.openApprovalLink(approvalId, token)
-  findStorage()?.setItem(name, key)
-  onOpen(linked)
-  return key
+): Promise<OpenedApproval> {
+  const opened = await api.openApprovalLink(approvalId, token)
+  findStorage()?.setItem(toStorageKey(approvalId), opened.key)
+  return opened
+}
+
+/** Reads the approval again with the key of this tab. The server rejects an empty key. */
+async function readAgain(api: LinkApi, approvalId: string): Promise<OpenedApproval> {
+  const key = findStorage()?.getItem(toStorageKey(approvalId)) ?? ''
+  return { key, ...(await api.readApprovalLink(approvalId, key)) }
 }
 
 function toStorageKey(approvalId: string): string {

@@ -284,6 +284,7 @@ export const en: AdkLabels = {
       whyNot: {
         decided: 'This has been decided.',
         'later-step': 'You can decide when the step before yours is done.',
+        'link-used': 'A link of yours was used to approve. Waiting for another person.',
         'earlier-step': 'Your step is done. Waiting for another person.',
         'not-named': 'You cannot decide this. Waiting for another person.',
       },
@@ -316,15 +317,18 @@ export const en: AdkLabels = {
   share: {
     open: 'Ask another person…',
     explanation:
-      'Let the other person scan this code or open the link. It can be opened once. Whoever opens it decides, so give it only to the person who should.',
+      'Let the other person scan this code or open the link. It decides once. Whoever opens it can decide, so give it only to the person who should.',
     qrCode: 'QR code of the link below',
     link: 'Link to this approval',
     copy: 'Copy',
     copied: 'Copied',
     validUntil: 'Valid until',
     failed: 'The link could not be created.',
+    closed: 'You were asked to approve or deny a call.',
+    show: 'Show the request',
     from: 'You were asked by',
-    invalid: 'This link was used, has expired, or is not valid. Ask for a new one.',
+    invalid:
+      'This link was used, was opened in another browser, has expired, or is not valid. Open it again, or ask for a new one.',
     thanks: (state) => `Your decision was recorded. State: ${state}. You can close this page.`,
   },
   attention: {

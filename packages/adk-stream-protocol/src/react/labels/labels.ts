@@ -126,6 +126,10 @@ export interface AdkLabels {
     /** Before the time at which the link expires. */
     readonly validUntil: string
     readonly failed: string
+    /** What the person reads before they open the link. */
+    readonly closed: string
+    /** The button that opens the link. */
+    readonly show: string
     /** Before the name of the person who sent the link. */
     readonly from: string
     readonly invalid: string

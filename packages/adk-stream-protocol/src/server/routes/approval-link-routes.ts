@@ -67,7 +67,7 @@ interface LinkRoutesOptions {
 
 const DEFAULT_EXPIRES_MS = 10 * 60_000
 
-/** The routes of links: create one, open it once, read the approval, and decide it once. */
+/** The routes of links: create one, open it, read the approval, and decide it once. */
 export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[] {
   const { backend, decisions, limits, approvalLinks: links } = options
   if (!links) return []
@@ -115,12 +115,15 @@ export function approvalLinkRoutes(options: LinkRoutesOptions): readonly Route[]
     return reply(200, await viewByLink(options, approval, key))
   }
 
-  const decide = async ({ id, exchange }: AnonymousRequest): Promise<Reply> => {
+  const decide = async ({ principal, id, exchange }: AnonymousRequest): Promise<Reply> => {
     const body = checkInput(DecideBody, await readJson(exchange, limits))
     const { key, approved, reason, preview } = body
     const { link } = await findByLink(options, id, key)
     const decision = { approvalId: id, approved, ...withoutUndefined({ reason, preview }) }
-    const decided = await decisions.decideById(link.as, decision, link.id)
+    const decided = await decisions.decideById(link.as, decision, {
+      linkId: link.id,
+      browser: principal?.id,
+    })
     return reply(200, { approval: { id, state: decided.state.name } })
   }
 
@@ -184,8 +187,9 @@ function createSecret(): string {
 }
 
 /** Returns the error for a link that cannot be opened. A stranger learns nothing about the approval. */
-function toLinkError({ refused }: Refusal): ProtocolError {
-  return refused === 'not-allowed'
+function toLinkError(refusal: Refusal): ProtocolError {
+  if (refusal.refused === 'already-counted') return toError(refusal)
+  return refusal.refused === 'not-allowed'
     ? new ProtocolError('not-allowed', { message: SAME_PERSON })
     : new ProtocolError('unknown-approval', { message: BAD_LINK })
 }

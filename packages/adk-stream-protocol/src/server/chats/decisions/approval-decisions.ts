@@ -16,6 +16,7 @@ import type {
   OutputResponse,
   Responses,
 } from '../../../protocol/read-responses.ts'
+import { withoutUndefined } from '../../../shared/collections.ts'
 import { isSameChat, type AppChatRef, type ChatRef } from '../../../shared/chat-ref.ts'
 import type { Turn } from '../../../turns/turn.ts'
 import type { Principal } from '../../auth/authenticate.ts'
@@ -190,11 +191,11 @@ export class ApprovalDecisions {
   async decideById(
     principal: Principal,
     decision: DecisionResponse,
-    linkId?: string,
+    link?: UsedLink,
   ): Promise<Approval> {
     const backend = await this.#options.backend.get()
     const resumes = 'background'
-    const recorded = await this.#record(backend, principal, { decision, resumes, linkId })
+    const recorded = await this.#record(backend, principal, { decision, resumes, ...link })
     const { result } = recorded
     if (isRefusal(result)) {
       if (result.refused === 'already-decided')
@@ -323,24 +324,30 @@ export interface Continuation {
 type Resumption = 'read' | 'background' | undefined
 
 /** A decision as it arrives. */
-interface GivenDecision {
+interface GivenDecision extends UsedLink {
   readonly decision: DecisionResponse
   /** The chat in which it was made. Undefined if it comes from outside, such as an inbox. */
   readonly chat?: ChatRef
   readonly resumes?: Resumption
   /** Set if the server has the credential that a sign-in asks for. */
   readonly signedIn?: true
-  /** The link with which its holder decides. */
-  readonly linkId?: string | undefined
   /** The message that decides. */
   readonly reply?: ShownReply
 }
 
+/** The link with which its holder decides. */
+interface UsedLink {
+  readonly linkId?: string
+  /** The principal of the holder's browser, if it has credentials. */
+  readonly browser?: string | undefined
+}
+
 /** Converts a decision to the form that the ledger records. A denial has neither edited arguments nor a payload. */
 function toDecision(
-  { decision: { approved, reason, editedArgs, payload }, signedIn, linkId, reply }: GivenDecision,
+  { decision: sent, signedIn, linkId, browser, reply }: GivenDecision,
   by: Decider,
 ): Decision {
+  const { approved, reason, editedArgs, payload } = sent
   return {
     by,
     approved,
@@ -348,7 +355,7 @@ function toDecision(
     ...(editedArgs !== undefined && approved && { editedArgs }),
     ...(payload !== undefined && approved && { payload }),
     ...(signedIn && { signedIn }),
-    ...(linkId !== undefined && { linkId }),
+    ...withoutUndefined({ linkId, browser }),
     ...(reply && { reply }),
   }
 }

@@ -77,6 +77,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'not-allowed': 'not-allowed',
   'already-decided': 'approval-decided',
   'already-voted': 'approval-voted',
+  'already-counted': 'not-allowed',
   'not-voted': 'not-voted',
   expired: 'approval-expired',
   cancelled: 'approval-cancelled',
@@ -95,12 +96,17 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
 
 /** One message for every reason, so that it does not reveal which links exist. */
 export const BAD_LINK =
-  'This link was used, has expired, or is not valid. Ask the person who sent it for a new one.'
+  'This link was used, was opened in another browser, has expired, or is not valid. Open it again, or ask the person who sent it for a new one.'
+
+const COUNTS_ALREADY =
+  'A person can approve a call once. A vote by a link also counts for the person who created the link and for the browser that opened it. Another person must approve.'
 
 /** Returns the error for a client whose decision the ledger refused. */
 export function toError(refusal: Refusal): ProtocolError {
   const code = ERRORS[refusal.refused]
   if (refusal.refused === 'link-invalid') return new ProtocolError(code, { message: BAD_LINK })
+  if (refusal.refused === 'already-counted')
+    return new ProtocolError(code, { message: COUNTS_ALREADY })
   if (!('preview' in refusal)) return new ProtocolError(code)
   const { preview } = refusal
   const isBlocked = refusal.refused === 'call-blocked' && preview.blocked !== undefined
