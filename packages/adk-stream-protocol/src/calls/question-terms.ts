@@ -7,6 +7,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRecord } from '../protocol/guards.ts'
 import type { CallOutcome } from './run-call.ts'
+import { asksForSecret, isSecretField } from './secret-fields.ts'
 
 /** The name of the tool part that shows a question of an MCP server. */
 export const ELICITATION_CALL = 'mcp_elicitation'
@@ -53,6 +54,8 @@ function readForm(
     const fault = findFieldFault(name, field)
     if (fault !== undefined) return { fault }
   }
+  if (asksForSecret(message, Object.values(requested.properties)))
+    return { fault: '`message` asks for a secret. MCP forbids this in a form. Use URL mode.' }
   // The answer has no other fields than those that the person saw.
   const read = readAnswerSchema({ ...requested, type: 'object', additionalProperties: false })
   return 'fault' in read
@@ -72,25 +75,6 @@ function findFieldFault(name: string, field: unknown): string | undefined {
   return isSecretField(name, field)
     ? `The field \`${name}\` asks for a secret. MCP forbids this in a form. Use URL mode.`
     : undefined
-}
-
-/** Whether a field of an answer asks for a secret, such as a password or a token. */
-export function isSecretField(name: string, field: unknown): boolean {
-  if (isSecretName(name)) return true
-  if (!isRecord(field)) return false
-  const { title, format } = field
-  return format === 'password' || (typeof title === 'string' && isSecretName(title))
-}
-
-const SECRET_WORDS =
-  /\b(?:pass ?(?:word|wd|phrase|code)|pwd|pin|secret|token|credentials?|cvv|cvc|otp|(?:api|access|private|secret) ?key)\b/
-
-function isSecretName(name: string): boolean {
-  const words = name
-    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
-    .replaceAll(/[^A-Za-z0-9]+/g, ' ')
-    .toLowerCase()
-  return SECRET_WORDS.test(words)
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/

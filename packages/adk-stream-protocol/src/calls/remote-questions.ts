@@ -9,7 +9,7 @@ import { isDeeperThan } from '../approvals/digest.ts'
 import { isRecord } from '../protocol/guards.ts'
 import { CONFIRMATION_TOOL, toRemoteTitle } from '../protocol/message.ts'
 import { parseOriginalCall } from './approval-events.ts'
-import { isSecretField } from './question-terms.ts'
+import { isSecretField } from './secret-fields.ts'
 
 /** What a remote agent asks a person, as a call of this agent. */
 export type RemoteQuestion = RemoteInput | RemoteApproval
