@@ -26,6 +26,8 @@ import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/w
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName, isAnyName, isPattern, matchesName, specificity } from '../approvals/policy.ts'
+import { refuseOtherCopy } from './adk-copies.ts'
+import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import { suggestName } from './check-options.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -40,7 +42,10 @@ export function checkAgents({
   appName,
   live,
 }: Pick<BridgeSettings, 'agents' | 'approvals' | 'appName' | 'live'>): () => Promise<void> {
-  const graphs = Array.from(agents.values(), (root) => readAgentGraph(root, live !== undefined))
+  const graphs = Array.from(agents, ([name, root]) => {
+    const option = name === UNNAMED_AGENT ? 'agent' : `agents.${name}`
+    return readAgentGraph(root, option, live !== undefined)
+  })
   const graph = {
     tools: graphs.flatMap(({ tools }) => tools),
     toolsets: graphs.flatMap(({ toolsets }) => toolsets),
@@ -248,6 +253,8 @@ interface AgentGraph {
 
 /** A graph while it is read. */
 interface GraphReading extends AgentGraph {
+  /** The option that contains the agent. */
+  readonly option: string
   readonly root: unknown
   readonly isLive: boolean
   readonly tools: FoundTool[]
@@ -261,8 +268,9 @@ interface GraphReading extends AgentGraph {
 }
 
 /** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
-function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
+function readAgentGraph(root: unknown, option: string, isLive: boolean): AgentGraph {
   const graph: GraphReading = {
+    option,
     root,
     isLive,
     tools: [],
@@ -277,6 +285,7 @@ function readAgentGraph(root: unknown, isLive: boolean): AgentGraph {
 }
 
 function visit(graph: GraphReading, part: unknown, obstacle?: ApprovalBlocker): void {
+  refuseOtherCopy(part, graph.option)
   const seen = graph.visited.get(part) ?? new Set()
   const key = `${obstacle?.kind ?? ''} ${graph.nesting > 0}`
   if (seen.has(key)) return
@@ -336,6 +345,7 @@ function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlock
 }
 
 function visitToolUnion(graph: GraphReading, tool: unknown, obstacle?: ApprovalBlocker): void {
+  refuseOtherCopy(tool, graph.option)
   if (isBaseTool(tool)) visit(graph, tool, obstacle)
   else if (isBaseToolset(tool))
     graph.toolsets.push({

@@ -2,6 +2,7 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { MAX_DEADLINE_MS, type PolicyTerms, PolicyTermsSchema } from '../approvals/policy.ts'
+import { refuseOtherCopy } from './adk-copies.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
 import { checkRecordModelCalls } from './chats/model-calls.ts'
@@ -23,6 +24,9 @@ export function checkOptions(options: unknown): void {
   refuseFirst(Options.safeParse(options).error)
   checkRecordModelCalls(options)
   const { approvals = {}, allowedHosts = [], retention = {}, sessionService } = options
+  // The schema has checked the type.
+  for (const plugin of (options['plugins'] ?? []) as unknown[]) refuseOtherCopy(plugin, 'plugins')
+  refuseOtherCopy(sessionService, 'sessionService')
   if (sessionService !== undefined && isObject(retention) && retention['chatsMs'] !== undefined)
     throw new TypeError(
       'createBridge: `retention.chatsMs` removes chats from the store, but `sessionService` stores them elsewhere. Remove them there.',
