@@ -61,6 +61,8 @@ test.each([
     { amount: 'all of it' },
     'The amount must be positive, with at most two decimals. This payment would fail.',
   ],
+  [{ amount: 5, recipient: ' \u00A0 ' }, 'The recipient is missing. This payment would fail.'],
+  [{ amount: 5, recipient: '\u200B\uFEFF' }, 'The recipient is missing. This payment would fail.'],
 ])('[DM34] the preview of %j shows why the payment would fail', async (args, blocked) => {
   expect(await preview({ recipient: 'Alice', ...args })).toMatchObject({ blocked })
 })
@@ -81,7 +83,8 @@ test.each([
   ['gone', undefined],
 ])('[DM34] the receipt of %j', async (output, receipt) => {
   const terms = await getVerdict('process_payment', { amount: 0.1, recipient: 'Alice' })
-  const created = isTerms(terms) && terms.receipt?.(output, context({ amount: 0.1 }))
+  const created =
+    isTerms(terms) && terms.receipt?.(output, context({ amount: 0.1, recipient: 'Alice' }))
   expect(await created).toEqual(receipt)
 })
 

@@ -15,6 +15,7 @@ interface Reader {
 // The model may send anything. A call with invalid arguments still needs approval, and the tool rejects it.
 const Payment = z.object({
   amount: z.number().catch(0),
+  recipient: z.string().catch(''),
   currency: z.string().catch('USD'),
   description: z.string().catch(''),
 })
@@ -26,11 +27,11 @@ export function previewPayment(
   { language, isOwner }: Reader,
 ): Preview {
   const labels = LABELS[language]
-  const { amount, currency: written, description } = Payment.parse(args)
+  const { amount, recipient, currency: written, description } = Payment.parse(args)
   const currency = written.trim().toUpperCase()
   const money = (cents: Cents | number): string => formatMoney(cents / 100, 'USD', language)
   const cents = toCents(amount)
-  const blocked = findFault({ cents, currency, balance, labels, money })
+  const blocked = findFault({ cents, currency, recipient, balance, labels, money })
   const label = isOwner ? labels.balance : labels.theirBalance
   return {
     action: formatMoney(amount, currency, language),
@@ -75,7 +76,7 @@ export function describeReceipt(
       lines: [{ label: labels.transaction, value: data.transaction_id }],
     }
   }
-  const { amount, currency } = Payment.parse(args)
+  const { amount, recipient, currency } = Payment.parse(args)
   const { wallet_balance: balance } = data
   const blocked =
     balance === undefined
@@ -83,6 +84,7 @@ export function describeReceipt(
       : findFault({
           cents: toCents(amount),
           currency: currency.trim().toUpperCase(),
+          recipient,
           balance: Math.round(balance * 100),
           labels,
           money: (cents) => money(cents / 100),
@@ -93,14 +95,17 @@ export function describeReceipt(
 interface Faulty {
   readonly cents: Cents | undefined
   readonly currency: string
+  readonly recipient: string
   readonly balance: number
   readonly labels: (typeof LABELS)[Language]
   readonly money: (cents: number) => string
 }
 
-function findFault({ cents, currency, balance, labels, money }: Faulty): string | undefined {
+function findFault(payment: Faulty): string | undefined {
+  const { cents, currency, recipient, balance, labels, money } = payment
   if (currency !== 'USD') return labels.wrongCurrency(currency)
   if (cents === undefined) return labels.wrongAmount
+  if (!/[\p{L}\p{N}]/u.test(recipient)) return labels.noRecipient
   return cents > balance ? labels.notEnough(money(balance)) : undefined
 }
 
@@ -112,6 +117,7 @@ const LABELS = {
     transaction: 'Transaction',
     notEnough: (balance: string) => `Not enough money: the balance is ${balance}.`,
     wouldFail: (fault: string) => `${fault} This payment would fail.`,
+    noRecipient: 'The recipient is missing.',
     wrongAmount: 'The amount must be positive, with at most two decimals.',
     wrongCurrency: (currency: string) => `The wallet holds US dollars. ${currency} cannot be sent.`,
   },
@@ -122,6 +128,7 @@ const LABELS = {
     transaction: '取引ID',
     notEnough: (balance: string) => `残高が足りません（残高${balance}）。`,
     wouldFail: (fault: string) => `${fault}このままでは送金できません。`,
+    noRecipient: '送金先が指定されていません。',
     wrongAmount: '金額は正の数で、小数点以下2桁までにしてください。',
     wrongCurrency: (currency: string) => `残高は米ドルです。${currency}では送金できません。`,
   },

@@ -8,6 +8,7 @@ import { en } from './labels/en.ts'
 import { ja } from './labels/ja.ts'
 import type { AdkLabels } from './labels/labels.ts'
 import type { Arguments, Call, CallPhase } from './reading/call.ts'
+import { quoteValues } from './reading/quoted-values.ts'
 
 /** Custom renderers of an application. Pass stable functions: a new function renders every component that uses it again. */
 interface AdkRenderers {
@@ -121,13 +122,15 @@ export function useCallDescription(
   }
 }
 
-/** Returns a function that describes pending calls. */
+/** Returns a function that describes pending calls in one line of plain text, with values that could mislead in quotation marks. */
 export function useDescribeCall(): (
   toolName: string,
   args: Arguments,
   headline?: string,
 ) => string {
   const { describeCall, labels } = use(Settings)
-  return (toolName, args, headline) =>
-    describeCall?.(toolName, args, 'pending') ?? headline ?? labels.tool.describe(toolName)
+  return (toolName, args, headline) => {
+    const described = describeCall?.(toolName, args, 'pending') ?? headline
+    return quoteValues(described ?? labels.tool.describe(toolName), args, labels.approval.quote)
+  }
 }

@@ -85,6 +85,34 @@ test('[AP362] the preview is made when it is shown, for the person who reads it'
   expect((await page.inbox())[0]).toMatchObject({ preview: { action: '$50' } })
 })
 
+test('[AP1100] an argument cannot add lines to the texts of a preview', async () => {
+  const recipient = 'Alice\n\nBalance  $5,000.00\u202E'
+  const shown = 'Alice⏎⏎Balance␣␣$5,000.00⟨U+202E⟩'
+  const { testBridge, page, id } = await openAsked({
+    policy: () => ({
+      process_payment: {
+        preview: () => ({
+          headline: `Send to ${recipient}`,
+          action: recipient,
+          lines: [{ label: recipient, value: recipient }],
+          changes: [{ label: 'To', before: recipient, after: recipient }],
+          text: { label: recipient, before: recipient, after: recipient },
+          blocked: recipient,
+        }),
+      },
+    }),
+  })
+  await using _ = testBridge
+  expect(await readPreview(page, id)).toMatchObject({
+    headline: `Send to ${shown}`,
+    action: shown,
+    lines: [{ label: shown, value: shown }],
+    changes: [{ before: shown, after: shown }],
+    text: { label: shown, before: recipient, after: recipient },
+    blocked: shown,
+  })
+})
+
 type Answer = { readonly code?: string | undefined; readonly preview?: ShownPreview | undefined }
 
 const WAYS: readonly {

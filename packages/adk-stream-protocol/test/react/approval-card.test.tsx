@@ -190,14 +190,16 @@ describe('exact content', () => {
 
   test('[RE160] direction marks and look-alike letters are shown in the headline, the label and the table', () => {
     show(answer(spoofed, approvalPart({ hint: 'To \u202Eecila.' })), { describeCall: pay })
-    expect(card().getAttribute('aria-label')).toBe('Payment: Send 12.345 to ⟨U+202E⟩ecila')
+    expect(card().getAttribute('aria-label')).toBe('Payment: Send 12.345 to “⟨U+202E⟩ecila”')
     expect(card().querySelector('.adk-call-description')?.textContent).toBe(
       'Send 12.345 to ⟨U+202E⟩ecila',
     )
     expect(card().querySelector('.adk-hint')?.textContent).toBe('To ⟨U+202E⟩ecila.')
     const rows = within(screen.getAllByRole('table').at(-1) ?? card()).getAllByRole('row')
     expect(rows.map(({ textContent }) => textContent)).toContain('recipient⟨U+202E⟩ecila')
-    expect(rows.at(-1)?.textContent).toContain('Contains look-alike letters: pаypal')
+    expect(rows.at(-1)?.textContent).toContain(
+      '“pа⟨U+0430⟩ypal” has look-alike letters: а is Cyrillic.',
+    )
     expect(card().textContent).not.toContain('\u202E')
     expect(rows.at(-1)?.querySelector('bdi')).not.toBeNull()
   })

@@ -10,7 +10,12 @@ export const PaymentRequest = z
       .number()
       .meta({ minimum: 0.01 })
       .describe('How much to send, in dollars: positive, at most two decimals.'),
-    recipient: z.string().min(1).max(200).describe('Who gets the money, as the user named them.'),
+    recipient: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/[\p{L}\p{N}]/u, 'Name the recipient.')
+      .describe('Who gets the money, as the user named them.'),
     currency: z
       .string()
       .default('USD')

@@ -3,8 +3,10 @@ import { useState } from 'react'
 import type { WaitingDecision } from '../../client/api/decision-outbox.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import { type Approval, type Decision, type Votes, isPending } from '../reading/approval.ts'
-import { toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import { toCallTitle } from '../reading/question.ts'
+import { quoteValues } from '../reading/quoted-values.ts'
+import { raiseSeverity } from '../reading/risk.ts'
 import {
   type Arguments,
   type Call,
@@ -67,23 +69,22 @@ export interface ApprovalCardProps {
 
 /** Shows a call that needs approval: what it would do, the form to decide it, and a receipt of what it did. */
 export function ApprovalCard(props: ApprovalCardProps) {
-  const { call, approval, onDecide, refusal, votes, delivery = 'confirmed', sum } = props
+  const { call, onDecide, refusal, votes, delivery = 'confirmed', sum } = props
   const { waitingDecision: waiting } = props
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
-  const pending = isPending(call, approval)
+  const pending = isPending(call, props.approval)
   const hasVoted = votes?.voted === true
   const args = getArguments(call)
   const name = getToolName(call)
-  const title = toCallTitle(name, approval.title ?? call.title, labels)
-  const phase = readPhase(call, approval)
-  const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
-  const { headline } = (phase === 'pending' ? preview : approval.receipt) ?? {}
-  const { description, isDescribed } = useCallDescription(name, approval.editedArgs ?? args, {
-    phase,
-    headline,
-  })
+  const title = toCallTitle(name, props.approval.title ?? call.title, labels)
+  const phase = readPhase(call, props.approval)
+  const { preview, seen, decide } = useShownPreview(props.approval.preview, refusal, onDecide)
+  const { headline } = (phase === 'pending' ? preview : props.approval.receipt) ?? {}
+  const ran = props.approval.editedArgs ?? args
+  const { description, isDescribed } = useCallDescription(name, ran, { phase, headline })
+  const approval = raiseSeverity(props.approval, ran, description)
   return (
     <div
       ref={cardRef}
@@ -97,7 +98,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
       data-failed={phase === 'failed'}
       data-tool={name}
       data-tool-call={call.toolCallId}
-      aria-label={toLiteral(`${title}: ${description}`)}
+      aria-label={`${toLiteral(title)}: ${quoteValues(description, ran, labels.approval.quote)}`}
       // Focusable by script, and not by the Tab key.
       tabIndex={-1}
     >
@@ -107,7 +108,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         onOverdue={setOverdue}
       />
       <ApprovalPath path={approval.path} toolName={name} />
-      <LiteralText in="p" className="adk-call-description" text={description} />
+      <LiteralText in="p" className="adk-call-description" text={description} values={ran} />
       {pending && (
         <PendingDetails
           {...{ toolName: name, args, description, isDescribed, preview, seen, sum, refusal }}

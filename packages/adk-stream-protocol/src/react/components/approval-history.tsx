@@ -4,7 +4,8 @@ import type { PendingApproval, ShownPerson } from '../../protocol/server-views.t
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import { asksForAnswer } from '../reading/approval.ts'
 import type { CallPhase } from '../reading/call.ts'
-import { toDisplayName, toLiteral } from '../reading/shown-text.ts'
+import { toDisplayName } from '../reading/display-name.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { toCallTitle, toQuestionTitle } from '../reading/question.ts'
 import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
@@ -53,7 +54,9 @@ export function ApprovalHistoryList(props: ApprovalHistoryListProps) {
       after={<LoadMore {...props} onGone={() => listRef.current?.focus()} />}
       items={approvals.map((approval) => ({
         id: approval.id,
-        label: readQuestion(approval) ?? describe(approval.toolName, approval.args),
+        label:
+          readQuestion(approval) ??
+          describe(approval.toolName, approval.args, approval.receipt?.headline),
         severity: undefined,
         summary: <HistorySummary approval={approval} />,
         details: (
@@ -84,6 +87,7 @@ function HistorySummary({ approval }: { readonly approval: PendingApproval }) {
           : toCallTitle(toolName, title, labels)
       }
       description={readQuestion(approval) ?? description}
+      values={editedArgs ?? args}
       mark={
         <span className="adk-tool-state" data-state={state}>
           {history.states[state] ?? state}

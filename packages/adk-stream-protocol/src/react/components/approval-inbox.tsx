@@ -7,9 +7,10 @@ import type { WaitingDecision, WaitingDecisions } from '../../client/api/decisio
 import { useAdkLabels, useCallDescription, useDescribeCall } from '../provider.tsx'
 import { type Decision, asksForAnswer } from '../reading/approval.ts'
 import { QuestionForm } from './question-card.tsx'
-import { toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
 import { readAskingTool, toQuestionTitle, toCallTitle } from '../reading/question.ts'
+import { raiseSeverity } from '../reading/risk.ts'
 import { ApprovalForm, EMPTY_DRAFT } from './approval-form.tsx'
 import { ApprovalLine, ApprovalList, LoadMore } from './approval-list.tsx'
 import {
@@ -104,11 +105,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
       after={<LoadMore {...props} onGone={focusList} />}
       items={approvals.map((approval) => ({
         id: approval.id,
-        label:
-          asksForAnswer(approval) && approval.hint !== undefined
-            ? toLiteral(approval.hint)
-            : describe(approval.toolName, approval.args, approval.preview?.headline),
-        severity: approval.severity,
+        ...nameItem(approval, describe),
         summary: <InboxSummary approval={approval} />,
         details: (
           <InboxItem
@@ -128,6 +125,14 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
   )
 }
 
+/** Returns the accessible name of an approval, and its severity. */
+function nameItem(approval: PendingApproval, describe: ReturnType<typeof useDescribeCall>) {
+  const { toolName, args, preview, hint } = approval
+  const isQuestion = asksForAnswer(approval) && hint !== undefined
+  const label = isQuestion ? toLiteral(hint) : describe(toolName, args, preview?.headline)
+  return { label, severity: raiseSeverity(approval, args, label).severity }
+}
+
 interface InboxItemProps {
   readonly approval: PendingApproval
   readonly refusal: ServerError | undefined
@@ -145,15 +150,16 @@ interface InboxItemProps {
 
 function InboxSummary({ approval }: Pick<InboxItemProps, 'approval'>) {
   const { inbox } = useAdkLabels()
-  const { severity, preview, requester, deadline } = approval
+  const { preview, requester, deadline, args } = approval
   const { name, description } = useDescription(approval, preview?.headline)
+  const { severity } = raiseSeverity(approval, args, description)
   const time = (
     <>
       {inbox.due} <Time at={deadline} />
     </>
   )
   const mark = <SeverityMark severity={severity} />
-  return <ApprovalLine title={name} {...{ description, mark, requester, time }} />
+  return <ApprovalLine title={name} {...{ description, values: args, mark, requester, time }} />
 }
 
 /** Returns the title and the description of an approval. A question is described by its own text. */
@@ -171,22 +177,31 @@ function InboxItem(props: InboxItemProps) {
   const isSending = props.isSending || waiting !== undefined
   const labels = useAdkLabels()
   const [isOverdue, setOverdue] = useState(false)
-  const { toolName, args, hint, severity, deadline, voted, mayDecide = true } = approval
+  const { toolName, args, hint, deadline, voted, mayDecide = true } = approval
   const { preview, seen, decide } = useShownPreview(approval.preview, refusal, onDecide)
   const { name, description, isDescribed } = useDescription(approval, preview?.headline)
+  const shown = raiseSeverity(approval, args, description)
   return (
     <>
       <div className="adk-tool-header">
         {!hasSummary && (
           <>
             <LiteralText in="span" className="adk-title" text={name} />
-            <SeverityMark severity={severity} />
+            <SeverityMark severity={shown.severity} />
           </>
         )}
         <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
       <ApprovalPath path={approval.path} toolName={findAskingTool(approval)} />
-      {!hasSummary && <LiteralText in="p" className="adk-call-description" text={description} />}
+      {!hasSummary && (
+        <LiteralText
+          in="p"
+          className="adk-call-description"
+          text={description}
+          values={args}
+          multiline={asksForAnswer(approval)}
+        />
+      )}
       {!asksForAnswer(approval) && (
         <PendingDetails
           {...{ toolName, args, description, isDescribed, hint, preview, seen, refusal }}
@@ -195,7 +210,11 @@ function InboxItem(props: InboxItemProps) {
       )}
       <ApprovalPeople approval={approval} />
       <VoteCount approval={approval} />
-      <InboxForm {...{ approval, preview, decide, onDecide }} hidden={isSending || !mayDecide} />
+      <InboxForm
+        approval={shown}
+        {...{ preview, decide, onDecide }}
+        hidden={isSending || !mayDecide}
+      />
       {!mayDecide && <WhyNot approval={approval} />}
       {!mayDecide && !isSending && <ShareApproval approvalId={approval.id} />}
       {voted && !isSending && <Withdraw onWithdraw={props.onWithdraw} />}

@@ -8,12 +8,13 @@ import {
   useRef,
 } from 'react'
 
-import { toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import { isHandledElsewhere, useApprovalKeys } from './approval-form.tsx'
 import { useAdkLabels } from '../provider.tsx'
 import { OutlinedButton } from './buttons.tsx'
 import type { ShownPerson } from '../../protocol/server-views.ts'
 import { namePerson } from './approval-parts.tsx'
+import type { Arguments } from '../reading/call.ts'
 import { LiteralText } from './call-details.tsx'
 
 /** An entry of the list. */
@@ -168,6 +169,8 @@ function Entry({ item, collapsible, isOpen, isStop, onFocus, onToggle }: EntryPr
 interface ApprovalLineProps {
   readonly title: string
   readonly description: string
+  /** The arguments that the description mentions. */
+  readonly values: Arguments
   /** The severity, or the state. */
   readonly mark: ReactNode
   readonly requester: ShownPerson | undefined
@@ -176,12 +179,13 @@ interface ApprovalLineProps {
 }
 
 /** The `summary` of a list entry. */
-export function ApprovalLine({ title, description, mark, requester, time }: ApprovalLineProps) {
+export function ApprovalLine(props: ApprovalLineProps) {
+  const { title, description, values, mark, requester, time } = props
   const { inbox } = useAdkLabels()
   return (
     <>
       <LiteralText in="span" className="adk-title" text={title} />
-      <LiteralText in="span" className="adk-call-description" text={description} />
+      <LiteralText in="span" className="adk-call-description" text={description} values={values} />
       {mark}
       <span className="adk-line-facts">
         {requester && (

@@ -6,7 +6,8 @@ import type { ServerError } from '../reading/problem.ts'
 import type { AdkLabels } from '../labels/labels.ts'
 import { useAdkLabels } from '../provider.tsx'
 import { LiteralText } from './call-details.tsx'
-import { toDisplayName } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
+import { toDisplayName } from '../reading/display-name.ts'
 import type { Approval } from '../reading/approval.ts'
 import { PreviewView } from './call-preview.tsx'
 import { OutlinedButton } from './buttons.tsx'
@@ -253,7 +254,7 @@ export function RefusalNote({ refusal }: { readonly refusal: ServerError | undef
   const code = refusal.code === 'unavailable' && !isOnline ? 'offline' : refusal.code
   return (
     <p className="adk-failure" role="alert">
-      {approval.refusals[code] ?? refusal.message}
+      {approval.refusals[code] ?? toLiteral(refusal.message)}
     </p>
   )
 }

@@ -1,7 +1,8 @@
 import { useAdkLabels } from '../provider.tsx'
 import { type Call, getToolName, type Arguments } from '../reading/call.ts'
 import { isRecord } from '../../protocol/guards.ts'
-import { findLookAlikes, readPieces } from '../reading/shown-text.ts'
+import { findLookAlikes, readPieces, toLiteral } from '../../shared/literal-text.ts'
+import { splitAtValues } from '../reading/quoted-values.ts'
 
 /** Shows the function, the arguments and the result of a call in a collapsed section. */
 export function CallDetails({ call }: { readonly call: Call }) {
@@ -36,7 +37,7 @@ function Json({ label, value }: JsonProps) {
     <figure className="adk-code">
       <figcaption>{label}</figcaption>
       <pre>
-        <LiteralText text={JSON.stringify(value ?? null, null, 2)} />
+        <LiteralText multiline text={JSON.stringify(value ?? null, null, 2)} />
       </pre>
     </figure>
   )
@@ -56,9 +57,11 @@ export interface ArgumentsTableProps {
 
 /** Returns the arguments that a text does not contain. They are shown next to it. */
 export function findUnmentioned(args: Arguments, text: string): Arguments {
+  const literal = toLiteral(text)
   return Object.fromEntries(
     Object.entries(args).filter(
-      ([, value]) => !text.includes(show(value)) || findLookAlikes(show(value)).length > 0,
+      ([, value]) =>
+        !literal.includes(toLiteral(show(value))) || findLookAlikes(show(value)).length > 0,
     ),
   )
 }
@@ -166,6 +169,10 @@ function show(value: unknown): string {
 
 interface LiteralTextProps {
   readonly text: string
+  /** The arguments that the text mentions. Those that could be mistaken for the text around them are quoted. */
+  readonly values?: Arguments | undefined
+  /** Whether the text keeps its lines and spaces, because it has a frame of its own. Default false: it is one line. */
+  readonly multiline?: boolean | undefined
   /** The element around the text. Default: none. */
   readonly in?: 'code' | 'dd' | 'dt' | 'figcaption' | 'p' | 'q' | 'span' | 'strong' | undefined
   /** The class and the id of that element. */
@@ -174,22 +181,25 @@ interface LiteralTextProps {
 }
 
 /**
- * Shows text that a person decides about exactly as it is. Its direction does not affect the text around it. Characters that are
- * invisible or reorder others appear as their code point.
+ * Shows text that a person decides about exactly as it is, in one line. Its direction does not affect the text around it. Line breaks, runs of
+ * spaces, and characters that are invisible, reorder others or look like others get a mark.
  */
-export function LiteralText({ text, in: Element, className, id }: LiteralTextProps) {
+export function LiteralText(props: LiteralTextProps) {
+  const { text, values = {}, multiline, in: Element, className, id } = props
   const literal = (
     <bdi className="adk-literal">
-      {readPieces(text).map((piece, index) =>
-        piece.kind === 'text' ? (
-          piece.text
+      {splitAtValues(toLiteral(text, { multiline }), values).map((part, index) => {
+        // The parts of a text keep their order.
+        const key = String(index)
+        const pieces = <Pieces key={key} text={part.text} multiline={multiline} />
+        return part.isValue ? (
+          <q key={key} className="adk-value">
+            {pieces}
+          </q>
         ) : (
-          // The pieces of a text keep their order.
-          <mark key={index} className="adk-hidden-character">
-            {`⟨${piece.name}⟩`}
-          </mark>
-        ),
-      )}
+          pieces
+        )
+      })}
     </bdi>
   )
   if (!Element) return literal
@@ -200,10 +210,25 @@ export function LiteralText({ text, in: Element, className, id }: LiteralTextPro
   )
 }
 
-/** Warns of words with look-alike letters. */
+function Pieces({ text, multiline }: Pick<LiteralTextProps, 'text' | 'multiline'>) {
+  return readPieces(text, { multiline, isPart: true }).map((piece, index) =>
+    piece.kind === 'text' ? (
+      piece.text
+    ) : (
+      // The pieces of a text keep their order.
+      <mark key={index} className="adk-hidden-character">
+        {piece.text}
+      </mark>
+    ),
+  )
+}
+
+/** Warns of words with look-alike letters, and names the letters. */
 export function LookAlikeWarning({ text }: { readonly text: string }) {
   const { approval } = useAdkLabels()
-  const words = findLookAlikes(text)
-  if (words.length === 0) return null
-  return <p className="adk-look-alike">{approval.lookAlike(words.join(', '))}</p>
+  return findLookAlikes(text).map(({ word, letters }) => (
+    <p key={word} className="adk-look-alike">
+      {approval.lookAlike({ word: toLiteral(word), letters })}
+    </p>
+  ))
 }

@@ -4,7 +4,7 @@ import type { ShownPreview, Preview } from '../../protocol/preview.ts'
 import { useAdkLabels } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
-import { findLookAlikes, toLiteral } from '../reading/shown-text.ts'
+import { hasMisleadingValue } from '../reading/risk.ts'
 import { type PendingSum, diffLines } from '../reading/preview.ts'
 import type { ServerError } from '../reading/problem.ts'
 import {
@@ -89,7 +89,8 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
   const { toolName, args, description, hint, preview, seen, sum, refusal, isDescribed } = props
   const { approval, tool } = useAdkLabels()
   const unmentioned = isDescribed || preview ? findUnmentioned(args, description) : args
-  const isCovered = preview !== undefined && !Object.values(unmentioned).some(isSuspicious)
+  const isMisleading = hasMisleadingValue(args, description)
+  const isCovered = preview !== undefined && !isMisleading
   const open = isCovered ? {} : unmentioned
   const isRefused = refusal?.code === 'preview-changed'
   const isFolded = Object.keys(open).length < Object.keys(args).length
@@ -97,6 +98,7 @@ export function PendingDetails(props: PendingDetailsProps): ReactNode {
     <>
       {preview && <PreviewView preview={preview} seen={seen} />}
       <ArgumentsTable args={open} />
+      {isMisleading && <p className="adk-look-alike">{approval.deceptive}</p>}
       <Notes hint={hint} sum={sum} />
       {isRefused && (
         <p className="adk-changed" role="alert">
@@ -127,12 +129,6 @@ function Notes({ hint, sum }: Pick<PendingDetailsProps, 'hint' | 'sum'>) {
       {sum && <SumNote sum={sum} />}
     </div>
   )
-}
-
-/** Whether a value must be seen although the preview covers it. */
-function isSuspicious(value: unknown): boolean {
-  const text = typeof value === 'string' ? value : JSON.stringify(value ?? '')
-  return toLiteral(text) !== text || findLookAlikes(text).length > 0
 }
 
 function SumNote({ sum }: { readonly sum: PendingSum }) {
@@ -229,7 +225,7 @@ function TextDiff({ label, before, after }: NonNullable<Preview['text']>) {
       {label !== undefined && <LiteralText in="figcaption" text={label} />}
       <pre>
         {diffLines(before, after).map(({ type, text }, index) => {
-          const line = <LiteralText text={text === '' ? ' ' : text} />
+          const line = <LiteralText multiline text={text === '' ? ' ' : text} />
           // The lines keep their order.
           if (type === 'removed') return <del key={index}>{line}</del>
           if (type === 'added') return <ins key={index}>{line}</ins>

@@ -4,6 +4,7 @@ import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { UndecidedCall } from '../reading/approval.ts'
 import { getArguments, getToolName } from '../reading/call.ts'
+import { raiseSeverity } from '../reading/risk.ts'
 import { LiteralText } from './call-details.tsx'
 import { ApprovalForm, EMPTY_DRAFT, useApprovalKeys } from './approval-form.tsx'
 import { RefusalNote, SeverityMark } from './approval-parts.tsx'
@@ -40,17 +41,20 @@ export function PinnedApproval(props: PinnedApprovalProps) {
 function Pinned({ undecided: { call, approval }, count, chat }: PinnedApprovalProps) {
   const { voice: labels } = useAdkLabels()
   const [draft, setDraft] = useState(EMPTY_DRAFT)
-  const { approvalId, severity } = approval
+  const { approvalId } = approval
+  const args = getArguments(call)
   const refusal = chat.refusals.get(approvalId)
   const { preview, seen, decide } = useShownPreview(
     approval.preview,
     refusal,
     (decision) => void chat.decide(approvalId, decision),
   )
-  const { description } = useCallDescription(getToolName(call), getArguments(call), {
+  const { description } = useCallDescription(getToolName(call), args, {
     phase: 'pending',
     headline: preview?.headline,
   })
+  const shown = raiseSeverity(approval, args, description)
+  const { severity } = shown
   return (
     <section className="adk-pinned" data-severity={severity} aria-label={labels.pinned(count)}>
       <header className="adk-pinned-header">
@@ -60,12 +64,13 @@ function Pinned({ undecided: { call, approval }, count, chat }: PinnedApprovalPr
           {labels.showCard}
         </button>
       </header>
-      <LiteralText in="p" className="adk-call-description" text={description} />
+      <LiteralText in="p" className="adk-call-description" text={description} values={args} />
       {preview && <PreviewView preview={preview} seen={seen} />}
       {/* The form of a question, and a sign-in, have no room here. */}
       {approval.kind === undefined && (
         <ApprovalForm
-          {...{ approval, preview, draft }}
+          {...{ preview, draft }}
+          approval={shown}
           args={{}}
           editable={false}
           hidden={false}

@@ -4,7 +4,7 @@ import type { AdkChat } from '../hooks/use-adk-chat.ts'
 import { useIsOnline } from '../hooks/use-connection.ts'
 import type { AdkLabels, ProblemLabels } from '../labels/labels.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
-import { toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { readLoss, toServerError, type Problem } from '../reading/problem.ts'
 import { useCountdown } from './countdown.tsx'
@@ -95,7 +95,7 @@ function RefusedDecisions({ chat }: ConnectionNoticeProps) {
   return refused.map(({ approvalId, decision, error, approval }) => {
     const { code, message } = toServerError(error)
     const action =
-      approval && toLiteral(describe(approval.toolName, approval.args, approval.preview?.headline))
+      approval && describe(approval.toolName, approval.args, approval.preview?.headline)
     const kind = decision.approved ? 'approval' : 'denial'
     return (
       <div key={approvalId} className="adk-connection-notice" data-shown="true">
@@ -104,7 +104,7 @@ function RefusedDecisions({ chat }: ConnectionNoticeProps) {
             {labels.refused[decision.payload === undefined ? kind : 'answer']}
           </p>
           {action !== undefined && <p>{action}</p>}
-          <p>{approvalLabels.refusals[code] ?? message}</p>
+          <p>{approvalLabels.refusals[code] ?? toLiteral(message)}</p>
         </div>
         <OutlinedButton ref={returnFocus} onClick={() => chat.dismissRefused?.(approvalId)}>
           {labels.dismiss}

@@ -5,7 +5,7 @@ import { useAdkLabels } from '../provider.tsx'
 import { type Approval, type Decision, isPending } from '../reading/approval.ts'
 import { getToolName, type Call } from '../reading/call.ts'
 import { ANSWER_FIELD, toAnswer, toAnswerFields } from '../reading/form-fields.ts'
-import { toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
 import { toQuestionTitle, toShownAnswer } from '../reading/question.ts'
 import type { ApprovalCardProps } from './approval-card.tsx'
 import { ArgumentsForm } from './arguments-form.tsx'
@@ -40,6 +40,7 @@ export function QuestionCard(props: ApprovalCardProps) {
         in="p"
         className="adk-call-description"
         text={hint === '' ? getToolName(call) : hint}
+        multiline
       />
       {state === 'requested' && (
         <QuestionForm

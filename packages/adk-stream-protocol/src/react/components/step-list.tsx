@@ -1,6 +1,6 @@
 import type { StepProgress } from '../../protocol/message.ts'
 import { useAdkLabels } from '../provider.tsx'
-import { toDisplayName } from '../reading/shown-text.ts'
+import { toDisplayName } from '../reading/display-name.ts'
 import { layoutSteps, type StepLayout, type StepPlace } from '../reading/steps.ts'
 
 /** Props of `StepList`. */

@@ -5,7 +5,8 @@ import { usePushToTalk, useVoice, type VoiceSource } from '../hooks/use-voice.ts
 import type { VoiceLabels } from '../labels/labels.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
 import { getArguments, getToolName } from '../reading/call.ts'
-import { toLiteral } from '../reading/shown-text.ts'
+import { raiseSeverity } from '../reading/risk.ts'
+import { LiteralText } from './call-details.tsx'
 import { findUndecided, type UndecidedCall } from '../reading/approval.ts'
 import { type DecidableChat, PinnedApproval } from './pinned-approval.tsx'
 import { OutlinedButton } from './buttons.tsx'
@@ -151,14 +152,7 @@ function StageState({ view, phase, undecided }: StageStateProps) {
   const { voice: labels, approval } = useAdkLabels()
   const describe = useDescribeCall()
   const { problem } = view
-  const asked = undecided && {
-    action: describe(
-      getToolName(undecided.call),
-      getArguments(undecided.call),
-      undecided.approval.preview?.headline,
-    ),
-    severity: undecided.approval.severity,
-  }
+  const asked = undecided && describeAsked(undecided, describe)
   const text =
     phase in labels.stageStates
       ? labels.stageStates[phase as keyof VoiceLabels['stageStates']]
@@ -168,12 +162,22 @@ function StageState({ view, phase, undecided }: StageStateProps) {
       {problem ? describeVoiceProblem(problem, labels) : text}
       {!problem && phase === 'approval' && asked && (
         <span className="adk-stage-asked">
-          {toLiteral(asked.action)}
+          {asked.action}
           {asked.severity === 'high' && ` · ${approval.severity.high}`}
         </span>
       )}
     </p>
   )
+}
+
+/** Returns what an undecided call would do, and its severity. */
+function describeAsked(
+  { call, approval }: UndecidedCall,
+  describe: ReturnType<typeof useDescribeCall>,
+) {
+  const args = getArguments(call)
+  const action = describe(getToolName(call), args, approval.preview?.headline)
+  return { action, severity: raiseSeverity(approval, args, action).severity }
 }
 
 /** Push-to-talk, and the buttons that interrupt the model and end the conversation. */
@@ -249,9 +253,15 @@ function Caption({ by, name, text }: CaptionProps) {
   return (
     <div data-by={by}>
       <dt>{name}</dt>
-      <dd dir="auto">{text.length > CAPTION_LENGTH ? `…${text.slice(-CAPTION_LENGTH)}` : text}</dd>
+      <LiteralText in="dd" text={shortenCaption(text)} />
     </div>
   )
+}
+
+/** Returns the end of a text that is being spoken. */
+function shortenCaption(text: string): string {
+  const words = text.trim()
+  return words.length > CAPTION_LENGTH ? `…${words.slice(-CAPTION_LENGTH).trimStart()}` : words
 }
 
 /** Why a voice does not work. */

@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkLabels, useDescribeCall } from '../provider.tsx'
-import { toLiteral } from '../reading/shown-text.ts'
+import { toLiteral } from '../../shared/literal-text.ts'
+import { raiseSeverity } from '../reading/risk.ts'
 import { useLatest } from './use-stable.ts'
 
 /**
@@ -36,7 +37,8 @@ export function useAttention(
   const undecided = approvals.filter(({ voted }) => !voted)
   const count = undecided.length
   useEffect(() => {
-    if (title !== undefined) document.title = count > 0 ? `(${count}) ${title}` : title
+    const shown = toLiteral(title ?? '')
+    if (title !== undefined) document.title = count > 0 ? `(${count}) ${shown}` : shown
   }, [title, count])
   useEffect(() => showIconCount(count), [count])
   const [announced, setAnnounced] = useState<readonly PendingApproval[]>([])
@@ -61,9 +63,11 @@ export function useAttention(
   const { attention, approval: approvalLabels } = labels
   return announced
     .map((approval) => {
-      const { severity, requestedAt, deadline } = approval
+      const { requestedAt, deadline, args } = approval
+      const action = describe(approval.toolName, args, approval.preview?.headline)
+      const { severity } = raiseSeverity(approval, args, action)
       return attention.needed({
-        action: toLiteral(describe(approval.toolName, approval.args)),
+        action,
         severity: severity && approvalLabels.severity[severity],
         // Not the time that is left: the sentence must not change every minute.
         minutes: Math.round((deadline - requestedAt) / 60_000),
@@ -89,7 +93,7 @@ function notify(approval: PendingApproval, { labels, describe, onOpen }: NotifyO
   if (typeof Notification === 'undefined' || Notification.permission !== 'granted') return
   try {
     const notification = new Notification(labels.attention.title, {
-      body: toLiteral(describe(approval.toolName, approval.args)),
+      body: describe(approval.toolName, approval.args, approval.preview?.headline),
       // Several tabs show it once.
       tag: approval.id,
       lang: labels.locale,

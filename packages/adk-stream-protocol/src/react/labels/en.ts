@@ -99,7 +99,11 @@ export const en: AdkLabels = {
     cancelDecision: 'Take back',
     maybeSent: 'The decision may have been sent already. Wait for the connection.',
     failed: 'Approved, but the call failed.',
-    lookAlike: (words) => `Contains look-alike letters: ${words}`,
+    lookAlike: ({ word, letters }) =>
+      `“${word}” has look-alike letters: ${letters.map(({ letter, script }) => `${letter} is ${script}`).join(', ')}.`,
+    deceptive:
+      'A value contains characters that are easy to miss. They are marked. Check it before you approve.',
+    quote: (text) => `“${text}”`,
     refused: 'Your decision was not accepted.',
     deadlinePassed: 'According to the clock of this device, the deadline has passed.',
     timeLeft: 'Time left to decide',

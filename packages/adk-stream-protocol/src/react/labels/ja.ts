@@ -12,6 +12,16 @@ function decimal(value: number): string {
   return new Intl.NumberFormat('ja', { maximumFractionDigits: 20 }).format(value)
 }
 
+const SCRIPTS = {
+  Cyrillic: 'キリル文字',
+  Greek: 'ギリシャ文字',
+  Armenian: 'アルメニア文字',
+  Cherokee: 'チェロキー文字',
+  Lisu: 'リス文字',
+  Coptic: 'コプト文字',
+  mathematical: '数学用の文字',
+} as const
+
 /** Why the server refused a decision or a message. */
 const REFUSALS = {
   'bad-request': '送信した内容の形式が正しくありません。',
@@ -106,7 +116,11 @@ export const ja: AdkLabels = {
     cancelDecision: '取り消す',
     maybeSent: 'すでに送信された可能性があり、取り消せません。接続の回復をお待ちください。',
     failed: '承認しましたが、実行に失敗しました。',
-    lookAlike: (words) => `見分けにくい文字が含まれています：${words}`,
+    lookAlike: ({ word, letters }) =>
+      `「${word}」には見分けにくい文字が含まれています：${letters.map(({ letter, script }) => `「${letter}」は${SCRIPTS[script]}`).join('、')}です。`,
+    deceptive:
+      '見落としやすい文字が含まれているため、印を付けて表示しています。確認してから承認してください。',
+    quote: (text) => `「${text}」`,
     refused: '操作は受け付けられませんでした。',
     deadlinePassed: 'この端末の時計では、承認期限を過ぎています。',
     timeLeft: '承認期限までの残り時間',

@@ -1,3 +1,4 @@
+import type { LookAlike } from '../../shared/literal-text.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
 import type { FieldProblem } from '../reading/read-fields.ts'
@@ -289,7 +290,12 @@ interface ApprovalLabels {
   readonly maybeSent: string
   /** The call was approved and ran, and its tool reported a failure. */
   readonly failed: string
-  readonly lookAlike: (words: string) => string
+  /** A word has letters of another script that look like those of the word. */
+  readonly lookAlike: (found: LookAlike) => string
+  /** A value of the call has marks: line breaks, runs of spaces, invisible characters or look-alike letters. */
+  readonly deceptive: string
+  /** A text in quotation marks. */
+  readonly quote: (text: string) => string
   readonly refused: string
   /** The deadline has passed by the local clock. The server may still accept a decision. */
   readonly deadlinePassed: string
