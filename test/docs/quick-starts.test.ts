@@ -68,6 +68,9 @@ test.concurrent.each(STARTS)(
       expect(text).toMatchObject({ text: 'I sent $30 to Alice.', state: 'done' })
       expect(server.printed()).toContain('Listening on http://localhost:')
       expect(server.printed()).not.toMatch(/WARN|ERROR|experimental/)
+      // Next.js has its own handlers.
+      if (name !== 'next')
+        expect(await server.signal(name === 'node' ? 'SIGTERM' : 'SIGINT')).toBe(0)
     }
     rmSync(folder, { recursive: true })
   },

@@ -9,6 +9,8 @@ export interface RunningServer extends AsyncDisposable {
   readonly url: string
   /** Everything that the server has printed to stdout and stderr. */
   readonly printed: () => string
+  /** Sends a signal, and resolves to the exit code. */
+  readonly signal: (signal: NodeJS.Signals) => Promise<number | null>
 }
 
 /** Runs the server of a quick start in its own process and folder. `program` is the compiled file. */
@@ -36,6 +38,11 @@ export async function runServer(
   return {
     url: `http://127.0.0.1:${port}`,
     printed: () => printed,
+    signal: async (signal) => {
+      child.kill(signal)
+      await exited
+      return child.exitCode
+    },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await exited

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 
 import type { Timeline } from '../protocol/timeline.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
+import type { Closable } from './close-on-signals.ts'
 import type { AuditPage, AuditQuery } from './routes/audit-and-timeline.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 
@@ -46,11 +47,16 @@ export interface Bridge extends AsyncDisposable {
   /** Returns true if the bridge serves this path, for hosts that also serve other paths. */
   readonly handles: (pathname: string) => boolean
   /**
-   * Refuses new work, lets running calls and turns finish, and closes the bridge. Call it on SIGTERM. Work that still runs after
+   * Refuses new work, lets running calls and turns finish, and closes the bridge. Work that still runs after
    * `drainMs` is stopped. A second call can shorten the wait: `close({ drainMs: 0 })` stops at once. Does not close a store that you
    * passed in.
    */
   readonly close: (options?: CloseOptions) => Promise<void>
+  /**
+   * On SIGTERM or SIGINT, closes the bridge and then the other parts in order, such as the HTTP server and the store, and ends the
+   * process with code 0. Another signal, at least a second later, ends it at once with code 1.
+   */
+  readonly closeOnSignals: (...parts: readonly Closable[]) => void
 }
 
 /**

@@ -32,6 +32,7 @@ import type { Readiness } from './routes/health-routes.ts'
 import { createAuditCheck, createReadiness, healthRoutes } from './routes/health-routes.ts'
 import { SocketUpgrader } from './sockets/socket-upgrader.ts'
 import type { Bridge } from './bridge.ts'
+import { closeOnSignals } from './close-on-signals.ts'
 
 /** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
 export function createBridge(options: AnyBridgeOptions): Bridge {
@@ -108,6 +109,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     deletePrincipal: services.deletePrincipal,
     handles: (pathname) => router.handles(pathname),
     close,
+    closeOnSignals: (...parts) => closeOnSignals([{ close: () => close() }, ...parts]),
     [Symbol.asyncDispose]: () => close(),
   }
 }
