@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { readdir, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,41 +10,60 @@ const DEMO = fileURLToPath(new URL('..', import.meta.url))
 const LIBRARY = '../../packages/adk-stream-protocol/src'
 
 /** The sources of the page: its own, and those of the library that run in a browser. */
-const FOLDERS = [
+export const PAGE_SOURCES = [
   'src/page',
+  'src/demo-info.ts',
+  'src/format-money.ts',
+  'src/model/reading/places.ts',
   'public',
+  'index.html',
+  'vite.config.ts',
   ...['protocol', 'client', 'react', 'shared'].map((part) => join(LIBRARY, part)),
-]
-const FILES = ['src/demo-info.ts', 'index.html', 'vite.config.ts', '../../package-lock.json']
+  // The versions of all packages.
+  '../../package-lock.json',
+].map((source) => join(DEMO, source))
 
-/** Builds the page unless the last build is newer than its sources. `onStart` is called before a build, which takes seconds. */
+/** The hash of the sources that the page was built from. A build that fails or is stopped leaves none. */
+const BUILT_FROM = join(DEMO, 'dist/.sources')
+
+/** Builds the page unless it was built from the same sources. `onStart` is called before a build, which takes seconds. */
 export async function buildPage({ onStart }: { onStart?: () => void } = {}): Promise<void> {
-  const built = await modifiedAt('dist/index.html')
-  const sources = await Promise.all(FOLDERS.map(listFiles))
-  const times = await Promise.all([...sources.flat(), ...FILES].map(modifiedAt))
-  if (built > Math.max(...times)) return
+  const sources = await hashFiles(PAGE_SOURCES)
+  if ((await readFile(BUILT_FROM, 'utf8').catch(() => '')) === sources) return
 
   onStart?.()
   // In a process of its own: under a test's NODE_ENV, React would be built for development.
   const vite = createRequire(import.meta.url).resolve('vite/package.json')
-  await promisify(execFile)(process.execPath, [join(vite, '../bin/vite.js'), 'build'], {
-    cwd: DEMO,
-    env: { ...process.env, NODE_ENV: 'production' },
-  })
+  await promisify(execFile)(
+    process.execPath,
+    [join(vite, '../bin/vite.js'), 'build', '--logLevel', 'warn'],
+    { cwd: DEMO, env: { ...process.env, NODE_ENV: 'production' } },
+  )
+  await writeFile(BUILT_FROM, sources)
 }
 
-async function listFiles(folder: string): Promise<string[]> {
-  const files = await readdir(join(DEMO, folder), { recursive: true })
-  // The folders too: their time changes when a file is removed.
-  return [folder, ...files.map((file) => join(folder, file))]
+/** Returns a hash of the files and folders: of their names and of what they contain. */
+export async function hashFiles(paths: readonly string[]): Promise<string> {
+  const files = (await Promise.all(paths.map(listFiles))).flat()
+  const contents = await Promise.all(files.map((file) => readFile(file)))
+  const hash = createHash('sha256')
+  for (const [index, file] of files.entries())
+    hash.update(JSON.stringify([file, contents[index]?.length])).update(contents[index] ?? '')
+  return hash.digest('hex')
 }
 
-async function modifiedAt(file: string): Promise<number> {
-  const found = await stat(join(DEMO, file)).catch(() => undefined)
-  return found?.mtimeMs ?? 0
+async function listFiles(path: string): Promise<string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOTDIR') return undefined
+      throw cause
+    },
+  )
+  if (entries === undefined) return [path]
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted()
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await buildPage({ onStart: () => console.log('Building the page. This takes a few seconds…') })
-  console.log('Starting the server…')
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildPage()

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest } from 'node:http'
+import { dirname, join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +15,7 @@ import { oneOf } from '../../../test/support/long-run.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { type Demo, startDemo } from '../src/server/start-demo.ts'
-import { buildPage } from '../scripts/build-page.ts'
+import { buildPage, hashFiles, PAGE_SOURCES } from '../scripts/build-page.ts'
 import { builtPage } from '../../../test/support/built-page.ts'
 import {
   type TemporaryDirectory,
@@ -113,8 +115,61 @@ test.each([
   expect(await response.text()).toContain('createElement')
 })
 
-test('[DM391] a page that is newer than its sources is not built again', async () => {
+test('[DM391] a page whose sources have not changed is not built again', async () => {
   await buildPage({ onStart: () => expect.unreachable('The page was built again.') })
+})
+
+test.each<[string, (folder: string) => Promise<unknown>]>([
+  ['a changed file', (folder) => writeFile(join(folder, 'page/main.ts'), '2')],
+  ['a new file', (folder) => writeFile(join(folder, 'page/new.ts'), '')],
+  ['a renamed file', (folder) => rename(join(folder, 'page/main.ts'), join(folder, 'page/app.ts'))],
+  ['a deleted file', (folder) => rm(join(folder, 'page/main.ts'))],
+  [
+    'text that moved to the next file',
+    async (folder) => {
+      await writeFile(join(folder, 'page/main.ts'), '')
+      await writeFile(join(folder, 'page/next.ts'), '1')
+    },
+  ],
+])('[DM391] %s changes the hash of the sources, whatever its time', async (_name, change) => {
+  await using folder = await temporaryDirectory()
+  await mkdir(join(folder.path, 'page'))
+  await writeFile(join(folder.path, 'page/main.ts'), '1')
+  await writeFile(join(folder.path, 'page/next.ts'), '')
+  await writeFile(join(folder.path, 'config.ts'), '')
+  const sources = [join(folder.path, 'page'), join(folder.path, 'config.ts')]
+  const before = await hashFiles(sources)
+  await Promise.all(sources.map((file) => utimes(file, 0, 0)))
+  expect(await hashFiles(sources)).toBe(before)
+  await change(folder.path)
+  expect(await hashFiles(sources)).not.toBe(before)
+})
+
+test('[DM391] the hash includes every file that the page imports', async () => {
+  const demo = fileURLToPath(new URL('..', import.meta.url))
+  const own = PAGE_SOURCES.filter((source) => source.startsWith(join(demo, 'src')))
+  const files = (
+    await Promise.all(
+      own.map(async (source) =>
+        source.endsWith('.ts')
+          ? [source]
+          : (await readdir(source, { recursive: true })).map((file) => join(source, file)),
+      ),
+    )
+  ).flat()
+  const imported = await Promise.all(
+    files
+      .filter((file) => /\.tsx?$/.test(file))
+      .map(async (file) =>
+        [...(await readFile(file, 'utf8')).matchAll(/(?:from|import|import\() ?'(\.[^'?]+)/g)].map(
+          ([, target = '']) => join(dirname(file), target),
+        ),
+      ),
+  )
+  expect(imported.flat().length).toBeGreaterThan(100)
+  const isHashed = (file: string) =>
+    own.some((source) => file === source || file.startsWith(source + sep))
+  expect(imported.flat().filter((file) => !isHashed(file))).toEqual([])
 })
 
 const SIGNALS = [{ name: 'SIGTERM' }, { name: 'SIGINT' }] as const
@@ -133,14 +188,88 @@ test.each(oneOf(SIGNALS, 'SIGTERM'))(
 
     const exit = once(main, 'exit')
     main.kill(signal)
+    // The same signal at the same time, as by Ctrl+C and npm, does not count twice.
+    main.kill(signal)
     expect(await short.text()).toContain('[DONE]')
     await expect.poll(() => rejectsMessages(url)).toBe(true)
-    main.kill(signal)
+    expect(main.exitCode).toBeNull()
+    const repeating = setInterval(() => main.kill(signal), 200)
     await exit
+    clearInterval(repeating)
     expect(main.exitCode).toBe(1)
     await reader?.cancel().catch(() => undefined)
   },
 )
+
+/** Ctrl+C in a terminal sends the signal to the whole process group. */
+const RECEIVERS = [
+  { name: 'SIGTERM to npm', signal: 'SIGTERM', toGroup: false },
+  { name: 'SIGINT to npm', signal: 'SIGINT', toGroup: false },
+  { name: 'SIGINT to all processes of the terminal', signal: 'SIGINT', toGroup: true },
+  { name: 'SIGKILL to npm', signal: 'SIGKILL', toGroup: false },
+] as const
+
+test.skipIf(process.platform === 'win32').each(oneOf(RECEIVERS, 'SIGTERM to npm'))(
+  '[DM1140] $name ends the server that npm has started, after its replies',
+  async ({ signal, toGroup }) => {
+    await using data = await temporaryDirectory()
+    const { npm_lifecycle_event: _event, ...env } = process.env
+    const npm = spawn('npm', ['start', '--silent'], {
+      cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+      env: { ...env, PORT: '0', DATA_DIR: data.path, NODE_OPTIONS: '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    })
+    const group = -(npm.pid ?? 0)
+    // The server has the same output, which therefore ends with the server.
+    const ended = text(npm.stdout)
+    try {
+      const url = await readUrl(npm.stdout)
+      const reply = await sendMessage(url, '[[say I am done]]')
+      process.kill(toGroup ? group : -group, signal)
+      expect(await reply.text()).toContain('[DONE]')
+      await ended
+      await expect(fetch(url)).rejects.toThrow('fetch failed')
+    } finally {
+      killAll(group)
+    }
+  },
+)
+
+function killAll(group: number): void {
+  try {
+    process.kill(group, 'SIGKILL')
+  } catch {
+    // All of them have ended.
+  }
+}
+
+test('[DM1140] the scripts that run until they are stopped replace their shell', async () => {
+  const root = new URL('../../../', import.meta.url)
+  for (const [file, names] of [
+    ['package.json', ['start', 'start:cluster', 'dev']],
+    ['apps/demo/package.json', ['start', 'start:cluster']],
+  ] as const) {
+    const { scripts } = JSON.parse(await readFile(new URL(file, root), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    for (const name of names)
+      expect(scripts[name], `${file} ${name}`).toMatch(/^exec node [^&|;]+$/)
+  }
+})
+
+test('[DM1140] a command that Windows starts in the place of `exec` has its arguments and its exit code', async () => {
+  const exec = fileURLToPath(new URL('../scripts/exec.js', import.meta.url))
+  const child = spawn(process.execPath, [
+    exec,
+    process.execPath,
+    '-e',
+    'console.log(process.argv[1]); process.exitCode = 3',
+    'a b',
+  ])
+  const [printed] = await Promise.all([text(child.stdout), once(child, 'close')])
+  expect([printed.trim(), child.exitCode]).toEqual(['a b', 3])
+})
 
 test('[DM14] an idle process ends with code 0', async () => {
   await using data = await temporaryDirectory()

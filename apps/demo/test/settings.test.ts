@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url'
+
 import { expect, test } from 'vitest'
 
 import { readSettings } from '../src/server/settings.ts'
@@ -8,7 +10,7 @@ test('[DM10] an empty environment gives the defaults', () => {
     port: 8000,
     allowedHosts: [],
     allowedOrigins: [],
-    dataDir: '.data',
+    dataDir: fileURLToPath(new URL('../.data', import.meta.url)),
     model: 'gemini-2.5-flash',
     liveModel: 'gemini-2.5-flash-native-audio-preview-12-2025',
     geminiKey: undefined,

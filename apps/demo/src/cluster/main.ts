@@ -1,4 +1,5 @@
 import { DemoError } from '../server/demo-error.ts'
+import { stopOnSignals } from '../server/stop-on-signals.ts'
 import { startCluster } from './start-cluster.ts'
 
 try {
@@ -6,21 +7,7 @@ try {
   const cluster = await startCluster(process.env, {
     onChange: (sentence) => console.log(sentence),
   })
-  let isStopping = false
-  const stop = (): void => {
-    // The first signal waits for running calls. A second one exits immediately.
-    if (isStopping) process.exit(1)
-    isStopping = true
-    void cluster.close().then(
-      () => process.exit(0),
-      (cause: unknown) => {
-        console.error(cause)
-        process.exit(1)
-      },
-    )
-  }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
+  stopOnSignals(() => cluster.close())
   console.log(cluster.summary.join('\n'))
 } catch (cause) {
   console.error(cause instanceof DemoError ? cause.message : cause)

@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { resolve } from 'node:path'
 import { existsSync } from 'node:fs'
 
 import { openHttpServer } from '../server/http-server.ts'
@@ -36,7 +35,7 @@ export async function startCluster(
     const databaseUrl =
       settings.databaseUrl ??
       // Next to the data folder, which only this user may enter: as root, PostgreSQL runs as another user.
-      lifetime.use(await startDatabase(`${resolve(settings.dataDir)}-postgres`)).url
+      lifetime.use(await startDatabase(`${settings.dataDir}-postgres`)).url
     // The instances share an emulator, as they would share Gemini: a live session may resume at another instance.
     const emulator = settings.geminiKey === undefined ? await startDemoEmulator() : undefined
     if (emulator) lifetime.defer(() => emulator.close())

@@ -1,4 +1,6 @@
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 import { z } from 'zod'
 
@@ -40,6 +42,9 @@ export interface Settings {
   readonly approverCode: string | undefined
 }
 
+/** Relative paths start here, from wherever the demo is started. */
+const DEMO_FOLDER = fileURLToPath(new URL('../..', import.meta.url))
+
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads the settings. Throws a `DemoError` (`bad-setting`) for the first invalid value. */
@@ -56,7 +61,7 @@ export function readSettings(env: Environment): Settings {
     port: Number(variables.PORT),
     allowedHosts: [...variables.ALLOWED_HOSTS, ...(isIP(variables.HOST) ? [] : [variables.HOST])],
     allowedOrigins: variables.ALLOWED_ORIGINS,
-    dataDir: variables.DATA_DIR,
+    dataDir: resolve(DEMO_FOLDER, variables.DATA_DIR),
     databaseUrl: variables.DATABASE_URL,
     instance: variables.DEMO_INSTANCE,
     model: variables.GEMINI_MODEL,

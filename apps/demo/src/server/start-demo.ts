@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 
 import {
   anyOf,
@@ -176,7 +176,7 @@ function createDemoBridge({
       model: model.llm,
       wallets,
       weather,
-      notesFile: resolve(settings.dataDir, 'notes.json'),
+      notesFile: join(settings.dataDir, 'notes.json'),
       eventsUrl: calendar?.eventsUrl,
       languageOf: (userId) => languages.of(userId),
     }),
@@ -225,7 +225,7 @@ function summarise(
     `Open ${url}`,
     `Model    ${model}`,
     `Weather  ${weather}`,
-    `Data     ${settings.databaseUrl === undefined ? resolve(settings.dataDir) : `PostgreSQL on ${new URL(settings.databaseUrl).host}`}`,
+    `Data     ${settings.databaseUrl === undefined ? settings.dataDir : `PostgreSQL on ${new URL(settings.databaseUrl).host}`}`,
     ...(approverUrl === undefined
       ? []
       : [`Approver ${approverUrl} makes another browser the second approver of large payments`]),
