@@ -140,10 +140,15 @@ function stored(messages: ChatMessage[], other = messages): Pick<ChaosHistory, '
 }
 
 /** A history with one call of a browser tool and these runs of it. */
-function browserHistory(runs: readonly Partial<RecordedRun>[]): Partial<ChaosHistory> {
+function browserHistory(
+  runs: readonly Partial<RecordedRun>[],
+  isWaiting = false,
+): Partial<ChaosHistory> {
   const turn = { chatId: 'chat', userMessageId: 'chat.1', kind: 'locate', expected: '' } as const
   const part = { type: 'tool-locate', state: 'output-available', output: { run: 'run-1' } }
-  const [message, reply] = messagesWith('locate -> {"run":"run-1"}', part)
+  const [message, reply] = isWaiting
+    ? messagesWith('', { type: 'tool-locate', state: 'input-available' })
+    : messagesWith('locate -> {"run":"run-1"}', part)
   const messages = message && reply ? [{ ...message, id: 'chat.1' }, reply] : []
   return {
     turns: [{ ...turn, from: 0, to: 5_000, seen: '', stops: false }],
@@ -193,6 +198,12 @@ const CASES: readonly [what: string, change: Partial<ChaosHistory>, finds: RegEx
   ['doubled text', stored(messagesWith('One.One.Two.')), /another text is stored/],
   ['a missing end', stored(messagesWith('One.')), /nothing interrupted it/],
   ['servers that differ', stored(messagesWith('One.Two.'), messagesWith('One.')), /different/],
+  [
+    'nothing, if the person left before their page ran the tool',
+    browserHistory([], true),
+    undefined,
+  ],
+  ['a tool that ran and has no result', browserHistory([{}], true), /not whole/],
   [
     'a browser tool that ran in two open tabs',
     browserHistory([{}, { name: 'run-2' }]),

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AuditRecord } from '../../../src/approvals/audit-entry.ts'
 import { NEXT, stateAfter } from '../../ledger/support/state-machine.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
-import { isMarked, QUESTION, replyTo, textOf } from './chaos-client.ts'
+import { isMarked, isPending, QUESTION, replyTo, textOf } from './chaos-client.ts'
 import { checkRuns, expectedText } from './check-runs.ts'
 import {
   type ChaosHistory,
@@ -180,6 +180,7 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
     )
     return found
   }
+  if (reply && waitsForPage(history, turn, reply)) return found
   const isDisturbed = isDisrupted(history, from, to)
   must(turn.stops || isDisturbed, `not whole, and nothing interrupted it: ${text}`)
   must(
@@ -187,6 +188,18 @@ function checkTurn(history: ChaosHistory, turn: RecordedTurn): string[] {
     `not whole, and not marked: ${text}`,
   )
   return found
+}
+
+/** Whether a call waits for a page, because the person left before their page ran it. It waits until its timeout. */
+function waitsForPage(
+  { runs }: ChaosHistory,
+  { kind, chatId, userMessageId }: RecordedTurn,
+  reply: ChatMessage,
+): boolean {
+  const hasRun = runs.some(
+    (run) => run.chatId === chatId && `${chatId}.${run.id}` === userMessageId,
+  )
+  return isBrowserKind(kind) && isPending(reply) && !hasRun
 }
 
 /**
