@@ -7,9 +7,11 @@ import { markFailed, PENDING, PENDING_INSIDE, toStoredResponse } from '../agent/
 import type { AskedNote, EventNotes, PausedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
+import { createFailureEvent } from '../agent/history/interrupted-turn.ts'
 import { readOriginalCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { isRecordable, recordable } from '../approvals/digest.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { offerOf } from './browser-tool.ts'
 import type { RunState } from './run-state.ts'
@@ -189,6 +191,15 @@ export function createCallNote(
 ): Event {
   const customMetadata = writeNotes(notes)
   return createEvent({ invocationId, customMetadata, ...(agent && { author: agent.name }) })
+}
+
+/** Stores that the model has not replied. ADK 2.0.0 yields no event for a response without a candidate and without usage. */
+export async function storeSilence(run: RunState, context: InvocationContext): Promise<void> {
+  const { session, sessionService, agent } = context
+  const failure = new ProtocolError('model-mistake')
+  const event = createFailureEvent(run.messageId, agent?.name ?? '', failure)
+  await sessionService?.appendEvent({ session, event })
+  run.append(event)
 }
 
 /** Stores that an approved call was handed over to the client. ADK stores nothing for a call without a result. */

@@ -35,6 +35,7 @@ import { restoreCallNames } from '../agent/history/input-calls.ts'
 import { asksForApproval, findPausedNote } from '../agent/history/open-questions.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { isModelOutput } from '../agent/tool-call.ts'
+import { explainModelError } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
@@ -45,6 +46,7 @@ import {
   noteModelTimes,
   noteUnchecked,
   storeHandover,
+  storeSilence,
 } from './approval-events.ts'
 import {
   storeNodeQuestions,
@@ -329,6 +331,7 @@ export class ApprovalPlugin extends QuietPlugin {
     confineRemoteEvent(event)
     const run = this.runs.find(invocationContext)
     if (!run) return undefined
+    run.markEvent(event.branch)
     if (isModelOutput(event)) {
       noteModelTimes(run, event)
       if (!run.nested) noteUnchecked(event)
@@ -374,7 +377,15 @@ export class ApprovalPlugin extends QuietPlugin {
   }): Promise<undefined> {
     // Stopping a turn aborts its request. That is not an error.
     if (params.callbackContext.abortSignal?.aborted) return
-    this.#options.onError(params.error)
+    this.#options.onError(explainModelError(params.error))
+  }
+
+  /** Ends a turn whose model has sent neither a reply nor a finish reason, for example because it has blocked the prompt. */
+  override async afterRunCallback(params: { invocationContext: InvocationContext }): Promise<void> {
+    const { invocationContext } = params
+    const run = this.runs.find(invocationContext)
+    if (!run || run.nested || !run.hasSilentModel || invocationContext.abortSignal?.aborted) return
+    await storeSilence(run, invocationContext)
   }
 
   #canWait(call: ToolCall, run: RunState | undefined): boolean {

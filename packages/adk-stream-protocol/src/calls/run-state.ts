@@ -130,6 +130,8 @@ export class RunState {
   onShown: (() => void) | undefined
   /** The model calls of this run by branch. Agents of parallel branches call the model at the same time. */
   readonly #modelCalls = new SparseMap<string, { startedAt: number; firstAt?: number }>()
+  /** The branches whose last model call has produced no event yet. */
+  readonly #silentBranches = new SparseSet<string>()
   readonly #endingsPending = new SparseSet<string>()
   #appended: Event[] = []
   #loss: Error | undefined
@@ -189,10 +191,22 @@ export class RunState {
 
   modelStarted(branch = ''): void {
     this.#modelCalls.set(branch, { startedAt: Date.now() })
+    this.#silentBranches.add(branch)
+  }
+
+  /** Call this for each event of a branch. */
+  markEvent(branch = ''): void {
+    if (this.#silentBranches.size > 0) this.#silentBranches.delete(branch)
+  }
+
+  /** Whether a model call of the run has produced no event. */
+  get hasSilentModel(): boolean {
+    return this.#silentBranches.size > 0
   }
 
   /** Call this for each partial event. */
   modelStreamed(branch = ''): void {
+    this.markEvent(branch)
     const call = this.#modelCalls.get(branch)
     if (call) call.firstAt ??= Date.now()
   }

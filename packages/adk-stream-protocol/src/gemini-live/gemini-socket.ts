@@ -8,7 +8,7 @@ import type {
   Session,
 } from '@google/genai'
 
-import { readRetryDelay } from '../agent/translate/model-outcome.ts'
+import { isKeyRejected, readRetryDelay } from '../agent/translate/model-outcome.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Deferred } from '../shared/async.ts'
@@ -325,11 +325,17 @@ export function toClientError(thrown: unknown): unknown {
   })
 }
 
-function classify({ code, rateLimited, retryable }: LiveConnectionError): ErrorCode {
+function classify({ code, reason, rateLimited, retryable }: LiveConnectionError): ErrorCode {
   if (rateLimited) return 'model-rate-limited'
   if (code === 'aborted') return 'unavailable'
-  return retryable ? 'model-unavailable' : 'model-refused'
+  if (retryable) return OVERLOADED.test(reason) ? 'model-overloaded' : 'model-unavailable'
+  return isKeyRejected(reason) || NO_ACCESS.test(reason) ? 'model-access-denied' : 'model-refused'
 }
+
+const OVERLOADED = /overloaded|high demand|\b503\b/i
+
+// A model that does not exist, or that the key may not use. A close frame has no HTTP status.
+const NO_ACCESS = /is not found for API version|PERMISSION_DENIED|\b(?:401|403|404)\b/
 
 // Gemini closes connections with 1000 and 1005 as well. That does not end the conversation.
 const RETRYABLE: ReadonlySet<LiveFailureCode> = new Set<LiveFailureCode>([

@@ -18,6 +18,13 @@ import { isObject } from '../protocol/guards.ts'
 /** `moved`: another server continues the session. */
 export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed' | 'moved'
 
+/** What ADK drops of a live session. */
+export type LiveMark =
+  /** The model's turn ends for this reason. */
+  | { readonly type: 'turn-ending'; readonly reason: string }
+  /** The model called tools that do not exist, and has received results that say so. */
+  | { readonly type: 'unknown-calls'; readonly toolCallIds: readonly string[] }
+
 /** Events of a live session that ADK does not report, or reports too late. */
 export interface LiveHooks {
   /** An agent is about to connect with this request. The hook may change the request. */
@@ -27,6 +34,11 @@ export interface LiveHooks {
   readonly onCancelled: (toolCallIds: readonly string[]) => void
   /** The model produced output. Called at once; ADK's events carry the same `Part` objects later. */
   readonly onOutput: (parts: readonly Part[]) => void
+  /**
+   * Something that ADK 2.0.0 drops, and that must be known at its place in the order of ADK's events. ADK yields an event with this part
+   * there. The part is empty and is neither stored nor streamed.
+   */
+  readonly onMark: (part: Part, mark: LiveMark) => void
   /** The model was interrupted. Called at once: ADK drops the flag for text, and delivers it after buffered audio. */
   readonly onInterrupted: () => void
   /**
@@ -90,9 +102,17 @@ export class MessageReceiver {
     if (message.serverContent) {
       this.#receiveContent(message.serverContent)
       this.#flushBefore(message.serverContent)
+      const { turnComplete, turnCompleteReason: reason } = message.serverContent
+      if (turnComplete && reason) this.#mark({ type: 'turn-ending', reason })
     }
     if (isContentOnly(message)) this.#forward(message)
     else this.#receiveMixed(message)
+  }
+
+  #mark(mark: LiveMark): void {
+    const part: Part = { text: '' }
+    this.#options.hooks.onMark(part, mark)
+    this.#forward(toMessage({ serverContent: { modelTurn: { role: 'model', parts: [part] } } }))
   }
 
   #forward(message: LiveServerMessage): void {
@@ -134,11 +154,17 @@ export class MessageReceiver {
     if (calls.length > 0) this.#flushTranscript()
     for (const call of calls) this.#receiveCall(call)
     if (forAdk) this.#forward(forAdk)
-    for (const call of unknownCalls) this.#buffer.registerCall(call)
-    if (unknownCalls.length > 0) this.#handler.sendResults(unknownCalls.map(toUnknownToolResult))
+    if (unknownCalls.length > 0) this.#rejectCalls(unknownCalls)
     const cancelled = message.toolCallCancellation?.ids ?? []
     if (cancelled.length > 0) this.#cancel(cancelled)
     this.#receiveConnectionUpdate(message)
+  }
+
+  #rejectCalls(calls: readonly FunctionCall[]): void {
+    this.#flushTranscript()
+    this.#mark({ type: 'unknown-calls', toolCallIds: calls.flatMap(({ id }) => id ?? []) })
+    for (const call of calls) this.#buffer.registerCall(call)
+    this.#handler.sendResults(calls.map(toUnknownToolResult))
   }
 
   #receiveConnectionUpdate({ sessionResumptionUpdate, goAway }: LiveServerMessage): void {

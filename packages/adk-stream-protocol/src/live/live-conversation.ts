@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { BaseTool, LlmRequest } from '@google/adk'
 import type { Blob, Content, Part } from '@google/genai'
 
+import { explainModelError } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
 import {
@@ -11,7 +12,7 @@ import {
   runLiveAgent,
   wrapTools,
 } from '../gemini-live/live-agent.ts'
-import type { LiveHooks, LiveStatus } from '../gemini-live/message-receiver.ts'
+import type { LiveHooks, LiveMark, LiveStatus } from '../gemini-live/message-receiver.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
 import type { ShownReply } from '../protocol/message.ts'
@@ -247,7 +248,7 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
       for await (const event of events) this.#parts.output.handle(event)
     } catch (error) {
       failure = (await host.ledger.locks.findLoss(chat, error)) ?? toClientError(error)
-      host.onError(error)
+      host.onError(explainModelError(error))
     }
     await this.#end(this.#lostError ?? failure)
   }
@@ -271,6 +272,10 @@ export class LiveConversation implements LiveHooks, ConversationLinks {
   onOutput(parts: readonly Part[]): void {
     this.#parts.output.recordAudio(parts)
     this.calls?.confirmParked()
+  }
+
+  onMark(part: Part, mark: LiveMark): void {
+    this.#parts.output.recordMark(part, mark)
   }
 
   onInterrupted(): void {

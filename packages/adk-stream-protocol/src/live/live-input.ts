@@ -28,6 +28,8 @@ interface LiveInputOptions {
 export class LiveInput {
   /** What ADK sends to the model. */
   readonly queue = new LiveRequestQueue()
+  /** Whether media or an activity of the person were sent. */
+  hasMedia = false
   readonly #options: LiveInputOptions
   /** Results of parked calls that the model has not received. A text would cancel its other calls, or interrupt its reply. */
   readonly #unsentResults: { readonly message: LiveMessage; readonly text: string }[] = []
@@ -45,12 +47,14 @@ export class LiveInput {
 
   /** Sends a chunk of audio, or an image. */
   sendMedia(blob: Blob): void {
+    this.hasMedia = true
     this.#park()
     this.queue.sendRealtime(blob)
   }
 
   sendActivity(activity: 'start' | 'end'): void {
     if (activity === 'end') return this.queue.sendActivityEnd()
+    this.hasMedia = true
     this.#park()
     this.queue.sendActivityStart()
   }

@@ -7,6 +7,7 @@ import type { AudioCount } from '../protocol/message.ts'
 import { AsyncQueue } from '../shared/async.ts'
 import { SparseMap, SparseSet } from '../shared/collections.ts'
 import type { Turn } from '../turns/turn.ts'
+import { RepeatedText } from './repeated-text.ts'
 import type { TurnTaking } from './turn-taking.ts'
 
 /**
@@ -49,8 +50,12 @@ export class LiveMessage {
   /** The transcript of the user's speech so far. Empty if the user wrote the message. */
   transcript = ''
   isUserMessageStored: boolean
+  /** Whether the model has replied anything, or has made a call. */
+  hasOutput: boolean
   /** Whether all words of the user are known: they typed the message, or its transcript is complete. */
   isPromptKnown: boolean
+  /** The reply's text and thoughts that clients have, in case the model starts the reply again. */
+  readonly said = { text: new RepeatedText(), thought: new RepeatedText() }
   /** How much audio the reply has. */
   audio: AudioCount | undefined
   /** The turn that streams the message, or the last one that did. */
@@ -66,6 +71,7 @@ export class LiveMessage {
     this.isContinued = options.isContinued ?? false
     this.isUserMessageStored = this.isContinued
     this.isPromptKnown = this.isContinued
+    this.hasOutput = this.isContinued
     this.state = options.state ?? {}
   }
 

@@ -2,15 +2,17 @@ import { randomUUID } from 'node:crypto'
 
 import type { BaseTool, Event } from '@google/adk'
 import { createEvent } from '@google/adk'
-import type { Content, Part } from '@google/genai'
+import type { Content, FinishReason, Part } from '@google/genai'
 
 import { toRepliedNote } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { createFailureEvent } from '../agent/history/interrupted-turn.ts'
 import { isPcm } from '../agent/translate/count-usage.ts'
+import { readReplyEnd } from '../agent/translate/model-outcome.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { toClientError } from '../gemini-live/gemini-socket.ts'
+import type { LiveMark } from '../gemini-live/message-receiver.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import { LiveMessage } from './live-message.ts'
 import type { LiveMessages } from './live-message.ts'
@@ -27,6 +29,8 @@ interface LiveOutputOptions {
   readonly listener: LiveListener
   /** Whether the model continues to speak while its calls wait. */
   readonly hasNonBlockingCalls: boolean
+  /** Whether the model has received audio or images, so that the person may have spoken. */
+  readonly hasHeard: boolean
   /** Finds a tool that the model knows. */
   findTool(name: string): BaseTool | undefined
   /** A turn of the model has ended. */
@@ -47,6 +51,12 @@ export class LiveOutput {
   #sources: WeakMap<object, LiveMessage> | undefined
   /** How many interruptions there were before a piece of audio. Created with the first audio. */
   #audio: WeakMap<Part, number> | undefined
+  /** What ADK drops, by the part that marks its place. Created with the first one. */
+  #marks: WeakMap<Part, LiveMark> | undefined
+  /** The message of the model's last turn. */
+  #lastMessage: LiveMessage | undefined
+  /** Why the model's current turn ends. */
+  #turnReason: string | undefined
   #interruptions = 0
   /** Turns that were cut off by a lost connection, and whose end ADK has not yielded yet. */
   #cutOffTurns = 0
@@ -69,6 +79,12 @@ export class LiveOutput {
     }
   }
 
+  /** Records what ADK drops. ADK yields the part later. */
+  recordMark(part: Part, mark: LiveMark): void {
+    this.#marks ??= new WeakMap()
+    this.#marks.set(part, mark)
+  }
+
   /** The model was interrupted. */
   interrupt(): void {
     this.#interruptions += 1
@@ -89,23 +105,75 @@ export class LiveOutput {
 
   /** Finds the message that an event belongs to, and converts the event into its stored form. */
   async prepare(event: Event): Promise<Event> {
-    const { turnTaking, session } = this.#options
+    const { turnTaking } = this.#options
     const kind = kindOf(event)
     this.#target = undefined
     if (kind === 'user-transcript') return withoutStoring(event)
+    const mark = this.#marks?.get(event.content?.parts?.[0] ?? NO_PART)
+    if (mark) {
+      this.#applyMark(mark)
+      return withoutStoring(event)
+    }
+    if (kind === 'turn-end') return this.#prepareTurnEnd(event)
     const isOutput = kind === 'output' || kind === 'audio' || kind === 'call'
     const message = isOutput ? this.#receiveOutput() : turnTaking.speaker
-    if (kind === 'turn-end' && !this.#hasOwnSources(event, message)) return withoutStoring(event)
     this.#target = message
     if (!message || message.isStopped) return withoutStoring(event)
-    if (kind === 'audio' || event.partial) return event
+    if (isOutput) message.hasOutput = true
+    return kind === 'audio' ? event : this.#prepareOutput(event, kind, message)
+  }
+
+  async #prepareOutput(event: Event, kind: EventKind, message: LiveMessage): Promise<Event> {
+    if (kind === 'call') endRepetition(message)
+    const news = kind === 'output' ? withoutRepeated(event, message) : event
+    if (!news) this.#target = undefined
+    if (!news) return withoutStoring(event)
+    if (event.partial) return news
     await this.#storeUserSpeech(message)
-    const prepared = toStoredEvent(this.#withOwnSources(event, message), message, (name) =>
+    const prepared = toStoredEvent(this.#withOwnSources(news, message), message, (name) =>
       this.#options.findTool(name),
     )
     // ADK does not store pictures and other files of a live model. Clients show them, so they must be stored (LV16).
-    if (isUnstoredMedia(prepared)) await session.append(prepared)
+    if (isUnstoredMedia(prepared)) await this.#options.session.append(prepared)
     return prepared
+  }
+
+  #applyMark(mark: LiveMark): void {
+    if (mark.type === 'turn-ending') {
+      this.#turnReason = mark.reason
+      return
+    }
+    const { turnTaking, hasNonBlockingCalls } = this.#options
+    const { toolCallIds } = mark
+    const message = this.#receiveOutput()
+    if (!hasNonBlockingCalls) turnTaking.apply({ type: 'calls-made', toolCallIds })
+    for (const toolCallId of toolCallIds)
+      turnTaking.apply({ type: 'result-sent', toolCallId, message })
+  }
+
+  /** Returns the end of the model's turn, in its stored form if it has sources of its message, or says how its message ended. */
+  async #prepareTurnEnd(event: Event): Promise<Event> {
+    const { turnTaking } = this.#options
+    const message = turnTaking.current
+    const reason = this.#turnReason
+    this.#turnReason = undefined
+    const isCut = event.interrupted === true || !message
+    const finishReason = isCut ? undefined : this.#findReplyEnd(message, reason)
+    const hasSources = this.#hasOwnSources(event, turnTaking.speaker)
+    if (!message || message.isStopped || (finishReason === undefined && !hasSources))
+      return withoutStoring(event)
+    this.#target = message
+    await this.#storeUserSpeech(message)
+    const own = this.#withOwnSources(event, message)
+    const findTool = this.#options.findTool.bind(this.#options)
+    return toStoredEvent(withReplyEnd(own, finishReason), message, findTool)
+  }
+
+  /** Returns the reason to store for a reply that ends with this turn. A reply that is complete and not empty needs none. */
+  #findReplyEnd(message: LiveMessage, reason = 'STOP'): string | undefined {
+    if (!this.#options.turnTaking.isLastTurnOf(message)) return undefined
+    const isEmpty = !message.hasOutput && message.turn !== undefined
+    return isEmpty || readReplyEnd(reason).finishReason !== 'stop' ? reason : undefined
   }
 
   /** Streams an event that ADK has yielded. */
@@ -131,6 +199,7 @@ export class LiveOutput {
     if (interrupted === true && this.#cutOffTurns > 0) {
       this.#cutOffTurns -= 1
       const isRepeated = turnTaking.isReplying
+      if (isRepeated && turnTaking.speaker) restartReply(turnTaking.speaker)
       turnTaking.apply({ type: 'turn-cut-off' })
       if (this.#cutOffTurns === 0 && this.#dropErrors.length > 0) {
         for (const error of this.#dropErrors.splice(0)) this.#failNextReply(error)
@@ -146,6 +215,8 @@ export class LiveOutput {
   #completeTurn(): LiveMessage | undefined {
     const { turnTaking } = this.#options
     const message = turnTaking.current
+    if (message) endRepetition(message)
+    this.#lastMessage = message ?? this.#lastMessage
     turnTaking.apply({ type: 'turn-completed' })
     this.#options.onTurnEnd()
     return message
@@ -183,13 +254,16 @@ export class LiveOutput {
     if (!hasNonBlockingCalls) turnTaking.apply({ type: 'calls-made', toolCallIds })
   }
 
-  /** Returns the message that new output belongs to. It is a new one if there is no pending message, or the transcript has not arrived yet. */
+  /**
+   * Returns the message that new output belongs to. Without a pending message, it is a new one if the person may have spoken and the
+   * transcript has not arrived yet, and the last one otherwise (LV1081).
+   */
   #receiveOutput(): LiveMessage {
     const { turnTaking } = this.#options
     turnTaking.apply({ type: 'output-received' })
     const { speaker } = turnTaking
     if (speaker) return speaker
-    const message = new LiveMessage()
+    const message = (this.#options.hasHeard ? undefined : this.#lastMessage) ?? new LiveMessage()
     turnTaking.apply({ type: 'unprompted-output-received', message })
     return message
   }
@@ -230,6 +304,49 @@ export class LiveOutput {
     const { groundingMetadata: _, ...rest } = event
     return rest
   }
+}
+
+/** Removes from an output event what the message already has of a reply that starts again. Returns undefined if nothing is left. */
+function withoutRepeated(event: Event, { said }: LiveMessage): Event | undefined {
+  const { outputTranscription, content, partial = false } = event
+  if (outputTranscription) {
+    const { text = '' } = outputTranscription
+    const news = partial ? said.text.takePiece(text) : said.text.takeWhole(text)
+    if (news === text) return event
+    if (news === '') return undefined
+    return withFields(event, { outputTranscription: { ...outputTranscription, text: news } })
+  }
+  const parts = content?.parts ?? []
+  const [first] = parts
+  // The parts of an event with text are of one kind.
+  if (typeof first?.text !== 'string') return event
+  const text = parts.map((part) => part.text ?? '').join('')
+  const before = first.thought ? said.thought : said.text
+  const news = partial ? before.takePiece(text) : before.takeWhole(text)
+  if (news === text) return event
+  if (news === '') return undefined
+  return withFields(event, { content: { ...content, parts: [{ ...first, text: news }] } })
+}
+
+function restartReply({ said }: LiveMessage): void {
+  said.text.restart()
+  said.thought.restart()
+}
+
+function endRepetition({ said }: LiveMessage): void {
+  said.text.reset()
+  said.thought.reset()
+}
+
+/** The part of an event that has none. */
+const NO_PART: Part = {}
+
+/** Adds how a reply ended, in the form in which ADK reports it over SSE. */
+function withReplyEnd(event: Event, reason: string | undefined): Event {
+  if (reason === undefined) return event
+  // Gemini may report reasons that its types do not have.
+  const finishReason = reason as FinishReason
+  return withFields(event, { finishReason, ...(reason !== 'STOP' && { errorCode: reason }) })
 }
 
 /** `output` is text, a thought, a transcript of the model's speech, a file, code, or an error. `audio` is PCM audio. `other` carries metadata such as usage. */

@@ -126,6 +126,10 @@ export class LiveParts {
     return this.#options.host.hasNonBlockingCalls
   }
 
+  get hasHeard(): boolean {
+    return this.input.hasMedia
+  }
+
   get agentName(): string {
     return this.#options.host.agent.name
   }

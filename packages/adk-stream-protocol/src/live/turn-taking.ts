@@ -123,6 +123,12 @@ export class TurnTaking<Message extends object> {
     return this.speaker === message || pending.includes(message) || held.includes(message)
   }
 
+  /** Whether the model has replied to a message when its current turn ends. */
+  isLastTurnOf(message: Message): boolean {
+    const { pending, held } = nextSpeaker(this.#state, { type: 'turn-completed' })
+    return this.current === message && !pending.includes(message) && !held.includes(message)
+  }
+
   /** Whether the current turn is a reply. After a lost connection, the model repeats it. */
   get isReplying(): boolean {
     return isReplying(this.#state)

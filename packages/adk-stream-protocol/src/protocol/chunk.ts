@@ -1,7 +1,4 @@
-import type { DataParts, MessageMetadata } from './message.ts'
-
-/** The finish reasons that all supported clients accept. They throw on any other value. */
-export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other'
+import type { DataParts, FinishReason, MessageMetadata } from './message.ts'
 
 /** Text of the model, or its reasoning. */
 export type TextKind = 'text' | 'reasoning'

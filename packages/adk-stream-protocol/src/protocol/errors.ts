@@ -94,8 +94,17 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   'store-failed': [503, 'The server cannot use its database until an operator repairs it.'],
   'model-rate-limited': [429, 'The model is receiving too many requests. Try again later.'],
   'model-unavailable': [503, 'The model cannot be reached right now. Try again in a moment.'],
-  'model-refused': [502, 'The model refused the request.'],
+  'model-overloaded': [503, 'The model is overloaded. Try again in a moment.'],
+  'model-access-denied': [
+    502,
+    'The server has no access to the model. Its operator must check the API key and the name of the model.',
+  ],
+  'model-refused': [502, 'The model refused the request. Change the message, or start a new chat.'],
   'model-blocked': [422, 'The model declined to answer this.'],
+  'model-mistake': [
+    502,
+    'The model made a mistake and gave no usable reply. Try again, or say it differently.',
+  ],
   'model-interrupted': [502, 'The connection to the model was lost during the reply. Try again.'],
   'model-call-limit': [
     422,

@@ -30,6 +30,9 @@ export interface TurnError {
   readonly retryAfterSeconds?: number
 }
 
+/** The finish reasons that all supported clients accept. They throw on any other value. */
+export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other'
+
 /** The metadata of an assistant message. */
 export interface MessageMetadata {
   readonly usage?: Usage
@@ -43,6 +46,11 @@ export interface MessageMetadata {
    * an approval in it was decided.
    */
   readonly stopped?: boolean
+  /**
+   * Why the reply is incomplete. Absent if the model has completed it, and `stop` if the message was incomplete or had failed and has
+   * continued since.
+   */
+  readonly finishReason?: FinishReason
 }
 
 /** The amount of audio of a message. */

@@ -1,7 +1,7 @@
 import type { FinishReason } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
-import { readFinishReason, describeModelError } from '../../src/agent/translate/model-outcome.ts'
+import { readReplyEnd, describeModelError } from '../../src/agent/translate/model-outcome.ts'
 import {
   call,
   event,
@@ -21,6 +21,16 @@ const usage = (promptTokenCount: number, candidatesTokenCount: number, more = {}
   },
 })
 const last = (events: Parameters<typeof translateTurn>[0]) => translateTurn(events).at(-1)
+
+const endAfterResults = (reason: string) =>
+  last([
+    whole({ text: 'Let me look.' }, call('c1')),
+    whole(response('c1')),
+    event({
+      finishReason: reason as FinishReason,
+      ...(reason !== 'STOP' && { errorCode: reason }),
+    }),
+  ])
 
 describe('usage', () => {
   test('[CH7] the last usage report of a call counts, and calls are added up', () => {
@@ -131,13 +141,60 @@ describe('the end of a turn', () => {
   })
 
   test.each([
-    ['STOP', 'stop'],
-    ['SPII', 'content-filter'],
-    ['MALFORMED_FUNCTION_CALL', 'error'],
-    ['A_REASON_OF_NEXT_YEAR', 'other'],
-    ['__proto__', 'other'],
-  ])('[CH8] finish reason %s', (reason, expected) => {
-    expect(readFinishReason(reason)).toBe(expected)
+    ['STOP', 'stop', 'model-mistake'],
+    ['MAX_TOKENS', 'length', undefined],
+    ['NEED_MORE_INPUT', 'stop', undefined],
+    ['SPII', 'content-filter', 'model-blocked'],
+    ['MODEL_ARMOR', 'content-filter', 'model-blocked'],
+    ['RESPONSE_REJECTED', 'content-filter', 'model-blocked'],
+    ['MALFORMED_FUNCTION_CALL', 'error', 'model-mistake'],
+    ['UNEXPECTED_TOOL_CALL', 'error', 'model-mistake'],
+    ['TOO_MANY_TOOL_CALLS', 'error', 'model-mistake'],
+    ['NO_IMAGE', 'error', 'model-mistake'],
+    ['MALFORMED_RESPONSE', 'error', 'model-mistake'],
+    ['MISSING_THOUGHT_SIGNATURE', 'error', 'model-mistake'],
+    ['OTHER', 'other', 'model-mistake'],
+    ['A_REASON_OF_NEXT_YEAR', 'other', 'model-mistake'],
+    ['__proto__', 'other', 'model-mistake'],
+  ])('[CH8] finish reason %s', (reason, finishReason, ifSilent) => {
+    expect(readReplyEnd(reason)).toEqual({ finishReason, ifSilent })
+    const ended = { finishReason: reason as FinishReason }
+    const cut = reason === 'STOP' ? ended : { ...ended, errorCode: reason }
+    // As ADK reports it: after the text, and again with the whole text.
+    const spoken = translateTurn([partial({ text: 'So far' }), event(cut)])
+    const isComplete = finishReason === 'stop'
+    expect(spoken.at(-1)).toEqual({
+      type: 'finish',
+      finishReason,
+      messageMetadata: isComplete ? {} : { finishReason },
+    })
+    const silent = translateTurn([partial({ text: 'Hm', thought: true }), event(cut)])
+    expect(silent.at(-1)?.type).toBe(ifSilent ? 'error' : 'finish')
+    const [failed] = silent.flatMap((chunk) =>
+      chunk.type === 'message-metadata' ? chunk.messageMetadata : [],
+    )
+    expect(failed?.error?.code).toBe(ifSilent)
+  })
+
+  test('[MP11] a mistake after the results of calls is an error, and an empty reply to them is not', () => {
+    expect(endAfterResults('MALFORMED_FUNCTION_CALL')).toMatchObject({ type: 'error' })
+    expect(endAfterResults('STOP')).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  })
+
+  test('[MP1080] a message that was cut off and has continued says that it is complete', () => {
+    expect(
+      last([
+        event({
+          content: { parts: [{ text: 'So far' }, call('c1')] },
+          finishReason: 'MAX_TOKENS' as FinishReason,
+        }),
+        whole(response('c1')),
+        event({
+          content: { parts: [{ text: 'Done.' }] },
+          finishReason: 'STOP' as FinishReason,
+        }),
+      ]),
+    ).toMatchObject({ finishReason: 'stop', messageMetadata: { finishReason: 'stop' } })
   })
 })
 
@@ -152,8 +209,12 @@ describe('errors of the model', () => {
   test.each([
     ['429', '', 'model-rate-limited'],
     ['500', '', 'model-unavailable'],
-    ['503', '', 'model-unavailable'],
+    ['503', '', 'model-overloaded'],
     ['400', '', 'model-refused'],
+    ['400', 'API key not valid. Please pass a valid API key.', 'model-access-denied'],
+    ['401', '', 'model-access-denied'],
+    ['403', '', 'model-access-denied'],
+    ['404', 'models/gemini-0 is not found for API version v1beta', 'model-access-denied'],
     ['PROHIBITED_CONTENT', '', 'model-blocked'],
     ['UNKNOWN_ERROR', 'terminated', 'model-interrupted'],
     ['UNKNOWN_ERROR', 'exception TypeError: fetch failed sending request', 'model-unavailable'],
@@ -161,7 +222,7 @@ describe('errors of the model', () => {
     [
       'UNKNOWN_ERROR',
       'got status: UNAVAILABLE. {"error":{"code":503,"message":"x"}}',
-      'model-unavailable',
+      'model-overloaded',
     ],
     ['UNKNOWN_ERROR', 'Max number of llm calls limit of 3 exceeded', 'model-call-limit'],
     [

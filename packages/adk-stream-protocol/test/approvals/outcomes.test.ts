@@ -188,7 +188,7 @@ test('[AP806] a call is decided and shown as usual if the model failed after it 
   const chat = await page.open(CLIENTS[0] ?? raise())
   await chat.send('[[call pay {"amount":50}]][[fail 503 Busy]]')
   expect((await page.messages())[1]?.metadata).toMatchObject({
-    error: { code: 'model-unavailable' },
+    error: { code: 'model-overloaded' },
   })
   await chat.decide(true)
   for (const message of [chat.lastMessage, (await page.messages())[1]])
@@ -196,6 +196,8 @@ test('[AP806] a call is decided and shown as usual if the model failed after it 
       { state: 'output-available', output: { paid: true } },
     ])
   expect((await page.messages())[1]?.metadata).not.toHaveProperty('error')
+  // MP1080: the client keeps the error, which it has merged.
+  expect(chat.lastMessage?.metadata).toMatchObject({ finishReason: 'stop' })
 })
 
 test('[AP807] an approved call that can never run is cancelled', async () => {

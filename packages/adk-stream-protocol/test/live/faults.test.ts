@@ -40,9 +40,9 @@ test('[LV22] a reply that is cut off starts again in the same message', async ()
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
   await client.untilText('One.')
   lastSession(testBridge).drop()
-  await client.untilText('One.One.')
+  await client.nextOf('interrupted')
   testBridge.emulator.release('gate')
-  expect(await whole(client, 'r1')).toBe('One.One.Two.')
+  expect(await whole(client, 'r1')).toBe('One.Two.')
   expect(framesOf(client, 'interrupted')).toHaveLength(1)
   expect(unasked(client)).toEqual([])
   expect(await faultsOf(client, 'r1')).toEqual([])
@@ -52,9 +52,31 @@ test('[LV22] a reply that is cut off starts again in the same message', async ()
   expect(await whole(client, 'r2')).toBe('Three.')
   expect(await textParts(testBridge)).toEqual([
     ['user', '[[say One.]] [[wait gate]] [[say Two.]]'],
-    ['assistant', 'One.One.Two.'],
+    ['assistant', 'One.Two.'],
     ['user', '[[say Three.]]'],
     ['assistant', 'Three.'],
+  ])
+})
+
+test('[LV1081] output that nobody asked for belongs to the last message, not to one of the person', async () => {
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]]', 'r1')
+  expect(await whole(client, 'r1')).toBe('One.')
+  const session = lastSession(testBridge)
+  const parts = [{ text: 'By the way.' }]
+  session.send({ serverContent: { modelTurn: { role: 'model', parts } } })
+  session.send({ serverContent: { turnComplete: true } })
+  await testBridge.page().untilMessages(([, reply]) => JSON.stringify(reply).includes('By the'))
+  client.say('[[say Two.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Two.')
+  expect(framesOf(client, 'user-message')).toEqual([])
+  expect(await textParts(testBridge)).toEqual([
+    ['user', '[[say One.]]'],
+    ['assistant', 'One.By the way.'],
+    ['user', '[[say Two.]]'],
+    ['assistant', 'Two.'],
   ])
 })
 
@@ -72,12 +94,60 @@ test('[LV21] ten announced ends in one conversation leave no trace', async () =>
   expect(testBridge.emulator.live.sessions.length).toBeGreaterThanOrEqual(10)
 })
 
-test('[LV23] a call of a tool that does not exist gets an error, and the conversation continues', async () => {
-  await using testBridge = await openLiveTestBridge()
-  await using client = await joinLive(testBridge)
-  client.say('[[call nonsense {}]] [[then]] [[say Sorry.]]', 'r1')
-  expect(await whole(client, 'r1')).toBe('Sorry.')
-})
+const MODELS = [FREE_MODEL, 'gemini-3.1-flash-live-preview', 'gemini-3.8-live']
+
+test.each(MODELS.flatMap((model) => ['', 'Let me see. '].map((before) => ({ model, before }))))(
+  '[LV23] the reply after a call of a tool that does not exist belongs to its message: $model, after "$before"',
+  async ({ model: liveModel, before }) => {
+    await using testBridge = await openLiveTestBridge({ liveModel })
+    await using client = await joinLive(testBridge)
+    client.send({ type: 'watch', id: 'chat-1' })
+    const said = before && `[[say ${before}]]`
+    client.say(`${said}[[call nonsense {"a":1}]] [[then]] [[say Sorry.]]`, 'r1')
+    expect(await whole(client, 'r1')).toBe(`${before.trim()}Sorry.`)
+    client.say('[[say Two.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Two.')
+    expect(unasked(client)).toEqual([])
+    expect(framesOf(client, 'user-message')).toEqual([])
+    expect((await textParts(testBridge)).map(([role]) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+    ])
+  },
+)
+
+test.each([
+  ['SAFETY', 'content-filter', 'model-blocked'],
+  ['RESPONSE_REJECTED', 'content-filter', 'model-blocked'],
+  ['MAX_TOKENS', 'length', undefined],
+  ['MALFORMED_FUNCTION_CALL', 'error', 'model-mistake'],
+  ['A_REASON_OF_NEXT_YEAR', 'other', 'model-mistake'],
+  ['STOP', 'stop', 'model-mistake'],
+] as const)(
+  '[CH8] [LV1080] a live reply that ends with %s is reported as over SSE, and after a reload',
+  async (reason, finishReason, code) => {
+    await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+    await using client = await joinLive(testBridge)
+    client.say(`[[say So far]][[finish ${reason}]]`, 'r1')
+    expect(await whole(client, 'r1')).toBe('So far')
+    expect(finishOf(client, 'r1')).toMatchObject({ finishReason })
+    client.say(`[[finish ${reason}]]`, 'r2')
+    await client.nextOf('end', 'r2')
+    const failed = client.chunks('r2').find(({ type }) => type === 'message-metadata')
+    const { error } = (failed?.['messageMetadata'] ?? {}) as { error?: { code: string } }
+    expect(error?.code).toBe(code)
+    client.say('[[say Next.]]', 'r3')
+    expect(await whole(client, 'r3')).toBe('Next.')
+    const stored = await testBridge.page().messages()
+    expect(stored.map(({ role }) => role).join()).toBe(
+      'user,assistant,user,assistant,user,assistant',
+    )
+    expect(stored[1]?.metadata ?? {}).toMatchObject(reason === 'STOP' ? {} : { finishReason })
+    expect(stored[3]?.metadata ?? {}).toMatchObject(code ? { error: { code } } : { finishReason })
+  },
+)
 
 test.each([
   [1007, 'model-refused'],
@@ -130,7 +200,7 @@ test.each([
     expect(framesOf(client, 'user-message')).toEqual([])
     expect(await textParts(testBridge)).toEqual([
       ['user', script],
-      ['assistant', 'This breaks off.This breaks off.This breaks off.'],
+      ['assistant', 'This breaks off.'],
       ['user', '[[say Two.]]'],
       ['assistant', 'Two.'],
     ])

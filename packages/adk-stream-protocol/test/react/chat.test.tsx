@@ -65,6 +65,37 @@ describe.each(waysOfVersion)('over %s', (way) => {
     expect(screen.getAllByText('Stopped')).toHaveLength(2)
   })
 
+  test('[RE1080] a reply that was cut off says so at once, and after a reload', async () => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[say A cut answer]][[finish MAX_TOKENS]]')
+    await page.until('A cut answer')
+    await waitFor(() => expect(screen.getAllByText(/^Cut off/)).toHaveLength(1))
+    await page.untilReady()
+    const { messages } = await browser.api.loadChat('chat-1')
+    browser.show({ messages })
+    expect(screen.getAllByText(/^Cut off/)).toHaveLength(2)
+  })
+
+  test('[RE1081] a reply that failed stays visible after the next message, and after a reload', async () => {
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    const page = browser.show({ api: browser.api })
+    page.say('[[finish MALFORMED_FUNCTION_CALL]]')
+    await waitFor(() => expect(page.chat.problem?.kind).toBe('mistake'))
+    const note = 'No complete reply. The model made a mistake.'
+    // The card of the chat says it, with what to do.
+    expect(screen.queryByText(note)).toBeNull()
+    page.say('[[say Fine again.]]')
+    await page.until('Fine again.')
+    await page.untilReady()
+    expect(page.text).toMatch(/No complete reply\. The model made a mistake\..*Fine again\./s)
+    const { messages } = await browser.api.loadChat('chat-1')
+    browser.show({ messages })
+    expect(screen.getAllByText(note)).toHaveLength(2)
+  })
+
   test('[RE374] a reply that was stopped before it started says so', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)

@@ -168,6 +168,26 @@ describe('the conversation', () => {
     expect(screen.queryByText('Stopped')).toBeNull()
   })
 
+  test.each([
+    ['length', 'Cut off: the reply reached its maximum length.', '途中で終わっています'],
+    ['content-filter', 'Cut off: the model stopped', '制限のため'],
+    ['error', 'Cut off: the model made a mistake', '誤動作'],
+    ['other', 'Cut off: the model made a mistake', '誤動作'],
+  ] as const)('[RE1080] a reply that ended with %s says so', (finishReason, english, japanese) => {
+    const cut: AdkUIMessage = { ...says('m1', 'A cut answer'), metadata: { finishReason } }
+    const view = render(<MessageList messages={[cut]} />)
+    expect(view.container.textContent).toContain(english)
+    view.rerender(
+      <AdkProvider labels={ja}>
+        <MessageList messages={[cut]} />
+      </AdkProvider>,
+    )
+    expect(view.container.textContent).toContain(japanese)
+    const metadata = { finishReason: 'stop' } as const
+    view.rerender(<MessageList messages={[{ ...cut, metadata }]} />)
+    expect(view.container.textContent).not.toContain('Cut off')
+  })
+
   test('[RE16] the last reply shows its usage and can be regenerated, except while a call is pending', async () => {
     const onRegenerate = vi.fn()
     const whole: AdkUIMessage = {
@@ -272,6 +292,9 @@ describe('problems', () => {
     { kind: 'disconnected', title: 'The connection was lost', action: 'Reconnect' },
     { kind: 'busy', title: 'A reply is still in progress', action: 'Try again' },
     { kind: 'unavailable', title: 'Something went wrong', action: 'Try again' },
+    { kind: 'overloaded', title: 'The model is overloaded', action: 'Try again' },
+    { kind: 'mistake', title: 'The model made a mistake', action: 'Try again' },
+    { kind: 'no-access', title: 'The server has no access to the model', action: undefined },
     { kind: 'blocked', title: 'The model declined to answer', action: undefined },
     { kind: 'unfinished', title: 'The reply is unfinished', action: undefined },
   ] as const)('[RE10] $kind says what to do', async ({ kind, title, action }) => {

@@ -180,7 +180,7 @@ export function closeAtPause({ state, chunks, pauses }: ReplayedTurn): ReplayedT
 /** Closes the last step. A run that failed after it had asked a person continues with the decision, so its error does not last. */
 function closePause(writer: ChunkWriter): void {
   writer.closeStep()
-  writer.update({ error: undefined })
+  if (writer.state.error) writer.update({ error: undefined, wasIncomplete: true })
 }
 
 /**

@@ -17,7 +17,7 @@ import { isModelOutput } from '../tool-call.ts'
 import type { StoredTurn } from '../history/replay-turn.ts'
 import { replayTurn } from '../history/replay-turn.ts'
 import { countUsage, NO_USAGE, totalUsage } from '../translate/count-usage.ts'
-import { describeModelError, isFinishReason } from '../translate/model-outcome.ts'
+import { describeModelError, isReplyEnd } from '../translate/model-outcome.ts'
 import type { Translation } from '../translate/translation.ts'
 import { isWaiting } from '../translate/translation.ts'
 import { shortenArgs, shortenText } from './timeline-text.ts'
@@ -154,9 +154,9 @@ class TimelineReader {
     })
   }
 
-  #readError({ id, timestamp, errorCode, errorMessage }: Event): void {
-    // ADK reports every finish reason except STOP as an error.
-    if (!errorCode || isFinishReason(errorCode)) return
+  #readError(event: Event): void {
+    const { id, timestamp, errorCode, errorMessage } = event
+    if (!errorCode || isReplyEnd(event)) return
     const { code, message } = describeModelError(errorCode, errorMessage)
     const { messageId } = this.#turn
     this.#entries.push({

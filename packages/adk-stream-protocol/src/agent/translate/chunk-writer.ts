@@ -49,6 +49,7 @@ export class ChunkWriter {
   addPart(chunk: Chunk): void {
     this.closeText()
     if (this.#state.step === 'closed') this.#openStep()
+    if (REPLY_PARTS.has(chunk.type)) this.#markReplied()
     this.chunks.push(chunk)
   }
 
@@ -270,6 +271,11 @@ export class ChunkWriter {
     const id = `${kind}-${textCount}`
     this.chunks.push({ type: `${kind}-start`, id })
     this.update({ textCount, openText: { kind, id } })
+    if (kind === 'text') this.#markReplied()
+  }
+
+  #markReplied(): void {
+    this.#state.repliedStep = this.#state.stepCount
   }
 
   /** Opens a step for output of the model: a new one if the last step contains tool results. */
@@ -302,6 +308,14 @@ export class ChunkWriter {
     this.#state.calls = this.#calls
   }
 }
+
+/** Parts that are a reply, like text. */
+const REPLY_PARTS: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>([
+  'file',
+  'data-executable-code',
+  'data-code-execution-result',
+  'data-output',
+])
 
 const ASKING_ENDED = 'the call that asked it has ended'
 const ENDED_OUTSIDE = 'Not run: the agent that made this call has ended.'

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Event } from '@google/adk'
 
 import type { Chunk } from '../../protocol/chunk.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { MessageMetadata, StepProgress, TurnError } from '../../protocol/message.ts'
 import { STOPPED } from '../call-responses.ts'
@@ -10,7 +11,7 @@ import type { EventNotes, ProgressNote } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import { ChunkWriter } from './chunk-writer.ts'
 import { countUsage, totalUsage } from './count-usage.ts'
-import { describeModelError, isFinishReason, readFinishReason } from './model-outcome.ts'
+import { describeModelError, isReplyEnd, readReplyEnd } from './model-outcome.ts'
 import {
   translateNested,
   translateParts,
@@ -128,18 +129,27 @@ function hasModelOutput(content: Event['content']): boolean {
 
 function recordEnd(writer: ChunkWriter, event: Event): void {
   const { errorCode, errorMessage, finishReason } = event
-  if (finishReason) writer.update({ finishReason: readFinishReason(finishReason) })
+  if (finishReason) recordReplyEnd(writer, finishReason)
   const { step, hasResults } = writer.state
   const isSilent = step === 'closed' || hasResults
-  if (isSilent && isBlockedCall(event)) writer.update({ error: BLOCKED })
-  if (!errorCode) return
-  // ADK reports every reply that does not end with STOP as an error. A partial reply is still useful, so only a reply
-  // without text becomes an error for the user.
-  if (isFinishReason(errorCode) && (errorCode === 'MAX_TOKENS' || writer.state.textCount > 0)) {
-    writer.update({ finishReason: readFinishReason(errorCode) })
-  } else {
+  if (isSilent && isBlockedCall(event)) writer.update({ error: toError('model-blocked') })
+  if (errorCode && !isReplyEnd(event))
     writer.update({ error: describeModelError(errorCode, errorMessage) })
-  }
+}
+
+/** Records how a reply of the model ended. A partial reply is still useful, so only one that says nothing becomes an error. */
+function recordReplyEnd(writer: ChunkWriter, reason: string): void {
+  const replyEnd = readReplyEnd(reason)
+  const isComplete = replyEnd.finishReason === 'stop'
+  writer.update({ replyEnd, wasIncomplete: writer.state.wasIncomplete || !isComplete })
+  // Another branch may reply after one that is complete, and a result may need no reply.
+  if (!isComplete && replyEnd.ifSilent && isSilentSince(writer.state))
+    writer.update({ error: toError(replyEnd.ifSilent) })
+}
+
+/** Whether the model has not replied since the last results of its calls. */
+function isSilentSince({ step, stepCount, hasResults, repliedStep }: Translation): boolean {
+  return step === 'closed' || hasResults || repliedStep !== stepCount
 }
 
 /** How the run of a turn ended. `left` means that its calls are still running and their results follow later. */
@@ -153,14 +163,21 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   const waiting = isWaiting(state) || runs
   const { hasResults } = writer.state
   writer.closeStep()
-  const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
+  const error = state.error ?? (end === 'completed' ? findSilence(state) : undefined)
   if (error) return [...writer.chunks, ...createErrorChunks(state, error)]
   if (hasResults && !waiting) writer.chunks.push(...EMPTY_STEP)
   if (end === 'stopped') writer.chunks.push({ type: 'abort' })
+  const finishReason = waiting ? 'tool-calls' : (state.replyEnd?.finishReason ?? 'stop')
+  // Clients merge metadata, so a message that was incomplete and has continued since says so.
+  const isNoted = !waiting && end !== 'stopped' && state.wasIncomplete
   writer.chunks.push({
     type: 'finish',
-    finishReason: waiting ? 'tool-calls' : (state.finishReason ?? 'stop'),
-    messageMetadata: { ...readMetadata(state), ...readStop(state, end) },
+    finishReason,
+    messageMetadata: {
+      ...readMetadata(state),
+      ...(isNoted && { finishReason }),
+      ...readStop(state, end),
+    },
   })
   return writer.chunks
 }
@@ -190,7 +207,9 @@ const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
   stopped: STOPPED.error,
 }
 
-const BLOCKED = new ProtocolError('model-blocked').toJSON().error
+function toError(code: ErrorCode): TurnError {
+  return new ProtocolError(code).toJSON().error
+}
 
 /**
  * Whether Gemini blocked the prompt of a model call, for example because of the result of a tool. ADK 2.0.0 drops the reason: the last
@@ -209,10 +228,14 @@ function isBlockedCall({
   return hasEnded && !hasOutput && finishReason === undefined && errorCode === undefined
 }
 
-/** Whether a turn has the usage of a model call and nothing else. A call that is not streamed has no event that says it has ended. */
-function isBlocked({ step, textCount, calls, usage, finishReason }: Translation): boolean {
-  const silent = step === 'closed' && textCount === 0 && calls.size === 0
-  return silent && usage.current !== undefined && finishReason === undefined
+/**
+ * Returns the error of a turn in which the model has ended its reply and has said nothing. The usage of a call without a finish reason
+ * is a blocked prompt: a call that is not streamed has no event that says it has ended.
+ */
+function findSilence({ repliedStep, calls, usage, replyEnd }: Translation): TurnError | undefined {
+  if (repliedStep !== undefined || calls.size > 0) return undefined
+  if (replyEnd) return replyEnd.ifSilent && toError(replyEnd.ifSilent)
+  return usage.current === undefined ? undefined : toError('model-blocked')
 }
 
 // Clients abandon the stream at the error chunk, so the metadata comes first.

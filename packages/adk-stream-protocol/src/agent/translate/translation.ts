@@ -1,4 +1,4 @@
-import type { FinishReason, TextKind } from '../../protocol/chunk.ts'
+import type { TextKind } from '../../protocol/chunk.ts'
 import type {
   AudioCount,
   Citation,
@@ -9,6 +9,7 @@ import type {
 import type { ProgressNote, StepNote } from '../history/event-notes.ts'
 import type { UsageCount } from './count-usage.ts'
 import { NO_USAGE } from './count-usage.ts'
+import type { ReplyEnd } from './model-outcome.ts'
 
 /** The state of the translation of a turn. `translateEvent` advances it by one ADK event. */
 export interface Translation {
@@ -36,8 +37,12 @@ export interface Translation {
   readonly usage: UsageCount
   readonly modelVersion: string | undefined
   readonly audio: AudioCount | undefined
-  /** The finish reason of the model, if it has reported one. */
-  readonly finishReason: FinishReason | undefined
+  /** The number of the last step in which the model has replied with something other than thoughts and calls. */
+  readonly repliedStep: number | undefined
+  /** How the model's last reply ended, if it has reported that. */
+  readonly replyEnd: ReplyEnd | undefined
+  /** Whether a reply of the model, also an earlier one, was not complete or has failed. */
+  readonly wasIncomplete: boolean
   /** Whether the turn was stopped, and whether it has continued since. */
   readonly stop: 'none' | 'stopped' | 'continued'
   /** The first error. No chunks follow it. */
@@ -115,7 +120,9 @@ export function beginTranslation(): Translation {
     usage: NO_USAGE,
     modelVersion: undefined,
     audio: undefined,
-    finishReason: undefined,
+    repliedStep: undefined,
+    replyEnd: undefined,
+    wasIncomplete: false,
     stop: 'none',
     error: undefined,
   }

@@ -16,7 +16,12 @@ import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isWaiting, getArguments, isCall, type Call, getToolName } from '../reading/call.ts'
 import { type PendingSum, sumPending } from '../reading/preview.ts'
-import { hasRunApprovedCall, type ServerError } from '../reading/problem.ts'
+import {
+  hasRunApprovedCall,
+  readFailedReply,
+  readIncomplete,
+  type ServerError,
+} from '../reading/problem.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { findInnerQuestions, toWaitsFor } from '../reading/question.ts'
 import type { Usage as UsageCount } from '../../protocol/message.ts'
@@ -24,6 +29,7 @@ import { Announcer } from './announcer.tsx'
 import { ApprovalCard } from './approval-card.tsx'
 import { returnFocus } from './focus.ts'
 import { DataView, FileView, Reasoning, Sources, TextView } from './message-content.tsx'
+import { FailedReply } from './problems.tsx'
 import { QuestionCard } from './question-card.tsx'
 import { SignInCard } from './sign-in-card.tsx'
 import { ToolCard } from './tool-card.tsx'
@@ -59,7 +65,10 @@ export function MessageList(props: MessageListProps) {
   const logRef = useRef<HTMLDivElement>(null)
   const busy = isBusy({ status })
   const last = messages.at(-1)
-  const hasReply = last?.role === 'assistant' && hasContent(last)
+  // A problem of the chat is shown below the list, with what to do.
+  const failing = status === 'error' ? last : undefined
+  const shown = messages.filter((each) => hasContent(each) || hasFailed(each, failing))
+  const hasReply = last?.role === 'assistant' && shown.at(-1) === last
   const canRegenerate =
     hasReply && status === 'ready' && !isWaiting(last) && !hasRunApprovedCall(messages)
   return (
@@ -76,11 +85,12 @@ export function MessageList(props: MessageListProps) {
         tabIndex={-1}
       >
         <ApprovalContext value={context}>
-          {messages.filter(hasContent).map((message) => (
+          {shown.map((message) => (
             <MessageItem
               key={message.id}
               message={message}
               streaming={busy && message === last}
+              showsFailure={message !== failing}
               onRegenerate={message === last && canRegenerate ? onRegenerate : undefined}
               renderActions={renderActions}
             />
@@ -157,6 +167,10 @@ function hasContent(message: UIMessage): boolean {
   return !isEmpty || (message.role === 'assistant' && isStopped(message))
 }
 
+function hasFailed(message: UIMessage, failing: UIMessage | undefined): boolean {
+  return message !== failing && readFailedReply(message) !== undefined
+}
+
 function isStopped({ metadata }: UIMessage): boolean {
   return isRecord(metadata) && metadata['stopped'] === true
 }
@@ -174,6 +188,8 @@ interface MessageItemProps {
   readonly message: UIMessage
   /** Whether the message is still being streamed. */
   readonly streaming: boolean
+  /** Whether to say that the reply failed. Default true. */
+  readonly showsFailure?: boolean | undefined
   /** Regenerates the reply. Pass it for the last message only. */
   readonly onRegenerate?: (() => void) | undefined
   /** Renders more actions in the footer of the message. Pass a stable function. */
@@ -216,10 +232,24 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
         />
       ))}
       <Sources parts={message.parts} />
+      {!streaming && <ReplyNotes {...props} />}
       {!streaming && <MessageFooter {...props} />}
     </article>
   )
 })
+
+/** Says that a reply is incomplete or has failed. */
+function ReplyNotes({ message, showsFailure = true }: MessageItemProps) {
+  const { message: labels } = useAdkLabels()
+  const reason = readIncomplete(message)
+  const failure = showsFailure ? readFailedReply(message) : undefined
+  return (
+    <>
+      {reason && <p className="adk-reply-note">{labels.incomplete[reason]}</p>}
+      {failure && <FailedReply problem={failure} />}
+    </>
+  )
+}
 
 function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProps) {
   const labels = useAdkLabels()

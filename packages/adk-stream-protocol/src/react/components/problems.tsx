@@ -211,6 +211,13 @@ interface Description {
   readonly action?: string
 }
 
+/** Says under a reply that it failed, and why. */
+export function FailedReply({ problem }: { readonly problem: Problem }) {
+  const labels = useAdkLabels()
+  const { title } = describeProblem(problem, undefined, labels.problem)
+  return <p className="adk-reply-note">{labels.message.failed(title)}</p>
+}
+
 function describeProblem(
   problem: Problem,
   seconds: number | undefined,
@@ -229,10 +236,14 @@ function describeProblem(
         action: labels.reconnect,
       }
     case 'busy':
-      return { ...labels.busy, action: labels.retry }
+    case 'overloaded':
+    case 'mistake':
+      return { ...labels[problem.kind], action: labels.retry }
     case 'blocked':
     case 'unfinished':
       return labels[problem.kind]
+    case 'no-access':
+      return labels.noAccess
     case 'signed-out':
       return { ...labels.signedOut, action: labels.retry }
     case 'refused':

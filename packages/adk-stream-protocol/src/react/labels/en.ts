@@ -29,6 +29,12 @@ export const en: AdkLabels = {
     audio: 'Audio',
     stopped: 'Stopped',
     unsent: 'Not sent',
+    incomplete: {
+      length: 'Cut off: the reply reached its maximum length. Send “continue” to get the rest.',
+      'content-filter': 'Cut off: the model stopped because of its content rules.',
+      mistake: 'Cut off: the model made a mistake. Try again.',
+    },
+    failed: (title) => `No complete reply. ${title}.`,
     code: 'Code',
     codeResult: 'Code output',
     usage: (inputTokens, outputTokens) => `${inputTokens} tokens in, ${outputTokens} out`,
@@ -374,6 +380,18 @@ export const en: AdkLabels = {
     busy: {
       title: 'A reply is still in progress',
       text: 'Wait until it ends, then try again.',
+    },
+    overloaded: {
+      title: 'The model is overloaded',
+      text: 'Too many people are using it right now. Try again in a moment.',
+    },
+    mistake: {
+      title: 'The model made a mistake',
+      text: 'It gave no usable reply. Try again, or say it differently.',
+    },
+    noAccess: {
+      title: 'The server has no access to the model',
+      text: 'Trying again does not help. Whoever runs the server must check its API key and the name of the model.',
     },
     blocked: {
       title: 'The model declined to answer',

@@ -1,6 +1,7 @@
 import type { LookAlike } from '../../shared/literal-text.ts'
 import type { DataParts } from '../../protocol/message.ts'
 import type { Votes } from '../reading/approval.ts'
+import type { IncompleteReason } from '../reading/problem.ts'
 import type { FieldProblem } from '../reading/read-fields.ts'
 import type { WaitsFor } from '../reading/question.ts'
 import type { PendingSum } from '../reading/preview.ts'
@@ -24,6 +25,10 @@ export interface AdkLabels {
     readonly stopped: string
     /** Under a message that was stopped before a server received it. */
     readonly unsent: string
+    /** Under a reply that the model did not complete, by the reason. */
+    readonly incomplete: Readonly<Record<IncompleteReason, string>>
+    /** Under a reply that failed. `title` is that of `ProblemCard`. */
+    readonly failed: (title: string) => string
     readonly code: string
     readonly codeResult: string
     readonly usage: (inputTokens: string, outputTokens: string) => string
@@ -370,7 +375,12 @@ export interface ProblemLabels {
   /** The connection was lost before a message arrived. */
   readonly unsent: Notice
   readonly busy: Notice
+  readonly overloaded: Notice
   readonly blocked: Notice
+  /** The model gave no usable reply. */
+  readonly mistake: Notice
+  /** The server has no access to the model. */
+  readonly noAccess: Notice
   readonly unavailable: Notice
   /** A call ran before the reply failed. */
   readonly unfinished: Notice

@@ -16,7 +16,12 @@ export type Problem =
   /** `lost` is what was interrupted: a message that may not have arrived, or a reply. */
   | { readonly kind: 'disconnected'; readonly lost?: 'message' | 'reply' }
   | { readonly kind: 'busy' }
+  | { readonly kind: 'overloaded' }
   | { readonly kind: 'blocked' }
+  /** The model gave no usable reply. Another attempt may succeed. */
+  | { readonly kind: 'mistake' }
+  /** The server has no access to the model. Only its operator can change that. */
+  | { readonly kind: 'no-access' }
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   | { readonly kind: 'unavailable' }
@@ -51,6 +56,35 @@ export function readProblem(error: Error, messages: readonly UIMessage[], now: n
   return { kind: 'disconnected', lost: readLoss(messages) }
 }
 
+/** Returns why a reply failed, from its message. Returns undefined for any other message. */
+export function readFailedReply(
+  message: Pick<UIMessage, 'role' | 'metadata'>,
+): Problem | undefined {
+  const reported = readServerError(readFailure(message))
+  return reported && classify(reported, 0)
+}
+
+/** Why a reply is incomplete, if the model has ended it before its end. */
+export type IncompleteReason = 'length' | 'content-filter' | 'mistake'
+
+/** Returns why the model did not complete a reply. Returns undefined if it did. */
+export function readIncomplete({
+  role,
+  metadata,
+}: Pick<UIMessage, 'role' | 'metadata'>): IncompleteReason | undefined {
+  const reason = role === 'assistant' && isRecord(metadata) ? metadata['finishReason'] : undefined
+  switch (reason) {
+    case 'length':
+    case 'content-filter':
+      return reason
+    case 'error':
+    case 'other':
+      return 'mistake'
+    default:
+      return undefined
+  }
+}
+
 /** Returns what a lost connection interrupts: the last message of the person, or the reply to it. */
 export function readLoss(messages: readonly UIMessage[]): 'message' | 'reply' {
   return messages.at(-1)?.role === 'user' ? 'message' : 'reply'
@@ -59,7 +93,9 @@ export function readLoss(messages: readonly UIMessage[]): 'message' | 'reply' {
 /** Returns the error in the metadata of a failed reply, or undefined. */
 function readFailure(last: Pick<UIMessage, 'role' | 'metadata'> | undefined): unknown {
   const { metadata } = last?.role === 'assistant' ? last : {}
-  return isRecord(metadata) ? metadata['error'] : undefined
+  if (!isRecord(metadata)) return undefined
+  // Clients merge metadata, and keep the error of a reply that has continued since.
+  return metadata['finishReason'] === 'stop' ? undefined : metadata['error']
 }
 
 /** Converts anything that was thrown. */
@@ -86,8 +122,15 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
       }
     case 'turn-running':
       return { kind: 'busy' }
+    case 'model-overloaded':
+      return { kind: 'overloaded' }
     case 'model-blocked':
       return { kind: 'blocked' }
+    case 'model-mistake':
+    case 'unknown-tool':
+      return { kind: 'mistake' }
+    case 'model-access-denied':
+      return { kind: 'no-access' }
     case 'model-call-limit':
       return { kind: 'unfinished' }
     case 'unauthenticated':
@@ -104,6 +147,7 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
     case 'not-allowed':
     case 'not-live':
     case 'too-many-sockets':
+    case 'model-refused':
       return { kind: 'refused', code, message }
     default:
       return { kind: 'unavailable' }

@@ -113,6 +113,7 @@ function listen(reported: Reported): ReconnectingLiveModelOptions['hooks'] {
     onCancelled: (ids) => void reported.cancelled.push(...ids),
     onError: (error) => void reported.errors.push(error),
     onOutput: () => undefined,
+    onMark: () => undefined,
     onInterrupted: () => void (reported.interruptions += 1),
     onReplyLost: () => undefined,
     onDropped: (error) => void reported.errors.push(error),
