@@ -170,6 +170,12 @@ function toNote(toolCallId: string, { request, signsIn }: RemoteQuestion): Remot
   return { toolCallId, ...(request && { request }), ...(signsIn && { signsIn }) }
 }
 
+/** It stays when the call has run: the request that follows has the decision, and the remote agent may not send the result. */
+const ASKED_FOR = {
+  status: 'asked',
+  note: 'The remote agent asked a person for the approval of this call. The request that follows says what was decided.',
+} as const
+
 /** Returns a response to the call of a remote agent that was shown before the agent asked for its approval. */
 function toShownCall({ agent, context }: RemoteRun, question: RemoteQuestion): FunctionResponse[] {
   if (question.kind !== 'approval') return []
@@ -178,7 +184,7 @@ function toShownCall({ agent, context }: RemoteRun, question: RemoteQuestion): F
   const isShown = context.session.events.some((event) =>
     getFunctionCalls(event).some(({ id }) => id === shown.id),
   )
-  return isShown ? [{ ...shown, response: { ...PENDING } }] : []
+  return isShown ? [{ ...shown, response: { ...ASKED_FOR } }] : []
 }
 
 export function pickAuthor({

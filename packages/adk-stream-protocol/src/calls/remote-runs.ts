@@ -18,6 +18,7 @@ import {
   readTask,
   readTaskStatus,
 } from '../agent/adk-workarounds/remote-agents.ts'
+import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import { toResponse, describeEnding } from '../agent/call-responses.ts'
 import { hasFinalResponse } from '../agent/history/cut-events.ts'
 
@@ -44,7 +45,8 @@ export function createRemoteRuns(host: RemoteHost): RunRemote {
     if (!run) return confine(start())
     const remote = { agent, context, run, host }
     const pause = run.cause === 'responses' ? findAnswered(remote) : undefined
-    return pause ? resume(remote, pause, start) : relay(remote, start())
+    const begin: typeof start = (message) => explainFailures(remote, start(message))
+    return pause ? resume(remote, pause, begin) : relay(remote, begin())
   }
 }
 
@@ -283,6 +285,39 @@ function readSendFailure(event: Event): Error | undefined {
   return event.errorMessage !== undefined && !isRemoteEvent(event)
     ? new Error(event.errorMessage)
     : undefined
+}
+
+/** Yields the events of a remote agent. If it fails, a sentence says so: ADK 2.0.0 makes an event without words, or throws if it cannot read the agent's card. */
+async function* explainFailures(remote: RemoteRun, events: RemoteEvents): RemoteEvents {
+  try {
+    for await (const event of events) {
+      const failure = readSendFailure(event)
+      yield failure ? { ...explain(remote, failure), errorMessage: failure.message } : event
+    }
+  } catch (error) {
+    const failure = toError(error)
+    yield { ...explain(remote, failure), errorMessage: failure.message }
+  }
+}
+
+/** What servers of other versions of A2A respond to a message of version 0.3. */
+const OTHER_VERSION = /protocol version|VERSION_NOT_SUPPORTED|Expected 'text\/event-stream'/
+
+function explain(remote: RemoteRun, failure: Error): Event {
+  const { agent, host } = remote
+  const isOtherVersion = OTHER_VERSION.test(failure.message)
+  const hint = isOtherVersion
+    ? ' Its server seems to speak another version of A2A. ADK 2.0.0 speaks 0.3: on that server, run `npm install @a2a-js/sdk@0.3`.'
+    : ''
+  host.onError(
+    new Error(`The remote agent ${agent.name} failed: ${failure.message}${hint}`, {
+      cause: failure,
+    }),
+  )
+  const reason = isOtherVersion
+    ? 'its server seems to speak another version of A2A'
+    : 'it cannot be reached, or its server refused the message'
+  return createText(remote, `The remote agent ${agent.name} failed: ${reason}.`)
 }
 
 async function* confine(events: RemoteEvents): RemoteEvents {

@@ -22,6 +22,7 @@ import {
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker, findOwnRun } from '../agent/adk-workarounds/can-wait.ts'
+import { checkAgentCard } from '../agent/adk-workarounds/remote-agents.ts'
 import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
@@ -333,8 +334,10 @@ function visitNodeAgent(graph: GraphReading, agent: LlmAgent, node: string): voi
 function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlocker): void {
   const obstacle = outer ?? findOwnRun(agent)
   if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
-  else if (agent instanceof RemoteA2AAgent) graph.remotes.push(agent.name)
-  else if (!isKnownAgent(agent)) graph.isOpaque = true
+  else if (agent instanceof RemoteA2AAgent) {
+    checkAgentCard(agent)
+    graph.remotes.push(agent.name)
+  } else if (!isKnownAgent(agent)) graph.isOpaque = true
   for (const subAgent of agent.subAgents)
     visit(
       graph,

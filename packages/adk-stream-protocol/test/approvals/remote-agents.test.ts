@@ -1,13 +1,17 @@
-import type { Part } from '@a2a-js/sdk'
-import { AgentTool, LlmAgent } from '@google/adk'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+
+import type { AgentCard, Part } from '@a2a-js/sdk'
+import { AgentTool, LlmAgent, RemoteA2AAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { portOf } from '../../../../test/support/listen.ts'
 import { browserTool, createBridge } from '../../src/server/index.ts'
 import { assistant } from '../support/agents.ts'
 import { serveA2a } from '../support/a2a-server.ts'
 import type { RemoteReply } from '../support/a2a-server.ts'
-import { partTypes, toolParts } from '../support/chat-probe.ts'
+import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
 import { clientsWith } from './support/approving-chat.ts'
 import type { Page } from './support/page.ts'
 import { TestBridge } from './support/test-bridge.ts'
@@ -231,3 +235,86 @@ test('[AP111] a remote agent has no tools that a policy can name', async () => {
     'Did you mean `get_location`?',
   )
 })
+
+/** What an A2A server of version 1 responds to a message of version 0.3. */
+const OTHER_VERSION = {
+  jsonrpc: '2.0',
+  id: 1,
+  error: {
+    code: -32_009,
+    message: "The requested A2A protocol version '0.3' is not supported.",
+    data: [{ reason: 'VERSION_NOT_SUPPORTED' }],
+  },
+}
+
+const NOT_REACHED =
+  'The remote agent helper failed: it cannot be reached, or its server refused the message.'
+const NOT_UNDERSTOOD =
+  'The remote agent helper failed: its server seems to speak another version of A2A.'
+
+test.each<
+  [name: string, sentence: string, card: object | undefined, respond: RequestListener | 'closed']
+>([
+  ['is not there', NOT_REACHED, {}, 'closed'],
+  ['has no card', NOT_REACHED, undefined, (_request, response) => response.writeHead(404).end()],
+  ['fails', NOT_REACHED, {}, (_request, response) => response.writeHead(500).end()],
+  ['closes', NOT_REACHED, {}, (request) => request.socket.destroy()],
+  ['speaks another version', NOT_UNDERSTOOD, { capabilities: {} }, respondWith(OTHER_VERSION)],
+  [
+    'speaks another version and no streams',
+    NOT_UNDERSTOOD,
+    { capabilities: { streaming: false } },
+    respondWith(OTHER_VERSION),
+  ],
+])(
+  '[AP1063] the chat says that a remote agent failed whose server %s',
+  async (_name, sentence, card, respond) => {
+    const http = createServer(respond === 'closed' ? undefined : respond).listen(0, '127.0.0.1')
+    await once(http, 'listening')
+    const url = `http://127.0.0.1:${portOf(http)}/`
+    const close = async (): Promise<void> => {
+      const closed = once(http, 'close')
+      http.close()
+      http.closeAllConnections()
+      await closed
+    }
+    if (respond === 'closed') await close()
+    const agentCard = card ? { ...CARD, url, ...card } : url
+    const helper = new RemoteA2AAgent({ name: 'helper', agentCard })
+    await using bridge = await TestBridge.open({
+      isLive: false,
+      agent: (model) => assistant(model, { subAgents: [helper] }),
+    })
+    if (!stock) throw new Error('There is a stock client.')
+    const chat = await bridge.page().open(stock)
+    await chat.send(ASK_HELPER)
+    expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ type: 'text', text: sentence })
+    expect(bridge.errors.map(String).join()).toContain('The remote agent helper failed: ')
+    expect(bridge.errors.map(String).join().includes('npm install @a2a-js/sdk@0.3')).toBe(
+      sentence === NOT_UNDERSTOOD,
+    )
+    // The chat goes on.
+    await chat.send('[[say Hello.]]')
+    expect(textOf(chat.lastMessage)).toContain('Hello.')
+    if (respond !== 'closed') await close()
+  },
+)
+
+const CARD: AgentCard = {
+  name: 'helper',
+  description: 'Helps.',
+  url: '',
+  version: '1.0.0',
+  protocolVersion: '0.3.0',
+  capabilities: { streaming: true },
+  defaultInputModes: ['text'],
+  defaultOutputModes: ['text'],
+  skills: [],
+}
+
+function respondWith(body: object): RequestListener {
+  return (_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(body))
+  }
+}

@@ -153,6 +153,11 @@ describe.each(clientsWith('6').filter(({ live }) => !live))('$name', (client) =>
     ])
     await page.untilMessages((messages) => textOf(messages.at(-1)) === 'Paid.')
     expect(wallet.payments).toEqual([PAYMENT])
+    // The call that the agent showed before it asked says nothing that is no longer true.
+    const [shown, asked] = toolParts((await page.messages()).at(-1))
+    expect(shown).toMatchObject({ output: { status: 'asked' } })
+    expect(asked).toMatchObject({ output: { sent: true } })
+    expect(JSON.stringify([shown, asked])).not.toContain('has not run')
     expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(bridge.wallet.payments).toEqual([])
     expect(bridge.errors).toEqual([])

@@ -56,9 +56,10 @@ function controlRemoteAgent(agent: RemoteA2AAgent): void {
   controlled.add(agent)
   // ADK declares both protected or private.
   const config = Reflect.get(agent, 'a2aConfig') as RemoteA2AAgentConfig
-  const { beforeRequestCallbacks = [], afterRequestCallbacks = [] } = config
+  const { agentCard, beforeRequestCallbacks = [], afterRequestCallbacks = [] } = config
   Reflect.set(agent, 'a2aConfig', {
     ...config,
+    ...(typeof agentCard === 'string' && { agentCard: toServerUrl(agentCard) }),
     // The application may change what the bridge has written.
     beforeRequestCallbacks: [writeMessage, ...beforeRequestCallbacks],
     afterRequestCallbacks: [...afterRequestCallbacks, addMessage],
@@ -74,6 +75,31 @@ function controlRemoteAgent(agent: RemoteA2AAgent): void {
         return start.call(agent, context)
       })
     },
+  )
+}
+
+const CARD_PATH = '.well-known/agent-card.json'
+
+/** Returns the URL that ADK 2.0.0 takes: it adds the path of the card also to the URL of a card. */
+function toServerUrl(agentCard: string): string {
+  if (!URL.canParse(agentCard)) return agentCard
+  const { origin, pathname } = new URL(agentCard)
+  return pathname.endsWith(`/${CARD_PATH}`)
+    ? `${origin}${pathname.slice(0, -CARD_PATH.length)}`
+    : agentCard
+}
+
+/**
+ * Throws if ADK would look for the card of a remote agent in another place than its URL says. `createBridge` calls this, because a
+ * missing card is found only when the agent runs.
+ */
+export function checkAgentCard(agent: RemoteA2AAgent): void {
+  const { agentCard } = Reflect.get(agent, 'a2aConfig') as RemoteA2AAgentConfig
+  if (typeof agentCard !== 'string' || !/^https?:/i.test(agentCard)) return
+  const url = URL.canParse(agentCard) ? new URL(toServerUrl(agentCard)) : undefined
+  if (url && !url.pathname.endsWith('.json')) return
+  throw new TypeError(
+    `createBridge: \`agentCard\` of the remote agent ${agent.name} is ${agentCard}. ADK looks for ${CARD_PATH} below the URL of the server: pass that URL, such as https://travel.example.com/, or the card as an object.`,
   )
 }
 
@@ -128,6 +154,7 @@ export async function getRemoteTask(agent: RemoteA2AAgent, id: string): Promise<
 }
 
 async function clientOf(agent: RemoteA2AAgent): Promise<TaskClient> {
+  controlRemoteAgent(agent)
   // ADK declares both private.
   const init = Reflect.get(agent, 'init') as () => Promise<void>
   await init.call(agent)
