@@ -83,6 +83,7 @@ class TurnWriter {
   readonly #options: RunTurnOptions
   readonly #chunks: ChunkWriter
   #unstored: { readonly kind: TextKind; readonly id: string }[] = []
+  #report: PartialReply['report']
   #lastStored: string | undefined
   #author = ''
   #invocationId = ''
@@ -151,6 +152,7 @@ class TurnWriter {
       author: this.#author,
       invocationId: this.#invocationId,
       messageId: this.#turn.messageId,
+      report: this.#report,
     }
     const end = stopped ? 'stopped' : 'completed'
     const left = !stopped && this.#options.leavesCalls?.() === true
@@ -198,6 +200,9 @@ class TurnWriter {
     this.#invocationId = event.invocationId
     // A complete event repeats the streamed output. An error has no content: the output before it is not stored.
     if (!event.partial && event.content && !isAudioOnly(event)) this.#unstored = []
+    const { usageMetadata, modelVersion } = event
+    const version = modelVersion !== undefined && { modelVersion }
+    if (usageMetadata) this.#report = event.partial ? { usageMetadata, ...version } : undefined
     if (!event.partial && event.author !== 'user') this.#lastStored = event.id
     if (chunks.length > 0) this.#firstChunkAt ??= performance.now()
     if (event.partial) for (const chunk of chunks) this.#recordUnstored(chunk)

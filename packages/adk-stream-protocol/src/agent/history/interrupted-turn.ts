@@ -148,13 +148,15 @@ export interface PartialReply {
   readonly invocationId: string
   /** The message that contains the reply. */
   readonly messageId: string
+  /** What the model has reported about the reply. */
+  readonly report?: Pick<Event, 'usageMetadata' | 'modelVersion'> | undefined
 }
 
 /** Stores an interrupted reply. ADK only stores complete events. */
 export async function storePartialReply(
   service: BaseSessionService,
   session: Session,
-  { parts, author, invocationId, messageId }: PartialReply,
+  { parts, author, invocationId, messageId, report }: PartialReply,
 ): Promise<void> {
   const content = {
     role: 'model',
@@ -167,7 +169,7 @@ export async function storePartialReply(
       invocationId,
       interrupted: true,
       customMetadata: writeNotes({ messageId }),
-      ...(parts.length > 0 && { content }),
+      ...(parts.length > 0 && { content, ...report }),
     }),
   })
 }
