@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest'
 
 import { ProtocolError } from '../../src/protocol/errors.ts'
 import { assistant, tool } from '../support/agents.ts'
+import { textOf } from '../support/chat-probe.ts'
 import { serve } from '../support/serve.ts'
 import { readFrames } from '../support/wire-rules.ts'
 
@@ -111,3 +112,23 @@ interface Reply {
   readonly partial?: boolean
   readonly content?: { readonly parts?: readonly { readonly text?: string }[] }
 }
+
+test.each([
+  ['at once', ''],
+  ['after the result of a call', '[[call look {}]][[then]]'],
+])('[MP1002] a plugin recovers from an error of the model %s', async (_when, before) => {
+  const plugin = new (class extends BasePlugin {
+    override async onModelErrorCallback() {
+      return { content: { role: 'model', parts: [{ text: 'Sorry.' }] } }
+    }
+  })('recovery')
+  await using server = await serve({
+    plugins: [plugin],
+    agent: (model) => assistant(model, { tools: [look] }),
+  })
+  const browser = server.browser()
+  const { chunks } = readFrames(await (await browser.say(`${before}[[fail 503 Busy]]`)).text())
+  expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  expect(textOf((await browser.messages()).messages.at(-1))).toBe('Sorry.')
+  expect(await (await browser.say('[[say Fine again.]]')).text()).toContain('again.')
+})

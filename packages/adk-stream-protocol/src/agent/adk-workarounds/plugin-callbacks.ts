@@ -1,5 +1,5 @@
 import type { Event, PluginManager } from '@google/adk'
-import { BasePlugin } from '@google/adk'
+import { BasePlugin, createEvent } from '@google/adk'
 
 /**
  * A plugin without the experimental callbacks of ADK 2.0.0. The implementations of `BasePlugin` log a warning, which
@@ -73,6 +73,21 @@ export function keepPluginErrors(manager: PluginManager): void {
     }
   }
   Object.assign(manager, { runCallbacks: keeping })
+}
+
+/**
+ * Makes an event of the response with which a plugin recovers from an error of the model. ADK 2.0.0 yields the response itself, which
+ * has no author and no actions, and which no session can store.
+ */
+export function completeRecoveries(manager: PluginManager): void {
+  const recover = manager.runOnModelErrorCallback.bind(manager)
+  manager.runOnModelErrorCallback = async (params) => {
+    const response = await recover(params)
+    const { agentName: author, invocationId, invocationContext } = params.callbackContext
+    const { branch } = invocationContext
+    const from = { author, invocationId, ...(branch !== undefined && { branch }) }
+    return response && createEvent({ ...response, ...from })
+  }
 }
 
 type RunCallbacks = (

@@ -15,6 +15,7 @@ import type { Content } from '@google/genai'
 import { intercept, scopeArtifacts } from '../../../agent/adk-workarounds/session-services.ts'
 import { repairModelCalls } from '../../../agent/adk-workarounds/model-call-ids.ts'
 import {
+  completeRecoveries,
   hasEarlyCallbacks,
   skipTokenCallbacks,
   keepPluginErrors,
@@ -394,6 +395,7 @@ function installWorkarounds(
   const findMessageId = gate.messageIdOf.bind(gate)
   const isHeld = gate.isHeld.bind(gate)
   keepPluginErrors(pluginManager)
+  completeRecoveries(pluginManager)
   skipTokenCallbacks(pluginManager, plugins, (event) => gate.noteToken(event))
   repairModelCalls(pluginManager)
   controlSteps(agent, pluginManager, findMessageId)
