@@ -22,6 +22,7 @@ import {
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker, findOwnRun } from '../agent/adk-workarounds/can-wait.ts'
+import { streamsArguments } from '../agent/adk-workarounds/model-call-ids.ts'
 import { checkAgentCard } from '../agent/adk-workarounds/remote-agents.ts'
 import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/workflow-nodes.ts'
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
@@ -29,6 +30,7 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName, isAnyName, isPattern, matchesName, specificity } from '../approvals/policy.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
+import { listAgents } from './chats/find-tool.ts'
 import { suggestName } from './check-options.ts'
 import type { BridgeSettings } from './options.ts'
 
@@ -43,6 +45,7 @@ export function checkAgents({
   appName,
   live,
 }: Pick<BridgeSettings, 'agents' | 'approvals' | 'appName' | 'live'>): () => Promise<void> {
+  for (const root of agents.values()) refuseStreamedArguments(root)
   const graphs = Array.from(agents, ([name, root]) => {
     const option = name === UNNAMED_AGENT ? 'agent' : `agents.${name}`
     return readAgentGraph(root, option, live !== undefined)
@@ -73,6 +76,15 @@ export function checkAgents({
   if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
     throw unknownTool(unknown, graph, [])
   return once(() => checkToolsets(graph, policy, unknown))
+}
+
+/** AP1001: throws if an agent lets its model stream arguments in parts. */
+function refuseStreamedArguments(root: unknown): void {
+  for (const agent of listAgents(root))
+    if (isLlmAgent(agent) && streamsArguments(agent))
+      throw new TypeError(
+        `createBridge: the agent ${agent.name} sets \`streamFunctionCallArguments\`, but ADK cannot read arguments that are streamed in parts. Remove it from the \`toolConfig\` of the agent.`,
+      )
 }
 
 /**

@@ -69,3 +69,32 @@ test.each([
     expect(history.calls.every(([, name]) => name !== undefined)).toBe(true)
   },
 )
+
+test.each([
+  ['parts', { name: 'pay', partialArgs: [{ jsonPath: '$.amount', numberValue: 1 }] }],
+  ['a part that continues', { name: 'pay', args: {}, willContinue: true }],
+])('[AP1001] a call with arguments in %s does not run', async (_what, call) => {
+  const model = new OddModel([call])
+  let ran = 0
+  await using server = await serve({
+    agent: () => assistant(model, { tools: [tool('pay', () => ({ n: (ran += 1) }))] }),
+  })
+  const browser = server.browser()
+  const text = await (await browser.say('Pay')).text()
+  expect(text).toContain('"type":"error"')
+  expect(ran).toBe(0)
+  expect(String(server.errors[0])).toContain('Do not set `streamFunctionCallArguments`')
+  expect(await (await browser.say('Go on.')).text()).toContain('Done.')
+})
+
+test('[AP1001] createBridge refuses an agent whose model may stream arguments in parts', async () => {
+  const toolConfig = { functionCallingConfig: { streamFunctionCallArguments: true } }
+  const inner = assistant(new OddModel([]), {
+    name: 'inner',
+    generateContentConfig: { toolConfig },
+  })
+  const outer = assistant(new OddModel([]), { subAgents: [inner] })
+  await expect(serve({ agent: () => outer })).rejects.toThrow(
+    'createBridge: the agent inner sets `streamFunctionCallArguments`',
+  )
+})

@@ -52,7 +52,8 @@ export function findRemoteAgent(root: unknown, name: string): RemoteA2AAgent | u
   return undefined
 }
 
-function listAgents(root: unknown): ReadonlySet<BaseAgent> {
+/** Returns all agents in the same places. */
+export function listAgents(root: unknown): ReadonlySet<BaseAgent> {
   // Agents may use each other. The set grows while it is read.
   const agents = new Set(agentsOf(root))
   for (const agent of agents) {
