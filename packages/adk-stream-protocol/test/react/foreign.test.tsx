@@ -1,5 +1,8 @@
+import { waitFor } from '@testing-library/react'
+import type { ChatTransport, UIMessageChunk } from 'ai'
 import { describe, expect, test } from 'vitest'
 
+import type { AdkUIMessage } from '../../src/client/index.ts'
 import { createLocalToolResults } from '../../src/react/hooks/use-browser-tools.ts'
 import { NativeServer } from './support/native-server.ts'
 import { TestBrowser } from './support/chat-page.tsx'
@@ -82,6 +85,34 @@ test('[RE8][RE9] a tool with `afterApproval` does not run without an approval', 
   page.rerender({})
   expect(runs).toBe(0)
   expect(server.requests).toHaveLength(1)
+})
+
+test('[RE9] over a plain AI SDK transport, a call whose stream has broken off does not run', async () => {
+  const call = { toolCallId: 'call-1', toolName: 'get_location' }
+  const chunks: UIMessageChunk[] = [
+    { type: 'start', messageId: 'm1' },
+    { type: 'start-step' },
+    { type: 'tool-input-available', ...call, input: {} },
+  ]
+  const transport: ChatTransport<AdkUIMessage> = {
+    sendMessages: async () =>
+      new ReadableStream({
+        pull: (stream) => {
+          const chunk = chunks.shift()
+          if (chunk) stream.enqueue(chunk)
+          else stream.error(new Error('The connection was lost.'))
+        },
+      }),
+    reconnectToStream: async () => null,
+  }
+  await using browser = new TestBrowser(NOWHERE, 'sse')
+  let runs = 0
+  const page = browser.show({ transport, tools: { get_location: () => (runs += 1) } })
+  page.say('Where am I?')
+  await waitFor(() => expect(page.chat.status).toBe('error'))
+  page.rerender({})
+  expect(page.text).toContain('get_location')
+  expect(runs).toBe(0)
 })
 
 const run = () => 1

@@ -12,12 +12,10 @@ import {
   type BrowserTools,
   callTool,
   isGated,
-  mayRun,
   runBrowserTools,
   runCall,
 } from '../../client/tools/browser-tools.ts'
 import { useLatest } from './use-stable.ts'
-import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Call, getToolName, isCall } from '../reading/call.ts'
 
 /** An attached chat with the tool types of its messages. */
@@ -86,8 +84,9 @@ export function useLocalBrowserTools<Message extends UIMessage>(
   useEffect(() => {
     if (!results) return
     results.setTools(tools)
-    // The AI SDK sends results when the stream has ended.
-    if (isBusy({ status })) return
+    // The stream may still contain an approval request for this call, and one that broke off may lack it. A server of the AI SDK offers
+    // no calls (BT10): its calls run at the end of the stream.
+    if (status !== 'ready') return
     // If the next request fails, the chat reports the error.
     for (const call of results.takeCalls(last)) void runTool(chat, call, tools)
   }, [chat, results, tools, status, last])
@@ -118,16 +117,17 @@ export interface LocalToolResults {
 export function createLocalToolResults(): LocalToolResults {
   const started = new Set<string>()
   let current: BrowserTools = {}
-  const isForPage = (call: Call, message: UIMessage): boolean => {
+  const isForPage = (call: Call): boolean => {
     const name = getToolName(call)
     const tool = Object.hasOwn(current, name) ? current[name] : undefined
-    return tool !== undefined && mayRun(call, message, tool)
+    if (!tool) return false
+    if (call.state === 'approval-responded') return call.approval.approved
+    return call.state === 'input-available' && !isGated(tool)
   }
   return {
     areComplete: ({ messages }) => {
-      const last = messages.at(-1)
-      const step = lastStep(last)
-      if (last && step.some((call) => isForPage(call, last))) return false
+      const step = lastStep(messages.at(-1))
+      if (step.some(isForPage)) return false
       // The server knows the results of its own tools. Only results of the page are sent.
       const hasLocalResult = step.some(({ toolCallId }) => started.has(toolCallId))
       return (
@@ -139,9 +139,8 @@ export function createLocalToolResults(): LocalToolResults {
       current = tools
     },
     takeCalls: (message) => {
-      if (!message) return []
       const calls = lastStep(message).filter(
-        (call) => isForPage(call, message) && !started.has(call.toolCallId),
+        (call) => isForPage(call) && !started.has(call.toolCallId),
       )
       for (const { toolCallId } of calls) started.add(toolCallId)
       return calls
