@@ -5,9 +5,8 @@ import { decide } from './support/approvals.ts'
 import { chatPage } from './support/chat-page.ts'
 import { readAccount } from './support/account.ts'
 import { takeScreenshot } from './support/screenshot.ts'
+import { PHONE } from './support/touch.ts'
 import { useTestDemo } from './support/use-test-demo.ts'
-
-const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
 const testDemo = useTestDemo()
 

@@ -35,25 +35,30 @@ export async function requestApproval(
   return { page, ...chat, card: chat.tool, account, id, results }
 }
 
-export async function decide(card: Locator, choice: Choice): Promise<void> {
-  if (choice === 'approve') return approve(card)
-  await card.getByRole('button', { name: 'Deny…' }).click()
-  await card.getByRole('button', { name: 'Deny', exact: true }).click()
+/** Presses a button. */
+type Press = (button: Locator, options?: { readonly timeout: number }) => Promise<void>
+
+const click: Press = (button, options) => button.click(options)
+
+export async function decide(card: Locator, choice: Choice, press = click): Promise<void> {
+  if (choice === 'approve') return approve(card, press)
+  await press(card.getByRole('button', { name: 'Deny…' }))
+  await press(card.getByRole('button', { name: 'Deny', exact: true }))
 }
 
 /** The card ignores a click within half a second after its preview has changed, and a second click within half a second after the first. */
 const CLICK_DELAY_MS = 600
 
 /** Clicks Approve until the card accepts it. After a change of the preview another click is necessary, and for a high risk two clicks are. */
-async function approve(card: Locator): Promise<void> {
+async function approve(card: Locator, press: Press): Promise<void> {
   const button = card.getByRole('button', { name: /approve/i })
   const needsOneClick = (await card.locator('.adk-preview, .adk-hold').count()) === 0
-  await button.click()
+  await press(button)
   if (needsOneClick) return
   const isAccepted = async (): Promise<boolean> => {
     if ((await card.count()) === 0) return true
     if (await button.isVisible()) {
-      await button.click({ timeout: 1_000 }).catch(() => undefined)
+      await press(button, { timeout: 1_000 }).catch(() => undefined)
       return false
     }
     const hasVoted = (await card.getByText('You approved this').count()) > 0

@@ -197,13 +197,36 @@ describe('previews', () => {
   })
 })
 
+/** A finger leaves the button when it is lifted, before the click. Screen readers of phones send a tap, or only a click. */
+const PRESSES = [
+  { name: 'a short tap', pointerType: 'touch', pressMs: 60, detail: 1, leaves: true },
+  { name: 'a long tap', pointerType: 'touch', pressMs: 200, detail: 1, leaves: true },
+  { name: 'a pen', pointerType: 'pen', pressMs: 120, detail: 1, leaves: true },
+  { name: 'a mouse', pointerType: 'mouse', pressMs: 120, detail: 1, leaves: false },
+  { name: 'a screen reader that taps', pointerType: 'touch', pressMs: 0, detail: 1, leaves: true },
+  {
+    name: 'a screen reader that clicks as a pointer does',
+    pointerType: undefined,
+    pressMs: 0,
+    detail: 1,
+    leaves: false,
+  },
+  {
+    name: 'a screen reader that clicks as a key does',
+    pointerType: undefined,
+    pressMs: 0,
+    detail: 0,
+    leaves: false,
+  },
+]
+
 describe('high severity', () => {
   test('[RE363] holding the pointer approves, and letting go early does not', async () => {
     const { decided } = high()
     const approve = button('Approve')
     fireEvent.pointerDown(approve, { button: 0 })
     await hold(700)
-    fireEvent.pointerLeave(approve)
+    fireEvent.pointerLeave(approve, { buttons: 1 })
     await hold(500)
     expect(decided).toEqual([])
     fireEvent.pointerDown(approve, { button: 0 })
@@ -245,6 +268,57 @@ describe('high severity', () => {
     await user.keyboard('{Enter}')
     expect(decided).toHaveLength(3)
   })
+
+  test.each(PRESSES)('[RE363] two presses approve, by $name, and one does not', async (given) => {
+    const { pointerType, pressMs, detail, leaves } = given
+    const { decided } = high()
+    const press = async (): Promise<void> => {
+      const approve = screen.getByRole('button', { name: /approve/i })
+      const pointer = { pointerType, button: 0, isPrimary: true }
+      if (pointerType !== undefined) {
+        fireEvent.pointerDown(approve, { ...pointer, buttons: 1 })
+        await hold(pressMs)
+        fireEvent.pointerUp(approve, { ...pointer, buttons: 0 })
+        if (leaves) fireEvent.pointerLeave(approve, { ...pointer, buttons: 0 })
+      }
+      // A browser may wait for a second tap before it clicks.
+      await hold(300)
+      fireEvent.click(approve, { detail })
+    }
+    await press()
+    expect(decided).toEqual([])
+    expect(button('Press again to approve').dataset['press']).toBe('armed')
+    await hold(600)
+    await press()
+    expect(decided).toEqual([{ approved: true }])
+  })
+
+  test.each(['touch', 'pen'])('[RE363] holding approves once, by %s', async (pointerType) => {
+    const { decided } = high()
+    const approve = button('Approve')
+    fireEvent.pointerDown(approve, { pointerType, button: 0, buttons: 1 })
+    await hold(800)
+    fireEvent.pointerUp(approve, { pointerType, buttons: 0 })
+    fireEvent.pointerLeave(approve, { pointerType, buttons: 0 })
+    fireEvent.click(approve, { detail: 1 })
+    expect(decided).toEqual([{ approved: true }])
+    expect(approve.dataset['press']).toBe('none')
+  })
+
+  test.each(['pointerLeave', 'pointerCancel'] as const)(
+    '[RE363] a finger that leaves the button or scrolls approves nothing and forgets the first press, %s',
+    async (end) => {
+      const { decided } = high()
+      await user.click(button('Approve'))
+      await hold(600)
+      const pointer = { pointerType: 'touch', button: 0, buttons: 1 }
+      fireEvent.pointerDown(button('Press again to approve'), pointer)
+      fireEvent[end](screen.getByRole('button', { name: /approve/i }), pointer)
+      await hold(800)
+      await user.click(button('Approve'))
+      expect(decided).toEqual([])
+    },
+  )
 
   test('[RE363] a first press is forgotten after five seconds', async () => {
     const { decided } = high()

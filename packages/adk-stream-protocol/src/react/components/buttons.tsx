@@ -117,6 +117,8 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   /** When the first press ended, if a second one may follow. */
   const armedAt = useRef<number>(undefined)
+  /** Whether the pointer's press has acted, so that the click at its end means nothing. */
+  const hasActed = useRef(false)
   useEffect(() => () => clearTimeout(timer.current), [])
 
   const after = (ms: number, run: () => void): void => {
@@ -132,10 +134,13 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
     disarm()
     onHeld()
   }
-  const start = (): void => {
+  const start = (onAct = (): unknown => undefined): void => {
     if (disabled) return
     setPress('held')
-    after(HOLD_MS, act)
+    after(HOLD_MS, () => {
+      onAct()
+      act()
+    })
   }
   /** Ends a press that was too short to hold: the first one arms the button, the second one acts. */
   const release = (): void => {
@@ -147,8 +152,16 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
     after(ARMED_MS, disarm)
   }
   const isPressed = press === 'held'
-  const onPointerDown = (event: PointerEvent): void => {
-    if (event.button === 0) start()
+  const onPointerDown = ({ button, pointerId, currentTarget }: PointerEvent): void => {
+    if (button !== 0) return
+    hasActed.current = false
+    // A finger is captured by what it touches. Without that, it leaves the button as a mouse does.
+    if (currentTarget.hasPointerCapture(pointerId)) currentTarget.releasePointerCapture(pointerId)
+    start(() => (hasActed.current = true))
+  }
+  // A finger also leaves the button when it is lifted, before the click.
+  const onPointerLeave = ({ buttons }: PointerEvent): void => {
+    if (isPressed && buttons > 0) disarm()
   }
   return (
     <>
@@ -160,14 +173,15 @@ export function HoldButton({ label, disabled = false, shortcut, onHeld }: HoldBu
         aria-keyshortcuts={shortcut}
         aria-describedby={disabled ? undefined : id}
         onPointerDown={onPointerDown}
-        onPointerLeave={() => isPressed && disarm()}
+        onPointerUp={() => isPressed && after(ARMED_MS, disarm)}
+        onPointerLeave={onPointerLeave}
         onPointerCancel={disarm}
         onContextMenu={(event) => isPressed && event.preventDefault()}
         onKeyDown={(event) => isPress(event) && !event.repeat && start()}
         onKeyUp={(event) => isPress(event) && isPressed && release()}
         onBlur={() => isPressed && disarm()}
-        // A pointer that was released after the hold has acted already. A screen reader only clicks.
-        onClick={({ detail }) => (isPressed || detail === 0) && release()}
+        // Screen readers click, with or without the events of a pointer.
+        onClick={() => (hasActed.current ? (hasActed.current = false) : release())}
       >
         {press === 'armed' ? approval.pressAgain : label}
       </button>
