@@ -5,8 +5,10 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 import { expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { z } from 'zod'
 
+import { toLiveUrl } from '../sockets/support/socket-client.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { answer, ASK, ask, lastMessage, locate, TOKYO } from '../support/locating.ts'
@@ -209,6 +211,112 @@ const CLIENTS = [
     },
   ],
 ] as const
+
+/** Options of a stock chat, and what its page does as browser-tools.md says: it runs a call when the server offers it. */
+interface StockOptions {
+  readonly url: string
+  readonly fetch: typeof fetch
+  readonly onOffer: (chat: OfferedChat, toolCallId: string) => void
+}
+
+interface OfferedChat {
+  readonly status: string
+  readonly lastMessage: unknown
+  readonly error: Error | undefined
+  sendMessage(message: { text: string }): Promise<void>
+  addToolApprovalResponse(response: { id: string; approved: boolean }): void | PromiseLike<void>
+  addToolOutput(output: {
+    tool: string
+    toolCallId: string
+    output: unknown
+  }): void | PromiseLike<void>
+}
+
+const offerIn = ({ type, data }: { type: string; data: unknown }): string | undefined =>
+  type === 'data-browser-call' ? (data as { toolCallId: string }).toolCallId : undefined
+
+const STOCK_PAGES = [
+  {
+    name: 'ai 6 over SSE',
+    open: ({ url, fetch: send, onOffer }: StockOptions): OfferedChat => {
+      const chat: OfferedChat = new Chat6({
+        id: 'chat-1',
+        transport: new ai6.DefaultChatTransport({ api: `${url}/stream`, fetch: send }),
+        sendAutomaticallyWhen: (options) =>
+          ai6.lastAssistantMessageIsCompleteWithApprovalResponses(options) ||
+          ai6.lastAssistantMessageIsCompleteWithToolCalls(options),
+        onData: (part) => {
+          const toolCallId = offerIn(part)
+          if (toolCallId !== undefined) onOffer(chat, toolCallId)
+        },
+      })
+      return chat
+    },
+  },
+  {
+    name: 'ai 7 over SSE',
+    open: ({ url, fetch: send, onOffer }: StockOptions): OfferedChat =>
+      openStock7(new ai7.DefaultChatTransport({ api: `${url}/stream`, fetch: send }), onOffer),
+  },
+  {
+    name: 'ai 7 over a socket',
+    open: ({ url, onOffer }: StockOptions): OfferedChat =>
+      openStock7(
+        new ai7.WebSocketChatTransport({
+          url: toLiveUrl(url),
+          // `ws` is the implementation that the AI SDK names for Node.
+          webSocket: WebSocket as unknown as NonNullable<
+            ConstructorParameters<typeof ai7.WebSocketChatTransport>[0]['webSocket']
+          >,
+        }),
+        onOffer,
+      ),
+  },
+]
+
+function openStock7(
+  transport: ai7.ChatTransport<ai7.UIMessage>,
+  onOffer: StockOptions['onOffer'],
+): OfferedChat {
+  const chat: OfferedChat = new Chat7({
+    id: 'chat-1',
+    transport,
+    sendAutomaticallyWhen: (options) =>
+      ai7.lastAssistantMessageIsCompleteWithApprovalResponses(options) ||
+      ai7.lastAssistantMessageIsCompleteWithToolCalls(options),
+    onData: (part) => {
+      const toolCallId = offerIn(part)
+      if (toolCallId !== undefined) onOffer(chat, toolCallId)
+    },
+  })
+  return chat
+}
+
+test.each(STOCK_PAGES.flatMap((page) => [true, false].map((gated) => ({ ...page, gated }))))(
+  '[BT7] a stock page runs a browser tool when it is offered, and sends its result by itself: $name, gated: $gated',
+  async ({ open, gated }) => {
+    await using server = await serve({ ...locate({ gated }), authenticate: () => ({ id: 'h' }) })
+    const browser = server.browser()
+    const offered: string[] = []
+    const chat = open({
+      url: browser.url,
+      fetch: browser.fetch,
+      onOffer: (page, toolCallId) => {
+        offered.push(toolCallId)
+        void page.addToolOutput({ tool: 'get_location', toolCallId, output: TOKYO })
+      },
+    })
+    await chat.sendMessage({ text: ASK })
+    const [part] = toolParts(await lastMessage(browser))
+    const { approval } = part as unknown as { approval?: { id: string } }
+    expect(offered).toHaveLength(gated ? 0 : 1)
+    if (approval) await chat.addToolApprovalResponse({ id: approval.id, approved: true })
+    await expect.poll(() => JSON.stringify(chat.lastMessage)).toContain('There you are.')
+    expect(offered).toEqual([part?.toolCallId])
+    expect(JSON.stringify(server.emulator.requests.at(-1)?.body)).toContain('139.7')
+    expect(chat.error).toBeUndefined()
+  },
+)
 
 test.each(CLIENTS)(
   '[BT7] a stock client of %s runs a browser tool with onToolCall, once',
