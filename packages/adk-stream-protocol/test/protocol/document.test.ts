@@ -5,6 +5,7 @@ import type { Responder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { EventNotes } from '../../src/agent/history/event-notes.ts'
 import { ERROR_CODES, ProtocolError } from '../../src/protocol/errors.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { assistant } from '../support/agents.ts'
@@ -12,6 +13,14 @@ import { serve, type TestServer } from '../support/serve.ts'
 import type { WireChunk } from '../support/wire-rules.ts'
 
 const PROTOCOL = readFileSync(new URL('../../../../PROTOCOL.md', import.meta.url), 'utf8')
+
+test('[ST1003] the table of the notes on events has every key', () => {
+  const store = readFileSync(new URL('../../../../docs/spec/store.md', import.meta.url), 'utf8')
+  const table = /\*\*ST1003\*\*[^]*?\n## /.exec(store)?.[0] ?? ''
+  const cells = [...table.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = '']) => cell)
+  const keys = cells.flatMap((cell) => cell.replaceAll(/[` ]/g, '').split(','))
+  expect(keys.toSorted()).toEqual(Object.keys(EventNotes.shape).toSorted())
+})
 
 /** Ids that PROTOCOL.md shows in place of random ones. */
 const SHOWN_ID = /^(?:message|call|approval)-\d$/

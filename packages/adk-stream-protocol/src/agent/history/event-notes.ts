@@ -172,7 +172,7 @@ const RemoteCallNote = z.object({
 })
 export type RemoteCallNote = z.infer<typeof RemoteCallNote>
 
-const EventNotes = z.object({
+export const EventNotes = z.object({
   /** The assistant message of the event, if its position in the session does not imply it. */
   messageId: z.string().exactOptional(),
   /** On the user event that starts a turn: the id of the user message. */
