@@ -151,18 +151,14 @@ export function describeEnding(approval: Approval): Ending | undefined {
 }
 
 /** Returns the note on the result of an approved call. It contains the outcome if the call has ended. */
-export function toApprovedNote({ toolCallId, chat, votes, state }: Approval): DecidedNote {
+export function toApprovedNote(approval: Approval): DecidedNote {
+  const { toolCallId, votes, state } = approval
   const hasEnded = state.name === 'succeeded' || state.name === 'failed'
   const reply = findReply({ state, votes })
   return {
     toolCallId,
     state: 'approved',
-    ...(votes.length > 0 && {
-      by: readDeciders(
-        chat,
-        votes.map(({ principalId }) => principalId),
-      ),
-    }),
+    ...(votes.length > 0 && { by: readVoters(approval) }),
     ...(reply && { reply: { ...reply } }),
     ...(hasEnded && { outcome: state.name, at: state.at }),
     ...(hasEnded && state.receipt && { receipt: { ...state.receipt } }),
@@ -180,6 +176,12 @@ export function toPendingNote(approval: Approval): DecidedNote {
 /** Returns the note on the message after a reply that decided an approval. */
 export function toRepliedNote({ id, toolCallId, state }: Approval): RepliedNote {
   return { approvalId: id, toolCallId, approved: state.name !== 'denied' }
+}
+
+/** Returns who has voted, for the owner of the chat. */
+export function readVoters({ chat, votes }: Approval): { own: boolean; others: string[] } {
+  const ids = votes.map(({ principalId }) => principalId)
+  return readDeciders(chat, ids)
 }
 
 /** Returns who decided, for the owner of the chat. */

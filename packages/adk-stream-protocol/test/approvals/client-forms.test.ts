@@ -55,12 +55,9 @@ const throws: PolicyTerms['preview'] = () => {
 }
 
 const NEVER_REPLIES = { 'a typed reply': WAITS } as const
-const VOTE: Ending = { ...VOTED, told: 'approval-voted' }
+/** A client of this dialect has the output of the confirmation, which cannot be asked for again. */
 const VOTE_IS_ERROR = {
-  'stock ai 6 over SSE': VOTE,
-  'stock ai 7 over SSE': VOTE,
-  'stock ai 7 over a socket': VOTE,
-  'the dialect `confirmation`': VOTE,
+  'the dialect `confirmation`': { ...VOTED, told: 'approval-voted' },
 } as const
 /** These clients have no place for edited arguments. */
 const NEVER_EDITS = {

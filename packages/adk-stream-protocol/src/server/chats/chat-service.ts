@@ -147,8 +147,15 @@ export class ChatService {
     const isResolved = request.results.length + request.outputs.length === 0
     const responses = isResolved ? request : await this.#resolve(chat, request)
     const recorded = await this.#record(principal, chat, { responses, onDecided })
-    const { messageId, seen } = recorded.decided
+    const { messageId, seen, votes, taken } = recorded.decided
     const from: ReadFrom = seen === undefined ? 'pause' : { after: seen }
+    if (votes) {
+      // The client has the output of a confirmation call, which cannot be asked for again.
+      if (request.results.length > 0)
+        throw new ProtocolError('approval-voted', { message: VOTE_RECORDED })
+      const turn = await outcomes.read(chat, { messageId, seen, running: taken, asked: votes })
+      return { turn, from }
+    }
     if (recorded.live) return { turn: recorded.live, from }
     const continued = await this.#readAfterQuestion(chat, recorded.decided)
     if (continued) return continued
@@ -360,6 +367,8 @@ export class ChatService {
     await turnService.resume(chat, found.messageId, { outputs: [output], background: true })
   }
 }
+
+const VOTE_RECORDED = 'Your approval was recorded. Other people must approve this call too.'
 
 /** A reply over HTTP does not decide an approval of a live session. */
 const isInReach = ({ liveWorker }: Approval): boolean => liveWorker === undefined

@@ -32,6 +32,7 @@ import {
   checkResults,
   isDuplicate,
   isSettled,
+  isVote,
   addTakenCount,
   toDecider,
   toError,
@@ -118,6 +119,13 @@ export class ApprovalDecisions {
     const entries = await this.#recordAll(backend, principal, { decisions, chat, resumes })
     const last = entries.at(-1)
     const taken = entries.map(({ result }) => result).filter(isSettled)
+    const votes = entries.map(({ result }) => result).filter(isVote)
+    const [vote] = votes
+    if (vote) {
+      // The client reads the outcomes of the others from the conversation, beside what is still asked.
+      for (const entry of entries) this.#resume(entry)
+      return { messageId: vote.messageId, seen: vote.id, taken, votes }
+    }
     const [first] = taken
     if (first) return { messageId: first.messageId, seen: first.id, taken, turn: last?.turn }
     if (outputs.length > 0 && messageId !== undefined)
@@ -316,6 +324,8 @@ export interface Continuation {
   readonly seen: string | undefined
   /** The approvals that this request decided. */
   readonly taken: readonly Approval[]
+  /** The approvals for which this request recorded a vote, and which wait for other people. Default: none. */
+  readonly votes?: readonly Approval[]
   /** The turn, if the decision was recorded under the chat lock. */
   readonly turn?: Promise<Turn> | undefined
 }

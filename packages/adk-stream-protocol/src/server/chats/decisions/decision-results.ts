@@ -19,6 +19,11 @@ export function isSettled(result: Approval | Refusal): result is Approval {
   return !isRefusal(result) && result.state.name !== 'requested'
 }
 
+/** Whether a decision was recorded as a vote, and other people have still to decide. */
+export function isVote(result: Approval | Refusal): result is Approval {
+  return !isRefusal(result) && result.state.name === 'requested'
+}
+
 /** A decision and the result of recording it. */
 export interface RecordedDecision {
   readonly decision: DecisionResponse
@@ -27,10 +32,11 @@ export interface RecordedDecision {
 
 /** Throws if a client may not continue with one of its decisions. */
 export function checkResults(entries: readonly RecordedDecision[]): void {
-  const rejected = entries.find(({ decision, result }) => !isConsistent(decision, result))
+  const rejected = entries.flatMap(({ decision, result }) =>
+    isRefusal(result) && !isConsistent(decision, result) ? [result] : [],
+  )[0]
   if (!rejected) return
-  const { result } = rejected
-  throw isRefusal(result) ? toError(result) : new ProtocolError('approval-voted')
+  throw toError(rejected)
 }
 
 /** AP836: adds to the error of a request how many of its decisions took effect. */
@@ -43,11 +49,10 @@ export function addTakenCount(error: unknown, taken: number, all: number): unkno
 }
 
 /**
- * Whether a client may continue with its decision. A client must not keep a decision that was not recorded, or that contradicts the
- * outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
+ * Whether a client may continue with a decision that was refused. A client must not keep a decision that was not recorded, or that
+ * contradicts the outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
  */
-function isConsistent({ approved }: DecisionResponse, result: Approval | Refusal): boolean {
-  if (!isRefusal(result)) return isSettled(result)
+function isConsistent({ approved }: DecisionResponse, result: Refusal): boolean {
   if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
   // The outcome is then a tool error, which is consistent with a late approval.
   return approved && (result.refused === 'expired' || result.refused === 'cancelled')

@@ -4,6 +4,7 @@ import { findResumeIndex } from '../../../agent/history/replay-turn.ts'
 import type { ReplayedTurn } from '../../../agent/history/replay-turn.ts'
 import { finishTranslation } from '../../../agent/translate/translate-event.ts'
 import type { TranslationOptions } from '../../../agent/translate/translate-event.ts'
+import { readVoters } from '../../../agent/call-responses.ts'
 import type { Approval } from '../../../approvals/approval.ts'
 import type { Chunk } from '../../../protocol/chunk.ts'
 import { ProtocolError, toProtocolError } from '../../../protocol/errors.ts'
@@ -37,6 +38,8 @@ interface RunningCalls {
   readonly seen: string | undefined
   /** The approvals of the calls. */
   readonly running: readonly Approval[]
+  /** Approvals for which the client has sent a vote, and which wait for other people. */
+  readonly asked?: readonly Approval[]
 }
 
 interface Wait extends RunningCalls {
@@ -82,6 +85,7 @@ export class CallOutcomes {
       const pause = findResumeIndex(replayed, calls.seen)
       const { ledger } = opened
       await prefillTurn(turn, replayed, { ledger, chat: toAppChat(opened, chat), pause })
+      for (const chunk of askAgain(replayed, calls.asked ?? [])) turn.log.append(chunk)
       const wait = { ...calls, chat, turn, replayed }
       // The client can wait at another server.
       if (this.#isDraining && !this.#runsHere(wait)) throw CLOSING
@@ -207,6 +211,23 @@ export class CallOutcomes {
 }
 
 const CLOSING = new ProtocolError('unavailable', { retryAfterSeconds: 1 })
+
+/**
+ * Returns the chunks after a vote that is not enough: the approval is requested again. A stock client would otherwise keep its decision as
+ * one that was not sent, and send it again and again. `by` says who has voted.
+ */
+function askAgain({ chunks }: ReplayedTurn, asked: readonly Approval[]): Chunk[] {
+  return asked.flatMap((approval): Chunk[] => {
+    const { id: approvalId, toolCallId } = approval
+    const shown = chunks.findLast(
+      (chunk) => chunk.type === 'data-approval' && chunk.id === approvalId,
+    )
+    const request = { type: 'tool-approval-request', approvalId, toolCallId } as const
+    if (shown?.type !== 'data-approval') return [request]
+    const data = { ...shown.data, by: readVoters(approval) }
+    return [request, { ...shown, data, transient: true }]
+  })
+}
 
 function endWith({ state }: ReplayedTurn, error: ProtocolError): Chunk[] {
   return finishTranslation({ ...state, error: error.toJSON().error }, 'completed')
