@@ -14,6 +14,36 @@ export function currentStep({ terms, votes }: Approval): number | undefined {
   return step === -1 ? undefined : step
 }
 
+/**
+ * Whether a chain can be completed by different people. A role may have any number of people, but the principals that a step names may be
+ * too few for it, or needed by another step.
+ */
+export function isCompletable(chain: readonly ApprovalStep[]): boolean {
+  const named = chain.filter(({ roles }) => roles.length === 0)
+  const needed = named.flatMap(({ count, principals }) =>
+    Array.from({ length: count }, () => new Set(principals)),
+  )
+  const votes = new Map<string, number>()
+  return needed.every((_, index) => assign(needed, votes, { index, tried: new Set() }))
+}
+
+/** Finds a principal for a needed vote. If one is taken by another vote, that vote takes another principal. */
+function assign(
+  needed: readonly ReadonlySet<string>[],
+  votes: Map<string, number>,
+  { index, tried }: { readonly index: number; readonly tried: Set<string> },
+): boolean {
+  for (const principal of needed[index] ?? []) {
+    if (tried.has(principal)) continue
+    tried.add(principal)
+    const other = votes.get(principal)
+    if (other !== undefined && !assign(needed, votes, { index: other, tried })) continue
+    votes.set(principal, index)
+    return true
+  }
+  return false
+}
+
 /** Whether a principal may see an approval: it belongs to their chat, or they may decide one of its steps. */
 export function maySee(
   { chat, terms }: Pick<Approval, 'chat' | 'terms'>,

@@ -110,11 +110,6 @@ function isFunction(value: unknown): boolean {
  */
 export type PolicyVerdict = boolean | PolicyTerms
 
-const PolicyVerdictSchema = z.union([
-  z.boolean(),
-  PolicyTermsSchema,
-]) satisfies z.ZodType<PolicyVerdict>
-
 /** The call that a policy function receives, with what the server of an MCP tool claims about it. */
 export interface PolicyCall extends ToolClaims {
   readonly chat: AppChatRef
@@ -250,11 +245,23 @@ async function evaluatePolicy(
       typeof own === 'function'
         ? await callInTime(`The policy for ${call.toolName}`, () => own(toPolicyCall(call)))
         : (own ?? (await required()))
-    return PolicyVerdictSchema.parse(verdict)
+    return readVerdict(call.toolName, verdict)
   } catch (error) {
     onError?.(error)
     return true
   }
+}
+
+/** Checks the verdict of a policy. Throws an error of one sentence that names the tool and the field. */
+function readVerdict(toolName: string, verdict: unknown): PolicyVerdict {
+  if (typeof verdict === 'boolean') return verdict
+  const { success, data, error } = PolicyTermsSchema.safeParse(verdict)
+  if (success) return data
+  const [issue] = error.issues
+  const field = issue?.path.length ? `\`${issue.path.join('.')}\`: ` : ''
+  throw new TypeError(
+    `The policy for ${toolName} returned an invalid verdict (${field}${issue?.message ?? 'wrong shape'}), so the call needs the approval of the owner of the chat.`,
+  )
 }
 
 /**
@@ -280,7 +287,8 @@ function acceptsReplies(
   return acceptReplies && severity !== 'high' && isDecidedByOne({ chain }) && payload === undefined
 }
 
-function chainOf(
+/** Returns the steps of an approval by its terms and the owner of the chat. */
+export function chainOf(
   { chain, deciders, approvers: count = 1 }: PolicyTerms,
   owner: string,
 ): ApprovalStep[] {

@@ -10,6 +10,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ApprovalTerms, ToolClaims } from '../approvals/approval.ts'
 import { readAnnotations } from '../approvals/approval.ts'
+import { isCompletable } from '../approvals/deciders.ts'
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { isInputTool, readInputRequest, toInputTerms } from './question-terms.ts'
@@ -120,7 +121,7 @@ async function resolve(
   }: TermsOptions & Partial<ToolQuestion> & { readonly required: () => boolean | Promise<boolean> },
 ): Promise<ResolvedTerms | undefined> {
   const chat = chatOf(toolContext.invocationContext.session)
-  return resolvePolicy(
+  const terms = await resolvePolicy(
     policy,
     { chat, toolName: tool.name, args: toolArgs, claims: readToolClaims(tool) },
     {
@@ -130,6 +131,19 @@ async function resolve(
       ...(payload !== undefined && { payload }),
     },
   )
+  // The terms stay: other ones would let fewer people approve than the policy wants. One person answers a question.
+  if (terms && !isInputTool(tool) && !isCompletable(terms.chain))
+    defaults.onError(new NeverApprovedError(tool.name))
+  return terms
+}
+
+/** The terms of a call need more different people than they name. */
+class NeverApprovedError extends TypeError {
+  constructor(toolName: string) {
+    super(
+      `The policy for ${toolName} needs more different people than it names, so this call can be denied but never approved. Name more principals or roles.`,
+    )
+  }
 }
 
 interface Call {

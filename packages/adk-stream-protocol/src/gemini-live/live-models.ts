@@ -13,6 +13,17 @@ const bareName = (model: string): string => model.slice(model.lastIndexOf('/') +
 
 const isFlashLive = (name: string): boolean => /^gemini-3\.\d+-flash-live/.test(name)
 
+/**
+ * Whether a model is known to have no live sessions, by Google's model pages: models with a plain name of their family, and those for
+ * speech and images. Returns false for an unknown model.
+ */
+export function isNeverLive(model: string): boolean {
+  const name = bareName(model)
+  return /^gemini-\d(?:\.\d+)?-(?:pro|flash|flash-lite)(?:-(?:latest|preview|image|tts|\d+))*$/.test(
+    name,
+  )
+}
+
 /** Whether a model takes text as `realtimeInput`, and `clientContent` only as a history at the start. Other models take it at any time. */
 export function takesTextAsRealtime(model: string): boolean {
   return isFlashLive(bareName(model))

@@ -175,11 +175,15 @@ function unknownTool(
   )
 }
 
-/** Suggests the tool whose beginning is most similar to the text before the first `*`. */
+/** Suggests the beginning of a tool's name that is most similar to the text before the first `*` and ends with the same character. */
 function suggestPattern(pattern: string, names: readonly string[]): string {
   const head = pattern.slice(0, pattern.indexOf('*'))
-  const starts = new Set(names.map((name) => `${name.slice(0, head.length)}*`))
-  return head === '' ? '' : suggestName(`${head}*`, starts)
+  const starts = names.flatMap((name) =>
+    Array.from(name, (_, index) => name.slice(0, index + 1)).filter((start) =>
+      start.endsWith(head.slice(-1)),
+    ),
+  )
+  return head === '' ? '' : suggestName(`${head}*`, new Set(starts.map((start) => `${start}*`)))
 }
 
 /** Whether a call of a tool may need approval. The policy overrides the tool. */
@@ -336,7 +340,7 @@ function findNodeBlocker(node: BaseNode): ApprovalBlocker {
 
 /** Visits an agent that is a node, or to which a node transfers, and that can wait. */
 function visitNodeAgent(graph: GraphReading, agent: LlmAgent, node: string): void {
-  for (const tool of agent.tools) visitToolUnion(graph, tool)
+  visitTools(graph, agent)
   for (const subAgent of agent.subAgents)
     if (isLlmAgent(subAgent) && canNodeWait(subAgent, graph.root))
       visitNodeAgent(graph, subAgent, node)
@@ -345,7 +349,7 @@ function visitNodeAgent(graph: GraphReading, agent: LlmAgent, node: string): voi
 
 function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlocker): void {
   const obstacle = outer ?? findOwnRun(agent)
-  if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
+  if (isLlmAgent(agent)) visitTools(graph, agent, obstacle)
   else if (agent instanceof RemoteA2AAgent) {
     checkAgentCard(agent)
     graph.remotes.push(agent.name)
@@ -356,6 +360,21 @@ function visitAgent(graph: GraphReading, agent: BaseAgent, outer?: ApprovalBlock
       subAgent,
       obstacle ??
         findApprovalBlocker(agent, subAgent, { isLive: graph.isLive, isNested: graph.nesting > 0 }),
+    )
+}
+
+function visitTools(graph: GraphReading, agent: LlmAgent, obstacle?: ApprovalBlocker): void {
+  refuseSameNames(agent)
+  for (const tool of agent.tools) visitToolUnion(graph, tool, obstacle)
+}
+
+/** ADK would fail at the first message. */
+function refuseSameNames({ name: agent, tools }: LlmAgent): void {
+  const names = tools.flatMap((tool) => (isBaseToolset(tool) ? [] : [readName(tool)]))
+  const twice = names.find((name, index) => name !== '' && names.indexOf(name) !== index)
+  if (twice !== undefined)
+    throw new TypeError(
+      `createBridge: the agent ${agent} has two tools with the name ${twice}. Give each tool its own name.`,
     )
 }
 

@@ -1,7 +1,13 @@
 import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
-import { MAX_DEADLINE_MS, type PolicyTerms, PolicyTermsSchema } from '../approvals/policy.ts'
+import { isCompletable } from '../approvals/deciders.ts'
+import {
+  MAX_DEADLINE_MS,
+  type PolicyTerms,
+  PolicyTermsSchema,
+  chainOf,
+} from '../approvals/policy.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 import { MAX_TIMER_MS } from './auth/authenticate.ts'
 import type { LiveOptions } from './chats/live-conversations.ts'
@@ -50,8 +56,12 @@ function checkVerdict(toolName: string, verdict: unknown): void {
     throw new TypeError(
       `createBridge: \`${path.join('.')}.requirePreview\` needs \`preview\`, which returns what the call would do.`,
     )
-  const fault =
-    verdict['acceptReplies'] === true && findReplyFault(PolicyTermsSchema.parse(verdict))
+  const terms = PolicyTermsSchema.parse(verdict)
+  if (!isCompletable(chainOf(terms, 'the owner of the chat')))
+    throw new TypeError(
+      `createBridge: \`${path.join('.')}\` can never be approved: it needs more different people than it names. Name more \`principals\` or \`roles\`, or fewer \`approvers\`.`,
+    )
+  const fault = terms.acceptReplies === true && findReplyFault(terms)
   if (fault)
     throw new TypeError(
       `createBridge: \`${path.join('.')}.acceptReplies\` is not possible ${fault}. Remove it: people then decide in the form.`,

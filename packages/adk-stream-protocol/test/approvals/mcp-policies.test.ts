@@ -250,6 +250,7 @@ test('[AP111] a pattern that matches no tool is refused', async () => {
   expect(() => make('flies_*')).toThrow(
     'has the pattern flies_*, which matches no tool of the agent. Did you mean `files_*`?',
   )
+  expect(() => make('fils_*')).toThrow('Did you mean `files_*`?')
   expect(() => make('files_*')).not.toThrow()
   expect(() => make('*')).not.toThrow()
   await using files = await serveHttp([READ])

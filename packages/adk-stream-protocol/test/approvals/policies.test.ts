@@ -235,6 +235,36 @@ describe.each(clients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
+  it('[AP1044] a call for which the policy names too few people is reported, and nobody can approve it alone', async () => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: () => ({ approvers: 2 }) },
+    })
+    const page = testBridge.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    expect(String(testBridge.errors)).toContain(
+      'The policy for process_payment needs more different people than it names',
+    )
+    const [id = ''] = chat.asked
+    await chat.decide(true)
+    expect(testBridge.wallet.payments).toEqual([])
+    expect(await page.withdraw(id)).toMatchObject({ status: 200 })
+    expect(await page.decide(id, { approved: false })).toMatchObject({ status: 200 })
+    expect(testBridge.wallet.payments).toEqual([])
+  })
+
+  it('[AP19] the error of an invalid verdict is one sentence with the tool and the field', async () => {
+    await using testBridge = await TestBridge.open({
+      approvals: { process_payment: () => ({ approvers: 'two' as unknown as number }) },
+    })
+    const chat = await testBridge.page().open(client)
+    await chat.send(PAY)
+    expect(testBridge.errors.map(String)).toEqual([
+      'TypeError: The policy for process_payment returned an invalid verdict (`approvers`: Invalid input: expected number, received string), so the call needs the approval of the owner of the chat.',
+    ])
+    expect(chat.asked).toHaveLength(1)
+  })
+
   it.each([true, false])(
     '[AP20] a tool requests confirmation itself, with its own hint and payload; the decision is %s',
     async (approved) => {

@@ -28,6 +28,10 @@ const outer = new LlmAgent({
   tools: [new AgentTool({ agent: inner })],
 })
 
+const TWINS = ['Pays.', 'Pays too.'].map(
+  (description) => new FunctionTool({ name: 'pay', description, execute: () => ({}) }),
+)
+
 /** What a JavaScript program may pass, whatever the types say. */
 function create(options: object): void {
   createBridge({ ...('agents' in options ? {} : { agent }), ...options } as BridgeOptions)
@@ -103,6 +107,26 @@ test.each<[name: string, options: object, sentence: string]>([
     'there is no option `approvals.pay.requierd`. Did you mean `required`?',
   ],
   [
+    'a payment that two owners of the chat approve',
+    { approvals: { pay: { approvers: 2 } } },
+    '`approvals.pay` can never be approved',
+  ],
+  [
+    'a chain that needs one person twice',
+    { approvals: { pay: { chain: [{ principals: ['ann'] }, { principals: ['ann'] }] } } },
+    '`approvals.pay` can never be approved',
+  ],
+  [
+    'two tools of one name',
+    { agent: new LlmAgent({ name: 'twins', model: 'gemini-x', tools: TWINS }) },
+    'the agent twins has two tools with the name pay.',
+  ],
+  [
+    'a live model that cannot talk',
+    { live: { model: new Gemini({ model: 'models/gemini-2.5-flash', apiKey: 'a key' }) } },
+    'gemini-2.5-flash has no live sessions. Pass `live.model`',
+  ],
+  [
     'an agent as tool with the name of the application',
     { appName: 'inner', agent: outer },
     'choose another name',
@@ -133,6 +157,13 @@ test.each<[name: string, options: object, sentence: string]>([
   expect(() => create(options)).toThrow(TypeError)
   expect(() => create(options)).toThrow(sentence)
 })
+
+test.each(['gemini-2.0-flash-live-001', 'gemini-2.0-flash-exp', 'gemini-9-live', 'my-own-model'])(
+  '[ER110] the live model %s is accepted',
+  (model) => {
+    expect(() => create({ live: { model: new Gemini({ model, apiKey: 'a key' }) } })).not.toThrow()
+  },
+)
 
 test('[ER110] undefined options, and URLs with a trailing slash, are accepted', async () => {
   await using server = await serve({

@@ -5,7 +5,11 @@ import { Modality } from '@google/genai'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { ToolErrors } from '../../calls/run-call.ts'
 import { toLiveAgent } from '../../gemini-live/live-agent.ts'
-import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/live-models.ts'
+import {
+  completesCalls,
+  isNeverLive,
+  takesNonBlockingCalls,
+} from '../../gemini-live/live-models.ts'
 import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
 import { LiveConversation } from '../../live/live-conversation.ts'
 import type { LiveHost } from '../../live/live-parts.ts'
@@ -144,6 +148,10 @@ function toLiveModelAgent(
       `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
     )
   const model = findLiveModel(agent, override)
+  if (isNeverLive(model.model))
+    throw new TypeError(
+      `createBridge: \`live\` needs a live model, and ${model.model} has no live sessions. Pass \`live.model\`, for example gemini-3.1-flash-live-preview.`,
+    )
   // Throws if the agent creates its sub-agents itself.
   toLiveAgent(agent, model)
   return { agent, model }
