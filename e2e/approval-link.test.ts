@@ -19,7 +19,7 @@ longTest(
     const card = tool('Alice')
     await decide(card, 'approve')
     await card.getByRole('button', { name: 'Ask another person…' }).click()
-    await card.getByRole('img', { name: 'QR code of the link below' }).waitFor()
+    await card.getByText('only this machine can open this address').waitFor()
     await takeScreenshot(page, 'approval-link')
     const url = await card.getByLabel('Link to this approval').inputValue()
 

@@ -152,3 +152,30 @@ test.each(sources(path.join(ROOT, 'apps/demo/src')))(
     ).toEqual([])
   },
 )
+
+/** What browsers offer only to pages with HTTPS and on `localhost`. */
+const SECURE_ONLY =
+  /\b(?:crypto\.(?:randomUUID|subtle)|navigator\.(?:bluetooth|clipboard|credentials|locks|mediaDevices|serviceWorker|share|storage|usb|wakeLock)|caches\.)/
+
+/** Files that use it, and do something else where it is missing. */
+const HANDLE_ITS_ABSENCE = new Set([
+  'packages/adk-stream-protocol/src/client/voice/audio-devices.ts',
+  'packages/adk-stream-protocol/src/react/components/message-content.tsx',
+  'packages/adk-stream-protocol/src/react/components/share-approval.tsx',
+  'apps/demo/src/page/conversation/message-actions.tsx',
+])
+
+test('[AR1143] code for browsers also runs on pages without HTTPS', () => {
+  const folders = [
+    ...Object.keys(ANYWHERE).map((layer) => path.join(SRC, layer)),
+    path.join(ROOT, 'apps/demo/src/page'),
+  ]
+  const files = folders.flatMap((folder) => sources(folder).map((file) => path.join(folder, file)))
+  const using = files.filter((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .some((line) => SECURE_ONLY.test(line) && !/^\s*(?:\/\/|\/?\*)/.test(line)),
+  )
+  const names = using.map((file) => path.relative(ROOT, file).replaceAll(path.sep, '/'))
+  expect(new Set(names)).toEqual(HANDLE_ITS_ABSENCE)
+})

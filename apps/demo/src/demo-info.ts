@@ -14,6 +14,8 @@ export const DemoInfo = z.object({
   files: z.object({ types: z.array(z.string()), maxBytes: z.int().positive() }),
   /** The prices of models in US dollars per million tokens, for an estimate of the cost. */
   prices: z.record(z.string(), z.object({ input: z.number(), output: z.number() })),
+  /** The address of the server in its network, if it can be reached there. */
+  networkUrl: z.url().optional(),
   /** Whether this browser is the second approver, and the path that makes it one. */
   approver: z.object({ is: z.boolean(), address: z.string().optional() }),
 })

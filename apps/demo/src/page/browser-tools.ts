@@ -23,7 +23,7 @@ function explain(code: number): string {
   const texts = TEXTS[document.documentElement.lang === 'ja' ? 'ja' : 'en']
   switch (code) {
     case GeolocationPositionError.PERMISSION_DENIED:
-      return texts.blocked
+      return isSecureContext ? texts.blocked : texts.insecure
     case GeolocationPositionError.TIMEOUT:
       return texts.late
     default:
@@ -35,12 +35,15 @@ const TEXTS = {
   en: {
     blocked:
       "Location is blocked for this page. Allow it in your browser's site settings, then ask again.",
+    insecure: 'Browsers give the location only to pages with HTTPS, and on the machine itself.',
     late: 'Your browser did not find the location in time. Try again in a moment.',
     unknown: 'Your browser cannot determine the location.',
   },
   ja: {
     blocked:
       'このページでは位置情報がブロックされています。ブラウザーのサイト設定で許可してから、もう一度お試しください。',
+    insecure:
+      'ブラウザーが位置情報を渡すのは、HTTPSのページと、このサーバーを動かしているマシンのページだけです。',
     late: '時間内に位置情報を取得できませんでした。少し待ってからもう一度お試しください。',
     unknown: 'ブラウザーで位置情報を取得できません。',
   },

@@ -127,8 +127,11 @@ interface DemoReader {
   readonly maySignIn: boolean
 }
 
-/** Returns a function that describes the demo to a person. */
-export function describeDemo(settings: Settings): (reader: DemoReader) => DemoInfo {
+/** Returns a function that describes the demo to a person. `networkUrl` is its address in the network. */
+export function describeDemo(
+  settings: Settings,
+  networkUrl: string | undefined,
+): (reader: DemoReader) => DemoInfo {
   return ({ roles, maySignIn }) => ({
     modes: ['sse', 'live', 'direct'],
     model: settings.model,
@@ -137,6 +140,7 @@ export function describeDemo(settings: Settings): (reader: DemoReader) => DemoIn
     signIn: maySignIn,
     files: FILES,
     prices: settings.prices,
+    ...(networkUrl !== undefined && { networkUrl }),
     approver: {
       is: roles.includes(APPROVER_ROLE),
       ...(mayChooseRoles(settings) && { address: APPROVER_ADDRESS }),

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 
 import {
@@ -28,6 +29,7 @@ import { openHttpServer } from './http-server.ts'
 import { createLanguages, type Languages } from './languages.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
 import { type DemoModel, openModel } from './model.ts'
+import { findNetworkUrl } from './network-url.ts'
 import { PAGE_DIR } from './page.ts'
 import {
   APPROVER_ADDRESS,
@@ -66,12 +68,12 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
     const code = mayChooseRoles(settings)
       ? (settings.approverCode ?? createApproverCode())
       : undefined
-    const { url, model, bridge } = await open({ settings, options, lifetime, code })
+    const { url, urls, model, bridge } = await open({ settings, options, lifetime, code })
     const approverUrl = code && `${url}${APPROVER_ADDRESS}&code=${code}`
     return {
       url,
       approverUrl,
-      summary: summarise(settings, { url, model, approverUrl }),
+      summary: summarise(settings, { urls, model, approverUrl }),
       close: () => lifetime.close(),
       [Symbol.asyncDispose]: async () => {
         await bridge.close({ drainMs: 0 })
@@ -112,6 +114,10 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
   })
   lifetime.use(server)
   const baseUrl = findLocalUrl(settings, server.url)
+  const networkUrl = findNetworkUrl(
+    { host: settings.host, port: new URL(server.url).port },
+    networkInterfaces(),
+  )
   const calendar =
     baseUrl === undefined
       ? undefined
@@ -142,13 +148,14 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
       authenticate,
       direct,
       calendar,
-      describe: describeDemo(settings),
+      describe: describeDemo(settings, networkUrl),
       instance: settings.instance,
       allowedHosts: settings.allowedHosts,
     }),
     upgrade: toUpgradeListener(bridge),
   }
-  return { url: server.url, model: model.label, bridge }
+  const urls = [baseUrl ?? server.url, networkUrl].filter((url) => url !== undefined)
+  return { url: server.url, urls, model: model.label, bridge }
 }
 
 interface BridgeParts extends Pick<OpenOptions, 'settings' | 'options'> {
@@ -218,11 +225,15 @@ function ignore(): void {}
 
 function summarise(
   settings: Settings,
-  { url, model, approverUrl }: { url: string; model: string; approverUrl: string | undefined },
+  {
+    urls,
+    model,
+    approverUrl,
+  }: { urls: readonly string[]; model: string; approverUrl: string | undefined },
 ): readonly string[] {
   const weather = settings.weatherKey ? 'OpenWeatherMap' : 'sample data'
   return [
-    `Open ${url}`,
+    `Open ${urls.join(', or on a phone in the same network ')}`,
     `Model    ${model}`,
     `Weather  ${weather}`,
     `Data     ${settings.databaseUrl === undefined ? settings.dataDir : `PostgreSQL on ${new URL(settings.databaseUrl).host}`}`,

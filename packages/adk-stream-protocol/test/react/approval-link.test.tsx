@@ -11,6 +11,7 @@ import {
   useApprovalLink,
   useInbox,
 } from '../../src/react/index.ts'
+import { ShareApproval } from '../../src/react/components/share-approval.tsx'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { TestBrowser } from './support/chat-page.tsx'
@@ -104,6 +105,26 @@ test('[RE453] an entry that waits for another person shares a link, and that per
   await screen.findByText(/^This link was used/)
   late.unmount()
 })
+
+test.each(['http://localhost:5173/', 'http://127.0.0.1:8000/', 'http://[::1]:8000/'])(
+  '[RE453] a link to %s has no QR code, and says that only this machine can open it',
+  async (base) => {
+    const shareApproval = async (approvalId: string) => ({
+      url: toApprovalLinkUrl(base, { approvalId, token: 'secret' }),
+      expiresAt: 0,
+    })
+    const view = render(
+      <AdkProvider shareApproval={shareApproval}>
+        <ShareApproval approvalId="one" />
+      </AdkProvider>,
+    )
+    await user.click(screen.getByRole('button', { name: 'Ask another person…' }))
+    await screen.findByText(/only this machine can open this address/)
+    expect(screen.getByLabelText<HTMLInputElement>('Link to this approval').value).toContain(base)
+    expect(screen.queryByRole('img')).toBeNull()
+    view.unmount()
+  },
+)
 
 test('[RE453] a link that cannot be created is reported, and without `shareApproval` there is no button', async () => {
   const approval = {

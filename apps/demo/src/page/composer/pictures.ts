@@ -1,5 +1,6 @@
 import type { FileUIPart } from 'ai'
 import { useRef, useState } from 'react'
+import { newId } from '../new-id.ts'
 
 /** A picture of the draft. */
 export interface Picture {
@@ -60,7 +61,7 @@ function toPart({ name, type, url }: Picture): FileUIPart {
 function toPicture({ filename = '', mediaType, url }: FileUIPart): Picture {
   // Four characters of a `data:` URL are three bytes.
   const size = Math.floor((url.length - url.indexOf(',') - 1) * 0.75)
-  return { id: crypto.randomUUID(), name: filename, type: mediaType, size, url }
+  return { id: newId(), name: filename, type: mediaType, size, url }
 }
 
 async function readPicture(
@@ -71,7 +72,7 @@ async function readPicture(
   const problem = checkPicture(file, others)
   if (problem) return problem
   try {
-    return { id: crypto.randomUUID(), name, type, size, url: await readDataUrl(file) }
+    return { id: newId(), name, type, size, url: await readDataUrl(file) }
   } catch {
     // The file was moved, or cannot be read.
     return { kind: 'unreadable', name }

@@ -1,5 +1,6 @@
 import type { AdkUIMessage } from 'adk-stream-protocol/client'
 import { z } from 'zod'
+import { newId } from '../new-id.ts'
 
 /** The chat with Gemini without the agent. It is stored in this tab only. */
 export interface DirectChat {
@@ -25,7 +26,7 @@ const Stored = z.object({
 export function readDirectChat(): DirectChat {
   const stored = sessionStorage.getItem(STORED)
   const { data } = Stored.safeParse(stored === null ? undefined : JSON.parse(stored))
-  if (!data) return { id: crypto.randomUUID(), messages: [] }
+  if (!data) return { id: newId(), messages: [] }
   return { id: data.id, messages: data.messages as unknown as AdkUIMessage[] }
 }
 

@@ -60,10 +60,12 @@ function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
         () => undefined,
       )
     update()
-    navigator.mediaDevices.addEventListener('devicechange', update)
+    // Missing without HTTPS, where there is no microphone to choose.
+    const { mediaDevices } = navigator as { readonly mediaDevices?: MediaDevices }
+    mediaDevices?.addEventListener('devicechange', update)
     return () => {
       isCancelled = true
-      navigator.mediaDevices.removeEventListener('devicechange', update)
+      mediaDevices?.removeEventListener('devicechange', update)
     }
   }, [])
   if (choices.length < 2) return null

@@ -3,7 +3,7 @@ import { LinkedApprovalView, useApprovalLink } from 'adk-stream-protocol/react'
 import { useEffect } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
-import { api } from '../wire/wire.ts'
+import { api, readDemo } from '../wire/wire.ts'
 
 type OpenedLink = Parameters<AdkApi['openApprovalLink']>
 
@@ -22,11 +22,22 @@ function removeToken(): void {
   window.history.replaceState(null, '', window.location.pathname + window.location.search)
 }
 
-/** Creates a link to this page for an approval that waits for another person. */
+/**
+ * Creates a link to this page for an approval that waits for another person. If this page is open on the machine of the server, the link has
+ * the address of that machine in its network, which a phone can open.
+ */
 export async function shareApproval(approvalId: string) {
   const { token, expiresAt } = await api.createApprovalLink(approvalId)
-  const page = new URL(`/?${new URLSearchParams({ [PARAMETER]: approvalId })}`, location.href)
+  const networkUrl = isLoopback(location.hostname) ? readDemo()?.networkUrl : undefined
+  const page = new URL(
+    `/?${new URLSearchParams({ [PARAMETER]: approvalId })}`,
+    networkUrl ?? location.href,
+  )
   return { url: toApprovalLinkUrl(page, { approvalId, token }), expiresAt }
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(?:localhost|127\..*|\[::1\])$/.test(hostname)
 }
 
 interface ApprovalLinkPageProps {

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState, useMemo, useSyncExternalStore } from 'react'
+import { newId } from '../new-id.ts'
 
 /** The open chat. An empty chat is not in the URL. */
 export interface ChatLocation {
@@ -45,7 +46,7 @@ const NEW_CHAT = 'new-chat'
 
 /** Returns the id of the chat of this tab that has no message yet. It survives a reload, and so does its draft. */
 function findNewChat(): string {
-  const id = sessionStorage.getItem(NEW_CHAT) ?? crypto.randomUUID()
+  const id = sessionStorage.getItem(NEW_CHAT) ?? newId()
   sessionStorage.setItem(NEW_CHAT, id)
   return id
 }

@@ -83,7 +83,8 @@ function NotificationsChoice() {
   const { settings } = useLabels().shell
   const [chosen, choose] = useNotifications()
   const [isBlocked, setBlocked] = useState(false)
-  if (typeof Notification === 'undefined') return null
+  // Browsers refuse notifications to pages without HTTPS, and do not ask.
+  if (!isSecureContext || typeof Notification === 'undefined') return null
   const change = async (value: Notifications): Promise<void> => {
     // Browsers ask only in response to a click.
     const isAllowed = value === 'off' || (await Notification.requestPermission()) === 'granted'

@@ -14,6 +14,7 @@ import { INSTANCE_HEADER, DemoInfo } from '../../demo-info.ts'
 import { ObservableValue } from '../observable-value.ts'
 import { type Via, WireLog } from '../inspector/wire-log.ts'
 import type { Mode } from '../settings.ts'
+import { newId } from '../new-id.ts'
 
 /** The name of the server instance that sent the last response. Undefined if the server has no name. */
 export const lastInstance = new ObservableValue<string | undefined>(undefined)
@@ -111,7 +112,7 @@ function observeTransport(transport: ChatTransport<AdkUIMessage>): ChatTransport
   return {
     sendMessages: async (options) => {
       const { chatId, trigger, messageId, messages } = options
-      const request = crypto.randomUUID()
+      const request = newId()
       const message = messages.at(-1)
       observe({
         type: 'request',
@@ -178,6 +179,11 @@ let isRequested = false
 /** Returns the server's description of the demo, or undefined until it is loaded. Loads it once. */
 export function useDemo(): DemoInfo | undefined {
   return useSyncExternalStore(subscribeToDemo, demoInfo.read)
+}
+
+/** Returns the same outside of a component. */
+export function readDemo(): DemoInfo | undefined {
+  return demoInfo.read()
 }
 
 function subscribeToDemo(listener: () => void): () => void {

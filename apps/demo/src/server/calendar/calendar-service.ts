@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isIP } from 'node:net'
 
 import { type Authenticate, ProtocolError, type SignInOptions } from 'adk-stream-protocol/server'
 
@@ -8,6 +7,7 @@ import { toAuthenticateRequest } from '../http-server.ts'
 import type { Settings } from '../settings.ts'
 import type { CalendarServer } from './calendar-server.ts'
 import type { Language } from '../../demo-info.ts'
+import { isEverywhere } from '../network-url.ts'
 
 /** A calendar of the demo, with an authorization server of its own. It stands for a service such as Google Calendar, and needs no network. */
 export interface CalendarService {
@@ -41,8 +41,7 @@ export function findLocalUrl(
 ): string | undefined {
   if (databaseUrl !== undefined) return undefined
   if (['127.0.0.1', '::1', 'localhost'].includes(host)) return url
-  const isEverywhere = isIP(host) !== 0 && /^[0:.]+$/.test(host)
-  return isEverywhere ? `http://127.0.0.1:${new URL(url).port}` : undefined
+  return isEverywhere(host) ? `http://127.0.0.1:${new URL(url).port}` : undefined
 }
 
 /** Creates the calendar at `/calendar`. Its libraries are loaded when it is used for the first time. */

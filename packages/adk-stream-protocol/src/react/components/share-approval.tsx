@@ -49,7 +49,11 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
       {sharing.state === 'shown' && (
         <div className="adk-share-link" role="group" aria-labelledby={id}>
           <p id={id}>{share.explanation}</p>
-          <QrCode text={sharing.link.url} label={share.qrCode} />
+          {isForThisMachine(sharing.link.url) ? (
+            <p className="adk-hint">{share.thisMachineOnly}</p>
+          ) : (
+            <QrCode text={sharing.link.url} label={share.qrCode} />
+          )}
           <p className="adk-share-url">
             <input
               ref={inputRef}
@@ -75,6 +79,11 @@ export function ShareApproval({ approvalId }: { readonly approvalId: string }) {
       </p>
     </div>
   )
+}
+
+/** A phone that scans such a link would look for the page on itself. */
+function isForThisMachine(url: string): boolean {
+  return URL.canParse(url) && /^(?:localhost|127\..*|\[::1\])$/.test(new URL(url).hostname)
 }
 
 interface QrCodeProps {

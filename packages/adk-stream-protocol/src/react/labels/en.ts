@@ -329,6 +329,8 @@ export const en: AdkLabels = {
     explanation:
       'Let the other person scan this code or open the link. It decides once. Whoever opens it can decide, so give it only to the person who should.',
     qrCode: 'QR code of the link below',
+    thisMachineOnly:
+      'There is no QR code, because only this machine can open this address. Open the link in another browser here.',
     link: 'Link to this approval',
     copy: 'Copy',
     copied: 'Copied',

@@ -125,6 +125,8 @@ export interface AdkLabels {
     readonly explanation: string
     /** The text alternative of the QR code. */
     readonly qrCode: string
+    /** In the place of the QR code, for a link to `localhost`. */
+    readonly thisMachineOnly: string
     /** The accessible name of the link. */
     readonly link: string
     readonly copy: string
