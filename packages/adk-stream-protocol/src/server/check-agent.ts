@@ -28,10 +28,10 @@ import { canNodeWait, listOwnNodes, readInner } from '../agent/adk-workarounds/w
 import { INPUT_CALL } from '../agent/history/input-calls.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { findByName, isAnyName, isPattern, matchesName, specificity } from '../approvals/policy.ts'
+import { suggestName } from '../shared/suggest-name.ts'
 import { refuseOtherCopy } from './adk-copies.ts'
 import { UNNAMED_AGENT } from './chats/chat-agents.ts'
 import { listAgents } from './chats/find-tool.ts'
-import { suggestName } from './check-options.ts'
 import type { BridgeSettings } from './options.ts'
 
 /**

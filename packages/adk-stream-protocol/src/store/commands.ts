@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
-import type { AuditHead } from '../approvals/approval-store.ts'
+import type { AuditCheck, AuditHead, AuditVerification } from '../approvals/approval-store.ts'
 import type { AuditRecord } from '../approvals/audit-entry.ts'
 import { describeFault, hasTransition, verifyChain } from './audit-chain.ts'
 import { deletePrincipalData, retentionOf, runRetention } from './remove-data.ts'
@@ -22,10 +22,14 @@ export interface CommandOutput {
 
 /** Runs a command. Prints its usage if it returns undefined. Returns the exit code. */
 export async function runCommand(
-  usage: string,
-  { printError }: CommandOutput,
+  { usage, args }: { readonly usage: string; readonly args: readonly string[] },
+  { print, printError }: CommandOutput,
   run: () => Promise<number | undefined>,
 ): Promise<number> {
+  if (args.includes('--help') || args.includes('-h')) {
+    await print(usage)
+    return 0
+  }
   try {
     const code = await run()
     if (code !== undefined) return code
@@ -38,9 +42,8 @@ export async function runCommand(
 
 /** Opens the database of a command: an existing SQLite file, or a URL of PostgreSQL. */
 export async function openStore(database: string, schema: string | undefined): Promise<Store> {
-  if (/^postgres(?:ql)?:\/\//.test(database)) {
-    // The package `pg` is optional.
-    const { openPostgresStore } = await import('./postgres/index.ts')
+  if (isPostgres(database)) {
+    const { openPostgresStore } = await loadPostgres(() => import('./postgres/index.ts'))
     return openPostgresStore({
       connectionString: database,
       migrate: false,
@@ -53,6 +56,24 @@ export async function openStore(database: string, schema: string | undefined): P
   return openSqliteStore({ path: database })
 }
 
+function isPostgres(database: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(database)
+}
+
+/** Loads the store of PostgreSQL. The package `pg` is optional: the error says how to install it. */
+export async function loadPostgres<Module>(load: () => Promise<Module>): Promise<Module> {
+  try {
+    return await load()
+  } catch (cause) {
+    if (!/'pg'/.test(String(cause))) throw cause
+    throw new StoreError(
+      'unavailable',
+      'A PostgreSQL database needs the package pg. Install it: npm install pg',
+      { cause },
+    )
+  }
+}
+
 /** Reads the option `--lease-ms`. */
 export function readLease(text = '15000'): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
@@ -63,6 +84,8 @@ const AUDIT_USAGE = `Usage:
   adk-stream-protocol audit verify <database> [--head <seq>:<hash>]
   adk-stream-protocol audit export <database> [filters]
 
+<database> is a SQLite file or a URL of PostgreSQL. Servers may use it meanwhile; nothing is changed.
+
 verify  checks that no entry of the audit record was changed or removed, and prints the head. Store the head
         outside the database and pass it to the next check. The check then also detects a record that was rewritten.
 export  prints the audit record as JSON Lines, one entry per line, and checks it. The filters:
@@ -72,21 +95,24 @@ export  prints the audit record as JSON Lines, one entry per line, and checks it
         --from <time> --to <time>         entries at or after, and before: a date such as 2026-11-16, or ms since 1970
         --after <seq>                     entries after this one, to continue an earlier export
 
-The exit code is 0 if the record is intact, 1 if it is not, and 2 if the command failed.
+  --schema <name>    the schema of PostgreSQL
 
-To remove old data, see: adk-stream-protocol retention
-To see what waits and why: adk-stream-protocol doctor`
+The exit code is 0 if the record is intact, 1 if it is not, and 2 if the command failed.`
 
 /** Runs an audit command. Returns the exit code. */
 export function runAuditCommand(args: string[], output: CommandOutput): Promise<number> {
-  return runCommand(AUDIT_USAGE, output, async () => {
+  return runCommand({ usage: AUDIT_USAGE, args }, output, async () => {
     const options = AUDIT_OPTIONS
     const { positionals, values } = parseArgs({ args, allowPositionals: true, options })
     const [topic, command, path] = positionals
-    if (topic !== 'audit' || path === undefined) return undefined
-    if (command === 'verify') return verify(path, values.head, output)
-    if (command === 'export') return exportAudit(path, readFilters(values), output)
-    return undefined
+    const isKnown = command === 'verify' || command === 'export'
+    if (topic !== 'audit' || path === undefined || !isKnown) return undefined
+    const filters = readFilters(values)
+    await using record = await openAudit(path, values.schema)
+    // Awaited before the database is closed.
+    return command === 'verify'
+      ? await verify(record, values.head, output)
+      : await exportAudit(record, filters, output)
   })
 }
 
@@ -99,58 +125,75 @@ const AUDIT_OPTIONS = {
   from: { type: 'string' },
   to: { type: 'string' },
   after: { type: 'string' },
+  schema: { type: 'string' },
 } as const
 
 async function verify(
-  path: string,
+  record: AuditReader,
   head: string | undefined,
   { print, printError }: CommandOutput,
 ): Promise<number> {
   const check = head === undefined ? {} : { head: readHead(head) }
-  const connection = await openExisting(path)
-  try {
-    const {
-      entries,
-      head: newest,
-      fault,
-      removed,
-    } = await verifyChain(auditReader(connection), check)
-    if (fault) {
-      printError(describeFault(fault))
-      return 1
-    }
-    await print(`${entries} entries, all intact.`)
-    if (removed) await print(`Retention has removed the entries up to ${removed.seq}.`)
-    if (newest) await print(`head ${newest.seq}:${newest.hash}`)
-    return 0
-  } finally {
-    connection.close()
+  const { entries, head: newest, fault, removed } = await record.verify(check)
+  if (fault) {
+    printError(describeFault(fault))
+    return 1
   }
+  await print(`${entries} entries, all intact.`)
+  if (removed) await print(`Retention has removed the entries up to ${removed.seq}.`)
+  if (newest) await print(`head ${newest.seq}:${newest.hash}`)
+  return 0
 }
 
 async function exportAudit(
-  path: string,
+  record: AuditReader,
   { after, accepts }: Filters,
   { print, printError }: CommandOutput,
 ): Promise<number> {
-  const connection = await openExisting(path)
-  try {
-    const page = connection.prepare<AuditRow & { readonly approval_id: string }>(
-      'SELECT seq, approval_id, entry FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT 200',
-    )
-    for (let rows = await page.select(after); rows.length > 0;) {
-      for (const row of rows) {
-        if (!hasTransition(row)) continue
-        const record = decodeAudit(row)
-        if (accepts(record)) await print(JSON.stringify(record))
-      }
-      rows = await page.select(rows.at(-1)?.seq ?? Infinity)
+  for await (const entry of record.read(after))
+    if (accepts(entry)) await print(JSON.stringify(entry))
+  const { fault } = await record.verify({})
+  if (fault) printError(describeFault(fault))
+  return fault ? 1 : 0
+}
+
+/** The audit record of a database. */
+interface AuditReader extends AsyncDisposable {
+  readonly verify: (check: AuditCheck) => Promise<AuditVerification>
+  /** Reads the entries after the one with this `seq`. */
+  readonly read: (after: number) => AsyncIterable<AuditRecord>
+}
+
+/** Opens the record of a SQLite file that servers may use, without writing to it, or that of a PostgreSQL database. */
+async function openAudit(database: string, schema: string | undefined): Promise<AuditReader> {
+  if (isPostgres(database)) {
+    const store = await openStore(database, schema)
+    const { approvals } = store
+    return {
+      verify: async (check) =>
+        (await approvals.verifyAudit?.(check)) ?? { entries: 0, head: undefined },
+      read: (after) => approvals.audit({ after }),
+      [Symbol.asyncDispose]: () => store.close(),
     }
-    const { fault } = await verifyChain(auditReader(connection))
-    if (fault) printError(describeFault(fault))
-    return fault ? 1 : 0
-  } finally {
-    connection.close()
+  }
+  const connection = await openExisting(database)
+  return {
+    verify: (check) => verifyChain(auditReader(connection), check),
+    read: (after) => readRecord(connection, after),
+    [Symbol.asyncDispose]: async () => connection.close(),
+  }
+}
+
+async function* readRecord(
+  connection: Awaited<ReturnType<typeof openExisting>>,
+  after: number,
+): AsyncGenerator<AuditRecord> {
+  const page = connection.prepare<AuditRow & { readonly approval_id: string }>(
+    'SELECT seq, approval_id, entry FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT 200',
+  )
+  for (let rows = await page.select(after); rows.length > 0;) {
+    for (const row of rows) if (hasTransition(row)) yield decodeAudit(row)
+    rows = await page.select(rows.at(-1)?.seq ?? Infinity)
   }
 }
 
@@ -228,7 +271,7 @@ const WAIT_MS = 30_000
 
 /** Runs a command that removes data. Returns the exit code. */
 export function runRetentionCommand(args: string[], output: CommandOutput): Promise<number> {
-  return runCommand(RETENTION_USAGE, output, async () => {
+  return runCommand({ usage: RETENTION_USAGE, args }, output, async () => {
     const options = RETENTION_OPTIONS
     const { positionals, values } = parseArgs({ args, allowPositionals: true, options })
     const [command, first, second] = positionals

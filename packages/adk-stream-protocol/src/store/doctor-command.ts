@@ -7,6 +7,7 @@ import type { WorkerLease } from '../approvals/approval-store.ts'
 import type { TimelineEntry } from '../protocol/timeline.ts'
 import { collect } from '../shared/async.ts'
 import { type AppChatRef, toChatKey } from '../shared/chat-ref.ts'
+import { describeFault } from './audit-chain.ts'
 import type { PendingBrowserCall, Store } from './store.ts'
 import type { CommandOutput } from './commands.ts'
 import { openStore, readLease, runCommand } from './commands.ts'
@@ -18,7 +19,7 @@ const USAGE = `Usage:
 <database> is a SQLite file or a URL of PostgreSQL. Servers may use it meanwhile; nothing is changed.
 
 Lists what waits and why, and what to do: pending approvals, approved calls that no server has started, calls whose server
-has crashed, calls with an unknown outcome, browser tools, servers with their leases and chat locks.
+has crashed, calls with an unknown outcome, browser tools, servers with their leases and chat locks. Checks the audit record.
 With --chat it prints why one chat waits, and what happened in its last turns. --principal names the owner of the chat, if
 the chat has no open approval, browser tool or lock.
 
@@ -38,7 +39,7 @@ const OPTIONS = {
 
 /** Runs `doctor`. Returns the exit code. */
 export function runDoctorCommand(args: string[], output: CommandOutput): Promise<number> {
-  return runCommand(USAGE, output, async () => {
+  return runCommand({ usage: USAGE, args }, output, async () => {
     const { positionals, values } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
     const [, database, ...others] = positionals
     if (database === undefined || others.length > 0) return undefined
@@ -68,6 +69,8 @@ interface OpenWork {
   /** Calls of the last day that may or may not have taken effect. */
   readonly unknown: readonly Approval[]
   readonly browserCalls: readonly PendingBrowserCall[]
+  /** What is wrong with the audit record. Undefined if it is intact. */
+  readonly auditFault: string | undefined
   /** Undefined if the store cannot list them. */
   readonly workers: readonly WorkerLease[] | undefined
 }
@@ -104,7 +107,9 @@ async function readWork(
     ({ state }) => state.name === 'executing' && silent.has(state.worker),
   )
   const stale = [...(await approvals.stale(leaseMs)), ...ofSilent]
+  const { fault } = (await approvals.verifyAudit?.()) ?? {}
   return {
+    auditFault: fault && describeFault(fault),
     now,
     leaseMs,
     pending: await list('requested'),
@@ -120,6 +125,7 @@ async function readWork(
 /** Prints what is open. Returns the exit code. */
 async function report(work: OpenWork, { print }: CommandOutput): Promise<number> {
   const sections = [
+    ...listFaults(work),
     ...listApprovals(work),
     ...listCalls(work),
     ...listBrowserCalls(work),
@@ -147,6 +153,17 @@ interface Section {
   readonly todo?: string
   /** Whether an operator should do something. */
   readonly isProblem?: boolean
+}
+
+function listFaults({ auditFault }: OpenWork): Section[] {
+  return [
+    {
+      title: 'The audit record was changed',
+      lines: auditFault === undefined ? [] : [auditFault],
+      todo: 'find out who can write to the database. `adk-stream-protocol audit export` prints the record.',
+      isProblem: true,
+    },
+  ]
 }
 
 function listApprovals({ pending, now, leaseMs, approved }: OpenWork): Section[] {

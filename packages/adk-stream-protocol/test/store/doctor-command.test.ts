@@ -1,7 +1,11 @@
+import Database from 'libsql'
+import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
+import { loadPostgres } from '../../src/store/commands.ts'
 import { runDoctorCommand } from '../../src/store/doctor-command.ts'
+import { runCli } from '../../src/store/run-cli.ts'
 import { openPostgresStore } from '../../src/store/postgres/index.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -23,7 +27,11 @@ interface Subject extends AsyncDisposable {
   readonly address: string
   readonly store: Store
   readonly leases: LeaseTimes
+  /** Changes the newest audit entry, past the store. */
+  readonly tamper: () => Promise<unknown>
 }
+
+const FORGE = `UPDATE approval_audit SET entry = replace(entry, 'No.', 'Yes')`
 
 const SUBJECTS: Record<string, () => Promise<Subject>> = {
   SQLite: async () => {
@@ -34,6 +42,15 @@ const SUBJECTS: Record<string, () => Promise<Subject>> = {
       address,
       store,
       leases: sqliteLeaseTimes(address),
+      tamper: async () => {
+        const database = new Database(address)
+        for (const { name } of database
+          .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+          .all() as { name: string }[])
+          database.exec(`DROP TRIGGER ${name}`)
+        database.exec(FORGE)
+        database.close()
+      },
       [Symbol.asyncDispose]: async () => {
         await store.close()
         await folder[Symbol.asyncDispose]()
@@ -49,6 +66,14 @@ const SUBJECTS: Record<string, () => Promise<Subject>> = {
       leases: postgresLeaseTimes({
         run: (sql) => database.run(`SET search_path TO adk_stream_protocol; ${sql}`),
       }),
+      tamper: async () => {
+        const client = new Client({ connectionString: database.url })
+        await client.connect()
+        await client.query(
+          `SET search_path TO adk_stream_protocol; ALTER TABLE approval_audit DISABLE TRIGGER USER; ${FORGE}`,
+        )
+        await client.end()
+      },
       [Symbol.asyncDispose]: async () => {
         await store.close()
         await database[Symbol.asyncDispose]()
@@ -64,12 +89,71 @@ async function doctor(...args: string[]): Promise<{ code: number; text: string }
   return { code, text: lines.join('\n') }
 }
 
+async function cli(...args: string[]): Promise<{ code: number; text: string }> {
+  const lines: string[] = []
+  const push = (line: string): void => void lines.push(line)
+  const code = await runCli(args, { print: push, printError: push })
+  return { code, text: lines.join('\n') }
+}
+
+test.each([
+  [
+    ['--help'],
+    0,
+    /^Usage: adk-stream-protocol <command>[\s\S]* doctor [\s\S]* audit [\s\S]* retention /,
+  ],
+  [['help'], 0, /^Usage: adk-stream-protocol <command>/],
+  [['--version'], 0, /^\d+\.\d+\.\d+/],
+  [['doctor', '--help'], 0, /^Usage:\n {2}adk-stream-protocol doctor/],
+  [['audit', 'verify', '-h'], 0, /^Usage:\n {2}adk-stream-protocol audit/],
+  [['delete-principal', '--help'], 0, /^Usage:\n {2}adk-stream-protocol retention/],
+  [[], 2, /^Usage: adk-stream-protocol <command>/],
+  [['docter', 'chats.db'], 2, /^There is no command `docter`\. Did you mean `doctor`\?\n/],
+  [['toString'], 2, /^There is no command `toString`\.\n/],
+  [['audit', 'verify'], 2, /^Usage:\n {2}adk-stream-protocol audit/],
+])('[OB1144] the command line with %j', async (args, code, text) => {
+  expect(await cli(...args)).toEqual({ code, text: expect.stringMatching(text) })
+})
+
+test('[OB1144] without the package pg, the command line says how to install it', async () => {
+  const cause = Object.assign(new Error(`Cannot find package 'pg' imported from /x.js`), {
+    code: 'ERR_MODULE_NOT_FOUND',
+  })
+  await expect(loadPostgres(() => Promise.reject(cause))).rejects.toThrow('npm install pg')
+  const other = new Error('Something else')
+  await expect(loadPostgres(() => Promise.reject(other))).rejects.toBe(other)
+})
+
 function open(store: Store, worker?: string): Ledger {
   const { appName } = chat
   return new Ledger({ store: store.approvals, appName, ...(worker !== undefined && { worker }) })
 }
 
 describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
+  test('[OB384] doctor reports a changed audit record with exit code 1, and `audit` verifies and exports it', async () => {
+    await using subject = await create()
+    const { store, address } = subject
+    const ledger = open(store)
+    taken(await ledger.request(requestOf()))
+    taken(await ledger.decide('approval-1', { by: hanako, approved: false, reason: 'No.' }))
+    expect(await doctor(address)).toMatchObject({ code: 0 })
+    const intact = await cli('audit', 'verify', address)
+    expect(intact).toMatchObject({ code: 0, text: expect.stringMatching(/^2 entries, all intact/) })
+    const exported = await cli('audit', 'export', address, '--after', '1')
+    expect(exported.code).toBe(0)
+    expect(JSON.parse(exported.text)).toMatchObject({ event: { type: 'denied', reason: 'No.' } })
+
+    await subject.tamper()
+    const { code, text } = await doctor(address)
+    expect(code).toBe(1)
+    expect(text).toMatch(/^1 item needs an operator\.\n\nThe audit record was changed \(1\)/)
+    expect(await cli('audit', 'verify', address)).toMatchObject({
+      code: 1,
+      text: expect.stringContaining('was changed'),
+    })
+    expect(await cli('audit', 'export', address)).toMatchObject({ code: 1 })
+  })
+
   test('[OB384] doctor names what waits, for whom, and what to do; nothing stuck is exit code 0', async () => {
     await using subject = await create()
     const { store, address } = subject
