@@ -13,6 +13,7 @@ import {
 } from '../../packages/adk-stream-protocol/test/approvals/support/payments.ts'
 import { assistant } from '../../packages/adk-stream-protocol/test/support/agents.ts'
 import { serve } from '../../packages/adk-stream-protocol/test/support/serve.ts'
+import adk from '../../node_modules/@google/adk/package.json' with { type: 'json' }
 import { writeFiles } from './support/examples.ts'
 import { readPages } from './support/pages.ts'
 
@@ -54,4 +55,11 @@ test('[DO151] the recipe lists the pending approvals, and exports every audit en
   expect(await exportAudit(store, last, (line) => lines.push(line))).toBe(last)
   expect(lines).toEqual([])
   rmSync(folder, { recursive: true })
+})
+
+test('[DO2] the recipe installs the version of the OpenTelemetry API that ADK depends on', () => {
+  const page = readPages().find(({ path: file }) => file === 'docs/recipes/operations.md')
+  const [, version] = /npm install @opentelemetry\/api@~(\S+) /.exec(page?.text ?? '') ?? []
+  // A newer one is installed beside it, and npm refuses the SDK.
+  expect(version).toBe(adk.dependencies['@opentelemetry/api'])
 })
