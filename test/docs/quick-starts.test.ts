@@ -69,8 +69,8 @@ test.concurrent.each(STARTS)(
       expect(server.printed()).toContain('Listening on http://localhost:')
       expect(server.printed()).not.toMatch(/WARN|ERROR|experimental/)
       // Next.js has its own handlers.
-      if (name !== 'next')
-        expect(await server.signal(name === 'node' ? 'SIGTERM' : 'SIGINT')).toBe(0)
+      const code = name === 'next' ? 0 : await server.signal(name === 'node' ? 'SIGTERM' : 'SIGINT')
+      expect(code).toBe(0)
     }
     rmSync(folder, { recursive: true })
   },

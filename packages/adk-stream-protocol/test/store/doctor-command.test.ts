@@ -112,7 +112,9 @@ test.each([
   [['toString'], 2, /^There is no command `toString`\.\n/],
   [['audit', 'verify'], 2, /^Usage:\n {2}adk-stream-protocol audit/],
 ])('[OB1144] the command line with %j', async (args, code, text) => {
-  expect(await cli(...args)).toEqual({ code, text: expect.stringMatching(text) })
+  const printed = await cli(...args)
+  expect(printed.code).toBe(code)
+  expect(printed.text).toMatch(text)
 })
 
 test('[OB1144] without the package pg, the command line says how to install it', async () => {
@@ -138,7 +140,8 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     taken(await ledger.decide('approval-1', { by: hanako, approved: false, reason: 'No.' }))
     expect(await doctor(address)).toMatchObject({ code: 0 })
     const intact = await cli('audit', 'verify', address)
-    expect(intact).toMatchObject({ code: 0, text: expect.stringMatching(/^2 entries, all intact/) })
+    expect(intact.code).toBe(0)
+    expect(intact.text).toMatch(/^2 entries, all intact/)
     const exported = await cli('audit', 'export', address, '--after', '1')
     expect(exported.code).toBe(0)
     expect(JSON.parse(exported.text)).toMatchObject({ event: { type: 'denied', reason: 'No.' } })
@@ -147,10 +150,9 @@ describe.each(Object.entries(SUBJECTS))('%s', (_name, create) => {
     const { code, text } = await doctor(address)
     expect(code).toBe(1)
     expect(text).toMatch(/^1 item needs an operator\.\n\nThe audit record was changed \(1\)/)
-    expect(await cli('audit', 'verify', address)).toMatchObject({
-      code: 1,
-      text: expect.stringContaining('was changed'),
-    })
+    const changed = await cli('audit', 'verify', address)
+    expect(changed.code).toBe(1)
+    expect(changed.text).toContain('was changed')
     expect(await cli('audit', 'export', address)).toMatchObject({ code: 1 })
   })
 
