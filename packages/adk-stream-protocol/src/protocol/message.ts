@@ -73,7 +73,7 @@ export interface StepProgress {
   readonly iteration?: number
   /** The limit of iterations of a loop, if it has one. */
   readonly maxIterations?: number
-  /** The sub-agents or nodes, in order. `waiting` means that a call waits for a decision or for a result from outside. */
+  /** The sub-agents or nodes, in order. `waiting` means that a call waits for a decision or for a result from outside. `stopped`: it ran when the turn ended. */
   readonly steps: readonly { readonly name: string; readonly state: StepState }[]
   /** The edges between the nodes of a workflow, by their names, each with its route. Absent if there are more than 64, and for agents. */
   readonly edges?: readonly StepEdge[]
@@ -86,7 +86,7 @@ export interface StepEdge {
   readonly route?: string
 }
 
-export type StepState = 'pending' | 'running' | 'waiting' | 'done'
+export type StepState = 'pending' | 'running' | 'waiting' | 'done' | 'stopped'
 
 /** A message of a person that decided an approval, and how they said it. */
 export interface ShownReply {

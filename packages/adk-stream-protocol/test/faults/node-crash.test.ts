@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { oneOf } from '../../../../test/support/long-run.ts'
+import type { StepProgress } from '../../src/protocol/message.ts'
 import { textOf } from '../support/chat-probe.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { leaveOutRepeated, openCrashPair, PATIENCE } from './support/crash-pair.ts'
@@ -87,13 +88,29 @@ function errorOf(message: ChatMessage | undefined): string | undefined {
   return error?.message
 }
 
+const NODES = ['assistant', 'charge', 'mail', 'checker', 'args', 'post', 'last']
+
+/** The states of the steps of a message. */
+function stepsOf(message: ChatMessage | undefined): string {
+  const parts = (message?.parts ?? []) as { type: string; data?: StepProgress }[]
+  const steps = parts.flatMap(({ type, data }) => (type === 'data-steps' && data ? data.steps : []))
+  return steps.map(({ name, state }) => `${name} ${state}`).join(', ')
+}
+
+/** The entries of the timeline that have not ended. */
+async function readRunning(person: Person): Promise<unknown[]> {
+  const { body } = await person.get(`/chats/${person.chatId}/timeline`)
+  const { entries } = JSON.parse(body) as { entries: { state?: string }[] }
+  return entries.filter(({ state }) => state === 'running')
+}
+
 function personOf(moment: string, url: string): Person {
   const chatId = `g0.${moment}.nodes`
   return new Person(url, { user: chatId, chatId })
 }
 
 test.each(oneOf(databases, 'SQLite'))(
-  '[AP710] a workflow whose server is killed between or in its nodes continues elsewhere, and each node takes effect once or is reported, on $name',
+  '[AP710] [MP1020] a workflow whose server is killed between or in its nodes continues elsewhere, and each node takes effect once or is reported, on $name',
   async ({ open }) => {
     await using pair = await openCrashPair(open, { IN_STEPS: 'nodes' })
     const { first, folder } = pair
@@ -119,6 +136,16 @@ test.each(oneOf(databases, 'SQLite'))(
         const done = readEffects(folder.effects, person.chatId).map(({ name }) => name)
         expect([moment, done.join(' ')]).toEqual([moment, effects])
         expect((await person.calls()).map(({ state }) => state)[0]).toBe('output-available')
+        // MP1020: the nodes before the one that was lost are done.
+        const lostStep = /the step (\w+) ran/.exec(reply)?.[1]
+        const index = lostStep === undefined ? NODES.length : NODES.indexOf(lostStep)
+        const states: string[] = NODES.map((_node, at) => (at < index ? 'done' : 'pending'))
+        if (lostStep !== undefined) states[index] = 'stopped'
+        expect([moment, stepsOf((await person.messages()).at(-1))]).toEqual([
+          moment,
+          NODES.map((name, at) => `${name} ${states[at]}`).join(', '),
+        ])
+        expect([moment, await readRunning(person)]).toEqual([moment, []])
       }),
     )
     expect(asked.size).toBe(KILL_POINTS.length)

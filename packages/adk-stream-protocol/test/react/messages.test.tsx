@@ -454,15 +454,21 @@ test('[RE16] the direction of a text follows its content, and token counts are n
 })
 
 test.each([
-  ['en', 'Steps of Release (iteration 2 of at most 3)', 'Waiting for a response'],
-  ['ja', '「Release」の手順（2 回目、最大 3 回）', '回答待ち'],
+  [
+    'en',
+    'Steps of Release (iteration 2 of at most 3)',
+    'Waiting for a response',
+    'Stopped before its end',
+  ],
+  ['ja', '「Release」の手順（2 回目、最大 3 回）', '回答待ち', '途中で停止'],
 ] as const)(
   '[RE410] steps are a list with their states as text, in %s',
-  (locale, title, waiting) => {
+  (locale, title, waiting, stopped) => {
     const steps = [
       { name: 'draft', state: 'done' },
       { name: 'pay', state: 'waiting' },
       { name: 'report', state: 'pending' },
+      { name: 'mail', state: 'stopped' },
     ]
     const data = { agent: 'release', kind: 'loop', iteration: 2, maxIterations: 3, steps }
     const message = {
@@ -486,7 +492,8 @@ test.each([
       screen.getByRole('figure').querySelector('figcaption')?.textContent?.replace(' （', '（'),
     ).toBe(title)
     const items = screen.getAllByRole('listitem').map((item) => item.textContent)
-    expect(items).toHaveLength(3)
+    expect(items).toHaveLength(4)
     expect(items[1]).toBe(`Pay ${waiting}`)
+    expect(items[3]).toBe(`Mail ${stopped}`)
   },
 )

@@ -349,12 +349,16 @@ export class WorkflowRun {
     return found
   }
 
-  #openProgress(workflow: Workflow, { nodePath: path, invocationContext }: NodeContext): void {
+  #openProgress(workflow: Workflow, context: NodeContext): void {
+    const { nodePath: path, invocationContext } = context
     const { events } = invocationContext.session
     const { runs } = readNodeRuns(events, this.messageId, path)
     const isResumed = runs.some((run) => run.path.startsWith(`${path}.`))
     const last = isResumed ? findProgress(events, this.messageId, workflow.name) : undefined
-    this.#progress.set(path, last ? withEnds(last, path, runs) : createProgress(workflow))
+    const progress = last ? withEnds(last, path, runs) : createProgress(workflow)
+    this.#progress.set(path, progress)
+    // MP1020: a server that was killed may not have stored that the last node had ended, and no other node may follow.
+    if (last && !isDeepStrictEqual(progress, last)) this.#emit(context, { progress })
   }
 
   #store(context: NodeContext, { input, output, ...rest }: NodeNote): void {

@@ -161,6 +161,7 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   writer.closeText()
   const runs = settleRunning(writer, end)
   const waiting = isWaiting(state) || runs
+  if (!waiting) stopSteps(writer)
   const { hasResults } = writer.state
   writer.closeStep()
   const error = state.error ?? (end === 'completed' ? findSilence(state) : undefined)
@@ -274,6 +275,17 @@ function translateSteps(writer: ChunkWriter, { progress: note }: EventNotes): vo
     else writer.addPart(chunk)
     const next = { note: known.note, written: data }
     writer.update({ progress: new Map(writer.state.progress).set(id, next) })
+  }
+}
+
+/** MP1020: a step that runs when the turn ends does not go on. The turn has failed, was stopped, or its server was killed. */
+function stopSteps(writer: ChunkWriter): void {
+  for (const [id, { written }] of writer.state.progress) {
+    if (!written?.steps.some(({ state }) => state === 'running')) continue
+    const steps = written.steps.map((step) =>
+      step.state === 'running' ? { ...step, state: 'stopped' as const } : step,
+    )
+    writer.replacePart({ type: 'data-steps', id, data: { ...written, steps } })
   }
 }
 

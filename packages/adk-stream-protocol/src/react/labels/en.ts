@@ -59,6 +59,7 @@ export const en: AdkLabels = {
     running: 'Running',
     waiting: 'Waiting for a response',
     done: 'Done',
+    stopped: 'Stopped before its end',
   },
   tool: {
     arguments: 'Arguments',

@@ -76,6 +76,7 @@ export const ja: AdkLabels = {
     running: '実行中',
     waiting: '回答待ち',
     done: '完了',
+    stopped: '途中で停止',
   },
   tool: {
     arguments: '引数',

@@ -53,6 +53,7 @@ export interface AdkLabels {
     readonly running: string
     readonly waiting: string
     readonly done: string
+    readonly stopped: string
   }
   readonly tool: {
     readonly arguments: string

@@ -1,7 +1,13 @@
 import { isRecord } from '../../protocol/guards.ts'
 import type { StepProgress, StepState } from '../../protocol/message.ts'
 
-const STATES: ReadonlySet<unknown> = new Set<StepState>(['pending', 'running', 'waiting', 'done'])
+const STATES: ReadonlySet<unknown> = new Set<StepState>([
+  'pending',
+  'running',
+  'waiting',
+  'done',
+  'stopped',
+])
 
 /** Returns the data of a `data-steps` part. Another server may use the name for something else. */
 export function readSteps(data: unknown): StepProgress | undefined {
