@@ -77,6 +77,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     onRefused,
     openHandlers,
     findCall,
+    hasLiveModel: settings.live !== undefined,
     drain,
   })
   operations.observe(async () => ({

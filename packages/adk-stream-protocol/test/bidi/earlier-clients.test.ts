@@ -198,6 +198,21 @@ test('[BD9] a client that was disconnected finds the pending approval, and anoth
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
+test('[CH2] [BD9] a response on another socket is answered by a stream that begins with start', async () => {
+  await using testBridge = await TestBridge.open()
+  const first = await BidiClient.open(testBridge.url)
+  first.say(PAY)
+  await first.untilAsked()
+  const { approvalId = '' } = first.asked[0] ?? {}
+  await first[Symbol.asyncDispose]()
+  await using second = await BidiClient.open(testBridge.url, { chatId: 'chat-1' })
+  second.confirm(approvalId, true)
+  await second.untilDone()
+  const types = second.types.filter((type) => type !== 'text-delta')
+  expect(types.slice(0, 3)).toEqual(['start', 'data-approval', 'tool-output-available'])
+  expect(second.ofType('start')).toHaveLength(1)
+})
+
 test('[BD10] the deadline is that of the approval, and is sent with the request', async () => {
   await using testBridge = await TestBridge.open({ approvalDeadlineMs: 3_600_000 })
   await using client = await BidiClient.open(testBridge.url)

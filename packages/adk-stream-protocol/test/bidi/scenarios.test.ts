@@ -9,6 +9,7 @@ import { SocketClient } from '../sockets/support/socket-client.ts'
 import { weather } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { locationTool, musicTool, TOKYO } from '../support/locating.ts'
+import { findFaults } from '../support/wire-rules.ts'
 import { BidiClient } from './support/bidi-client.ts'
 import { FORMS } from './support/answer-forms.ts'
 
@@ -135,6 +136,50 @@ async function expectDecided(
   ])
   expect(testBridge.asked).toBe(2)
 }
+
+test.each([
+  ['before two calls at once', `[[say Please decide.]]${BOTH}`, 'Please decide.Done.'],
+  [
+    'before and between two calls',
+    `[[say First.]]${callPayment(30, 'Alice')}[[then]][[say Second.]]${callPayment(40, 'Bob')}[[then]][[say Done.]]`,
+    'First.Second.Done.',
+  ],
+])('[BD1080] text %s follows the last decision', async (_where, script, text) => {
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
+  client.say(script)
+  for (const [index, approved] of [true, false].entries()) {
+    await client.untilAsked(index + 1)
+    // A client of the earlier system sends no response if its message has text and a result.
+    expect(client.text).toBe('')
+    client.confirm(client.asked[index]?.approvalId ?? '', approved)
+  }
+  await client.untilDone()
+  expect(client.text).toBe(text)
+  expect(client.types.slice(-3)).toEqual(['finish-step', 'finish', '[DONE]'])
+  // The steps of BD4 are around the request, not around the call.
+  const faults = await findFaults(
+    client.chunks.filter(({ type }) => type !== '[DONE]'),
+    true,
+  )
+  expect(faults.filter((fault) => /text/.test(fault))).toEqual([])
+})
+
+test('[BD1080] text of a turn without calls is in its step', async () => {
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
+  client.say('[[say Hello there.]]')
+  await client.untilDone()
+  expect(client.types.filter((type) => type !== 'text-delta')).toEqual([
+    'start',
+    'start-step',
+    'text-start',
+    'text-end',
+    'finish-step',
+    'finish',
+    '[DONE]',
+  ])
+})
 
 test('[BD100] text of the model during an approval request follows the result', async () => {
   await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })

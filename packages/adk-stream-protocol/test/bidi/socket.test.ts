@@ -80,7 +80,7 @@ test('[BD2] a malformed event is rejected by name; the turn and the socket conti
 test('[BD4] an approval request follows its call, and its hint comes before it', async () => {
   await using testBridge = await TestBridge.open()
   await using client = await BidiClient.open(testBridge.url)
-  client.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)
+  client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await client.until(({ types }) => types.at(-1) === 'finish-step')
   const asked = client.types.slice(client.types.indexOf('tool-input-start'))
   expect(asked).toEqual([
@@ -142,7 +142,13 @@ test.each([
     await using testBridge = await TestBridge.open(options)
     await using client = await BidiClient.open(testBridge.url)
     client.say('[[say One, ]][[wait never]][[say two.]]')
-    await client.until(({ text }) => text.startsWith('One'))
+    // Text frames contain the text of a live turn at its end (BD1080).
+    await using other = await SocketClient.open(testBridge.url, {
+      headers: { 'x-api-key': 'hanako' },
+    })
+    await client.until(({ types }) => types.includes('start-step'))
+    other.resume()
+    await other.untilText('One,')
     client.send({ type: 'interrupt', reason: 'user_abort' })
     await client.untilDone()
     expect(client.text.trim()).toBe('One,')

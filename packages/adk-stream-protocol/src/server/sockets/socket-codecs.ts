@@ -74,14 +74,21 @@ function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): 
   }
 }
 
+interface BidiCodecOptions {
+  /** Whether the client reads a turn. */
+  readonly isReading: () => boolean
+  /** Whether a stream stays open while approvals are requested, so that several can follow each other in it. */
+  readonly hasLiveModel: boolean
+}
+
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
-export function openBidiCodec(isReading: () => boolean): SocketCodec {
+export function openBidiCodec({ isReading, hasLiveModel }: BidiCodecOptions): SocketCodec {
   return {
     read: readBidiEvent,
     encode: toTransientFrames,
     refuse: (fault) =>
       isReading() ? [transientFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
-    toOrder: toCallByCall,
+    toOrder: (sink, seen) => toCallByCall(hasLiveModel ? toTextLast(sink) : sink, seen),
     toSink: (_requestId, write, onEnd) => toTextFrames(write, onEnd),
   }
 }
@@ -179,6 +186,7 @@ function toCallByCall(sink: Sink, seen: string | undefined): Sink {
   const waiting: string[] = []
 
   const write = (json: string): boolean => {
+    if (START.test(json)) return sink.write(json)
     const chunk = toCallChunk(json)
     const call = chunk && callIn(chunk)
     const isOther = state.name !== 'open' && call !== undefined && !isSame(state.call, call)
@@ -207,6 +215,53 @@ function toCallByCall(sink: Sink, seen: string | undefined): Sink {
     },
   }
 }
+
+// CH2: also for a client that has responded on another socket.
+const START = /^\{"type":"start"/
+
+/**
+ * Writes the text of a turn at its end (BD1080). Clients of the earlier system send no further response once their message has text and a
+ * result, and it is not known before the end whether another approval request follows.
+ */
+function toTextLast(sink: Sink): Sink {
+  const texts: string[] = []
+  let step: 'open' | 'ending' | 'closed' = 'closed'
+
+  const setStep = (json: string): boolean => {
+    step = json === START_STEP ? 'open' : 'closed'
+    return sink.write(json)
+  }
+  const writeTexts = (): void => {
+    if (texts.length > 0 && step === 'closed') setStep(START_STEP)
+    for (const json of texts.splice(0)) sink.write(json)
+    if (step !== 'closed') setStep(FINISH_STEP)
+  }
+
+  return {
+    ...sink,
+    write: (json) => {
+      if (TEXT.test(json)) {
+        texts.push(json)
+        return true
+      }
+      if (json === FINISH_STEP && texts.length > 0) {
+        // The text may still belong into this step.
+        step = 'ending'
+        return true
+      }
+      if (TURN_END.test(json)) writeTexts()
+      else if (step === 'ending') setStep(FINISH_STEP)
+      return json === START_STEP || json === FINISH_STEP ? setStep(json) : sink.write(json)
+    },
+    end: () => {
+      if (texts.length > 0) writeTexts()
+      sink.end()
+    },
+  }
+}
+
+const TEXT = /^\{"type":"text-/
+const TURN_END = /^\{"type":"(?:finish"|error"|abort"|message-metadata")/
 
 /** Returns the state after a chunk of a call, other than its result, was written. */
 function nextState(state: State, { type }: Chunk, call: Shown): State {

@@ -24,6 +24,8 @@ export interface SocketConnectionOptions {
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
+  /** Whether the turns on sockets are those of live sessions. */
+  readonly hasLiveModel: boolean
   readonly drain: Drain
   readonly heartbeats: Heartbeats
   /** Called when a connection is closed. */
@@ -168,7 +170,8 @@ export class SocketConnection implements SocketEvents, Rechecked {
   #useBidi(): void {
     const { principal, exchange } = this.#connected
     const { readers, handlers } = this.#openHandling()
-    this.#codec = openBidiCodec(() => readers.size > 0)
+    const isReading = (): boolean => readers.size > 0
+    this.#codec = openBidiCodec({ isReading, hasLiveModel: this.#options.hasLiveModel })
     this.#bidi ??= new BidiConversation({
       handlers,
       chatId: exchange.url.searchParams.get('chatId') ?? undefined,
